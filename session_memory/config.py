@@ -1,0 +1,91 @@
+"""config.yaml: what may stand in it, and the check that only that does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from .errors import ConfigError
+
+DOCUMENTED = """\
+# session-memory: settings of this home. Every key is optional; these are the defaults.
+
+# Which sessions of a plain Claude Code user count as the others: those of the same project, or all.
+# scope: project
+
+# How far back a session is read the first time it is seen.
+# first_sight_hours: 24
+
+# The most that is added to a prompt.
+# max_characters: 500
+
+# Rules for single sessions, by name, title or id; a * at the end stands for any ending.
+# sessions:
+#   scratch: {ignore: true}      # never mentioned
+#   email: {text: false}         # only who, when and how much, none of its text
+#   public-*: {text: false}
+"""
+
+_KEYS = ("scope", "first_sight_hours", "max_characters", "sessions")
+
+
+def read(path: str | Path) -> dict[str, Any]:
+    """The keys that `path` sets, checked. Raises ConfigError with the line for whatever is not as documented."""
+    text = Path(path).read_bytes().decode("utf-8", "replace")
+    if all(not line.strip() or line.lstrip().startswith("#") for line in text.splitlines()):
+        return {}
+    yaml = _yaml(path)
+    try:
+        values = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"{path}:{mark.line + 1}" if mark else str(path)
+        raise ConfigError(f"{where}: {getattr(error, 'problem', None) or error}") from error
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path}: it should be keys and values, such as `scope: all`")
+    _check(values, str(path))
+    return values
+
+
+def _yaml(path: str | Path) -> Any:
+    """PyYAML; a hook runs without site-packages (-S), so these are added where the first import fails."""
+    try:
+        import yaml
+    except ImportError:
+        import site
+
+        site.main()
+        try:
+            import yaml
+        except ImportError:
+            raise ConfigError(
+                f"{path}: PyYAML is needed to read it",
+                "run install.py again where a package index can be reached, or remove the file",
+            ) from None
+    return yaml
+
+
+def _check(values: dict[Any, Any], path: str) -> None:
+    for key in values:
+        if key not in _KEYS:
+            raise ConfigError(f"{path}: unknown key {key!r}", f"the keys are {', '.join(_KEYS)}")
+    if values.get("scope", "project") not in ("project", "all"):
+        raise ConfigError(f"{path}: scope is {values['scope']!r}", "it is project or all")
+    _check_number(values, "first_sight_hours", 0, 24 * 365, path)
+    _check_number(values, "max_characters", 100, 500, path)
+    sessions = values.get("sessions", {})
+    if not isinstance(sessions, dict):
+        raise ConfigError(f"{path}: sessions should map a name to its rule, such as `email: {{text: false}}`")
+    for name, rule in sessions.items():
+        if not isinstance(name, str) or not isinstance(rule, dict):
+            raise ConfigError(f"{path}: sessions: {name!r} should be a name with a rule such as `{{ignore: true}}`")
+        for key, value in rule.items():
+            if key not in ("ignore", "text") or not isinstance(value, bool):
+                message = f"{path}: sessions: {name}: {key}: {value!r}"
+                raise ConfigError(message, "a rule is ignore or text, true or false")
+
+
+def _check_number(values: dict[Any, Any], key: str, low: int, high: int, path: str) -> None:
+    value = values.get(key, low)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise ConfigError(f"{path}: {key} is {value!r}", f"it is a number from {low} to {high}")

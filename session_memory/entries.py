@@ -1,0 +1,76 @@
+"""Sessions, and what is taken from their transcripts: entries and the tools they used. Values only."""
+
+from __future__ import annotations
+
+
+class Value:
+    """Equality and a readable repr from `__slots__`; what a dataclass gives, without its import time."""
+
+    __slots__: tuple[str, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and all(getattr(self, n) == getattr(other, n) for n in self.__slots__)
+
+    def __hash__(self) -> int:
+        return hash(tuple(getattr(self, n) for n in self.__slots__))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{n}={getattr(self, n)!r}' for n in self.__slots__)})"
+
+
+class ToolUse(Value):
+    """One tool call: `kind` is edit, read, command or other; `argument` the one that tells most, or ''."""
+
+    __slots__ = ("argument", "kind", "name")
+
+    def __init__(self, name: str, argument: str = "", kind: str = "other") -> None:
+        self.name = name
+        self.argument = argument
+        self.kind = kind
+
+
+class Entry(Value):
+    """A user or assistant message as one record holds it.
+
+    `timestamp` is in seconds since the epoch (None where the record has none that can be read), `offset` the
+    byte position of the record's line, `message_id` the same for all records of one API message ('' for none),
+    `cwd` the directory the runtime was in ('' if unknown).
+    """
+
+    __slots__ = ("cwd", "id", "message_id", "offset", "role", "text", "timestamp", "tools")
+
+    def __init__(
+        self,
+        role: str,
+        text: str,
+        *,
+        tools: tuple[ToolUse, ...] = (),
+        timestamp: float | None = None,
+        id: str = "",
+        message_id: str = "",
+        offset: int = 0,
+        cwd: str = "",
+    ) -> None:
+        self.role = role
+        self.text = text
+        self.tools = tools
+        self.timestamp = timestamp
+        self.id = id
+        self.message_id = message_id
+        self.offset = offset
+        self.cwd = cwd
+
+
+class Session(Value):
+    """A session of a home: its key (unique in the home), its transcript (perhaps not there yet), its name.
+
+    `name` is '' where only the transcript knows it; `is_elsewhere` tells that it belongs to another project.
+    """
+
+    __slots__ = ("is_elsewhere", "key", "name", "path")
+
+    def __init__(self, key: str, path: str, name: str = "", is_elsewhere: bool = False) -> None:
+        self.key = key
+        self.path = path
+        self.name = name
+        self.is_elsewhere = is_elsewhere

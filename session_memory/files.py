@@ -1,0 +1,127 @@
+"""The file system: the calls of `os` without its import time, and files of ours that nobody can put something else in.
+
+`import os` takes a tenth of an interpreter start, and its calls are those of `posix` (`nt` on Windows), which is there
+from the start. The hot path has them from here.
+"""
+
+from __future__ import annotations
+
+try:
+    import posix as os
+except ImportError:
+    import nt as os  # type: ignore[import-not-found, no-redef]
+
+__all__ = [
+    "NotAFileError", "is_directory", "make_private_dir", "open_regular", "os", "read_at", "read_whole",
+    "write_atomically", "write_private",
+]  # fmt: skip
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from os import stat_result
+
+_NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
+_NO_BLOCK: int = getattr(os, "O_NONBLOCK", 0)
+_BINARY: int = getattr(os, "O_BINARY", 0)
+
+READ_FLAGS = os.O_RDONLY | _NO_FOLLOW | _NO_BLOCK | _BINARY
+WRITE_FLAGS = os.O_CREAT | _NO_FOLLOW | _NO_BLOCK | _BINARY
+_CHUNK_BYTES = 1024 * 1024
+
+
+class NotAFileError(OSError):
+    """A directory, FIFO, device or link stands where a regular file belongs."""
+
+
+def is_regular(status: stat_result) -> bool:
+    """What `stat.S_ISREG` tells."""
+    return status.st_mode & 0o170000 == 0o100000
+
+
+def is_directory(path: str) -> bool:
+    """Whether `path` is a directory, or a link to one."""
+    try:
+        return os.stat(path).st_mode & 0o170000 == 0o040000
+    except OSError:
+        return False
+
+
+def open_regular(path: str) -> int:
+    """A descriptor for reading; raises NotAFileError rather than follow a link or wait for a FIFO's writer."""
+    descriptor = os.open(path, READ_FLAGS)
+    if not is_regular(os.fstat(descriptor)):
+        os.close(descriptor)
+        raise NotAFileError(f"not a regular file: {path}")
+    return descriptor
+
+
+def read_at(descriptor: int, start: int, end: int) -> bytes:
+    """The bytes of `[start, end)`, fewer where the file ends before."""
+    blocks = []
+    while start < end:
+        block = _pread(descriptor, end - start, start)
+        if not block:
+            break
+        blocks.append(block)
+        start += len(block)
+    return blocks[0] if len(blocks) == 1 else b"".join(blocks)
+
+
+def read_whole(path: str) -> bytes:
+    """What a regular file holds. Raises OSError."""
+    descriptor = open_regular(path)
+    try:
+        return read_at(descriptor, 0, os.fstat(descriptor).st_size)
+    finally:
+        os.close(descriptor)
+
+
+def make_private_dir(path: str) -> None:
+    """Makes `path` and whatever is missing above it, for this user alone."""
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        if not is_directory(path):
+            raise
+    except FileNotFoundError:
+        make_private_dir(path.rpartition("/")[0])
+        os.mkdir(path, 0o700)
+
+
+def open_private(path: str, flags: int) -> int:
+    """A descriptor of `path`, made with mode 0600, and its directory with it, where it is missing."""
+    try:
+        return os.open(path, flags | WRITE_FLAGS, 0o600)
+    except FileNotFoundError:
+        make_private_dir(path.rpartition("/")[0])
+        return os.open(path, flags | WRITE_FLAGS, 0o600)
+
+
+def write_private(path: str, content: bytes) -> None:
+    """Writes a file of mode 0600; leaves none behind if that fails, as on a full disk."""
+    descriptor = open_private(path, os.O_WRONLY | os.O_TRUNC)
+    try:
+        written = 0
+        while written < len(content):
+            written += os.write(descriptor, content[written:])
+    except OSError:
+        os.unlink(path)
+        raise
+    finally:
+        os.close(descriptor)
+
+
+def write_atomically(path: str, content: bytes) -> None:
+    """Replaces `path` in one step: a reader sees the old content or the new, whole."""
+    temporary = f"{path}.{os.getpid()}.tmp"
+    write_private(temporary, content)
+    os.replace(temporary, path)
+
+
+def _seek_and_read(descriptor: int, length: int, offset: int) -> bytes:
+    """`os.pread` for a system that has none."""
+    os.lseek(descriptor, offset, 0)
+    return os.read(descriptor, length)
+
+
+_pread = getattr(os, "pread", _seek_and_read)

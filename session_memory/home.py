@@ -1,0 +1,77 @@
+"""Where everything lies: homes, their state, their settings. Only the edges ask; paths go down as arguments.
+
+A home is either an *agent home*, a directory whose sessions have names (`.session-memory/sessions/<name>.json`,
+or `.volute/`, `.mind/` in its place), or a *Claude home*, the configuration directory of a plain Claude Code user.
+"""
+
+from __future__ import annotations
+
+from .files import is_directory, os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .settings import Settings
+
+MEMORY_DIR = ".session-memory"
+SEED_MEMORY_DIRS = (MEMORY_DIR, ".volute", ".mind")
+
+ENV_SESSION = "SESSION_MEMORY_SESSION"
+ENV_HOME = "SESSION_MEMORY_HOME"
+ENV_GUARD = "SESSION_MEMORY_GUARD"
+
+
+class Home:
+    """One agent's directory, `root`; `sessions_dir` holds its named sessions, and is '' for a Claude home."""
+
+    def __init__(self, root: str, sessions_dir: str = "") -> None:
+        self.root = root
+        self.sessions_dir = sessions_dir
+        self.memory_dir = root + "/" + MEMORY_DIR
+        self.state_dir = self.memory_dir + "/state"
+        self.log_file = self.state_dir + "/hook.log"
+        self.config_file = self.memory_dir + "/config.yaml"
+
+    def cursor_file(self, session: str) -> str:
+        """The cursors of one consuming session: small, and contended by nobody else."""
+        return self.state_dir + "/cursors/" + session + ".json"
+
+    def settings(self) -> Settings:
+        """What config.yaml says, every key optional. Raises ConfigError."""
+        from .settings import load
+
+        return load(self.config_file, self.state_dir + "/config.json")
+
+
+def environment() -> dict[str, str]:
+    """The environment of this process: what `os.environ` holds, for those who do without `os`."""
+    if isinstance(next(iter(os.environ), ""), str):  # Windows
+        return dict(os.environ)  # type: ignore[arg-type]
+    return {_decoded(key): _decoded(value) for key, value in os.environ.items()}
+
+
+def agent_home(start: str, stop: str = "") -> Home | None:
+    """The agent home that `start` is in: the nearest directory upwards, below `stop`, with named sessions."""
+    directory = start.rstrip("/")
+    while directory and directory != stop:
+        for name in SEED_MEMORY_DIRS:
+            sessions_dir = directory + "/" + name + "/sessions"
+            if is_directory(sessions_dir):
+                return Home(directory, sessions_dir)
+        directory = directory.rpartition("/")[0]
+    return None
+
+
+def claude_config_dir(environ: Mapping[str, str]) -> str:
+    """Claude Code's configuration directory: `$CLAUDE_CONFIG_DIR`, else `~/.claude`."""
+    return (environ.get("CLAUDE_CONFIG_DIR") or environ.get("HOME", "") + "/.claude").rstrip("/")
+
+
+def claude_home(environ: Mapping[str, str]) -> Home:
+    """The home of a plain Claude Code user."""
+    return Home(claude_config_dir(environ))
+
+
+def _decoded(text: bytes) -> str:
+    return text.decode("utf-8", "surrogateescape")

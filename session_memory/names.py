@@ -1,0 +1,10 @@
+"""Names of sessions, groups and files of ours: rejected where they are not safe, never rewritten. Pure."""
+
+from __future__ import annotations
+
+_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+
+
+def is_name(text: object) -> bool:
+    """Whether `text` may name a session, a group or a file of ours: `[A-Za-z0-9._-]{1,64}`, not starting with a dot."""
+    return isinstance(text, str) and 0 < len(text) <= 64 and text[0] != "." and _CHARACTERS.issuperset(text)

@@ -1,0 +1,187 @@
+"""What is new in one session: from its cursor on, or, where there is none, what happened lately."""
+
+from __future__ import annotations
+
+from .fastjson import decode_line
+from .files import os, read_at
+from .identity import id_checksum, make_cursor, resume_offset
+from .tail import last_line_end, windows_backward
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from os import stat_result
+
+    from .cursors import Cursor
+    from .entries import Entry
+    from .runtimes import Runtime
+    from .tail import Line
+
+FILE_BYTES = 2 * 1024 * 1024  # what is read of one session at most
+HEAD_BYTES = 64 * 1024
+RECENT_IDS = 4  # of the last entries, by which they are found again in a rewritten file
+FIRST_PROMPT_RANK = 0  # a session's first prompt names it where it has no title of any higher rank
+
+
+class News:
+    """`entries` in file order, `cursor` as it will be once they have been told, `title` with its rank ('' for none).
+
+    `is_partial` says that older entries were left unread, `is_first_sight` that there was no cursor, `bytes_read`
+    what it cost. `unreadable` counts records that could not be decoded.
+    """
+
+    __slots__ = ("bytes_read", "cursor", "entries", "is_first_sight", "is_partial", "title", "unreadable")
+
+    def __init__(self) -> None:
+        self.cursor: Cursor | None = None
+        self.entries: list[Entry] = []
+        self.title: tuple[int, str] = (FIRST_PROMPT_RANK, "")
+        self.is_partial = False
+        self.is_first_sight = False
+        self.bytes_read = 0
+        self.unreadable = 0
+
+
+def read_news(
+    runtime: Runtime, descriptor: int, status: stat_result, cursor: Cursor | None, *, now: float, oldest: float
+) -> News:
+    """What the file holds behind `cursor`; without one, what it holds since `oldest` (seconds since the epoch).
+
+    A file that is not the one the cursor was made from is read from its end back to the last entry that was seen.
+    `cursor` of the result is None where no line has been completed since.
+    """
+    news = News()
+    if cursor and "title" in cursor:
+        news.title = (cursor["title"][0], cursor["title"][1])
+    start = resume_offset(cursor, descriptor, status) if cursor else None
+    end = last_line_end(descriptor, start or 0, status.st_size, FILE_BYTES)
+    if end is None:
+        return news
+    if start is not None:
+        _read_back(news, runtime, descriptor, start, end, lambda entries: False)
+        parsed = news.entries
+    elif cursor:
+        _read_back(news, runtime, descriptor, 0, end, lambda entries: _reach(entries, cursor.get("seen", 0)))
+        parsed, news.entries = news.entries, _unseen(news.entries, cursor)
+    else:
+        news.is_first_sight = True
+        _read_back(news, runtime, descriptor, 0, end, lambda entries: _reach(entries, oldest) or _is_dialogue(entries))
+        parsed = news.entries
+        news.entries = [e for e in parsed if e.timestamp is None or e.timestamp >= oldest]
+        news.is_partial = news.is_partial and len(news.entries) == len(parsed)
+    news.cursor = make_cursor(descriptor, status, end, int(now * 1e9))
+    _remember(news, parsed, cursor or {})
+    return news
+
+
+def first_entry_id(runtime: Runtime, descriptor: int) -> str:
+    """The id of the first entry of a file: forks, which begin as copies, share it. '' if its head has none."""
+    news = News()
+    news.cursor = {}
+    read_head(runtime, descriptor, news)
+    return str(news.cursor["first"])
+
+
+def read_head(runtime: Runtime, descriptor: int, news: News) -> None:
+    """Notes in the cursor of `news` the first entry's id, and the title: the best known, else the first prompt."""
+    cursor = news.cursor
+    assert cursor is not None
+    first_id = ""
+    first_prompt = ""
+    block = read_at(descriptor, 0, HEAD_BYTES)
+    for line in block.split(b"\n")[:-1]:
+        if not runtime.may_matter(line):
+            continue
+        for record in decode_line(line)[0]:
+            if not isinstance(record, dict):
+                continue
+            _take_title(news, runtime.title(record))
+            entry = runtime.entry(record, 0)
+            if entry is not None:
+                first_id = first_id or entry.id
+                first_prompt = first_prompt or (entry.text if entry.role == "user" else "")
+        if first_id and first_prompt:
+            break
+    if not news.title[1]:
+        news.title = (FIRST_PROMPT_RANK, first_prompt[:200])
+    cursor["first"] = first_id
+    cursor["title"] = list(news.title)
+
+
+def entries_back_to(runtime: Runtime, descriptor: int, oldest: float) -> list[Entry]:
+    """The last entries of a file, back to the time `oldest`, as far as FILE_BYTES reach."""
+    news = News()
+    end = last_line_end(descriptor, 0, os.fstat(descriptor).st_size, FILE_BYTES)
+    _read_back(news, runtime, descriptor, 0, end or 0, lambda entries: _reach(entries, oldest))
+    return news.entries
+
+
+def _read_back(
+    news: News, runtime: Runtime, descriptor: int, start: int, end: int, is_enough: Callable[[list[Entry]], bool]
+) -> None:
+    """Reads `[start, end)` from its end until `is_enough`, at most FILE_BYTES, into `news`."""
+    lowest = end
+    for lines in windows_backward(descriptor, start, end, FILE_BYTES):
+        news.entries = _entries(news, runtime, lines) + news.entries
+        if lines:
+            lowest = lines[0][0]
+        if is_enough(news.entries):
+            break
+    news.bytes_read = end - lowest
+    news.is_partial = lowest > start
+
+
+def _entries(news: News, runtime: Runtime, lines: list[Line]) -> list[Entry]:
+    found = []
+    for offset, line in lines:
+        if not line or not runtime.may_matter(line):
+            continue
+        records, unreadable = decode_line(line)
+        news.unreadable += unreadable
+        for record in records:
+            if not isinstance(record, dict):
+                news.unreadable += 1
+                continue
+            entry = runtime.entry(record, offset)
+            if entry is not None:
+                found.append(entry)
+            else:
+                _take_title(news, runtime.title(record))
+    return found
+
+
+def _take_title(news: News, title: tuple[int, str] | None) -> None:
+    if title is not None and title[0] >= news.title[0]:
+        news.title = (title[0], title[1][:200])
+
+
+def _remember(news: News, parsed: list[Entry], before: Cursor) -> None:
+    """Notes in the new cursor what a rewritten file will be compared with, and the title."""
+    cursor = news.cursor
+    assert cursor is not None
+    ids = [id_checksum(entry.id) for entry in parsed[-RECENT_IDS:] if entry.id]
+    cursor["ids"] = [*before.get("ids", ()), *ids][-RECENT_IDS:]
+    cursor["seen"] = max([entry.timestamp or 0 for entry in parsed] + [before.get("seen", 0)])
+    if news.title[1]:
+        cursor["title"] = list(news.title)
+    if "first" in before:
+        cursor["first"] = before["first"]
+
+
+def _reach(entries: list[Entry], oldest: float) -> bool:
+    """Whether `entries` go back beyond the time `oldest`."""
+    return any(entry.timestamp is not None and entry.timestamp < oldest for entry in entries)
+
+
+def _is_dialogue(entries: list[Entry]) -> bool:
+    return any(e.role == "user" for e in entries) and any(e.role == "assistant" and e.text for e in entries)
+
+
+def _unseen(entries: list[Entry], cursor: Cursor) -> list[Entry]:
+    """What of a rewritten file was not seen: the entries behind the last one that is known, else the later ones."""
+    known = set(cursor.get("ids", ()))
+    for index in range(len(entries) - 1, -1, -1):
+        if id_checksum(entries[index].id) in known:
+            return entries[index + 1 :]
+    seen = cursor.get("seen", 0)
+    return [entry for entry in entries if entry.timestamp is None or entry.timestamp >= seen]

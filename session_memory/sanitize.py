@@ -1,0 +1,87 @@
+"""Text from elsewhere made harmless: it can be read, but closes no tag, hides nothing, commands no terminal. Pure.
+
+The order matters: what is invisible goes first and angle brackets last, so that nothing reassembles.
+"""
+
+from __future__ import annotations
+
+_ANGLES = str.maketrans({"<": "‹", ">": "›", "＜": "‹", "＞": "›", "﹤": "‹", "﹥": "›"})
+
+# Printable to Python, yet drawn as nothing: joiners and fillers of category Mn, Lo and So. (What `str.isprintable`
+# refuses goes anyway: control, format, bidi, tag, surrogate, private-use and unassigned characters.)
+_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0\U0001d159")
+# What joins visible characters and shows in emoji and in several scripts: kept once, after a character beyond ASCII.
+_JOINERS = "\u200c\u200d\ufe0e\ufe0f"
+
+
+def neutralise(text: str) -> str:
+    """`text` as plain characters on lines: no ANSI sequence, no invisible character, no lone surrogate, no `<` or `>`.
+
+    Newlines are `\\n` and stay, a tab becomes a space, angle brackets become the single quotation marks ‹ ›.
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\u2029", "\n")
+    text = text.replace("\x85", "\n").replace("\t", " ").replace("\v", "\n").replace("\f", "\n")
+    if "\x1b" in text or "\x9b" in text:
+        text = _without_ansi(text)
+    if text.isascii():
+        if not text.replace("\n", " ").isprintable():
+            text = "".join([c for c in text if c == "\n" or c.isprintable()])
+    else:
+        text = _without_invisible(text)
+    return text.translate(_ANGLES)
+
+
+def _without_ansi(text: str) -> str:
+    """`text` without terminal control sequences (ECMA-48: CSI, OSC and the other strings, two-character escapes)."""
+    kept = []
+    at = 0
+    while at < len(text):
+        character = text[at]
+        if character == "\x9b" or text.startswith("\x1b[", at):
+            at += 1 if character == "\x9b" else 2
+            while at < len(text) and not "@" <= text[at] <= "~" and text[at] >= " ":
+                at += 1
+            at += 1
+        elif character == "\x1b" and text[at + 1 : at + 2] in ("]", "P", "X", "^", "_"):
+            at = _after_control_string(text, at + 2)
+        elif character == "\x1b":
+            at += 2
+        else:
+            kept.append(character)
+            at += 1
+    return "".join(kept)
+
+
+def _after_control_string(text: str, at: int) -> int:
+    """Behind the BEL or ST that ends an OSC-like sequence; one that does not end within its line ends with it."""
+    while at < len(text) and text[at] not in "\x07\x9c\n":
+        if text[at] == "\x1b":
+            return at + 2 if text[at + 1 : at + 2] == "\\" else at
+        at += 1
+    return at if text[at : at + 1] == "\n" else at + 1
+
+
+def _without_invisible(text: str) -> str:
+    kept: list[str] = []
+    previous = ""
+    for character in text:
+        if "\ud800" <= character <= "\udfff":
+            character = "\ufffd"
+        elif character.isspace() and character != "\n":
+            character = " "
+        elif not _is_visible(character) and not (
+            character in _JOINERS and previous > "\x7f" and previous not in _JOINERS
+        ):
+            continue
+        kept.append(character)
+        previous = character
+    return "".join(kept)
+
+
+def _is_visible(character: str) -> bool:
+    if character.isascii():
+        return character == "\n" or character.isprintable()
+    if "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef" or character in _BLANK:
+        return False
+    # An emoji that this Python is too old to know counts as unassigned.
+    return character.isprintable() or "\U0001f300" <= character <= "\U0001faff"

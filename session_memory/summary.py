@@ -1,0 +1,204 @@
+"""What happened in a session, and how that is told in a line within a budget of characters. Pure."""
+
+from __future__ import annotations
+
+from .sanitize import neutralise
+from .text import counted, one_line, shorten
+from .timestamps import age
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .entries import Entry
+
+HEADER = "[Session Activity]"
+QUOTE_CHARACTERS = 100
+NAME_CHARACTERS = 40
+FILE_CHARACTERS = 60
+SHORTEST_QUOTE = 24
+SHORTEST_LINE = 76  # six sessions fit the 500 characters; more than that are only named
+_RAW_CHARACTERS = 2000  # of a longer text nothing behind this is looked at
+
+
+class SessionSummary:
+    """What a session's entries add up to.
+
+    `first_user_text` and `last_assistant_text` are whole ('' for none), `edited_files` the distinct paths in the
+    order they came, relative to the working directory where they lie below it, the times in seconds since the epoch
+    (None where no entry has one).
+    """
+
+    __slots__ = (
+        "commands", "edited_files", "files_read", "first_timestamp", "first_user_text", "last_assistant_text",
+        "last_timestamp", "messages",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.first_user_text = ""
+        self.last_assistant_text = ""
+        self.edited_files: tuple[str, ...] = ()
+        self.files_read = 0
+        self.commands = 0
+        self.messages = 0
+        self.first_timestamp: float | None = None
+        self.last_timestamp: float | None = None
+
+
+def summarize(entries: Iterable[Entry]) -> SessionSummary | None:
+    """The summary of `entries` in file order; None if there are none. An entry id counts once, an API message too."""
+    summary = SessionSummary()
+    ids: set[str] = set()
+    messages: set[str] = set()
+    edited: dict[str, None] = {}
+    read: set[str] = set()
+    for entry in entries:
+        if entry.id in ids:
+            continue
+        if entry.id:
+            ids.add(entry.id)
+        if not entry.message_id or entry.message_id not in messages:
+            summary.messages += 1
+            messages.add(entry.message_id)
+        if entry.role == "user":
+            summary.first_user_text = summary.first_user_text or entry.text
+        elif entry.text:
+            summary.last_assistant_text = entry.text
+        for tool in entry.tools:
+            if tool.kind == "edit":
+                edited[_relative(tool.argument, entry.cwd)] = None
+            elif tool.kind == "read":
+                read.add(tool.argument)
+            elif tool.kind == "command":
+                summary.commands += 1
+        if entry.timestamp is not None:
+            if summary.first_timestamp is None:
+                summary.first_timestamp = entry.timestamp
+            summary.last_timestamp = max(entry.timestamp, summary.last_timestamp or entry.timestamp)
+    summary.edited_files = tuple(edited)
+    summary.files_read = len(read)
+    return summary if summary.messages else None
+
+
+class Report:
+    """One session to be told of: its name, its summary, whether its text may be shown, and when it was last active."""
+
+    __slots__ = ("is_partial", "last_active", "name", "summary", "with_text")
+
+    def __init__(
+        self, name: str, summary: SessionSummary, *, last_active: float, with_text: bool = True, is_partial: bool = False
+    ) -> None:
+        self.name = shorten(one_line(neutralise(name[:_RAW_CHARACTERS])), NAME_CHARACTERS) or "unnamed"
+        self.summary = summary
+        self.last_active = last_active
+        self.with_text = with_text
+        self.is_partial = is_partial
+
+
+def compose(reports: list[Report], now: float, limit: int, unread: int = 0) -> tuple[str, int]:
+    """The text that tells of as many `reports` as fit in `limit` characters, from the first on; and how many those are.
+
+    The room is shared fairly: a short line leaves what it does not need to the longer ones. Sessions for which no
+    room is left are named in a last line, which also counts `unread` further ones.
+    """
+    room = limit - len(HEADER)
+    told = min(len(reports), max(1, room // SHORTEST_LINE))
+    while told > 0:
+        rest = _rest_line([report.name for report in reports[told:]], unread, SHORTEST_LINE // 2)
+        lines = _fair_lines(reports[:told], now, room - (len(rest) + 1 if rest else 0))
+        if all(lines):
+            return "\n".join([HEADER, *lines, *([rest] if rest else [])]), told
+        told -= 1
+    return "", 0
+
+
+def _fair_lines(reports: list[Report], now: float, room: int) -> list[str]:
+    """A line a report, with a newline before each at most `room` characters; '' for one that does not fit at all.
+
+    The last assistant texts share what the rest leaves.
+    """
+    widths = _fair_shares([len(_line(report, now, room, with_last=False)) + 1 for report in reports], room)
+    left = room - sum(widths)
+    longer = [len(_line(report, now, width + left, with_last=True)) + 1 for report, width in zip(reports, widths)]
+    extra = _fair_shares([max(0, full - width) for full, width in zip(longer, widths)], left)
+    return [
+        _line(report, now, width + more - 1, with_last=more > 0) for report, width, more in zip(reports, widths, extra)
+    ]
+
+
+def _fair_shares(wanted: list[int], room: int) -> list[int]:
+    """How much of `room` each gets: what it wants if that is at most an equal share of what the others leave."""
+    shares = [0] * len(wanted)
+    left = len(wanted)
+    for index in sorted(range(len(wanted)), key=lambda i: wanted[i]):
+        shares[index] = min(wanted[index], room // left)
+        room -= shares[index]
+        left -= 1
+    return shares
+
+
+def _line(report: Report, now: float, width: int, *, with_last: bool) -> str:
+    """The line for one session in at most `width` characters: who, when, how much, the request, what was done."""
+    summary = report.summary
+    count = counted(summary.messages, "message")
+    if report.is_partial:
+        count = f"{summary.messages}+ messages"
+    line = f"- {report.name} ({age(now - report.last_active)}, {count})"
+    if len(line) > width:
+        return ""
+    if not report.with_text:
+        return line
+    room = width - len(line) - len(": ")
+    actions = _fitting_actions(summary, room - SHORTEST_QUOTE - len('"" -> ') if summary.first_user_text else room)
+    room_for_quote = room - (len(" -> ") + len(actions) if actions else 0)
+    told = _quoted(summary.first_user_text, room_for_quote)
+    if actions:
+        told = f"{told} -> {actions}" if told else actions
+    if with_last and summary.last_assistant_text:
+        before = f"{told}; last: " if told else "last: "
+        last = _quoted(summary.last_assistant_text, room - len(before))
+        told = before + last if last else told
+    return f"{line}: {told}" if told else line
+
+
+def _quoted(text: str, room: int) -> str:
+    """`"text"`, neutralised, on one line, shortened; '' if there is none or too little room for it to say anything."""
+    text = one_line(neutralise(text[:_RAW_CHARACTERS])).replace('"', "'")
+    if not text or room < min(len(text), SHORTEST_QUOTE) + 2:
+        return ""
+    return f'"{shorten(text, min(QUOTE_CHARACTERS, room - 2))}"'
+
+
+def _fitting_actions(summary: SessionSummary, room: int) -> str:
+    """What was done, in as many words as fit: with the name of the one edited file, without it, without the reads."""
+    edited, named = "", ""
+    if summary.edited_files:
+        edited = f"edited {counted(len(summary.edited_files), 'file')}"
+    if len(summary.edited_files) == 1:
+        named = f"edited {shorten(one_line(neutralise(summary.edited_files[0][:_RAW_CHARACTERS])), FILE_CHARACTERS)}"
+    read = f"read {counted(summary.files_read, 'file')}" if summary.files_read else ""
+    ran = f"ran {counted(summary.commands, 'command')}" if summary.commands else ""
+    for parts in ((named or edited, read, ran), (named or edited, ran), (edited, ran), (edited or ran or read,)):
+        actions = ", ".join([part for part in parts if part])
+        if len(actions) <= room:
+            return actions
+    return ""
+
+
+def _rest_line(names: list[str], unread: int, room: int) -> str:
+    """`+3 more: email, slack, cron`, with as many names as fit."""
+    if not names and not unread:
+        return ""
+    head = f"+{len(names) + unread} more"
+    fitting: list[str] = []
+    for name in names:
+        if len(head) + len(": ") + len(", ".join([*fitting, name])) > room:
+            break
+        fitting.append(name)
+    return f"{head}: {', '.join(fitting)}" if fitting else head
+
+
+def _relative(path: str, cwd: str) -> str:
+    """`path` as seen from `cwd` where it lies below it."""
+    base = cwd.rstrip("/") + "/"
+    return path[len(base) :] if cwd and path.startswith(base) and len(path) > len(base) else path

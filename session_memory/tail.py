@@ -1,0 +1,64 @@
+"""Reading what was appended to a transcript: whole lines, with their byte offsets, newest window first if need be.
+
+Lines end in one `\\n` byte and nowhere else (`str.splitlines` would cut at U+2028 inside a JSON string), and what
+follows the last `\\n` is not there yet: the runtime is still writing it.
+"""
+
+from __future__ import annotations
+
+from .files import read_at
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    Line = tuple[int, bytes]
+
+FIRST_WINDOW_BYTES = 32 * 1024
+WINDOW_GROWTH = 4
+
+
+def windows_backward(descriptor: int, start: int, end: int, limit: int) -> Iterator[list[Line]]:
+    """The complete lines of `[start, end)` in windows from the end to the start, each window's lines in file order.
+
+    Windows grow, so that the caller can stop early at little cost. At most `limit` bytes are read; a line of which
+    not every byte is among them is left out.
+    """
+    lowest = max(start, end - limit)
+    window = FIRST_WINDOW_BYTES
+    rest = b""  # the end of a line whose beginning lies before the windows read so far
+    while end > lowest:
+        begin = max(lowest, end - window)
+        window *= WINDOW_GROWTH
+        block = read_at(descriptor, begin, end) + rest
+        if begin > start:
+            cut = block.find(b"\n") + 1
+            rest, block = block[:cut], block[cut:]
+        else:
+            cut = 0
+        yield _split(block, begin + cut)
+        end = begin
+
+
+def last_line_end(descriptor: int, start: int, end: int, limit: int) -> int | None:
+    """The offset behind the last `\n` in `[start, end)`; `start` if there is none, None if its last `limit` bytes
+    hold none: a line longer than that is being written."""
+    lowest = max(start, end - limit)
+    window = 4096
+    while end > lowest:
+        begin = max(lowest, end - window)
+        window *= WINDOW_GROWTH
+        found = read_at(descriptor, begin, end).rfind(b"\n")
+        if found >= 0:
+            return begin + found + 1
+        end = begin
+    return start if lowest == start else None
+
+
+def _split(block: bytes, offset: int) -> list[Line]:
+    """The complete lines of `block`, which begins at `offset`."""
+    lines = []
+    for line in block.split(b"\n")[:-1]:
+        lines.append((offset, line))
+        offset += len(line) + 1
+    return lines

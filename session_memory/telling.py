@@ -1,0 +1,152 @@
+"""Reading what is new in the sessions that changed, and composing what is told of it."""
+
+from __future__ import annotations
+
+from .files import open_regular, os
+from .identity import make_cursor
+from .news import FILE_BYTES, FIRST_PROMPT_RANK, News, entries_back_to, first_entry_id, read_head, read_news
+from .summary import Report, compose, summarize
+from .tail import last_line_end
+from .text import one_line, shorten
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .awareness import Changed, Look
+    from .entries import Session
+    from .runtimes import Runtime
+
+    Found = tuple[Session, News]
+
+PROMPT_BYTES = 6 * 1024 * 1024  # no further session is read once this much was,
+PROMPT_SESSIONS = 16  # or once this many had something to tell: the rest only counts until the next prompt
+NAME_CHARACTERS = 24  # of a first prompt that has to name a session
+
+
+def tell(look: Look, changed: list[Changed], runtime: Runtime, limit: int, own_path: str) -> str | None:
+    """What is new in `changed`, in at most `limit` characters; None if nothing is.
+
+    Moves the cursors of the sessions that the text tells of and of those that have nothing to tell.
+    """
+    found, unread = _read(look, changed, runtime)
+    _drop_copies(look, found, runtime, own_path)
+    reports: list[tuple[Report, Session, News]] = []
+    for session, news in found:
+        report = _report(look, session, news)
+        if report is not None:
+            reports.append((report, session, news))
+        elif news.cursor is not None:
+            look.keep(session, news.cursor)
+    reports.sort(key=lambda item: -item[0].last_active)
+    text, told = compose([report for report, _, _ in reports], look.now, limit, unread)
+    for _, session, news in reports[:told]:
+        if news.cursor is not None:
+            look.keep(session, news.cursor)
+    return text or None
+
+
+def skip(look: Look, changed: list[Changed]) -> None:
+    """Moves the cursors of `changed` to the end of what is there, telling nothing."""
+    for session, _ in changed:
+        try:
+            with _Opened(session.path) as descriptor:
+                status = os.fstat(descriptor)
+                end = last_line_end(descriptor, 0, status.st_size, FILE_BYTES)
+                if end is not None:
+                    look.keep(session, make_cursor(descriptor, status, end, int(look.now * 1e9)))
+        except OSError as error:
+            look.note(session, error.strerror or str(error))
+
+
+def _read(look: Look, changed: list[Changed], runtime: Runtime) -> tuple[list[Found], int]:
+    """What is new, as far as one prompt's bytes and sessions reach, and for how many sessions they did not."""
+    found: list[Found] = []
+    bytes_left = PROMPT_BYTES
+    with_entries = 0
+    for index, (session, _) in enumerate(changed):
+        if bytes_left <= 0 or with_entries >= PROMPT_SESSIONS:
+            return found, len(changed) - index
+        try:
+            with _Opened(session.path) as descriptor:
+                cursor = look.cursors.get(session.key)
+                status = os.fstat(descriptor)
+                news = read_news(runtime, descriptor, status, cursor, now=look.now, oldest=look.oldest)
+                if news.entries and news.cursor is not None and "first" not in news.cursor:
+                    read_head(runtime, descriptor, news)
+        except OSError as error:
+            look.note(session, error.strerror or str(error))
+            continue
+        bytes_left -= news.bytes_read
+        with_entries += bool(news.entries)
+        if news.unreadable:
+            look.note(session, f"{news.unreadable} records could not be read and were skipped")
+        if news.cursor is None:
+            look.note(session, f"a line of more than {FILE_BYTES} bytes is not complete yet")
+        else:
+            found.append((session, news))
+    return found, 0
+
+
+def _drop_copies(look: Look, found: list[Found], runtime: Runtime, own_path: str) -> None:
+    """Leaves out what a session that is seen first copied from one that is known: a fork begins as a copy."""
+    seen: set[str] = set()
+    for session, news in reversed(found):  # the one written to last is the copy
+        if news.is_first_sight and news.entries:
+            known = seen | _ids_of_kin(look, session, news, runtime, own_path)
+            news.entries = [entry for entry in news.entries if entry.id not in known]
+        seen.update([entry.id for entry in news.entries if entry.id])
+
+
+def _ids_of_kin(look: Look, session: Session, news: News, runtime: Runtime, own_path: str) -> set[str]:
+    """The ids of the entries that other transcripts with the same first entry hold, back to the oldest in `news`."""
+    first = news.cursor.get("first") if news.cursor else None
+    if not first:
+        return set()
+    kin = [s.path for s in look.sessions if s is not session and look.cursors.get(s.key, {}).get("first") == first]
+    oldest = min([entry.timestamp for entry in news.entries if entry.timestamp is not None], default=0.0)
+    ids: set[str] = set()
+    for path in [*kin, *([own_path] if own_path else [])]:
+        try:
+            with _Opened(path) as descriptor:
+                if path != own_path or first_entry_id(runtime, descriptor) == first:
+                    ids.update([entry.id for entry in entries_back_to(runtime, descriptor, oldest) if entry.id])
+        except OSError:
+            continue
+    return ids
+
+
+def _report(look: Look, session: Session, news: News) -> Report | None:
+    summary = summarize(news.entries)
+    rank, title = news.title
+    rule = look.settings.rule(session.name or session.key, title)
+    if summary is None or rule.ignore:
+        return None
+    name = session.name
+    if not name and rank > FIRST_PROMPT_RANK:
+        name = title
+    elif not name and rule.text:
+        name = shorten(one_line(title), NAME_CHARACTERS)
+    name = name or session.key[:8]
+    if session.is_elsewhere:
+        directory = news.entries[-1].cwd.replace("\\", "/").rstrip("/").rpartition("/")[2]
+        name = f"{shorten(name, NAME_CHARACTERS)} in {directory}" if directory else name
+    return Report(
+        name,
+        summary,
+        last_active=summary.last_timestamp or look.now,
+        with_text=rule.text,
+        is_partial=news.is_partial,
+    )
+
+
+class _Opened:
+    """A descriptor of a regular file, closed at the end of the block."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> int:
+        self._descriptor = open_regular(self._path)
+        return self._descriptor
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)

@@ -1,0 +1,81 @@
+"""Shortening text where a person would. Pure."""
+
+from __future__ import annotations
+
+ELLIPSIS = "…"
+_WORD_SEARCH = 16  # how far back a cut looks for a space
+
+
+def one_line(text: str) -> str:
+    """`text` with every run of white space, newlines included, as one space."""
+    return " ".join(text.split())
+
+
+def shorten(text: str, limit: int) -> str:
+    """`text` in at most `limit` characters, cut with an ellipsis after a whole word, at least a whole grapheme."""
+    if len(text) <= limit:
+        return text
+    if limit < 2:
+        return ELLIPSIS[:limit]
+    cut = limit - len(ELLIPSIS)
+    space = text.rfind(" ", max(1, cut - _WORD_SEARCH), cut + 1)
+    if space > 0:
+        return text[:space].rstrip() + ELLIPSIS
+    while cut > 0 and not _may_cut(text, cut):
+        cut -= 1
+    return text[:cut].rstrip() + ELLIPSIS
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 command`, `3 commands`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _may_cut(text: str, at: int) -> bool:
+    """Whether no grapheme cluster spans position `at`: the rules of UAX #29 that matter, erring towards not cutting."""
+    before, after = text[at - 1], text[at]
+    if before.isascii() and after.isascii():
+        return True
+    if before == "\u200d" or _extends(after) or _is_prepended(before):
+        return False
+    if _is_regional(before) and _is_regional(after):
+        start = at
+        while start > 0 and _is_regional(text[start - 1]):
+            start -= 1
+        return (at - start) % 2 == 0
+    return not (_is_hangul(before) and _is_hangul(after) and not _begins_hangul(after))
+
+
+def _extends(character: str) -> bool:
+    """Whether `character` belongs to the one before it: marks, joiners, variation selectors, skin tones, tags."""
+    if character.isascii():
+        return False
+    if "\U0001f3fb" <= character <= "\U0001f3ff" or "\U000e0020" <= character <= "\U000e01ef":
+        return True
+    if character in "\u200c\u200d\uff9e\uff9f":
+        return True
+    import unicodedata
+
+    return unicodedata.category(character)[0] == "M"
+
+
+def _is_prepended(character: str) -> bool:
+    """Whether `character` belongs to the one after it (Arabic number signs and the like: format characters)."""
+    if character.isascii():
+        return False
+    import unicodedata
+
+    return unicodedata.category(character) == "Cf" or character in "\u0d4e\U000111c2\U000111c3"
+
+
+def _is_regional(character: str) -> bool:
+    return "\U0001f1e6" <= character <= "\U0001f1ff"
+
+
+def _is_hangul(character: str) -> bool:
+    return "\u1100" <= character <= "\u11ff" or "\ua960" <= character <= "\ua97c" or "\uac00" <= character <= "\ud7fb"
+
+
+def _begins_hangul(character: str) -> bool:
+    """Whether a Hangul syllable begins here: a precomposed one does; jamo might continue, so they do not."""
+    return "\uac00" <= character <= "\ud7a3"

@@ -1,0 +1,53 @@
+"""Points in time as transcripts write them (ISO 8601), without importing `datetime`. Pure."""
+
+from __future__ import annotations
+
+
+def epoch_seconds(text: object) -> float | None:
+    """Seconds since 1970 of `2026-02-21T03:39:07.123Z` (or `+01:00`, or no zone: UTC); None if it is no such text."""
+    if not isinstance(text, str) or len(text) < 19 or text[10] not in "T ":
+        return None
+    try:
+        year, month, day = int(text[0:4]), int(text[5:7]), int(text[8:10])
+        hour, minute, second = int(text[11:13]), int(text[14:16]), int(text[17:19])
+        zone_at = 19
+        if text[19:20] == ".":
+            zone_at = 20
+            while text[zone_at : zone_at + 1].isdigit():
+                zone_at += 1
+        fraction = float("0" + text[19:zone_at]) if zone_at > 20 else 0.0
+        offset = _zone_seconds(text[zone_at:])
+    except ValueError:
+        return None
+    if not (1 <= month <= 12 and 1 <= day <= 31 and hour < 24 and minute < 60 and second < 61):
+        return None
+    return _days_from_civil(year, month, day) * 86400 + hour * 3600 + minute * 60 + second + fraction - offset
+
+
+def _zone_seconds(zone: str) -> int:
+    if zone in ("", "Z", "z"):
+        return 0
+    if zone[0] not in "+-":
+        raise ValueError(zone)
+    digits = zone[1:].replace(":", "")
+    seconds = int(digits[:2]) * 3600 + int(digits[2:4] or 0) * 60
+    return -seconds if zone[0] == "-" else seconds
+
+
+def _days_from_civil(year: int, month: int, day: int) -> int:
+    """Days since 1970-01-01 in the Gregorian calendar (Howard Hinnant's algorithm: years begin in March)."""
+    year -= month <= 2
+    era = year // 400
+    year_of_era = year - era * 400
+    day_of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
+    return era * 146097 + year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year - 719468
+
+
+def age(seconds: float) -> str:
+    """How long ago, in the largest whole unit: `just now`, `3m ago`, `2h ago`, `5d ago`."""
+    if seconds < 60:
+        return "just now"
+    for unit, length in (("d", 86400), ("h", 3600)):
+        if seconds >= length:
+            return f"{int(seconds // length)}{unit} ago"
+    return f"{int(seconds // 60)}m ago"
