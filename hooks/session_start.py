@@ -1,6 +1,8 @@
 import sys
 
 sys.path.insert(0, __file__[: -len("/hooks/session_start.py")])
-from session_memory.hook import session_start
-
+try:
+    from session_memory.hook import session_start
+except Exception:  # a broken installation must not break the prompt; `session-memory doctor` says what is wrong
+    sys.exit(0)
 session_start()

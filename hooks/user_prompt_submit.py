@@ -1,6 +1,8 @@
 import sys
 
 sys.path.insert(0, __file__[: -len("/hooks/user_prompt_submit.py")])
-from session_memory.hook import user_prompt_submit
-
+try:
+    from session_memory.hook import user_prompt_submit
+except Exception:  # a broken installation must not break the prompt; `session-memory doctor` says what is wrong
+    sys.exit(0)
 user_prompt_submit()

@@ -111,7 +111,7 @@ def _try_lock(descriptor: int) -> bool:
         else:
             import msvcrt
 
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
     except (BlockingIOError, PermissionError):
         return False
     return True

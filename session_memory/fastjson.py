@@ -84,7 +84,8 @@ def _values(text: str) -> tuple[list[Any], bool]:
     while at < len(text):
         try:
             value, at = _scan(text, at)
-        except (ValueError, StopIteration, RecursionError):
+        except (ValueError, StopIteration, RecursionError, SystemError):
+            # SystemError: the C scanner takes its JSONDecodeError from `json.decoder`, which is not loaded.
             return values, True
         values.append(value)
         while at < len(text) and text[at] in _SPACE:

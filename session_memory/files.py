@@ -9,11 +9,11 @@ from __future__ import annotations
 try:
     import posix as os
 except ImportError:
-    import nt as os  # type: ignore[import-not-found, no-redef]
+    import nt as os  # type: ignore[no-redef]
 
 __all__ = [
-    "NotAFileError", "is_directory", "make_private_dir", "open_regular", "os", "read_at", "read_whole",
-    "write_atomically", "write_private",
+    "NotAFileError", "is_directory", "is_file", "is_regular", "make_private_dir", "open_private", "open_regular", "os",
+    "read_at", "read_whole", "write_atomically", "write_private",
 ]  # fmt: skip
 
 TYPE_CHECKING = False
@@ -42,6 +42,14 @@ def is_directory(path: str) -> bool:
     """Whether `path` is a directory, or a link to one."""
     try:
         return os.stat(path).st_mode & 0o170000 == 0o040000
+    except OSError:
+        return False
+
+
+def is_file(path: str) -> bool:
+    """Whether `path` is a regular file, not a link to one."""
+    try:
+        return is_regular(os.stat(path, follow_symlinks=False))
     except OSError:
         return False
 

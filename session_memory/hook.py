@@ -96,6 +96,8 @@ def place_of(event: Event, environ: Mapping[str, str], log: Log) -> Place:
         if above.endswith("/projects"):
             config_dir = above[: -len("/projects")]
     log.home = home or Home(config_dir)
+    if not is_directory(log.home.root):
+        raise UnknownSessionError(f"{log.home.root}: no such directory")
     if not is_name(session_id) or not isinstance(session_id, str):
         raise UnknownSessionError("the event names no session")
     if not isinstance(own_path, str) or not own_path:
@@ -135,6 +137,27 @@ class Log:
         except OSError:
             pass
 
+    def write_fault(self, event_name: str, error: BaseException) -> None:
+        """Appends what went wrong; with the type of an error that nobody foresaw."""
+        is_foreseen = isinstance(error, (SessionMemoryError, ValueError))
+        self.write(event_name, f"{error}" if is_foreseen else f"{type(error).__name__}: {error}")
+
+
+def tell(place: Place, log: Log, deliver: Callable[[str | None], None]) -> None:
+    """Delivers what the session of `place` was not told (None for nothing), and only then moves its cursors.
+
+    Raises as `Place.look` does, and what `deliver` raises: then no cursor moves.
+    """
+    updates = place.look()
+    try:
+        updates.prepare()
+        deliver(updates.text)
+        updates.commit()
+    finally:
+        updates.close()
+    for note in updates.notes:
+        log.write("UserPromptSubmit", note)
+
 
 def _run(handler: Callable[[Event, Mapping[str, str], Log], None]) -> None:
     """Reads the event, lets `handler` answer it, and ends the process."""
@@ -148,28 +171,21 @@ def _run(handler: Callable[[Event, Mapping[str, str], Log], None]) -> None:
                 raise ValueError("stdin holds no JSON object")
             name = str(event.get("hook_event_name", name))
             handler(event, environ, log)
-        except (SessionMemoryError, ValueError) as error:
-            log.write(name, f"{error}")
         except BaseException as error:
-            log.write(name, f"{type(error).__name__}: {error}")
+            log.write_fault(name, error)
     os._exit(0)
 
 
 def _tell(event: Event, environ: Mapping[str, str], log: Log) -> None:
     if not claude.is_from_a_person(str(event.get("prompt", ""))):
         return
-    place = place_of(event, environ, log)
-    updates = place.look()
-    try:
-        updates.prepare()
-        if updates.text:
-            sys.stdout.buffer.write(encode(claude.context_output(updates.text)).encode() + b"\n")
-            sys.stdout.buffer.flush()
-        updates.commit()
-    finally:
-        updates.close()
-    for note in updates.notes:
-        log.write(str(event.get("hook_event_name")), note)
+    tell(place_of(event, environ, log), log, _print)
+
+
+def _print(text: str | None) -> None:
+    if text:
+        sys.stdout.buffer.write(encode(claude.context_output(text)).encode() + b"\n")
+        sys.stdout.buffer.flush()
 
 
 def _start(event: Event, environ: Mapping[str, str], log: Log) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .fastjson import decode_line
-from .files import os, read_at
+from .files import open_regular, os, read_at
 from .identity import id_checksum, make_cursor, resume_offset
 from .tail import last_line_end, windows_backward
 
@@ -106,6 +106,21 @@ def read_head(runtime: Runtime, descriptor: int, news: News) -> None:
         news.title = (FIRST_PROMPT_RANK, first_prompt[:200])
     cursor["first"] = first_id
     cursor["title"] = list(news.title)
+
+
+def title_of(runtime: Runtime, path: str) -> str:
+    """The title of the session in a transcript, else its first prompt; '' if it has neither. Raises OSError."""
+    descriptor = open_regular(path)
+    try:
+        news = News()
+        news.cursor = {}
+        size = os.fstat(descriptor).st_size
+        for lines in windows_backward(descriptor, 0, last_line_end(descriptor, 0, size, HEAD_BYTES) or 0, HEAD_BYTES):
+            _entries(news, runtime, lines)
+        read_head(runtime, descriptor, news)
+        return news.title[1]
+    finally:
+        os.close(descriptor)
 
 
 def entries_back_to(runtime: Runtime, descriptor: int, oldest: float) -> list[Entry]:

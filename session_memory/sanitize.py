@@ -15,9 +15,14 @@ _JOINERS = "\u200c\u200d\ufe0e\ufe0f"
 
 
 def neutralise(text: str) -> str:
-    """`text` as plain characters on lines: no ANSI sequence, no invisible character, no lone surrogate, no `<` or `>`.
+    """`text` for a prompt: what `visible` leaves, with angle brackets as the single quotation marks ‹ ›."""
+    return visible(text).translate(_ANGLES)
 
-    Newlines are `\\n` and stay, a tab becomes a space, angle brackets become the single quotation marks ‹ ›.
+
+def visible(text: str) -> str:
+    """`text` as plain characters on lines: no ANSI sequence, no invisible character, no lone surrogate.
+
+    Line feeds stay; a tab, like every other blank, becomes a space.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\u2029", "\n")
     text = text.replace("\x85", "\n").replace("\t", " ").replace("\v", "\n").replace("\f", "\n")
@@ -28,7 +33,7 @@ def neutralise(text: str) -> str:
             text = "".join([c for c in text if c == "\n" or c.isprintable()])
     else:
         text = _without_invisible(text)
-    return text.translate(_ANGLES)
+    return text
 
 
 def _without_ansi(text: str) -> str:

@@ -86,9 +86,15 @@ class Report:
     __slots__ = ("is_partial", "last_active", "name", "summary", "with_text")
 
     def __init__(
-        self, name: str, summary: SessionSummary, *, last_active: float, with_text: bool = True, is_partial: bool = False
+        self,
+        name: str,
+        summary: SessionSummary,
+        *,
+        last_active: float,
+        with_text: bool = True,
+        is_partial: bool = False,
     ) -> None:
-        self.name = shorten(one_line(neutralise(name[:_RAW_CHARACTERS])), NAME_CHARACTERS) or "unnamed"
+        self.name = shorten(_harmless(name), NAME_CHARACTERS) or "unnamed"
         self.summary = summary
         self.last_active = last_active
         self.with_text = with_text
@@ -96,7 +102,7 @@ class Report:
 
 
 def compose(reports: list[Report], now: float, limit: int, unread: int = 0) -> tuple[str, int]:
-    """The text that tells of as many `reports` as fit in `limit` characters, from the first on; and how many those are.
+    """The text that tells of as many `reports` as fit in `limit` characters, from the first on; and their number.
 
     The room is shared fairly: a short line leaves what it does not need to the longer ones. Sessions for which no
     room is left are named in a last line, which also counts `unread` further ones.
@@ -149,21 +155,26 @@ def _line(report: Report, now: float, width: int, *, with_last: bool) -> str:
     if not report.with_text:
         return line
     room = width - len(line) - len(": ")
-    actions = _fitting_actions(summary, room - SHORTEST_QUOTE - len('"" -> ') if summary.first_user_text else room)
-    room_for_quote = room - (len(" -> ") + len(actions) if actions else 0)
-    told = _quoted(summary.first_user_text, room_for_quote)
+    request = _harmless(summary.first_user_text)
+    kept_for_request = min(len(request), SHORTEST_QUOTE) + len('"" -> ') if request else 0
+    actions = _fitting_actions(summary, room - kept_for_request)
+    told = _quoted(request, room - (len(" -> ") + len(actions) if actions else 0))
     if actions:
         told = f"{told} -> {actions}" if told else actions
-    if with_last and summary.last_assistant_text:
+    if with_last:
         before = f"{told}; last: " if told else "last: "
-        last = _quoted(summary.last_assistant_text, room - len(before))
+        last = _quoted(_harmless(summary.last_assistant_text), room - len(before))
         told = before + last if last else told
     return f"{line}: {told}" if told else line
 
 
+def _harmless(text: str) -> str:
+    """The beginning of `text` on one line, with nothing in it that is more than text or that ends a quotation."""
+    return one_line(neutralise(text[:_RAW_CHARACTERS])).replace('"', "'")
+
+
 def _quoted(text: str, room: int) -> str:
-    """`"text"`, neutralised, on one line, shortened; '' if there is none or too little room for it to say anything."""
-    text = one_line(neutralise(text[:_RAW_CHARACTERS])).replace('"', "'")
+    """`"text"`, shortened; '' if there is none, or too little room for it to say anything."""
     if not text or room < min(len(text), SHORTEST_QUOTE) + 2:
         return ""
     return f'"{shorten(text, min(QUOTE_CHARACTERS, room - 2))}"'
@@ -175,7 +186,7 @@ def _fitting_actions(summary: SessionSummary, room: int) -> str:
     if summary.edited_files:
         edited = f"edited {counted(len(summary.edited_files), 'file')}"
     if len(summary.edited_files) == 1:
-        named = f"edited {shorten(one_line(neutralise(summary.edited_files[0][:_RAW_CHARACTERS])), FILE_CHARACTERS)}"
+        named = f"edited {shorten(_harmless(summary.edited_files[0]), FILE_CHARACTERS)}"
     read = f"read {counted(summary.files_read, 'file')}" if summary.files_read else ""
     ran = f"ran {counted(summary.commands, 'command')}" if summary.commands else ""
     for parts in ((named or edited, read, ran), (named or edited, ran), (edited, ran), (edited or ran or read,)):

@@ -1,7 +1,7 @@
 """Reading what was appended to a transcript: whole lines, with their byte offsets, newest window first if need be.
 
-Lines end in one `\\n` byte and nowhere else (`str.splitlines` would cut at U+2028 inside a JSON string), and what
-follows the last `\\n` is not there yet: the runtime is still writing it.
+Lines end in one line feed byte and nowhere else (`str.splitlines` would cut at U+2028 inside a JSON string), and what
+follows the last one is not there yet: the runtime is still writing it.
 """
 
 from __future__ import annotations
@@ -16,20 +16,21 @@ if TYPE_CHECKING:
 
 FIRST_WINDOW_BYTES = 32 * 1024
 WINDOW_GROWTH = 4
+LARGEST_WINDOW_BYTES = 8 * 1024 * 1024
 
 
-def windows_backward(descriptor: int, start: int, end: int, limit: int) -> Iterator[list[Line]]:
+def windows_backward(descriptor: int, start: int, end: int, limit: int | None = None) -> Iterator[list[Line]]:
     """The complete lines of `[start, end)` in windows from the end to the start, each window's lines in file order.
 
-    Windows grow, so that the caller can stop early at little cost. At most `limit` bytes are read; a line of which
-    not every byte is among them is left out.
+    Lines begin at `start` and end at `end`. Windows grow, so that the caller can stop early at little cost. At most
+    `limit` bytes are read, if it is given; a line of which not every byte is among them is left out.
     """
-    lowest = max(start, end - limit)
+    lowest = start if limit is None else max(start, end - limit)
     window = FIRST_WINDOW_BYTES
     rest = b""  # the end of a line whose beginning lies before the windows read so far
     while end > lowest:
         begin = max(lowest, end - window)
-        window *= WINDOW_GROWTH
+        window = min(window * WINDOW_GROWTH, LARGEST_WINDOW_BYTES)
         block = read_at(descriptor, begin, end) + rest
         if begin > start:
             cut = block.find(b"\n") + 1
@@ -41,8 +42,10 @@ def windows_backward(descriptor: int, start: int, end: int, limit: int) -> Itera
 
 
 def last_line_end(descriptor: int, start: int, end: int, limit: int) -> int | None:
-    """The offset behind the last `\n` in `[start, end)`; `start` if there is none, None if its last `limit` bytes
-    hold none: a line longer than that is being written."""
+    """The offset behind the last line feed in `[start, end)`; `start` if there is none.
+
+    None if the last `limit` bytes hold none: a line longer than that is being written.
+    """
     lowest = max(start, end - limit)
     window = 4096
     while end > lowest:

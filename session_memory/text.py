@@ -52,7 +52,7 @@ def _extends(character: str) -> bool:
         return False
     if "\U0001f3fb" <= character <= "\U0001f3ff" or "\U000e0020" <= character <= "\U000e01ef":
         return True
-    if character in "\u200c\u200d\uff9e\uff9f":
+    if character in "\u200c\u200d\uff9e\uff9f\u0e33\u0eb3":
         return True
     import unicodedata
 

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     class Runtime(Protocol):
         """What a module in this folder offers."""
 
+        def session_names(self, sessions_dir: str) -> list[str]:
+            """The names of the sessions of an agent home, in no particular order."""
+
         def may_matter(self, line: bytes) -> bool:
             """False only for a line that surely holds neither an entry nor a title: it need not be decoded."""
 
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
             """What a prompt hook prints (or a callback returns) so that the runtime adds `text` to the prompt."""
 
 
-_MODULES = {"agent-sdk": "claude"}
+_MODULES = {"agent-sdk": "claude", "pi": "pi"}
 
 
 def runtime(format: str) -> Runtime:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..entries import Entry, Session, ToolUse
 from ..fastjson import decode
-from ..files import os, read_whole
+from ..files import is_directory, is_file, os, read_whole
 from ..names import is_name
 from ..timestamps import epoch_seconds
 
@@ -185,6 +185,32 @@ def all_sessions(config_dir: str, project_dir: str) -> list[Session]:
         directory = f"{projects_dir}/{name}"
         found += project_sessions(directory, is_elsewhere=directory != project_dir)
     return found
+
+
+def located_sessions(sessions_dir: str, config_dir: str, cwd: str) -> list[Session]:
+    """The named sessions with their transcripts wherever these lie: where sessions of `cwd` do, else in any project."""
+    found = []
+    for session in named_sessions(sessions_dir, f"{config_dir}/projects/{encode_cwd(cwd)}"):
+        if not is_file(session.path):
+            elsewhere = project_dir_of(config_dir, session.path.rpartition("/")[2][:-6], "")
+            session.path = f"{elsewhere}/{session.path.rpartition('/')[2]}" if elsewhere else session.path
+        found.append(session)
+    return found
+
+
+def project_dir_of(config_dir: str, session_id: str, cwd: str) -> str:
+    """The directory with the transcript of `session_id`, else the one for `cwd` or a directory above it; else ''."""
+    projects_dir = f"{config_dir}/projects"
+    if session_id:
+        for name in os.listdir(projects_dir):
+            if is_file(f"{projects_dir}/{name}/{session_id}.jsonl"):
+                return f"{projects_dir}/{name}"
+    while cwd.strip("/"):
+        directory = f"{projects_dir}/{encode_cwd(cwd)}"
+        if is_directory(directory):
+            return directory
+        cwd = cwd.rstrip("/").rpartition("/")[0]
+    return ""
 
 
 def _entry(

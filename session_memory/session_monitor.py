@@ -1,0 +1,122 @@
+"""The functions that other programs import, as the seed of this project names them.
+
+`format` names a runtime's transcripts: `agent-sdk` for Claude Code and claude-agent-sdk, `pi` for Pi.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from . import awareness, home, transcript_log
+from .entries import Entry, Session
+from .fastjson import decode_line
+from .runtimes import claude, pi, runtime
+from .settings import Settings
+from .summary import SessionSummary, summarize
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    AnyPath = str | os.PathLike[str]
+
+__all__ = [
+    "EntryList", "SessionSummary", "encode_cwd", "get_session_updates", "parse_jsonl_entries", "read_session_log",
+    "resolve_agent_sdk_jsonl", "resolve_pi_jsonl", "summarize_entries",
+]  # fmt: skip
+
+MAX_CHARACTERS = 500
+
+
+class EntryList(list[Entry]):
+    """Entries in file order; `unreadable` counts the records that could not be read and were skipped."""
+
+    unreadable = 0
+
+
+def get_session_updates(
+    *,
+    current_session: str,
+    sessions_dir: AnyPath,
+    cursor_file: AnyPath,
+    jsonl_resolver: Callable[[str], AnyPath | None],
+    format: str,
+) -> str | None:
+    """What the other sessions named in `sessions_dir` did since `current_session` last asked, or None.
+
+    The text begins with `[Session Activity]` and has at most 500 characters; what it tells of is not told again.
+    `jsonl_resolver` gives the transcript of a session, None where there is none yet. Raises LockedError if another
+    process holds the cursors for long, OSError if the cursor file cannot be read or written.
+    """
+    sessions = []
+    for name in runtime(format).session_names(str(sessions_dir)):
+        path = jsonl_resolver(name) if name != current_session else None
+        if path is not None:
+            sessions.append(Session(name, os.fspath(path), name))
+    updates = awareness.look(
+        current_session,
+        sessions,
+        cursor_file=os.path.abspath(cursor_file),
+        runtime=runtime(format),
+        settings=Settings({}),
+        now=time.time(),
+        limit=MAX_CHARACTERS,
+    )
+    try:
+        updates.prepare()
+        updates.commit()
+    finally:
+        updates.close()
+    return updates.text
+
+
+def read_session_log(*, jsonl_path: AnyPath, format: str, lines: int = 50) -> str:
+    """The last `lines` entries of a transcript as a log that people and agents can read. Raises OSError."""
+    return transcript_log.render(*transcript_log.last_entries(runtime(format), os.fspath(jsonl_path), lines))
+
+
+def parse_jsonl_entries(lines: Iterable[str | bytes], format: str) -> EntryList:
+    """The entries in the lines of a transcript; offsets count from the first line on.
+
+    Lines are one JSON record each, with or without their newline.
+    """
+    entries = EntryList()
+    offset = 0
+    for line in lines:
+        content = line.encode("utf-8", "surrogatepass") if isinstance(line, str) else line
+        records, rest = decode_line(content)
+        entries.unreadable += rest
+        for record in records:
+            entry = runtime(format).entry(record, offset) if isinstance(record, dict) else None
+            if entry is not None:
+                entries.append(entry)
+            entries.unreadable += not isinstance(record, dict)
+        offset += len(content) + (not content.endswith(b"\n"))
+    return entries
+
+
+def summarize_entries(entries: Iterable[Entry]) -> SessionSummary | None:
+    """What the entries add up to; None if there are none."""
+    return summarize(entries)
+
+
+def encode_cwd(cwd: AnyPath) -> str:
+    """The name of Claude Code's project directory for `cwd`: `/Users/foo/home` gives `-Users-foo-home`."""
+    return claude.encode_cwd(os.fspath(cwd))
+
+
+def resolve_agent_sdk_jsonl(sessions_dir: AnyPath, session_name: str, cwd: AnyPath) -> Path | None:
+    """The transcript of the session that `<sessions_dir>/<session_name>.json` points to; None if there is none yet."""
+    session_id = claude.named_session_id(os.fspath(sessions_dir), session_name)
+    if not session_id:
+        return None
+    path = Path(claude.transcript_path(home.claude_config_dir(os.environ), os.fspath(cwd), session_id))
+    return path if path.is_file() else None
+
+
+def resolve_pi_jsonl(sessions_dir: AnyPath, session_name: str) -> Path | None:
+    """The transcript that pi would continue in `<sessions_dir>/<session_name>/`, the one written last; None if none."""
+    path = pi.latest_transcript(os.fspath(sessions_dir), session_name)
+    return Path(path) if path else None
