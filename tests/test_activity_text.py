@@ -111,7 +111,11 @@ def test_nothing_to_tell_is_no_text():
 
 def test_an_api_message_over_several_records_counts_once():
     summary = summarize(
-        [Entry("assistant", "a", message_id="m1", id="1"), Entry("assistant", "b", message_id="m1", id="2"), Entry("user", "c", id="3")]
+        [
+            Entry("assistant", "a", message_id="m1", id="1"),
+            Entry("assistant", "b", message_id="m1", id="2"),
+            Entry("user", "c", id="3"),
+        ]
     )
     assert summary is not None
     assert summary.messages == 2
@@ -132,7 +136,10 @@ _texts = st.text(max_size=300)
 
 @settings(max_examples=300, deadline=None)
 @given(
-    st.lists(st.tuples(_texts, _texts, _texts, st.lists(_texts, max_size=3), st.booleans(), st.integers(0, 10**6)), max_size=12),
+    st.lists(
+        st.tuples(_texts, _texts, _texts, st.lists(_texts, max_size=3), st.booleans(), st.integers(0, 10**6)),
+        max_size=12,
+    ),
     st.integers(150, 500),
     st.integers(0, 2000),
 )

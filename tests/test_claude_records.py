@@ -14,7 +14,11 @@ from session_memory.session_monitor import parse_jsonl_entries
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 REAL_FILES = sorted(
-    [*SHARED.glob("transcripts/claude/**/*.jsonl"), *SHARED.glob("transcripts/claude/**/.*.jsonl"), *SHARED.glob("captures/claude/*.jsonl")]
+    [
+        *SHARED.glob("transcripts/claude/**/*.jsonl"),
+        *SHARED.glob("transcripts/claude/**/.*.jsonl"),
+        *SHARED.glob("captures/claude/*.jsonl"),
+    ]
 )
 
 
@@ -27,19 +31,31 @@ def texts(*records):
 
 
 def test_user_text_is_read_as_a_string_and_as_blocks():
-    assert texts(user("one"), user([{"type": "text", "text": "two"}, {"type": "text", "text": "three"}])) == ["one", "two\n\nthree"]
+    assert texts(user("one"), user([{"type": "text", "text": "two"}, {"type": "text", "text": "three"}])) == [
+        "one",
+        "two\n\nthree",
+    ]
 
 
 def test_an_image_in_a_prompt_shows_as_a_mark():
-    assert texts(user([{"type": "image", "source": {}}, {"type": "text", "text": "what is this?"}])) == ["[image]\n\nwhat is this?"]
+    assert texts(user([{"type": "image", "source": {}}, {"type": "text", "text": "what is this?"}])) == [
+        "[image]\n\nwhat is this?"
+    ]
 
 
 def test_an_assistant_record_has_text_and_tools_with_their_primary_argument():
     (entry,) = entries(
-        assistant("Looking.", ("Edit", {"old_string": "a", "file_path": "/srv/agent/x.py"}), ("Bash", {"command": "ls", "description": "list"}))
+        assistant(
+            "Looking.",
+            ("Edit", {"old_string": "a", "file_path": "/srv/agent/x.py"}),
+            ("Bash", {"command": "ls", "description": "list"}),
+        )
     )
     assert (entry.role, entry.text) == ("assistant", "Looking.")
-    assert [(tool.name, tool.argument, tool.kind) for tool in entry.tools] == [("Edit", "/srv/agent/x.py", "edit"), ("Bash", "ls", "command")]
+    assert [(tool.name, tool.argument, tool.kind) for tool in entry.tools] == [
+        ("Edit", "/srv/agent/x.py", "edit"),
+        ("Bash", "ls", "command"),
+    ]
 
 
 def test_an_unknown_tool_shows_its_first_string_argument():
@@ -50,7 +66,12 @@ def test_an_unknown_tool_shows_its_first_string_argument():
 def test_an_entry_knows_time_ids_directory_and_byte_offset():
     first, second = user("one"), assistant("two", message_id="msg_7", at=1_700_000_000.25)
     entry = entries(first, second)[1]
-    assert (entry.timestamp, entry.id, entry.message_id, entry.cwd) == (1_700_000_000.25, second["uuid"], "msg_7", "/srv/agent")
+    assert (entry.timestamp, entry.id, entry.message_id, entry.cwd) == (
+        1_700_000_000.25,
+        second["uuid"],
+        "msg_7",
+        "/srv/agent",
+    )
     assert entry.offset == len(line(first))
 
 
@@ -76,7 +97,10 @@ def test_an_entry_knows_time_ids_directory_and_byte_offset():
         assistant("API Error: 529", isApiErrorMessage=True),
         assistant("No response requested.", message={"model": "<synthetic>"}),
         record("attachment", attachment={"type": "hook_additional_context", "content": ["[Session Activity]"]}),
-        record("attachment", attachment={"type": "queued_command", "prompt": "<task-notification>x", "commandMode": "prompt"}),
+        record(
+            "attachment",
+            attachment={"type": "queued_command", "prompt": "<task-notification>x", "commandMode": "prompt"},
+        ),
         record("attachment", attachment={"type": "queued_command", "prompt": "x", "commandMode": "task-notification"}),
         record("attachment", attachment={"type": "queued_command", "prompt": "x", "origin": {"kind": "coordinator"}}),
         record("system", subtype="compact_boundary", content="Conversation compacted"),
@@ -93,7 +117,13 @@ def test_what_nobody_said_is_left_out(left_out):
 
 
 def test_a_prompt_typed_mid_turn_is_kept_though_it_has_no_user_record():
-    queued = {"type": "queued_command", "prompt": "also do that", "commandMode": "prompt", "origin": {"kind": "human"}, "humanTurn": True}
+    queued = {
+        "type": "queued_command",
+        "prompt": "also do that",
+        "commandMode": "prompt",
+        "origin": {"kind": "human"},
+        "humanTurn": True,
+    }
     (entry,) = entries(record("attachment", attachment=queued))
     assert (entry.role, entry.text) == ("user", "also do that")
 
@@ -109,7 +139,9 @@ def test_records_glued_together_on_one_line_are_all_read():
 
 
 def test_unreadable_records_are_skipped_and_counted():
-    found = parse_jsonl_entries([b"{broken\n", line(user("one")), b"[1]\n", b"\n", line(user("two")).rstrip() + b'{"type":"us'], "agent-sdk")
+    found = parse_jsonl_entries(
+        [b"{broken\n", line(user("one")), b"[1]\n", b"\n", line(user("two")).rstrip() + b'{"type":"us'], "agent-sdk"
+    )
     assert ([entry.text for entry in found], found.unreadable) == (["one", "two"], 3)
 
 
@@ -123,7 +155,11 @@ def test_deeply_nested_json_counts_as_unreadable():
 
 
 def test_titles_rank_from_the_user_s_own_to_the_generated():
-    titles = [{"type": "summary", "summary": "c"}, {"type": "ai-title", "aiTitle": "b"}, {"type": "custom-title", "customTitle": "a"}]
+    titles = [
+        {"type": "summary", "summary": "c"},
+        {"type": "ai-title", "aiTitle": "b"},
+        {"type": "custom-title", "customTitle": "a"},
+    ]
     assert [text for _, text in sorted(filter(None, map(claude.title, titles)), reverse=True)] == ["a", "b", "c"]
 
 
@@ -173,9 +209,15 @@ def test_an_independent_count_of_the_prompts_in_real_transcripts_agrees():
         expected = 0
         for content in path.read_bytes().split(b"\n"):
             value = json.loads(content) if content.strip() else {}
-            if value.get("type") == "user" and not any(value.get(k) for k in ("isMeta", "isSidechain", "isCompactSummary")):
+            if value.get("type") == "user" and not any(
+                value.get(k) for k in ("isMeta", "isSidechain", "isCompactSummary")
+            ):
                 said = value["message"]["content"]
-                blocks = [said] if isinstance(said, str) else [b.get("text", "[x]") for b in said if b["type"] != "tool_result"]
+                blocks = (
+                    [said]
+                    if isinstance(said, str)
+                    else [b.get("text", "[x]") for b in said if b["type"] != "tool_result"]
+                )
                 expected += any(b.strip() and not b.lstrip().startswith(("<", "[Request", "Caveat")) for b in blocks)
             attachment = value.get("attachment", {})
             expected += attachment.get("type") == "queued_command" and attachment.get("origin") == {"kind": "human"}

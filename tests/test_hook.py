@@ -152,7 +152,12 @@ class TestAgentHome:
         home = NamedHome(tmp_path / "agent", memory_dir)
         main = home.session("main", user("hi"))
         home.session("discord", *exchange("how do I deploy this?", "Like this."))
-        event = {"session_id": main.stem, "transcript_path": str(main), "hook_event_name": "UserPromptSubmit", "prompt": "x"}
+        event = {
+            "session_id": main.stem,
+            "transcript_path": str(main),
+            "hook_event_name": "UserPromptSubmit",
+            "prompt": "x",
+        }
         context = told(run(event, tmp_path, CLAUDE_PROJECT_DIR=str(home.root)))
         assert '\n- discord (just now, 2 messages): "how do I deploy this?"' in context
         assert run(event, tmp_path, CLAUDE_PROJECT_DIR=str(home.root)) == b""
@@ -179,7 +184,11 @@ class TestAgentHome:
         event = {"session_id": main.stem, "transcript_path": str(main), "prompt": "x"}
         run(event, tmp_path, CLAUDE_PROJECT_DIR=str(home.root))
         state = home.root / ".session-memory" / "state"
-        assert [path.stat().st_mode & 0o777 for path in (state, state / "cursors", state / "cursors/main.json")] == [0o700, 0o700, 0o600]
+        assert [path.stat().st_mode & 0o777 for path in (state, state / "cursors", state / "cursors/main.json")] == [
+            0o700,
+            0o700,
+            0o600,
+        ]
 
 
 class TestPromptsThatNobodyTyped:
@@ -202,7 +211,10 @@ class TestPromptsThatNobodyTyped:
 class TestFailsOpen:
     """Exit code 0, nothing on stdout, one line in the log."""
 
-    @pytest.mark.parametrize("stdin", [b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"session_id": 7}', b'{"session_id": "../x"}', b"[" * 100_000])
+    @pytest.mark.parametrize(
+        "stdin",
+        [b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"session_id": 7}', b'{"session_id": "../x"}', b"[" * 100_000],
+    )
     def test_on_bad_stdin(self, plain, stdin):
         assert run(stdin, plain.root) == b""
         assert len(plain.log()) == 1
@@ -308,7 +320,10 @@ class TestFailsOpen:
         )  # fmt: skip
         assert "hello" in told(plain.run())
 
-    @pytest.mark.parametrize("config", ["scope: galaxy\n", "sessions: [email]\n", "a: b: c\n", "ignroe: [x]\n", "sessions: {email: {text: maybe}}\n"])
+    @pytest.mark.parametrize(
+        "config",
+        ["scope: galaxy\n", "sessions: [email]\n", "a: b: c\n", "ignroe: [x]\n", "sessions: {email: {text: maybe}}\n"],
+    )
     def test_on_a_config_that_cannot_be_used(self, plain, config):
         """What it forbids is not known, so nothing is told."""
         plain.session(*exchange("hello", "hi"))

@@ -46,7 +46,11 @@ def conversation():
         assistant("Let me look.", message_id="m1", at=MONDAY + 5),
         assistant(("Read", {"file_path": "/srv/agent/docs/deploy.md"}), message_id="m1", at=MONDAY + 6),
         tool_result("the content of the file", at=MONDAY + 7),
-        assistant(("Edit", {"file_path": "/etc/hosts"}), ("Bash", {"command": "npm test &&\n  npm run deploy"}), at=MONDAY + 60),
+        assistant(
+            ("Edit", {"file_path": "/etc/hosts"}),
+            ("Bash", {"command": "npm test &&\n  npm run deploy"}),
+            at=MONDAY + 60,
+        ),
         assistant("Deployed: <b>all</b> is \x1b[32mgreen\x1b[0m.", at=MONDAY + 90),
     ]
 

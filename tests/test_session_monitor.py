@@ -91,7 +91,9 @@ def test_an_offset_in_the_middle_of_a_line_reads_that_line_whole(home, ask, tmp_
     assert '"second"' in ask()
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"main": {"discord": 7}}', '{"main": []}', "\x00\x00", '{"main": {"d": {"offset": "x"}}}'])
+@pytest.mark.parametrize(
+    "content", ["{", "[]", '{"main": {"discord": 7}}', '{"main": []}', "\x00\x00", '{"main": {"d": {"offset": "x"}}}']
+)
 def test_a_corrupt_cursor_file_is_set_aside_and_nothing_old_is_told(home, ask, tmp_path, content):
     path = home.session("discord", *exchange("old", "one"))
     (tmp_path / "cursors.json").write_text(content)
@@ -171,7 +173,9 @@ def test_records_that_say_nothing_move_the_cursor_silently(home, ask, tmp_path):
 def test_what_did_not_fit_is_named_and_told_the_next_time(home, ask):
     names = [f"session-{number}" for number in range(9)]
     for name in names:
-        home.session(name, *exchange(f"{name} asks something that takes a while to tell", "An answer of some length. " * 9))
+        home.session(
+            name, *exchange(f"{name} asks something that takes a while to tell", "An answer of some length. " * 9)
+        )
     first, second = ask(), ask()
     told = [name for name in names if f"- {name} (" in first]
     assert len(told) == 6
@@ -292,7 +296,9 @@ class TestForks:
 
 class TestRules:
     def look(self, home, rules, tmp_path):
-        sessions = [Session(name, str(home.resolve(name)), name) for name in claude.session_names(str(home.sessions_dir))]
+        sessions = [
+            Session(name, str(home.resolve(name)), name) for name in claude.session_names(str(home.sessions_dir))
+        ]
         updates = awareness.look(
             "main", sessions, cursor_file=str(tmp_path / "c.json"), runtime=claude, settings=Settings({"sessions": rules}),
             now=time.time(), limit=500,
@@ -310,7 +316,9 @@ class TestRules:
         assert told == "[Session Activity]\n- public-chat (just now, 2 messages)"
 
     def test_a_rule_for_a_title_reaches_a_session_that_only_its_transcript_names(self, tmp_path):
-        path = write(tmp_path / f"{new_id()}.jsonl", *exchange("hello", "hi"), {"type": "custom-title", "customTitle": "diary"})
+        path = write(
+            tmp_path / f"{new_id()}.jsonl", *exchange("hello", "hi"), {"type": "custom-title", "customTitle": "diary"}
+        )
         updates = awareness.look(
             "main", [Session(path.stem, str(path))], cursor_file=str(tmp_path / "c.json"), runtime=claude,
             settings=Settings({"sessions": {"diary": {"ignore": True}}}), now=time.time(), limit=500,

@@ -138,7 +138,10 @@ def run_offset_only() -> None:
     from hypothesis.stateful import run_state_machine_as_test
 
     run_state_machine_as_test(
-        WithoutTheSeam, settings=settings(max_examples=300, stateful_step_count=30, deadline=None, database=None, derandomize=True, print_blob=False)
+        WithoutTheSeam,
+        settings=settings(
+            max_examples=300, stateful_step_count=30, deadline=None, database=None, derandomize=True, print_blob=False
+        ),
     )
 
 

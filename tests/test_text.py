@@ -16,7 +16,24 @@ from session_memory.timestamps import age, epoch_seconds
 # Text in which clusters of several characters are as common as plain letters.
 CLUSTERS = st.lists(
     st.sampled_from(
-        [*"abc dé", "e\u0301", "न\u093f", "👍🏽", "👨‍👩‍👧‍👦", "🇩🇪", "🇫🇷", "각", "\u1100\u1161\u11a8", "❤️", "🏴\U000e0067\U000e0062\U000e007f", "\r\n", "ก\u0e33", "\u0600\u0661", "漢", "ｶﾞ"]
+        [
+            *"abc dé",
+            "e\u0301",
+            "न\u093f",
+            "👍🏽",
+            "👨‍👩‍👧‍👦",
+            "🇩🇪",
+            "🇫🇷",
+            "각",
+            "\u1100\u1161\u11a8",
+            "❤️",
+            "🏴\U000e0067\U000e0062\U000e007f",
+            "\r\n",
+            "ก\u0e33",
+            "\u0600\u0661",
+            "漢",
+            "ｶﾞ",
+        ]
     )
     | st.characters(codec="utf-8"),
     max_size=60,
@@ -69,7 +86,10 @@ def test_counts_are_correct_english(number, text):
         ("bidi \u202eabc\u2066def", "bidi abcdef"),
         ("tags \U000e0041\U000e0042\U000e007f", "tags "),
         ("selectors a\ufe01\U000e0100b", "selectors ab"),
-        ("one joiner stays 👩\u200d🚀, many do not é\u200d\u200d\u200dx", "one joiner stays 👩\u200d🚀, many do not é\u200dx"),
+        (
+            "one joiner stays 👩\u200d🚀, many do not é\u200d\u200d\u200dx",
+            "one joiner stays 👩\u200d🚀, many do not é\u200dx",
+        ),
         ("half \ud83d pair", "half \ufffd pair"),
         ("nul\x00 bell\x07", "nul bell"),
         ("carriage\rreturn\r\nand\u2028more", "carriage\nreturn\nand\nmore"),
@@ -120,7 +140,15 @@ def test_a_timestamp_is_read_in_seconds(text, seconds):
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(-5, "just now"), (59, "just now"), (60, "1m ago"), (3599, "59m ago"), (3600, "1h ago"), (86399, "23h ago"), (200_000, "2d ago")],
+    [
+        (-5, "just now"),
+        (59, "just now"),
+        (60, "1m ago"),
+        (3599, "59m ago"),
+        (3600, "1h ago"),
+        (86399, "23h ago"),
+        (200_000, "2d ago"),
+    ],
 )
 def test_an_age_is_told_in_its_largest_unit(seconds, text):
     assert age(seconds) == text
