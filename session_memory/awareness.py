@@ -113,12 +113,14 @@ def look(
     """What `sessions` did that `current` has not been told, in at most `limit` characters.
 
     `own_path` is the transcript of `current`: what a fork copied from it is no news. `now` is in seconds since the
-    epoch. Where the cursor file cannot be read nothing is told, and what is there now counts as seen. Raises
-    LockedError where another look holds the cursors, OSError where they cannot be had.
+    epoch. Where the cursor file cannot be read, or `current` is a fork at its first prompt, nothing is told, and what
+    is there now counts as seen. Raises LockedError where another look holds the cursors, OSError where they cannot be
+    had.
     """
     file = CursorFile(cursor_file)
     try:
         updates = Updates(file)
+        is_first_look = current not in file.cursors
         this = Look(sessions, file.cursors.setdefault(current, {}), settings, now, updates)
         changed = this.changed()
         if file.was_corrupt:
@@ -127,7 +129,7 @@ def look(
         if changed or file.was_corrupt:
             from . import telling
 
-            if file.was_corrupt:
+            if file.was_corrupt or (is_first_look and telling.is_fresh_fork(own_path, runtime, now)):
                 telling.skip(this, changed)
             else:
                 updates.text = telling.tell(this, changed, runtime, limit, own_path)
@@ -138,9 +140,7 @@ def look(
         raise
 
 
-def start_here(
-    current: str, sessions: Iterable[Session], *, cursor_file: str, settings: Settings, now: float
-) -> None:
+def start_here(current: str, sessions: Iterable[Session], *, cursor_file: str, settings: Settings, now: float) -> None:
     """Counts everything that is there now as seen by `current`, unless it has looked before. Raises as `look` does."""
     from . import telling
 

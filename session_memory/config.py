@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from . import plugin_data
 from .errors import ConfigError
+from .settings import DEFAULTS
 
 DOCUMENTED = """\
 # session-memory: settings of this home. Every key is optional; these are the defaults.
@@ -19,6 +21,14 @@ DOCUMENTED = """\
 # The most that is added to a prompt.
 # max_characters: 500
 
+# How archives call the assistant, how much they keep of a message (0: all), whether they show tool uses.
+# assistant_name: Assistant
+# archive_message_characters: 2000
+# archive_tools: false
+
+# How many of a project's last conversations a new session is told of.
+# recent_conversations: 0
+
 # Rules for single sessions, by name, title or id; a * at the end stands for any ending.
 # sessions:
 #   scratch: {ignore: true}      # never mentioned
@@ -26,7 +36,8 @@ DOCUMENTED = """\
 #   public-*: {text: false}
 """
 
-_KEYS = ("scope", "first_sight_hours", "max_characters", "sessions")
+_KEYS = tuple(DEFAULTS)
+_RESERVED_NAMES = ("User", "Tool")
 
 
 def read(path: str | Path) -> dict[str, Any]:
@@ -48,13 +59,15 @@ def read(path: str | Path) -> dict[str, Any]:
 
 
 def _yaml(path: str | Path) -> Any:
-    """PyYAML; a hook runs without site-packages (-S), so these are added where the first import fails."""
+    """PyYAML; a hook runs without site-packages (-S), so these are added where the first import fails, and those that
+    a plugin has set up for itself."""
     try:
         import yaml
     except ImportError:
         import site
 
         site.main()
+        plugin_data.add_site_packages()
         try:
             import yaml
         except ImportError:
@@ -73,6 +86,15 @@ def _check(values: dict[Any, Any], path: str) -> None:
         raise ConfigError(f"{path}: scope is {values['scope']!r}", "it is project or all")
     _check_number(values, "first_sight_hours", 0, 24 * 365, path)
     _check_number(values, "max_characters", 100, 500, path)
+    _check_number(values, "archive_message_characters", 0, 10**9, path)
+    _check_number(values, "recent_conversations", 0, 20, path)
+    if not isinstance(values.get("archive_tools", False), bool):
+        raise ConfigError(f"{path}: archive_tools is {values['archive_tools']!r}", "it is true or false")
+    name = values.get("assistant_name", "Assistant")
+    if not isinstance(name, str) or not name.isprintable() or not 0 < len(name) <= 40 or "*" in name:
+        raise ConfigError(f"{path}: assistant_name is {name!r}", "it is a name of at most 40 characters")
+    if name in _RESERVED_NAMES:
+        raise ConfigError(f"{path}: assistant_name is {name!r}", f"archives use {' and '.join(_RESERVED_NAMES)} themselves")
     sessions = values.get("sessions", {})
     if not isinstance(sessions, dict):
         raise ConfigError(f"{path}: sessions should map a name to its rule, such as `email: {{text: false}}`")

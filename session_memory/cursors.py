@@ -9,16 +9,8 @@ Only `offset` must be there; `identity` tells what the rest is for.
 
 from __future__ import annotations
 
-from time import monotonic, sleep
-
-from .errors import LockedError
 from .fastjson import decode, encode
-from .files import NotAFileError, open_private, os, read_whole, write_private
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+from .files import NotAFileError, lock, os, read_whole, write_private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +43,7 @@ class CursorFile:
         self.path = path
         self.cursors: dict[str, dict[str, Cursor]] = {}
         self.was_corrupt = False
-        self._lock = _lock(path + ".lock")
+        self._lock = lock(path + ".lock", LOCK_WAIT_SECONDS)
         try:
             self._load()
         except BaseException:
@@ -90,28 +82,3 @@ def _is_well_formed(cursors: object) -> bool:
         and all(isinstance(cursor, dict) and isinstance(cursor.get("offset"), int) for cursor in others.values())
         for others in cursors.values()
     )
-
-
-def _lock(path: str) -> int:
-    """A descriptor that holds the exclusive lock of `path`."""
-    descriptor = open_private(path, os.O_RDWR)
-    deadline = monotonic() + LOCK_WAIT_SECONDS
-    while not _try_lock(descriptor):
-        if monotonic() > deadline:
-            os.close(descriptor)
-            raise LockedError(f"{path}: held by another process for {LOCK_WAIT_SECONDS} s")
-        sleep(0.005)
-    return descriptor
-
-
-def _try_lock(descriptor: int) -> bool:
-    try:
-        if fcntl is not None:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        else:
-            import msvcrt
-
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
-    except (BlockingIOError, PermissionError):
-        return False
-    return True

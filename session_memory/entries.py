@@ -34,10 +34,10 @@ class Entry(Value):
 
     `timestamp` is in seconds since the epoch (None where the record has none that can be read), `offset` the
     byte position of the record's line, `message_id` the same for all records of one API message ('' for none),
-    `cwd` the directory the runtime was in ('' if unknown).
+    `cwd` the directory the runtime was in ('' if unknown). `is_copy` tells that a fork took it from another session.
     """
 
-    __slots__ = ("cwd", "id", "message_id", "offset", "role", "text", "timestamp", "tools")
+    __slots__ = ("cwd", "id", "is_copy", "message_id", "offset", "role", "text", "timestamp", "tools")
 
     def __init__(
         self,
@@ -50,6 +50,7 @@ class Entry(Value):
         message_id: str = "",
         offset: int = 0,
         cwd: str = "",
+        is_copy: bool = False,
     ) -> None:
         self.role = role
         self.text = text
@@ -59,6 +60,7 @@ class Entry(Value):
         self.message_id = message_id
         self.offset = offset
         self.cwd = cwd
+        self.is_copy = is_copy
 
 
 class Session(Value):

@@ -6,13 +6,21 @@ from the start. The hot path has them from here.
 
 from __future__ import annotations
 
+from time import monotonic, sleep
+
+from .errors import LockedError
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 try:
     import posix as os
 except ImportError:
     import nt as os  # type: ignore[no-redef]
 
 __all__ = [
-    "NotAFileError", "is_directory", "is_file", "is_regular", "make_private_dir", "open_private", "open_regular", "os",
+    "NotAFileError", "is_directory", "is_file", "is_regular", "lock", "make_private_dir", "open_private", "open_regular", "os",
     "read_at", "read_whole", "write_atomically", "write_private",
 ]  # fmt: skip
 
@@ -93,7 +101,7 @@ def make_private_dir(path: str) -> None:
             raise
     except FileNotFoundError:
         make_private_dir(path.rpartition("/")[0])
-        os.mkdir(path, 0o700)
+        make_private_dir(path)  # by now another process may have made it
 
 
 def open_private(path: str, flags: int) -> int:
@@ -124,6 +132,34 @@ def write_atomically(path: str, content: bytes) -> None:
     temporary = f"{path}.{os.getpid()}.tmp"
     write_private(temporary, content)
     os.replace(temporary, path)
+
+
+def lock(path: str, wait_seconds: float) -> int:
+    """A descriptor that holds the exclusive lock of `path`, a file made for it; the kernel releases it at its close.
+
+    Raises LockedError if somebody else holds it for longer than `wait_seconds`, OSError if it cannot be had.
+    """
+    descriptor = open_private(path, os.O_RDWR)
+    deadline = monotonic() + wait_seconds
+    while not _try_lock(descriptor):
+        if monotonic() > deadline:
+            os.close(descriptor)
+            raise LockedError(f"{path}: held by another process for {wait_seconds} s")
+        sleep(0.005)
+    return descriptor
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        if fcntl is not None:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        else:
+            import msvcrt
+
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+    except (BlockingIOError, PermissionError):
+        return False
+    return True
 
 
 def _seek_and_read(descriptor: int, length: int, offset: int) -> bytes:

@@ -1,7 +1,8 @@
 """Where everything lies: homes, their state, their settings. Only the edges ask; paths go down as arguments.
 
-A home is either an *agent home*, a directory whose sessions have names (`.session-memory/sessions/<name>.json`,
-or `.volute/`, `.mind/` in its place), or a *Claude home*, the configuration directory of a plain Claude Code user.
+A home is either an *agent home*, a directory whose sessions have names (`.session-memory/sessions/<name>.json`, for Pi
+`.session-memory/pi-sessions/<name>/`, or `.volute/`, `.mind/` in its place), or a *plain home*, the runtime's own
+directory of a user who starts it by hand.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ ENV_GUARD = "SESSION_MEMORY_GUARD"
 
 
 class Home:
-    """One agent's directory, `root`; `sessions_dir` holds its named sessions, and is '' for a Claude home."""
+    """One agent's directory, `root`; `sessions_dir` holds its named sessions, and is '' for a plain home."""
 
     def __init__(self, root: str, sessions_dir: str = "") -> None:
         self.root = root
@@ -31,6 +32,7 @@ class Home:
         self.memory_dir = root + "/" + MEMORY_DIR
         self.state_dir = self.memory_dir + "/state"
         self.log_file = self.state_dir + "/hook.log"
+        self.conversations_dir = root + "/conversations"
         self.config_file = self.memory_dir + "/config.yaml"
 
     def cursor_file(self, session: str) -> str:
@@ -51,12 +53,15 @@ def environment() -> dict[str, str]:
     return {_decoded(key): _decoded(value) for key, value in os.environ.items()}
 
 
-def agent_home(start: str, stop: str = "") -> Home | None:
-    """The agent home that `start` is in: the nearest directory upwards, below `stop`, with named sessions."""
+def agent_home(start: str, stop: str = "", folder: str = "sessions") -> Home | None:
+    """The agent home that `start` is in: the nearest directory upwards, below `stop`, with named sessions.
+
+    `folder` is the one that a runtime names its sessions in.
+    """
     directory = start.rstrip("/")
     while directory and directory != stop:
         for name in SEED_MEMORY_DIRS:
-            sessions_dir = directory + "/" + name + "/sessions"
+            sessions_dir = directory + "/" + name + "/" + folder
             if is_directory(sessions_dir):
                 return Home(directory, sessions_dir)
         directory = directory.rpartition("/")[0]
@@ -65,12 +70,9 @@ def agent_home(start: str, stop: str = "") -> Home | None:
 
 def claude_config_dir(environ: Mapping[str, str]) -> str:
     """Claude Code's configuration directory: `$CLAUDE_CONFIG_DIR`, else `~/.claude`."""
-    return (environ.get("CLAUDE_CONFIG_DIR") or environ.get("HOME", "") + "/.claude").rstrip("/")
+    from .runtimes import claude
 
-
-def claude_home(environ: Mapping[str, str]) -> Home:
-    """The home of a plain Claude Code user."""
-    return Home(claude_config_dir(environ))
+    return claude.config_dir({}, environ)
 
 
 def _decoded(text: bytes) -> str:

@@ -12,9 +12,9 @@ from . import awareness
 from .errors import SessionMemoryError
 from .fastjson import decode, encode
 from .files import is_directory, open_private, os
-from .home import ENV_GUARD, ENV_HOME, ENV_SESSION, Home, agent_home, claude_config_dir, claude_home, environment
+from .home import ENV_GUARD, ENV_HOME, ENV_SESSION, Home, agent_home, environment
 from .names import is_name
-from .runtimes import claude
+from .runtimes import runtime as runtime_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from .awareness import Updates
     from .entries import Session
+    from .runtimes import Runtime
     from .settings import Settings
 
     Event = dict[str, Any]
@@ -33,44 +34,51 @@ LOG_BYTES = 64 * 1024
 
 def user_prompt_submit() -> None:
     """The UserPromptSubmit hook as a process: tells what the other sessions did."""
-    _run(_tell)
+    run(_tell, "agent-sdk")
+
+
+def before_agent_start() -> None:
+    """The same for Pi, whose extension starts it before the agent answers a prompt."""
+    run(_tell, "pi")
 
 
 def session_start() -> None:
-    """The SessionStart hook as a process. A fork knows what its parent was told; it hears of what comes from now on."""
-    _run(_start)
+    """The SessionStart hook as a process: where a fork begins to listen, and what an agent is told of its past."""
+    run(_start, "agent-sdk")
 
 
 class Place:
-    """Where an event came from: the home, the session that it belongs to, and that session's transcript."""
+    """Where an event came from: the home, the session that it belongs to ('' where nothing tells), its transcript.
 
-    __slots__ = ("config_dir", "home", "own_path", "session")
+    `session` is its key in the home: the name in an agent home, else the same as `session_id`.
+    """
 
-    def __init__(self, home: Home, session: str, own_path: str, config_dir: str) -> None:
+    __slots__ = ("config_dir", "home", "own_path", "runtime", "session", "session_id")
+
+    def __init__(
+        self, home: Home, session: str, own_path: str, config_dir: str, runtime: Runtime, session_id: str = ""
+    ) -> None:
         self.home = home
         self.session = session
+        self.session_id = session_id or session
         self.own_path = own_path
         self.config_dir = config_dir
+        self.runtime = runtime
 
     def others(self, settings: Settings) -> list[Session]:
         """The sessions that the one at hand may hear of."""
-        project_dir = self.own_path.rpartition("/")[0]
-        if self.home.sessions_dir:
-            found = claude.named_sessions(self.home.sessions_dir, project_dir)
-        elif settings.scope == "all":
-            found = claude.all_sessions(self.config_dir, project_dir)
-        else:
-            found = claude.project_sessions(project_dir)
+        found = self.runtime.others(self.home.sessions_dir, self.config_dir, self.own_path, settings.scope)
         return [session for session in found if session.key != self.session]
 
     def look(self) -> Updates:
         """What the session was not told yet. Raises SessionMemoryError, OSError."""
+        self._require_session()
         settings = self.home.settings()
         updates = awareness.look(
             self.session,
             self.others(settings),
             cursor_file=self.home.cursor_file(self.session),
-            runtime=claude,
+            runtime=self.runtime,
             settings=settings,
             now=time.time(),
             limit=settings.max_characters - len(INTRODUCTION),
@@ -80,34 +88,43 @@ class Place:
             updates.text = INTRODUCTION + updates.text
         return updates
 
+    def start_here(self) -> None:
+        """Counts what is there now as told, unless the session has looked before. Raises as `look` does."""
+        self._require_session()
+        settings = self.home.settings()
+        awareness.start_here(
+            self.session,
+            self.others(settings),
+            cursor_file=self.home.cursor_file(self.session),
+            settings=settings,
+            now=time.time(),
+        )
+
+    def _require_session(self) -> None:
+        if not self.session:
+            raise UnknownSessionError(f"session {self.session_id} is none of the named sessions of {self.home.root}")
+
 
 class UnknownSessionError(SessionMemoryError):
     """An event does not tell which session of the home it belongs to."""
 
 
-def place_of(event: Event, environ: Mapping[str, str], log: Log) -> Place:
+def place_of(event: Event, environ: Mapping[str, str], runtime: Runtime, log: Log) -> Place:
     """The place of an event. Raises UnknownSessionError; tells `log` the home as soon as it is known."""
-    session_id, own_path = event.get("session_id"), event.get("transcript_path")
-    start = environ.get(ENV_HOME) or environ.get("CLAUDE_PROJECT_DIR") or event.get("cwd") or ""
-    home = agent_home(start, stop=environ.get("HOME", ""))
-    config_dir = claude_config_dir(environ)
-    if isinstance(own_path, str) and own_path:
-        above = own_path.rpartition("/")[0].rpartition("/")[0]
-        if above.endswith("/projects"):
-            config_dir = above[: -len("/projects")]
+    session_id = event.get("session_id")
+    start = environ.get(ENV_HOME) or runtime.start_dir(event, environ)
+    home = agent_home(start, stop=environ.get("HOME", ""), folder=runtime.SESSIONS_FOLDER)
+    config_dir = runtime.config_dir(event, environ)
     log.home = home or Home(config_dir)
     if not is_directory(log.home.root):
         raise UnknownSessionError(f"{log.home.root}: no such directory")
     if not is_name(session_id) or not isinstance(session_id, str):
         raise UnknownSessionError("the event names no session")
-    if not isinstance(own_path, str) or not own_path:
-        own_path = claude.transcript_path(config_dir, start, session_id)
+    own_path = runtime.own_path(event, start, config_dir)
     if home is None:
-        return Place(Home(config_dir), session_id, own_path, config_dir)
-    name = environ.get(ENV_SESSION) or claude.name_of(home.sessions_dir, session_id)
-    if not is_name(name):
-        raise UnknownSessionError(f"session {session_id} is none of the named sessions of {home.root}")
-    return Place(home, name, own_path, config_dir)
+        return Place(log.home, session_id, own_path, config_dir, runtime)
+    name = environ.get(ENV_SESSION) or runtime.own_name(event, home.sessions_dir)
+    return Place(home, name if is_name(name) else "", own_path, config_dir, runtime, session_id)
 
 
 class Log:
@@ -156,47 +173,50 @@ def tell(place: Place, log: Log, deliver: Callable[[str | None], None]) -> None:
     finally:
         updates.close()
     for note in updates.notes:
-        log.write("UserPromptSubmit", note)
+        log.write(place.runtime.PROMPT_EVENT, note)
 
 
-def _run(handler: Callable[[Event, Mapping[str, str], Log], None]) -> None:
-    """Reads the event, lets `handler` answer it, and ends the process."""
+def run(handler: Callable[[Event, Mapping[str, str], Runtime, Log], None], format: str) -> None:
+    """Reads the event, lets `handler` answer it for the runtime that it names, else `format`, and ends the process."""
     environ = environment()
     if not environ.get(ENV_GUARD):
-        log = Log(claude_home(environ))
+        runtime = runtime_of(format)
+        log = Log(Home(runtime.config_dir({}, environ)))
         name = "hook"
         try:
             event = decode(sys.stdin.buffer.read().decode("utf-8", "replace"))
             if not isinstance(event, dict):
                 raise ValueError("stdin holds no JSON object")
             name = str(event.get("hook_event_name", name))
-            handler(event, environ, log)
+            if "runtime" in event:
+                runtime = runtime_of(event["runtime"])
+            handler(event, environ, runtime, log)
         except BaseException as error:
             log.write_fault(name, error)
     os._exit(0)
 
 
-def _tell(event: Event, environ: Mapping[str, str], log: Log) -> None:
-    if not claude.is_from_a_person(str(event.get("prompt", ""))):
-        return
-    tell(place_of(event, environ, log), log, _print)
+def _tell(event: Event, environ: Mapping[str, str], runtime: Runtime, log: Log) -> None:
+    def answer(text: str | None) -> None:
+        if text:
+            _print(runtime.context_output(text))
+
+    if runtime.is_from_a_person(str(event.get("prompt", ""))):
+        tell(place_of(event, environ, runtime, log), log, answer)
 
 
-def _print(text: str | None) -> None:
-    if text:
-        sys.stdout.buffer.write(encode(claude.context_output(text)).encode() + b"\n")
-        sys.stdout.buffer.flush()
+def _start(event: Event, environ: Mapping[str, str], runtime: Runtime, log: Log) -> None:
+    source = event.get("source")
+    if source == "fork":
+        place_of(event, environ, runtime, log).start_here()
+    elif source in ("compact", "startup", "clear"):
+        from .archive_hooks import context_at_start
+
+        text = context_at_start(source, place_of(event, environ, runtime, log), str(event.get("cwd", "")))
+        if text:
+            _print(runtime.context_output(text, "SessionStart"))
 
 
-def _start(event: Event, environ: Mapping[str, str], log: Log) -> None:
-    if event.get("source") != "fork":
-        return
-    place = place_of(event, environ, log)
-    settings = place.home.settings()
-    awareness.start_here(
-        place.session,
-        place.others(settings),
-        cursor_file=place.home.cursor_file(place.session),
-        settings=settings,
-        now=time.time(),
-    )
+def _print(answer: dict[str, Any]) -> None:
+    sys.stdout.buffer.write(encode(answer).encode() + b"\n")
+    sys.stdout.buffer.flush()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .entry_reader import NO_TITLE, EntryReader, first_line
 from .fastjson import decode_line
 from .files import open_regular, os, read_at
 from .identity import id_checksum, make_cursor, resume_offset
@@ -9,16 +10,16 @@ from .tail import last_line_end, windows_backward
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
     from os import stat_result
 
     from .cursors import Cursor
     from .entries import Entry
     from .runtimes import Runtime
-    from .tail import Line
 
 FILE_BYTES = 2 * 1024 * 1024  # what is read of one session at most
 HEAD_BYTES = 64 * 1024
+TITLE_CHARACTERS = 200
 RECENT_IDS = 4  # of the last entries, by which they are found again in a rewritten file
 FIRST_PROMPT_RANK = 0  # a session's first prompt names it where it has no title of any higher rank
 
@@ -61,8 +62,15 @@ def read_news(
         _read_back(news, runtime, descriptor, start, end, lambda entries: False)
         parsed = news.entries
     elif cursor:
-        _read_back(news, runtime, descriptor, 0, end, lambda entries: _reach(entries, cursor.get("seen", 0)))
-        parsed, news.entries = news.entries, _unseen(news.entries, cursor)
+        seen, last_seen = cursor.get("seen") or oldest, cursor.get("ids", ())
+        _read_back(news, runtime, descriptor, 0, end, lambda entries: _reach(entries, seen))
+        parsed, news.entries = news.entries, _unseen(news.entries, last_seen, seen)
+        if last_seen and not news.entries and not any(_is_among(entry, last_seen[-1:]) for entry in parsed):
+            # Being written anew and not complete yet (Pi does that to its older files, line by line): what is missing
+            # is not new when it is there again.
+            at = make_cursor(descriptor, status, end, int(now * 1e9))
+            news.cursor = {**cursor, **{key: at[key] for key in ("size", "inode", "mtime")}}
+            return news
     else:
         news.is_first_sight = True
         _read_back(news, runtime, descriptor, 0, end, lambda entries: _reach(entries, oldest) or _is_dialogue(entries))
@@ -74,20 +82,13 @@ def read_news(
     return news
 
 
-def first_entry_id(runtime: Runtime, descriptor: int) -> str:
-    """The id of the first entry of a file: forks, which begin as copies, share it. '' if its head has none."""
-    news = News()
-    news.cursor = {}
-    read_head(runtime, descriptor, news)
-    return str(news.cursor["first"])
-
-
 def read_head(runtime: Runtime, descriptor: int, news: News) -> None:
     """Notes in the cursor of `news` the first entry's id, and the title: the best known, else the first prompt."""
     cursor = news.cursor
     assert cursor is not None
     first_id = ""
     first_prompt = ""
+    title = NO_TITLE
     block = read_at(descriptor, 0, HEAD_BYTES)
     for line in block.split(b"\n")[:-1]:
         if not runtime.may_matter(line):
@@ -95,15 +96,19 @@ def read_head(runtime: Runtime, descriptor: int, news: News) -> None:
         for record in decode_line(line)[0]:
             if not isinstance(record, dict):
                 continue
-            _take_title(news, runtime.title(record))
+            found = runtime.title(record)
+            if found is not None and found[0] >= title[0]:
+                title = found
             entry = runtime.entry(record, 0)
             if entry is not None:
                 first_id = first_id or entry.id
                 first_prompt = first_prompt or (entry.text if entry.role == "user" else "")
         if first_id and first_prompt:
             break
+    if title[0] > news.title[0]:  # what is known already was met further on, and is newer
+        news.title = (title[0], title[1][:TITLE_CHARACTERS])
     if not news.title[1]:
-        news.title = (FIRST_PROMPT_RANK, first_prompt[:200])
+        news.title = (FIRST_PROMPT_RANK, first_prompt[:TITLE_CHARACTERS])
     cursor["first"] = first_id
     cursor["title"] = list(news.title)
 
@@ -114,9 +119,8 @@ def title_of(runtime: Runtime, path: str) -> str:
     try:
         news = News()
         news.cursor = {}
-        size = os.fstat(descriptor).st_size
-        for lines in windows_backward(descriptor, 0, last_line_end(descriptor, 0, size, HEAD_BYTES) or 0, HEAD_BYTES):
-            _entries(news, runtime, lines)
+        end = last_line_end(descriptor, 0, os.fstat(descriptor).st_size, HEAD_BYTES) or 0
+        _read_back(news, runtime, descriptor, 0, end, lambda entries: False, HEAD_BYTES)
         read_head(runtime, descriptor, news)
         return news.title[1]
     finally:
@@ -132,55 +136,41 @@ def entries_back_to(runtime: Runtime, descriptor: int, oldest: float) -> list[En
 
 
 def _read_back(
-    news: News, runtime: Runtime, descriptor: int, start: int, end: int, is_enough: Callable[[list[Entry]], bool]
+    news: News,
+    runtime: Runtime,
+    descriptor: int,
+    start: int,
+    end: int,
+    is_enough: Callable[[list[Entry]], bool],
+    limit: int = FILE_BYTES,
 ) -> None:
-    """Reads `[start, end)` from its end until `is_enough`, at most FILE_BYTES, into `news`."""
+    """Reads `[start, end)` from its end until `is_enough`, at most `limit` bytes, into `news`."""
+    reader = EntryReader(runtime, first_line(descriptor))
     lowest = end
-    for lines in windows_backward(descriptor, start, end, FILE_BYTES):
-        news.entries = _entries(news, runtime, lines) + news.entries
+    for lines in windows_backward(descriptor, start, end, limit):
+        news.entries = list(reader.entries(reversed(lines)))[::-1] + news.entries
         if lines:
             lowest = lines[0][0]
         if is_enough(news.entries):
             break
     news.bytes_read = end - lowest
     news.is_partial = lowest > start
-
-
-def _entries(news: News, runtime: Runtime, lines: list[Line]) -> list[Entry]:
-    found = []
-    for offset, line in lines:
-        if not line or not runtime.may_matter(line):
-            continue
-        records, unreadable = decode_line(line)
-        news.unreadable += unreadable
-        for record in records:
-            if not isinstance(record, dict):
-                news.unreadable += 1
-                continue
-            entry = runtime.entry(record, offset)
-            if entry is not None:
-                found.append(entry)
-            else:
-                _take_title(news, runtime.title(record))
-    return found
-
-
-def _take_title(news: News, title: tuple[int, str] | None) -> None:
-    if title is not None and title[0] >= news.title[0]:
-        news.title = (title[0], title[1][:200])
+    news.unreadable += reader.unreadable
+    if reader.title[0] >= news.title[0]:
+        news.title = (reader.title[0], reader.title[1][:TITLE_CHARACTERS])
 
 
 def _remember(news: News, parsed: list[Entry], before: Cursor) -> None:
     """Notes in the new cursor what a rewritten file will be compared with, and the title."""
     cursor = news.cursor
     assert cursor is not None
-    ids = [id_checksum(entry.id) for entry in parsed[-RECENT_IDS:] if entry.id]
+    ids = [id_checksum(entry.id) if entry.id else _content_checksum(entry) for entry in parsed[-RECENT_IDS:]]
     cursor["ids"] = [*before.get("ids", ()), *ids][-RECENT_IDS:]
     cursor["seen"] = max([entry.timestamp or 0 for entry in parsed] + [before.get("seen", 0)])
     if news.title[1]:
         cursor["title"] = list(news.title)
-    if "first" in before:
-        cursor["first"] = before["first"]
+        if "first" in before:  # else the head is read again, for the prompt that names a session without a title
+            cursor["first"] = before["first"]
 
 
 def _reach(entries: list[Entry], oldest: float) -> bool:
@@ -192,11 +182,19 @@ def _is_dialogue(entries: list[Entry]) -> bool:
     return any(e.role == "user" for e in entries) and any(e.role == "assistant" and e.text for e in entries)
 
 
-def _unseen(entries: list[Entry], cursor: Cursor) -> list[Entry]:
-    """What of a rewritten file was not seen: the entries behind the last one that is known, else the later ones."""
-    known = set(cursor.get("ids", ()))
+def _unseen(entries: list[Entry], last_seen: Collection[int], seen: float) -> list[Entry]:
+    """What of a rewritten file was not seen: the entries behind the last of those in `last_seen`, else those that are
+    not older than `seen`."""
     for index in range(len(entries) - 1, -1, -1):
-        if id_checksum(entries[index].id) in known:
+        if _is_among(entries[index], last_seen):
             return entries[index + 1 :]
-    seen = cursor.get("seen", 0)
     return [entry for entry in entries if entry.timestamp is None or entry.timestamp >= seen]
+
+
+def _is_among(entry: Entry, checksums: Collection[int]) -> bool:
+    """By its id or by its content: an entry without an id may be given one (Pi does that to its oldest files)."""
+    return (bool(entry.id) and id_checksum(entry.id) in checksums) or _content_checksum(entry) in checksums
+
+
+def _content_checksum(entry: Entry) -> int:
+    return id_checksum(f"{entry.role} {entry.timestamp} {entry.text}")

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING
 
 from . import awareness, home, transcript_log
 from .entries import Entry, Session
-from .fastjson import decode_line
+from .entry_reader import EntryReader
 from .runtimes import claude, pi, runtime
 from .settings import Settings
 from .summary import SessionSummary, summarize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    from .tail import Line
 
     AnyPath = str | os.PathLike[str]
 
@@ -82,18 +84,15 @@ def parse_jsonl_entries(lines: Iterable[str | bytes], format: str) -> EntryList:
 
     Lines are one JSON record each, with or without their newline.
     """
-    entries = EntryList()
+    placed: list[Line] = []
     offset = 0
     for line in lines:
         content = line.encode("utf-8", "surrogatepass") if isinstance(line, str) else line
-        records, rest = decode_line(content)
-        entries.unreadable += rest
-        for record in records:
-            entry = runtime(format).entry(record, offset) if isinstance(record, dict) else None
-            if entry is not None:
-                entries.append(entry)
-            entries.unreadable += not isinstance(record, dict)
+        placed.append((offset, content))
         offset += len(content) + (not content.endswith(b"\n"))
+    reader = EntryReader(runtime(format), placed[0][1] if placed else b"")
+    entries = EntryList(list(reader.entries(reversed(placed)))[::-1])
+    entries.unreadable = reader.unreadable
     return entries
 
 

@@ -10,7 +10,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-DEFAULTS: dict[str, Any] = {"scope": "project", "first_sight_hours": 24, "max_characters": 500, "sessions": {}}
+DEFAULTS: dict[str, Any] = {
+    "scope": "project",
+    "first_sight_hours": 24,
+    "max_characters": 500,
+    "sessions": {},
+    "assistant_name": "Assistant",
+    "archive_message_characters": 2000,
+    "archive_tools": False,
+    "recent_conversations": 0,
+}
 
 
 class Rule:
@@ -24,13 +33,17 @@ class Rule:
 
 
 class Settings:
-    """`scope` is project or all; `first_sight_seconds` how far back a session is read when it is first seen."""
+    """What config.yaml sets, or its defaults; `configuration.md` tells what each means."""
 
     def __init__(self, values: dict[str, Any]) -> None:
         merged = {**DEFAULTS, **values}
         self.scope: str = merged["scope"]
         self.first_sight_seconds: float = merged["first_sight_hours"] * 3600
         self.max_characters: int = merged["max_characters"]
+        self.assistant_name: str = merged["assistant_name"]
+        self.archive_message_characters: int = merged["archive_message_characters"]
+        self.archive_tools: bool = merged["archive_tools"]
+        self.recent_conversations: int = merged["recent_conversations"]
         self._rules = [(pattern, Rule(**rule)) for pattern, rule in merged["sessions"].items()]
 
     def rule(self, *names: str) -> Rule:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 FIRST_WINDOW_BYTES = 32 * 1024
 WINDOW_GROWTH = 4
 LARGEST_WINDOW_BYTES = 8 * 1024 * 1024
+BLOCK_BYTES = 1024 * 1024
 
 
 def windows_backward(descriptor: int, start: int, end: int, limit: int | None = None) -> Iterator[list[Line]]:
@@ -39,6 +40,28 @@ def windows_backward(descriptor: int, start: int, end: int, limit: int | None = 
             cut = 0
         yield _split(block, begin + cut)
         end = begin
+
+
+def lines_forward(descriptor: int, start: int, end: int) -> Iterator[Line]:
+    """The complete lines of `[start, end)` one by one, in memory that grows only with the longest of them."""
+    rest: list[bytes] = []
+    offset = start
+    while start < end:
+        block = read_at(descriptor, start, min(end, start + BLOCK_BYTES))
+        if not block:
+            return
+        start += len(block)
+        first, *others = block.split(b"\n")
+        rest.append(first)
+        if not others:
+            continue
+        line = b"".join(rest)
+        yield offset, line
+        offset += len(line) + 1
+        for line in others[:-1]:
+            yield offset, line
+            offset += len(line) + 1
+        rest = [others[-1]]
 
 
 def last_line_end(descriptor: int, start: int, end: int, limit: int) -> int | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from .files import open_regular, os
-from .identity import make_cursor
-from .news import FILE_BYTES, FIRST_PROMPT_RANK, News, entries_back_to, first_entry_id, read_head, read_news
+from .identity import id_checksum, make_cursor
+from .news import FILE_BYTES, FIRST_PROMPT_RANK, News, entries_back_to, read_head, read_news
 from .summary import Report, compose, summarize
 from .tail import last_line_end
 from .text import one_line, shorten
@@ -52,9 +52,20 @@ def skip(look: Look, changed: list[Changed]) -> None:
                 status = os.fstat(descriptor)
                 end = last_line_end(descriptor, 0, status.st_size, FILE_BYTES)
                 if end is not None:
-                    look.keep(session, make_cursor(descriptor, status, end, int(look.now * 1e9)))
+                    cursor = make_cursor(descriptor, status, end, int(look.now * 1e9))
+                    look.keep(session, {**cursor, "seen": look.now})
         except OSError as error:
             look.note(session, error.strerror or str(error))
+
+
+def is_fresh_fork(path: str, runtime: Runtime, now: float) -> bool:
+    """Whether a transcript holds nothing yet but what a fork copied into it, so that no prompt of its own is in it."""
+    try:
+        with _Opened(path) as descriptor:
+            entries = entries_back_to(runtime, descriptor, now + 1)
+    except OSError:
+        return False
+    return bool(entries) and entries[-1].is_copy
 
 
 def _read(look: Look, changed: list[Changed], runtime: Runtime) -> tuple[list[Found], int]:
@@ -87,31 +98,40 @@ def _read(look: Look, changed: list[Changed], runtime: Runtime) -> tuple[list[Fo
 
 
 def _drop_copies(look: Look, found: list[Found], runtime: Runtime, own_path: str) -> None:
-    """Leaves out what a session that is seen first copied from one that is known: a fork begins as a copy."""
-    seen: set[str] = set()
+    """Leaves out what a session that is seen first copied from the one at hand or from one that is known: a fork
+    begins as a copy."""
+    first_seen = [news for _, news in found if news.is_first_sight and news.entries]
+    times = [entry.timestamp for news in first_seen for entry in news.entries if entry.timestamp is not None]
+    oldest = min(times, default=0.0)
+    seen = _ids(runtime, own_path, oldest) if first_seen and own_path else set()
     for session, news in reversed(found):  # the one written to last is the copy
         if news.is_first_sight and news.entries:
-            known = seen | _ids_of_kin(look, session, news, runtime, own_path)
-            news.entries = [entry for entry in news.entries if entry.id not in known]
+            known = seen.union(*[_ids(runtime, path, oldest) for path in _kin(look, session, news)])
+            news.entries = [entry for entry in news.entries if entry.id not in known and not entry.is_copy]
         seen.update([entry.id for entry in news.entries if entry.id])
 
 
-def _ids_of_kin(look: Look, session: Session, news: News, runtime: Runtime, own_path: str) -> set[str]:
-    """The ids of the entries that other transcripts with the same first entry hold, back to the oldest in `news`."""
+def _kin(look: Look, session: Session, news: News) -> list[str]:
+    """The transcripts that `session` may have copied from: they begin as it does, or, where it was forked after a
+    compaction and begins there, the last entries that were seen of them are among its own."""
     first = news.cursor.get("first") if news.cursor else None
-    if not first:
+    checksums = {id_checksum(entry.id) for entry in news.entries if entry.id}
+    kin = []
+    for other in look.sessions:
+        cursor = look.cursors.get(other.key, {})
+        begins_alike = bool(first) and cursor.get("first") == first
+        if other is not session and (begins_alike or not checksums.isdisjoint(cursor.get("ids", ()))):
+            kin.append(other.path)
+    return kin
+
+
+def _ids(runtime: Runtime, path: str, oldest: float) -> set[str]:
+    """The ids of the last entries in a transcript, back to the time `oldest`; none where there is no transcript."""
+    try:
+        with _Opened(path) as descriptor:
+            return {entry.id for entry in entries_back_to(runtime, descriptor, oldest) if entry.id}
+    except OSError:
         return set()
-    kin = [s.path for s in look.sessions if s is not session and look.cursors.get(s.key, {}).get("first") == first]
-    oldest = min([entry.timestamp for entry in news.entries if entry.timestamp is not None], default=0.0)
-    ids: set[str] = set()
-    for path in [*kin, *([own_path] if own_path else [])]:
-        try:
-            with _Opened(path) as descriptor:
-                if path != own_path or first_entry_id(runtime, descriptor) == first:
-                    ids.update([entry.id for entry in entries_back_to(runtime, descriptor, oldest) if entry.id])
-        except OSError:
-            continue
-    return ids
 
 
 def _report(look: Look, session: Session, news: News) -> Report | None:
@@ -125,7 +145,7 @@ def _report(look: Look, session: Session, news: News) -> Report | None:
         name = title
     elif not name and rule.text:
         name = shorten(one_line(title), NAME_CHARACTERS)
-    name = name or session.key[:8]
+    name = name or session.key
     if session.is_elsewhere:
         directory = news.entries[-1].cwd.replace("\\", "/").rstrip("/").rpartition("/")[2]
         name = f"{shorten(name, NAME_CHARACTERS)} in {directory}" if directory else name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from .fastjson import decode_line
+from .entry_reader import EntryReader, first_line
 from .files import open_regular, os
 from .sanitize import visible
 from .tail import last_line_end, windows_backward
@@ -29,22 +29,16 @@ def last_entries(runtime: Runtime, path: str, count: int) -> tuple[list[Entry], 
         end = last_line_end(descriptor, 0, size, size) or 0
         latest: list[Entry] = []
         ids: set[str] = set()
-        unreadable = 0
+        reader = EntryReader(runtime, first_line(descriptor))
         for lines in windows_backward(descriptor, 0, end):
-            for offset, line in reversed(lines):
-                if not line or not runtime.may_matter(line):
+            for entry in reader.entries(reversed(lines)):
+                if entry.id and entry.id in ids:
                     continue
-                records, rest = decode_line(line)
-                unreadable += rest + sum([1 for record in records if not isinstance(record, dict)])
-                for record in reversed(records):
-                    entry = runtime.entry(record, offset) if isinstance(record, dict) else None
-                    if entry is None or (entry.id and entry.id in ids):
-                        continue
-                    ids.add(entry.id)
-                    latest.append(entry)
-                    if len(latest) >= count:
-                        return latest[::-1], unreadable
-        return latest[::-1], unreadable
+                ids.add(entry.id)
+                latest.append(entry)
+                if len(latest) >= count:
+                    return latest[::-1], reader.unreadable
+        return latest[::-1], reader.unreadable
     finally:
         os.close(descriptor)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -363,8 +364,8 @@ class TestConfig:
         from session_memory.config import DOCUMENTED
         from session_memory.settings import DEFAULTS
 
-        shown = "\n".join(row[2:] for row in DOCUMENTED.splitlines() if row.startswith(("# scope", "# first", "# max")))
-        assert yaml.safe_load(shown) == {key: DEFAULTS[key] for key in ("scope", "first_sight_hours", "max_characters")}
+        shown = "\n".join(re.findall(r"^# (\w+: .*)$", DOCUMENTED, re.MULTILINE))
+        assert yaml.safe_load(shown) == {key: value for key, value in DEFAULTS.items() if key != "sessions"}
 
     def test_how_far_back_a_session_is_read_can_be_set(self, plain):
         plain.session(*exchange("long ago", "1", at=time.time() - 40 * 3600))

@@ -4,12 +4,51 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any, Protocol
 
-    from ..entries import Entry
+    from ..entries import Entry, Session
+
+    class Trail(Protocol):
+        """The way from a transcript's last line to its first, where some lines lie beside it and no longer count."""
+
+        def holds(self, line: bytes) -> bool:
+            """Whether what `line` says counts. To be asked of every line that is read, from the last to the first."""
+
+        def complete(self, entry: Entry) -> None:
+            """Adds to an entry what the transcript says once for all of them."""
 
     class Runtime(Protocol):
-        """What a module in this folder offers."""
+        """What a module in this folder offers. Events are what its prompt hook reads from stdin."""
+
+        SESSIONS_FOLDER: str
+        """The folder in an agent home's memory directory that names its sessions."""
+
+        NAME: str
+        """What archives and the store call the runtime."""
+
+        PROMPT_EVENT: str
+        """What the event of a prompt is called."""
+
+        def start_dir(self, event: Mapping[str, Any], environ: Mapping[str, str]) -> str:
+            """The directory from which upwards an agent home is looked for."""
+
+        def config_dir(self, event: Mapping[str, Any], environ: Mapping[str, str]) -> str:
+            """The runtime's own directory, which is the home where there is no agent home."""
+
+        def own_path(self, event: Mapping[str, Any], start: str, config_dir: str) -> str:
+            """Where the transcript of the session at hand, which was started in `start`, lies or will lie."""
+
+        def own_name(self, event: Mapping[str, Any], sessions_dir: str) -> str:
+            """The name of the session at hand in an agent home; '' if it has none."""
+
+        def others(self, sessions_dir: str, config_dir: str, own_path: str, scope: str) -> list[Session]:
+            """The sessions of an agent home, or, where `sessions_dir` is '', those of the project or of `all`.
+
+            The session at hand may be among them."""
+
+        def is_from_a_person(self, prompt: str) -> bool:
+            """Whether a prompt was typed, and not put in by the runtime."""
 
         def session_names(self, sessions_dir: str) -> list[str]:
             """The names of the sessions of an agent home, in no particular order."""
@@ -17,14 +56,22 @@ if TYPE_CHECKING:
         def may_matter(self, line: bytes) -> bool:
             """False only for a line that surely holds neither an entry nor a title: it need not be decoded."""
 
+        def trail(self, first_line: bytes) -> Trail | None:
+            """The trail of the transcript that begins with this line; None where every record counts and says all."""
+
         def entry(self, record: dict[str, Any], offset: int) -> Entry | None:
             """The entry that a record of a line at byte `offset` holds, if it is a user's or the assistant's."""
 
         def title(self, record: dict[str, Any]) -> tuple[int, str] | None:
             """The session's title where the record is one, with its rank: the user's own ranks highest."""
 
-        def context_output(self, text: str) -> dict[str, Any]:
-            """What a prompt hook prints (or a callback returns) so that the runtime adds `text` to the prompt."""
+        def is_compaction(self, record: dict[str, Any]) -> bool:
+            """Whether the record marks where the runtime compacted the conversation."""
+
+        def context_output(self, text: str, event: str = ...) -> dict[str, Any]:
+            """What a hook prints (or a callback returns) so that the runtime tells the agent `text`.
+
+            `event` is the one that is answered, by default a prompt."""
 
 
 _MODULES = {"agent-sdk": "claude", "pi": "pi"}

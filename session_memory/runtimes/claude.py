@@ -14,9 +14,15 @@ from ..timestamps import epoch_seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     Record = dict[str, Any]
+    Event = Mapping[str, Any]
+
+SESSIONS_FOLDER = "sessions"
+NAME = "claude-code"
+PROMPT_EVENT = "UserPromptSubmit"
 
 TITLE_RANKS = {"custom-title": 3, "ai-title": 2, "summary": 1}
 _TITLE_KEYS = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
@@ -91,14 +97,54 @@ def title(record: Record) -> tuple[int, str] | None:
     return (TITLE_RANKS[kind], text) if isinstance(text, str) and text.strip() else None
 
 
-def context_output(text: str) -> dict[str, Any]:
-    """The JSON that adds `text` to the prompt."""
-    return {"hookSpecificOutput": {"hookEventName": "UserPromptSubmit", "additionalContext": text}}
+def is_compaction(record: Record) -> bool:
+    """Whether the runtime compacted the conversation here."""
+    return record.get("type") == "system" and record.get("subtype") == "compact_boundary"
+
+
+def trail(first_line: bytes) -> None:
+    """None: every record counts, and says all of itself."""
+
+
+def context_output(text: str, event: str = PROMPT_EVENT) -> dict[str, Any]:
+    """The JSON that adds `text` to the prompt, or, for SessionStart, to what the agent knows from the start."""
+    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
 
 
 def is_from_a_person(prompt: str) -> bool:
     """Whether a submitted prompt was typed: background tasks report through the same event."""
     return not prompt.lstrip().startswith(("<task-notification>", "<system-reminder>"))
+
+
+def start_dir(event: Event, environ: Mapping[str, str]) -> str:
+    """The directory that the session was started in; `cwd` follows the agent's `cd`."""
+    return environ.get("CLAUDE_PROJECT_DIR") or _string(event.get("cwd"))
+
+
+def config_dir(event: Event, environ: Mapping[str, str]) -> str:
+    """The directory over the transcript's `projects/`, else `$CLAUDE_CONFIG_DIR`, else `~/.claude`."""
+    above = _string(event.get("transcript_path")).rpartition("/")[0].rpartition("/")[0]
+    if above.endswith("/projects"):
+        return above[: -len("/projects")]
+    return (environ.get("CLAUDE_CONFIG_DIR") or environ.get("HOME", "") + "/.claude").rstrip("/")
+
+
+def own_path(event: Event, start: str, config_dir: str) -> str:
+    """The transcript that the event names, else the one of a session started in `start`."""
+    return _string(event.get("transcript_path")) or transcript_path(config_dir, start, _string(event.get("session_id")))
+
+
+def own_name(event: Event, sessions_dir: str) -> str:
+    """The name that points to the session; '' if none does."""
+    return name_of(sessions_dir, _string(event.get("session_id")))
+
+
+def others(sessions_dir: str, config_dir: str, own_path: str, scope: str) -> list[Session]:
+    """The named sessions of an agent home, else those of the project that the transcript lies in, or of all."""
+    project_dir = own_path.rpartition("/")[0]
+    if sessions_dir:
+        return named_sessions(sessions_dir, project_dir)
+    return all_sessions(config_dir, project_dir) if scope == "all" else project_sessions(project_dir)
 
 
 def encode_cwd(cwd: str) -> str:
@@ -225,6 +271,7 @@ def _entry(
         message_id=_string(message_id),
         offset=offset,
         cwd=_string(record.get("cwd")),
+        is_copy="forkedFrom" in record,  # the SDK's `fork_session` gives copies new ids; --fork-session keeps the old
     )
 
 

@@ -1,0 +1,129 @@
+"""The prompt hook as a callback for claude-agent-sdk: what `hook` does as a process, inside a host that serves a home.
+
+The SDK is not imported here: that takes over a second, and whoever holds a callback has done it already.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from time import monotonic
+from typing import TYPE_CHECKING, Any, cast
+
+from .errors import SessionMemoryError
+from .home import Home, agent_home
+from .hook import Log, Place, UnknownSessionError, tell
+from .names import is_name
+from .runtimes import claude
+
+if TYPE_CHECKING:
+    from claude_agent_sdk import HookCallback, HookContext, HookInput, HookJSONOutput
+
+EVENT = "UserPromptSubmit"
+_FIRST_PAUSE_SECONDS = 0.001
+_LONGEST_PAUSE_SECONDS = 0.02
+
+
+def session_updates_hook(
+    home: str | os.PathLike[str], session: str, *, timeout_seconds: float = 1.0, is_fork: bool = False
+) -> HookCallback:
+    """A callback that tells the session named `session` of the agent home `home` what the other sessions did.
+
+        ClaudeAgentOptions(hooks={"UserPromptSubmit": [HookMatcher(hooks=[session_updates_hook(home, "discord")])]})
+
+    It answers `{}` where there is nothing to tell, after `timeout_seconds`, and on every fault, which is a line in the
+    home's hook.log; it raises nothing but the cancellation of its own task. The SDK would drop a prompt whose callback
+    takes too long. What was not answered in time is told at the next prompt.
+
+    `is_fork` goes with `ClaudeAgentOptions(fork_session=True)`, which no callback can tell from a new session: what was
+    there before its first prompt is not told to it, since it knows that from the session that it was forked from.
+    """
+    root = os.path.abspath(home)
+
+    async def tell_updates(event: HookInput, tool_use_id: str | None, context: HookContext) -> HookJSONOutput:
+        handover = _Handover(monotonic() + timeout_seconds)
+        try:
+            threading.Thread(target=_look, args=(root, session, event, is_fork, handover), daemon=True).start()
+            text = await handover.receive()
+        except Exception as error:
+            Log(Home(root)).write_fault(EVENT, error)
+            text = None
+        finally:
+            handover.end()
+        return cast("HookJSONOutput", claude.context_output(text) if text else {})
+
+    return tell_updates
+
+
+class TooLateError(SessionMemoryError):
+    """The runtime no longer waits for the answer to a prompt."""
+
+
+class _Handover:
+    """A text on its way from the thread that finds it to the callback that answers with it.
+
+    It counts as told from the moment in which it is received. Before that either side may end the handover, and then
+    neither does: a look that took too long moves no cursor.
+    """
+
+    def __init__(self, deadline: float) -> None:
+        self._deadline = deadline
+        self._changed = threading.Condition()
+        self._text: str | None = None
+        self._is_offered = self._is_received = self._is_over = False
+
+    def offer(self, text: str | None) -> None:
+        """Waits until `text` was received. Raises TooLateError if that does not happen before the deadline."""
+        with self._changed:
+            self._text, self._is_offered = text, True
+            self._changed.wait_for(lambda: self._is_over, max(0.0, self._deadline - monotonic()))
+            self._is_over = True
+            if not self._is_received:
+                raise TooLateError("the answer was not ready in time: nothing was told, and no cursor moved")
+
+    async def receive(self) -> str | None:
+        """What is offered before the deadline, else None. It polls: the SDK runs on asyncio and on trio, and there is
+        no other way to wait for a thread on both that a stuck one cannot keep from ending."""
+        import anyio
+
+        pause = _FIRST_PAUSE_SECONDS
+        while not self._is_over and monotonic() < self._deadline:
+            with self._changed:
+                if self._is_offered and not self._is_over:
+                    self._is_received = self._is_over = True
+                    self._changed.notify()
+                    return self._text
+            await anyio.sleep(min(pause, max(0.0, self._deadline - monotonic())))
+            pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+        return None
+
+    def end(self) -> None:
+        with self._changed:
+            self._is_over = True
+            self._changed.notify()
+
+
+def _look(root: str, session: str, event: Any, is_fork: bool, handover: _Handover) -> None:
+    """Looks for what is new and offers it; runs in a thread of its own, since files can take their time."""
+    log = Log(Home(root))
+    try:
+        if claude.is_from_a_person(str(event.get("prompt", ""))):
+            place = _place(root, session, event)
+            if is_fork:
+                place.start_here()
+            tell(place, log, handover.offer)
+    except BaseException as error:
+        log.write_fault(EVENT, error)
+    finally:
+        handover.end()
+
+
+def _place(root: str, session: str, event: Any) -> Place:
+    """The place of a session whose name the host knows. Raises UnknownSessionError."""
+    home = agent_home(root, stop=root.rpartition("/")[0])
+    if home is None:
+        raise UnknownSessionError(f"{root} holds no named sessions")
+    own_path = event.get("transcript_path")
+    if not is_name(session) or not isinstance(own_path, str) or not own_path:
+        raise UnknownSessionError(f"{session!r} is no name of a session, or the event names no transcript")
+    return Place(home, session, own_path, config_dir="", runtime=claude)

@@ -1,0 +1,53 @@
+"""Secrets out of text before it is stored, injected or sent to a model: `redact`. What counts as one: rules.yaml.
+
+A prompt waits for this, so a short text is looked through with plain string methods first (prefilter.py); only where
+something was found, or the text is long, is the search itself loaded (scan.py), and with it `re`.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from .prefilter import may_hold_secret
+
+SHORT_CHARACTERS = 4096
+SCAN = "session_memory.secrets.scan"
+
+
+class Secret:
+    """Where a secret stands: `text[start:end]`; and its `kind` in a few words, as in `[redacted: kind]`."""
+
+    __slots__ = ("end", "kind", "start")
+
+    def __init__(self, kind: str, start: int, end: int) -> None:
+        self.kind = kind
+        self.start = start
+        self.end = end
+
+    def __repr__(self) -> str:
+        return f"Secret({self.kind!r}, {self.start}, {self.end})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and (self.kind, self.start, self.end) == (other.kind, other.start, other.end)
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.start, self.end))
+
+
+def redact(text: str) -> str:
+    """`text` with `[redacted: kind]` in the place of every secret, all else as it was. No string makes it raise."""
+    parts = []
+    end = 0
+    for secret in find_secrets(text):
+        parts += [text[end : secret.start], f"[redacted: {secret.kind}]"]
+        end = secret.end
+    return "".join([*parts, text[end:]]) if parts else text
+
+
+def find_secrets(text: str) -> list[Secret]:
+    """The secrets in `text`, in order, none overlapping another. No string makes it raise."""
+    if len(text) <= SHORT_CHARACTERS and SCAN not in sys.modules and not may_hold_secret(text):
+        return []
+    from .scan import find
+
+    return [Secret(kind, start, end) for kind, start, end in find(text)]

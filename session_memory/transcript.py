@@ -1,0 +1,53 @@
+"""A whole transcript, read once from its beginning in memory that does not grow with it."""
+
+from __future__ import annotations
+
+from .entry_reader import offsets_beside
+from .fastjson import decode_line
+from .files import os
+from .tail import last_line_end, lines_forward
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .entries import Entry
+    from .runtimes import Runtime
+
+
+class Reading:
+    """One pass over a transcript. After it, `title` (with its rank) and `unreadable` hold for what was read."""
+
+    def __init__(self, runtime: Runtime, descriptor: int) -> None:
+        self.title: tuple[int, str] = (-1, "")
+        self.unreadable = 0
+        self._runtime = runtime
+        self._descriptor = descriptor
+
+    def entries(self) -> Iterator[Entry | None]:
+        """The entries in file order, each id once; None where the runtime compacted the conversation."""
+        ids: set[int] = set()
+        size = os.fstat(self._descriptor).st_size
+        beside = offsets_beside(self._runtime, self._descriptor, last_line_end(self._descriptor, 0, size, size) or 0)
+        for offset, line in lines_forward(self._descriptor, 0, size):
+            if not line or offset in beside or not self._runtime.may_matter(line):
+                continue
+            records, rest = decode_line(line)
+            self.unreadable += rest
+            for record in records:
+                if not isinstance(record, dict):
+                    self.unreadable += 1
+                    continue
+                entry = self._runtime.entry(record, offset)
+                if entry is None:
+                    title = self._runtime.title(record)
+                    if title is not None and title[0] >= self.title[0]:
+                        self.title = title
+                    elif self._runtime.is_compaction(record):
+                        yield None
+                    continue
+                known = hash(entry.id)
+                if entry.id and known in ids:
+                    continue
+                ids.add(known)
+                yield entry
