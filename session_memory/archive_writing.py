@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from . import archive_text
 from .files import open_private, open_regular
 from .news import FIRST_PROMPT_RANK
-from .sanitize import visible
-from .secrets import redact
+from .sanitize import readable
 from .text import one_line, shorten
 from .timestamps import epoch_seconds
 from .transcript import Reading
@@ -178,7 +177,7 @@ def _tool_line(tool: ToolUse) -> str:
 
 def harmless(text: str) -> str:
     """`text` without what is invisible and without secrets; the white space around it goes too."""
-    return redact(visible(text)).strip()
+    return readable(text).strip()
 
 
 def _create(path: str) -> BinaryIO:

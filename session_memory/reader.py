@@ -14,7 +14,7 @@ from .fastjson import encode
 from .files import NotAFileError
 from .news import title_of
 from .runtimes import claude
-from .sanitize import visible
+from .sanitize import readable
 from .text import one_line, shorten
 from .timestamps import age
 from .transcript_log import last_entries, render
@@ -39,7 +39,7 @@ class Listed:
         self.session = session
         self.modified = status.st_mtime
         self.size = status.st_size
-        self.name = session.name or shorten(one_line(visible(title)), TITLE_CHARACTERS) or session.key
+        self.name = session.name or shorten(one_line(readable(title)), TITLE_CHARACTERS) or session.key
         self.id = session.path.rpartition("/")[2].removesuffix(".jsonl")
 
 
@@ -51,7 +51,7 @@ def main(arguments: list[str] | None = None, environ: Mapping[str, str] = os.env
     parser.add_argument("--list", action="store_true", help="list the sessions, the latest first (as without a name)")
     parser.add_argument("--all", action="store_true", help="the sessions of all projects, not only of this one")
     parser.add_argument("--home", metavar="PATH", help="the agent home or Claude directory to look in")
-    parser.add_argument("--raw", action="store_true", help="text as it is, control characters and all")
+    parser.add_argument("--raw", action="store_true", help="text as it is, secrets, control characters and all")
     parser.add_argument("--json", action="store_true", help="for programs")
     options = parser.parse_args(arguments)
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
@@ -142,9 +142,12 @@ def _log(one: Listed, lines: int, *, raw: bool, as_json: bool) -> str:
         said = [
             {
                 "role": entry.role,
-                "text": entry.text,
+                "text": entry.text if raw else readable(entry.text),
                 "timestamp": entry.timestamp,
-                "tools": [{"name": tool.name, "argument": tool.argument} for tool in entry.tools],
+                "tools": [
+                    {"name": tool.name, "argument": tool.argument if raw else readable(tool.argument)}
+                    for tool in entry.tools
+                ],
             }
             for entry in entries
         ]

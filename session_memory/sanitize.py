@@ -5,6 +5,8 @@ The order matters: what is invisible goes first and angle brackets last, so that
 
 from __future__ import annotations
 
+from .secrets import redact
+
 _ANGLES = str.maketrans({"<": "‹", ">": "›", "＜": "‹", "＞": "›", "﹤": "‹", "﹥": "›"})
 
 # Printable to Python, yet drawn as nothing: joiners and fillers of category Mn, Lo and So. (What `str.isprintable`
@@ -15,8 +17,13 @@ _JOINERS = "\u200c\u200d\ufe0e\ufe0f"
 
 
 def neutralise(text: str) -> str:
-    """`text` for a prompt: what `visible` leaves, with angle brackets as the single quotation marks ‹ ›."""
-    return visible(text).translate(_ANGLES)
+    """`text` for a prompt: what `readable` leaves, with angle brackets as the single quotation marks ‹ ›."""
+    return readable(text).translate(_ANGLES)
+
+
+def readable(text: str) -> str:
+    """`text` for somebody who reads it: what `visible` leaves, without secrets."""
+    return redact(visible(text))
 
 
 def visible(text: str) -> str:

@@ -170,7 +170,8 @@ def _line(report: Report, now: float, width: int, *, with_last: bool) -> str:
 
 def _harmless(text: str) -> str:
     """The beginning of `text` on one line, with nothing in it that is more than text or that ends a quotation."""
-    return one_line(neutralise(text[:_RAW_CHARACTERS])).replace('"', "'")
+    beginning = neutralise(text[: 2 * _RAW_CHARACTERS])[:_RAW_CHARACTERS]  # no secret is cut in two unseen
+    return one_line(beginning).replace('"', "'")
 
 
 def _quoted(text: str, room: int) -> str:

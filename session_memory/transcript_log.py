@@ -6,7 +6,7 @@ import time
 
 from .entry_reader import EntryReader, first_line
 from .files import open_regular, os
-from .sanitize import visible
+from .sanitize import readable
 from .tail import last_line_end, windows_backward
 from .text import counted, one_line, shorten
 
@@ -46,13 +46,13 @@ def last_entries(runtime: Runtime, path: str, count: int) -> tuple[list[Entry], 
 def render(entries: list[Entry], unreadable: int = 0, *, raw: bool = False) -> str:
     """The log: a time and a speaker for each message, its text in full, a `[Tool argument]` line for each tool use.
 
-    Times are local. Control and invisible characters are left out unless `raw`.
+    Times are local. Secrets, control and invisible characters are left out unless `raw`.
     """
     blocks: list[str] = []
     speaker = ""
     for entry in entries:
         head = f"{_local_time(entry.timestamp)}  {'User' if entry.role == 'user' else 'Assistant'}"
-        lines = [entry.text if raw else visible(entry.text)] if entry.text else []
+        lines = [entry.text if raw else readable(entry.text)] if entry.text else []
         lines += [_tool_line(tool, entry.cwd) for tool in entry.tools]
         same_message = entry.message_id and entry.message_id == speaker
         blocks.append("\n".join(lines if same_message else [*([""] if blocks else []), head, *lines]))
@@ -67,7 +67,7 @@ def _tool_line(tool: ToolUse, cwd: str) -> str:
     base = cwd.rstrip("/") + "/"
     if cwd and argument.startswith(base):
         argument = argument[len(base) :]
-    return f"[{shorten(one_line(visible(f'{tool.name} {argument}')), ARGUMENT_CHARACTERS)}]"
+    return f"[{shorten(one_line(readable(f'{tool.name} {argument}')), ARGUMENT_CHARACTERS)}]"
 
 
 def _local_time(timestamp: float | None) -> str:

@@ -163,6 +163,15 @@ class TestPlainUser:
         assert "\x1b" not in read("docs", cwd=tmp_path).stdout
         assert "\x1b[31m" in read("docs", "--raw", cwd=tmp_path).stdout
 
+    def test_secrets_are_shown_only_when_asked_for(self, project, tmp_path):
+        token = "ghp_" + "a1B2" * 9
+        self.session(project, "Docs", user(f"use {token}"), assistant(("Bash", {"command": f"login {token}"})))
+        for options in ([], ["--json"]):
+            done = read("docs", *options, cwd=tmp_path)
+            assert token not in done.stdout
+            assert done.stdout.count("[redacted: github token]") == 2
+        assert token in read("docs", "--raw", cwd=tmp_path).stdout
+
     def test_a_home_without_sessions_says_what_to_do(self, tmp_path):
         done = read("--list", cwd=tmp_path)
         assert done.returncode == 1
