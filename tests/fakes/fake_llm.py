@@ -1,0 +1,107 @@
+"""A fake model that speaks both dialects that Pi knows, and does what the last prompt says.
+
+It serves `/v1/messages` (Anthropic) and `/v1/chat/completions` (OpenAI), streaming. A prompt, or a message that an
+extension put behind it, steers the reply:
+
+    TOOL <name> <json>   calls the tool; the reply to its result is a text
+    THINK                a thinking block comes first
+    BIGUSAGE             reports so many input tokens that the conversation gets compacted
+    FAIL                 is answered with HTTP 400
+
+Anything else is echoed: `ECHO[<number>]: <prompt>`. What asks for a summary of a `<conversation>` gets one.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from .loopback import (
+    Connection,
+    Events,
+    Json,
+    LoopbackServer,
+    Request,
+    anthropic_events,
+    content_blocks,
+    message_of,
+    text_of,
+)
+
+BIG_USAGE_TOKENS = 195_000
+
+
+class FakeLLM(LoopbackServer):
+    """Keeps every request, with its kind: summary, result (of a tool) or prompt."""
+
+    def answer(self, connection: Connection) -> None:
+        request = connection.request
+        with self.lock:
+            number = self.requests.index(request) + 1
+        request.kind = _kind(request)
+        news = request.news
+        if request.kind == "prompt" and "FAIL" in news:
+            error = {"type": "invalid_request_error", "message": "made-up failure"}
+            connection.send_json({"type": "error", "error": error}, 400)
+            return
+        reply = _reply(request, number)
+        is_big = "BIGUSAGE" in news and request.kind != "summary"
+        input_tokens = BIG_USAGE_TOKENS if is_big else max(50, len(json.dumps(request.body)) // 4)
+        blocks = content_blocks(reply, [f"toolu_{number:04d}"])
+        model = str(request.body.get("model"))
+        if request.path.endswith("/messages"):
+            message = message_of(f"msg_{number:04d}", model, blocks, {"input_tokens": input_tokens})
+            connection.send_events(anthropic_events(message))
+        else:
+            connection.send_events(_openai_events(f"c{number}", model, blocks, input_tokens))
+
+
+def _kind(request: Request) -> str:
+    last = request.messages[-1] if request.messages else {}
+    content = last.get("content")
+    blocks = content if isinstance(content, list) else []
+    if last.get("role") == "tool" or any(isinstance(b, dict) and b.get("type") == "tool_result" for b in blocks):
+        return "result"
+    asked = text_of(request.body.get("system"))[:400] + text_of(content)[:400]
+    return "summary" if "summar" in asked.lower() and "<conversation>" in request.text else "prompt"
+
+
+def _reply(request: Request, number: int) -> Json:
+    """The reply in the shape that `content_blocks` takes."""
+    last_text = text_of(request.messages[-1].get("content")) if request.messages else ""
+    if request.kind == "summary":
+        return {"text": f"## Goal\nA made-up summary of {len(last_text)} characters"}
+    if request.kind == "result":
+        return {"text": f"ECHO[{number}]: tool done"}
+    order = next((line for line in request.news.splitlines() if line.startswith("TOOL ")), "")
+    if order:
+        _, name, arguments = order.split(" ", 2)
+        return {"text": f"calling {name}", "tools": [{"name": name, "input": json.loads(arguments)}]}
+    reply: dict[str, Any] = {"text": f"ECHO[{number}]: {last_text[:200]}"}
+    return {"thinking": f"thought {number}", **reply} if "THINK" in request.news else reply
+
+
+def _openai_events(completion_id: str, model: str, blocks: list[Json], input_tokens: int) -> Events:
+    """The chunk stream of one chat completion."""
+
+    def chunk(delta: Json, finish_reason: str | None = None, **more: Any) -> tuple[str, Json]:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
+        head = {"id": completion_id, "object": "chat.completion.chunk", "created": int(time.time()), "model": model}
+        return "", {**head, "choices": [choice], **more}
+
+    calls = 0
+    yield chunk({"role": "assistant", "content": ""})
+    for block in blocks:
+        if block["type"] == "text":
+            yield chunk({"content": block["text"]})
+        elif block["type"] == "thinking":
+            yield chunk({"reasoning_content": block["thinking"]})
+        else:
+            function = {"name": block["name"], "arguments": json.dumps(block["input"])}
+            call = {"index": calls, "id": block["id"], "type": "function", "function": function}
+            yield chunk({"tool_calls": [call]})
+            calls += 1
+    usage = {"prompt_tokens": input_tokens, "completion_tokens": 20, "total_tokens": input_tokens + 20}
+    yield chunk({}, "tool_calls" if calls else "stop", usage=usage)
+    yield "", "[DONE]"
