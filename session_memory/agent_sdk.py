@@ -1,4 +1,4 @@
-"""The prompt hook as a callback for claude-agent-sdk: what `hook` does as a process, inside a host that serves a home.
+"""The hooks as callbacks for claude-agent-sdk: what they do as processes, inside a host that serves a home.
 
 The SDK is not imported here: that takes over a second, and whoever holds a callback has done it already.
 """
@@ -17,9 +17,10 @@ from .names import is_name
 from .runtimes import claude
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from claude_agent_sdk import HookCallback, HookContext, HookInput, HookJSONOutput
 
-EVENT = "UserPromptSubmit"
 _FIRST_PAUSE_SECONDS = 0.001
 _LONGEST_PAUSE_SECONDS = 0.02
 
@@ -40,19 +41,64 @@ def session_updates_hook(
     """
     root = os.path.abspath(home)
 
-    async def tell_updates(event: HookInput, tool_use_id: str | None, context: HookContext) -> HookJSONOutput:
+    def find_text(event: Any, handover: _Handover, log: Log) -> None:
+        if claude.is_from_a_person(str(event.get("prompt", ""))):
+            place = _place(root, session, event)
+            if is_fork:
+                place.start_here()
+            tell(place, log, handover.offer)
+
+    return _callback(root, "UserPromptSubmit", timeout_seconds, find_text)
+
+
+def conversation_archive_hook(
+    home: str | os.PathLike[str], session: str, *, timeout_seconds: float = 60.0
+) -> HookCallback:
+    """A callback that archives the conversation of `session` before it is compacted, for the PreCompact event.
+
+        ClaudeAgentOptions(hooks={"PreCompact": [HookMatcher(hooks=[conversation_archive_hook(home, "discord")])]})
+
+    It always answers `{}`: the compaction goes on after `timeout_seconds`, and on every fault, which is a line in the
+    home's hook.log. The archive is written to its end all the same.
+    """
+    root = os.path.abspath(home)
+
+    def archive(event: Any, handover: _Handover, log: Log) -> None:
+        from .archive_hooks import keep
+
+        keep(_place(root, session, event))
+
+    return _callback(root, "PreCompact", timeout_seconds, archive)
+
+
+def _callback(
+    root: str, event_name: str, timeout_seconds: float, work: Callable[[Any, _Handover, Log], None]
+) -> HookCallback:
+    """A callback that answers with what `work`, in a thread of its own since files can take their time, offers."""
+
+    async def answer(event: HookInput, tool_use_id: str | None, context: HookContext) -> HookJSONOutput:
+        log = Log(Home(root))
         handover = _Handover(monotonic() + timeout_seconds)
+
+        def run() -> None:
+            try:
+                work(event, handover, log)
+            except BaseException as error:
+                log.write_fault(event_name, error)
+            finally:
+                handover.end()
+
         try:
-            threading.Thread(target=_look, args=(root, session, event, is_fork, handover), daemon=True).start()
+            threading.Thread(target=run, daemon=True).start()
             text = await handover.receive()
         except Exception as error:
-            Log(Home(root)).write_fault(EVENT, error)
+            log.write_fault(event_name, error)
             text = None
         finally:
             handover.end()
         return cast("HookJSONOutput", claude.context_output(text) if text else {})
 
-    return tell_updates
+    return answer
 
 
 class TooLateError(SessionMemoryError):
@@ -103,21 +149,6 @@ class _Handover:
             self._changed.notify()
 
 
-def _look(root: str, session: str, event: Any, is_fork: bool, handover: _Handover) -> None:
-    """Looks for what is new and offers it; runs in a thread of its own, since files can take their time."""
-    log = Log(Home(root))
-    try:
-        if claude.is_from_a_person(str(event.get("prompt", ""))):
-            place = _place(root, session, event)
-            if is_fork:
-                place.start_here()
-            tell(place, log, handover.offer)
-    except BaseException as error:
-        log.write_fault(EVENT, error)
-    finally:
-        handover.end()
-
-
 def _place(root: str, session: str, event: Any) -> Place:
     """The place of a session whose name the host knows. Raises UnknownSessionError."""
     home = agent_home(root, stop=root.rpartition("/")[0])
@@ -126,4 +157,4 @@ def _place(root: str, session: str, event: Any) -> Place:
     own_path = event.get("transcript_path")
     if not is_name(session) or not isinstance(own_path, str) or not own_path:
         raise UnknownSessionError(f"{session!r} is no name of a session, or the event names no transcript")
-    return Place(home, session, own_path, config_dir="", runtime=claude)
+    return Place(home, session, own_path, "", claude, str(event.get("session_id") or session))

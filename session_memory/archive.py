@@ -51,7 +51,7 @@ def list_archives(directory: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """The path and the facts of every archive in `directory`, in no particular order."""
     try:
         names = os.listdir(directory)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return
     for name in names:
         if not name.endswith(".md") or name.startswith("."):

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from .hook import Event
     from .runtimes import Runtime
 
+QUIET_SECONDS = 0.5
+MOST_WAIT_SECONDS = 10.0
+POLL_SECONDS = 0.05
 LEFT_FOR_GOOD = ("clear", "new")  # the reasons for which a session ends that nobody comes back to by itself
 
 
@@ -79,7 +82,23 @@ def _keep_from_pi(event: Event, environ: Mapping[str, str], runtime: Runtime, lo
 def _keep_detached(event: Event, environ: Mapping[str, str], runtime: Runtime, log: Log) -> None:
     place = place_of(event, environ, runtime, log)
     if detach():
+        wait_until_quiet(place.own_path)
         keep(place)
+
+
+def wait_until_quiet(path: str) -> None:
+    """Waits until nothing was written for QUIET_SECONDS: the transcript lags behind the events, and the last answer may
+    not be in it yet when the session ends."""
+    deadline = time.monotonic() + MOST_WAIT_SECONDS
+    size, since = -1, time.monotonic()
+    while time.monotonic() < min(deadline, since + QUIET_SECONDS):
+        try:
+            now = os.stat(path).st_size
+        except FileNotFoundError:
+            now = -1
+        if now != size:
+            size, since = now, time.monotonic()
+        time.sleep(POLL_SECONDS)
 
 
 def detach() -> bool:

@@ -18,7 +18,7 @@ NAME_CHARACTERS = 40
 FILE_CHARACTERS = 60
 SHORTEST_QUOTE = 24
 SHORTEST_LINE = 76  # six sessions fit the 500 characters; more than that are only named
-_RAW_CHARACTERS = 2000  # of a longer text nothing behind this is looked at
+_RAW_CHARACTERS = 500  # of a longer text nothing behind this is looked at
 
 
 class SessionSummary:
@@ -109,27 +109,26 @@ def compose(reports: list[Report], now: float, limit: int, unread: int = 0) -> t
     """
     room = limit - len(HEADER)
     told = min(len(reports), max(1, room // SHORTEST_LINE))
+    lines = [_Line(report, now) for report in reports[:told]]
     while told > 0:
         rest = _rest_line([report.name for report in reports[told:]], unread, SHORTEST_LINE // 2)
-        lines = _fair_lines(reports[:told], now, room - (len(rest) + 1 if rest else 0))
-        if all(lines):
-            return "\n".join([HEADER, *lines, *([rest] if rest else [])]), told
+        texts = _fair_texts(lines[:told], room - (len(rest) + 1 if rest else 0))
+        if all(texts):
+            return "\n".join([HEADER, *texts, *([rest] if rest else [])]), told
         told -= 1
     return "", 0
 
 
-def _fair_lines(reports: list[Report], now: float, room: int) -> list[str]:
-    """A line a report, with a newline before each at most `room` characters; '' for one that does not fit at all.
+def _fair_texts(lines: list[_Line], room: int) -> list[str]:
+    """The text of each line, with a newline before each at most `room` characters; '' for one that does not fit at all.
 
     The last assistant texts share what the rest leaves.
     """
-    widths = _fair_shares([len(_line(report, now, room, with_last=False)) + 1 for report in reports], room)
+    widths = _fair_shares([len(line.text(room, with_last=False)) + 1 for line in lines], room)
     left = room - sum(widths)
-    longer = [len(_line(report, now, width + left, with_last=True)) + 1 for report, width in zip(reports, widths)]
+    longer = [len(line.text(width + left, with_last=True)) + 1 for line, width in zip(lines, widths)]
     extra = _fair_shares([max(0, full - width) for full, width in zip(longer, widths)], left)
-    return [
-        _line(report, now, width + more - 1, with_last=more > 0) for report, width, more in zip(reports, widths, extra)
-    ]
+    return [line.text(width + more - 1, with_last=more > 0) for line, width, more in zip(lines, widths, extra)]
 
 
 def _fair_shares(wanted: list[int], room: int) -> list[int]:
@@ -143,29 +142,39 @@ def _fair_shares(wanted: list[int], room: int) -> list[int]:
     return shares
 
 
-def _line(report: Report, now: float, width: int, *, with_last: bool) -> str:
-    """The line for one session in at most `width` characters: who, when, how much, the request, what was done."""
-    summary = report.summary
-    count = counted(summary.messages, "message")
-    if report.is_partial:
-        count = f"{summary.messages}+ messages"
-    line = f"- {report.name} ({age(now - report.last_active)}, {count})"
-    if len(line) > width:
-        return ""
-    if not report.with_text:
-        return line
-    room = width - len(line) - len(": ")
-    request = _harmless(summary.first_user_text)
-    kept_for_request = min(len(request), SHORTEST_QUOTE) + len('"" -> ') if request else 0
-    actions = _fitting_actions(summary, room - kept_for_request)
-    told = _quoted(request, room - (len(" -> ") + len(actions) if actions else 0))
-    if actions:
-        told = f"{told} -> {actions}" if told else actions
-    if with_last:
-        before = f"{told}; last: " if told else "last: "
-        last = _quoted(_harmless(summary.last_assistant_text), room - len(before))
-        told = before + last if last else told
-    return f"{line}: {told}" if told else line
+class _Line:
+    """What can be said of one session: who, when, how much, the request, what was done, the last answer.
+
+    Texts are made harmless here, once: a line is tried in several widths.
+    """
+
+    def __init__(self, report: Report, now: float) -> None:
+        summary = report.summary
+        count = f"{summary.messages}+ messages" if report.is_partial else counted(summary.messages, "message")
+        self._head = f"- {report.name} ({age(now - report.last_active)}, {count})"
+        self._with_text = report.with_text
+        if report.with_text:
+            self._request = _harmless(summary.first_user_text)
+            self._answer = _harmless(summary.last_assistant_text)
+            self._actions = _actions(summary)
+
+    def text(self, width: int, *, with_last: bool) -> str:
+        """The line in at most `width` characters, '' if they are too few; the last answer only if asked for."""
+        if len(self._head) > width:
+            return ""
+        if not self._with_text:
+            return self._head
+        room = width - len(self._head) - len(": ")
+        kept_for_request = min(len(self._request), SHORTEST_QUOTE) + len('"" -> ') if self._request else 0
+        actions = next((words for words in self._actions if len(words) <= room - kept_for_request), "")
+        told = _quoted(self._request, room - (len(" -> ") + len(actions) if actions else 0))
+        if actions:
+            told = f"{told} -> {actions}" if told else actions
+        if with_last:
+            before = f"{told}; last: " if told else "last: "
+            last = _quoted(self._answer, room - len(before))
+            told = before + last if last else told
+        return f"{self._head}: {told}" if told else self._head
 
 
 def _harmless(text: str) -> str:
@@ -181,8 +190,8 @@ def _quoted(text: str, room: int) -> str:
     return f'"{shorten(text, min(QUOTE_CHARACTERS, room - 2))}"'
 
 
-def _fitting_actions(summary: SessionSummary, room: int) -> str:
-    """What was done, in as many words as fit: with the name of the one edited file, without it, without the reads."""
+def _actions(summary: SessionSummary) -> list[str]:
+    """What was done, from many words to few: with the name of the one edited file, without it, without the reads."""
     edited, named = "", ""
     if summary.edited_files:
         edited = f"edited {counted(len(summary.edited_files), 'file')}"
@@ -190,11 +199,8 @@ def _fitting_actions(summary: SessionSummary, room: int) -> str:
         named = f"edited {shorten(_harmless(summary.edited_files[0]), FILE_CHARACTERS)}"
     read = f"read {counted(summary.files_read, 'file')}" if summary.files_read else ""
     ran = f"ran {counted(summary.commands, 'command')}" if summary.commands else ""
-    for parts in ((named or edited, read, ran), (named or edited, ran), (edited, ran), (edited or ran or read,)):
-        actions = ", ".join([part for part in parts if part])
-        if len(actions) <= room:
-            return actions
-    return ""
+    choices = ((named or edited, read, ran), (named or edited, ran), (edited, ran), (edited or ran or read,))
+    return [", ".join([part for part in parts if part]) for parts in choices]
 
 
 def _rest_line(names: list[str], unread: int, room: int) -> str:
