@@ -140,7 +140,7 @@ def _write_messages(source: Source, file: BinaryIO, style: Style, after: float |
     finally:
         os.close(descriptor)
     rank, title = reading.title
-    if rank <= FIRST_PROMPT_RANK:
+    if rank <= FIRST_PROMPT_RANK or not title:
         title = shorten(one_line(prompt), PROMPT_TITLE_CHARACTERS)
     written.title = harmless(title) or "Conversation"
     return written

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from .entries import Entry
-    from .runtimes import Runtime
+    from .runtimes import Runtime, Trail
     from .tail import Line
 
 FIRST_LINE_BYTES = 8 * 1024
@@ -59,10 +59,7 @@ def first_line(descriptor: int) -> bytes:
     return read_at(descriptor, 0, FIRST_LINE_BYTES).partition(b"\n")[0]
 
 
-def offsets_beside(runtime: Runtime, descriptor: int, end: int) -> set[int]:
+def offsets_beside(trail: Trail, descriptor: int, end: int) -> set[int]:
     """The offsets of the lines before `end` that do not count, for one who reads the whole file forward."""
-    trail = runtime.trail(first_line(descriptor))
-    if trail is None:
-        return set()
     windows = windows_backward(descriptor, 0, end)
     return {offset for lines in windows for offset, line in reversed(lines) if not trail.holds(line)}

@@ -6,22 +6,14 @@ from the start. The hot path has them from here.
 
 from __future__ import annotations
 
-from time import monotonic, sleep
-
-from .errors import LockedError
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
 try:
     import posix as os
 except ImportError:
     import nt as os  # type: ignore[no-redef]
 
 __all__ = [
-    "NotAFileError", "is_directory", "is_file", "is_regular", "lock", "make_private_dir", "open_private", "open_regular", "os",
-    "read_at", "read_whole", "write_atomically", "write_private",
+    "NotAFileError", "is_directory", "is_file", "is_regular", "lock", "make_private_dir", "open_private",
+    "open_regular", "os", "read_at", "read_whole", "write_atomically", "write_private",
 ]  # fmt: skip
 
 TYPE_CHECKING = False
@@ -139,6 +131,10 @@ def lock(path: str, wait_seconds: float) -> int:
 
     Raises LockedError if somebody else holds it for longer than `wait_seconds`, OSError if it cannot be had.
     """
+    from time import monotonic, sleep
+
+    from .errors import LockedError
+
     descriptor = open_private(path, os.O_RDWR)
     deadline = monotonic() + wait_seconds
     while not _try_lock(descriptor):
@@ -151,12 +147,14 @@ def lock(path: str, wait_seconds: float) -> int:
 
 def _try_lock(descriptor: int) -> bool:
     try:
-        if fcntl is not None:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        else:
+        try:
+            import fcntl
+        except ImportError:  # Windows
             import msvcrt
 
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+        else:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError):
         return False
     return True

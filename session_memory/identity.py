@@ -6,8 +6,6 @@ before the offset: where one of them differs, the file is a new generation of it
 
 from __future__ import annotations
 
-from zlib import crc32
-
 from .files import read_at
 from .tail import last_line_end
 
@@ -18,6 +16,7 @@ if TYPE_CHECKING:
     from .cursors import Cursor
 
 CHECKED_BYTES = 1024
+LARGE_PRIME = (1 << 61) - 1
 # A file that changes twice within the clock's grain keeps its mtime. As git does with its index, an mtime is trusted
 # only if it was older than that when it was written down.
 RACY_NANOSECONDS = 2_000_000_000
@@ -50,10 +49,15 @@ def make_cursor(descriptor: int, status: stat_result, offset: int, now_nanosecon
 
 def id_checksum(entry_id: str) -> int:
     """A short stand-in for an entry id: enough to find a handful of recent entries again in their own file."""
-    return crc32(entry_id.encode("utf-8", "replace"))
+    return _checksum(entry_id.encode("utf-8", "replace"))
 
 
 def _checksums(descriptor: int, offset: int) -> list[int]:
     """Of the first bytes of the file and of those before `offset`; none of them lies behind `offset`."""
     length = min(CHECKED_BYTES, offset)
-    return [crc32(read_at(descriptor, 0, length)), crc32(read_at(descriptor, offset - length, offset))]
+    return [_checksum(read_at(descriptor, 0, length)), _checksum(read_at(descriptor, offset - length, offset))]
+
+
+def _checksum(content: bytes) -> int:
+    """The remainder by a prime of `content` as a number: as telling as a CRC, without a library to be loaded for it."""
+    return int.from_bytes(content, "little") % LARGE_PRIME

@@ -1,4 +1,4 @@
-"""The directory that a runtime keeps for a plugin, which outlives the plugin's updates: where our environment lies in it."""
+"""The directory that a runtime keeps for a plugin, beyond its updates: where our environment lies in it."""
 
 from __future__ import annotations
 

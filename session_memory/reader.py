@@ -7,15 +7,11 @@ import os
 import sys
 import time
 
-from . import home as homes
-from .entries import Session
 from .errors import SessionMemoryError
 from .fastjson import encode
 from .files import NotAFileError
-from .news import title_of
-from .runtimes import claude
+from .finding import Found, choose, find_sessions
 from .sanitize import readable
-from .text import one_line, shorten
 from .timestamps import age
 from .transcript_log import last_entries, render
 
@@ -24,23 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 DESCRIPTION = "Shows what another session of this home did, or which sessions there are."
-TITLE_CHARACTERS = 60
-CANDIDATES = 12
-
-
-class UnknownSessionError(SessionMemoryError):
-    """No session, or more than one, goes by the name that was asked for."""
-
-
-class Listed:
-    """A session as the reader lists it: `modified` in seconds since the epoch, `size` in bytes."""
-
-    def __init__(self, session: Session, status: os.stat_result, title: str) -> None:
-        self.session = session
-        self.modified = status.st_mtime
-        self.size = status.st_size
-        self.name = session.name or shorten(one_line(readable(title)), TITLE_CHARACTERS) or session.key
-        self.id = session.path.rpartition("/")[2].removesuffix(".jsonl")
 
 
 def main(arguments: list[str] | None = None, environ: Mapping[str, str] = os.environ) -> int:
@@ -50,13 +29,13 @@ def main(arguments: list[str] | None = None, environ: Mapping[str, str] = os.env
     parser.add_argument("--lines", type=int, default=50, metavar="N", help="the last N entries (50)")
     parser.add_argument("--list", action="store_true", help="list the sessions, the latest first (as without a name)")
     parser.add_argument("--all", action="store_true", help="the sessions of all projects, not only of this one")
-    parser.add_argument("--home", metavar="PATH", help="the agent home or Claude directory to look in")
+    parser.add_argument("--home", metavar="PATH", help="the agent home, or the runtime's directory, to look in")
     parser.add_argument("--raw", action="store_true", help="text as it is, secrets, control characters and all")
     parser.add_argument("--json", action="store_true", help="for programs")
     options = parser.parse_args(arguments)
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
     try:
-        listed = list_sessions(options.home, options.all, environ)
+        listed = find_sessions(options.home, options.all, environ)
         if options.list or not options.name:
             print(_listing(listed, environ, as_json=options.json))
         else:
@@ -72,53 +51,7 @@ def main(arguments: list[str] | None = None, environ: Mapping[str, str] = os.env
     return 0
 
 
-def list_sessions(home: str | None, all_projects: bool, environ: Mapping[str, str]) -> list[Listed]:
-    """The sessions of a home, the latest first. Raises UnknownSessionError where there is no home with sessions."""
-    found = []
-    for session in _sessions(home, all_projects, environ):
-        try:
-            status = os.stat(session.path, follow_symlinks=False)
-            title = "" if session.name else title_of(claude, session.path)
-        except OSError:
-            continue
-        found.append(Listed(session, status, title))
-    return sorted(found, key=lambda one: -one.modified)
-
-
-def choose(listed: list[Listed], name: str) -> Listed:
-    """The session that goes by `name`: exactly, else the only one that begins so. Raises UnknownSessionError."""
-    wanted = name.casefold()
-    exact = [one for one in listed if wanted in (one.name.casefold(), one.id.casefold())]
-    found = exact or [one for one in listed if one.name.casefold().startswith(wanted) or one.id.startswith(wanted)]
-    if len(found) == 1:
-        return found[0]
-    candidates = found or listed
-    names = [f"  {one.name}  ({one.id})" for one in candidates[:CANDIDATES]]
-    if len(candidates) > CANDIDATES:
-        names.append(f"  and {len(candidates) - CANDIDATES} more: see --list")
-    problem = f"{name!r} could be any of:" if found else f"no session goes by {name!r}; there are:"
-    raise UnknownSessionError(problem, "\n".join(names or ["  none"]))
-
-
-def _sessions(path: str | None, all_projects: bool, environ: Mapping[str, str]) -> list[Session]:
-    start = os.path.abspath(path) if path else environ.get(homes.ENV_HOME) or os.getcwd()
-    agent_home = homes.agent_home(start, stop="" if path else environ.get("HOME", ""))
-    config_dir = homes.claude_config_dir(environ)
-    if agent_home and not all_projects:
-        return claude.located_sessions(agent_home.sessions_dir, config_dir, agent_home.root)
-    if path and not agent_home:
-        config_dir = start if os.path.isdir(f"{start}/projects") else f"{start}/.claude"
-    if not os.path.isdir(f"{config_dir}/projects"):
-        hint = "name the agent home or the Claude directory to look in: --home PATH"
-        raise UnknownSessionError(f"{config_dir}: no sessions there", hint)
-    project_dir = claude.project_dir_of(config_dir, environ.get("CLAUDE_CODE_SESSION_ID", ""), start)
-    if all_projects or not project_dir:
-        return claude.all_sessions(config_dir, project_dir)
-    return claude.project_sessions(project_dir)
-
-
-def _listing(listed: list[Listed], environ: Mapping[str, str], *, as_json: bool) -> str:
-    own_id = environ.get("CLAUDE_CODE_SESSION_ID", "")
+def _listing(listed: list[Found], environ: Mapping[str, str], *, as_json: bool) -> str:
     if as_json:
         return encode(
             [
@@ -130,14 +63,14 @@ def _listing(listed: list[Listed], environ: Mapping[str, str], *, as_json: bool)
         return "No sessions yet."
     rows = []
     for one in listed:
-        own = " (this one)" if one.id == own_id else ""
+        own = " (this one)" if one.id == environ.get(one.runtime.OWN_ID_VARIABLE) else ""
         rows.append((one.name, age(time.time() - one.modified), _bytes(one.size), one.id + own))
     name, when, size = (max(len(row[column]) for row in rows) for column in range(3))
     return "\n".join([f"{row[0]:<{name}}  {row[1]:<{when}}  {row[2]:>{size}}  {row[3]}" for row in rows])
 
 
-def _log(one: Listed, lines: int, *, raw: bool, as_json: bool) -> str:
-    entries, unreadable = last_entries(claude, one.session.path, lines)
+def _log(one: Found, lines: int, *, raw: bool, as_json: bool) -> str:
+    entries, unreadable = last_entries(one.runtime, one.session.path, lines)
     if as_json:
         said = [
             {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .entry_reader import offsets_beside
+from .entry_reader import first_line, offsets_beside
 from .fastjson import decode_line
 from .files import os
 from .tail import last_line_end, lines_forward
@@ -28,9 +28,11 @@ class Reading:
         """The entries in file order, each id once; None where the runtime compacted the conversation."""
         ids: set[int] = set()
         size = os.fstat(self._descriptor).st_size
-        beside = offsets_beside(self._runtime, self._descriptor, last_line_end(self._descriptor, 0, size, size) or 0)
+        trail = self._runtime.trail(first_line(self._descriptor))
+        end = last_line_end(self._descriptor, 0, size, size) or 0
+        beside = offsets_beside(trail, self._descriptor, end) if trail is not None else ()
         for offset, line in lines_forward(self._descriptor, 0, size):
-            if not line or offset in beside or not self._runtime.may_matter(line):
+            if not line or not self._runtime.may_matter(line):
                 continue
             records, rest = decode_line(line)
             self.unreadable += rest
@@ -47,7 +49,9 @@ class Reading:
                         yield None
                     continue
                 known = hash(entry.id)
-                if entry.id and known in ids:
+                if offset in beside or (entry.id and known in ids):
                     continue
                 ids.add(known)
+                if trail is not None:
+                    trail.complete(entry)
                 yield entry

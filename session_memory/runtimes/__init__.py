@@ -27,6 +27,15 @@ if TYPE_CHECKING:
         NAME: str
         """What archives and the store call the runtime."""
 
+        USUAL_DIR: str
+        """The runtime's own directory as it lies in a user's home."""
+
+        PROJECTS_FOLDER: str
+        """The folder in it that holds a folder of transcripts for each project."""
+
+        OWN_ID_VARIABLE: str
+        """The variable in which an agent's commands find the id of its session."""
+
         PROMPT_EVENT: str
         """What the event of a prompt is called."""
 
@@ -46,6 +55,15 @@ if TYPE_CHECKING:
             """The sessions of an agent home, or, where `sessions_dir` is '', those of the project or of `all`.
 
             The session at hand may be among them."""
+
+        def located(self, sessions_dir: str, config_dir: str, root: str) -> list[Session]:
+            """The named sessions of the agent home `root`, wherever their transcripts lie."""
+
+        def of_project(self, config_dir: str, own_id: str, directory: str, scope: str) -> list[Session]:
+            """The sessions of the project of the session `own_id`, or of `directory`, or of `all` projects."""
+
+        def session_id_of(self, path: str) -> str:
+            """The id of the session whose transcript lies at `path`."""
 
         def is_from_a_person(self, prompt: str) -> bool:
             """Whether a prompt was typed, and not put in by the runtime."""
@@ -86,3 +104,8 @@ def runtime(format: str) -> Runtime:
     module: Any = __import__(f"{__name__}.{name}", fromlist=[name])
     found: Runtime = module
     return found
+
+
+def all_runtimes() -> list[Runtime]:
+    """Every runtime of the table."""
+    return [runtime(format) for format in _MODULES]

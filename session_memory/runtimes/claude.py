@@ -22,11 +22,15 @@ if TYPE_CHECKING:
 
 SESSIONS_FOLDER = "sessions"
 NAME = "claude-code"
+USUAL_DIR = ".claude"
+PROJECTS_FOLDER = "projects"
+OWN_ID_VARIABLE = "CLAUDE_CODE_SESSION_ID"
 PROMPT_EVENT = "UserPromptSubmit"
 
 TITLE_RANKS = {"custom-title": 3, "ai-title": 2, "summary": 1}
 _TITLE_KEYS = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
 _READ_TYPES = frozenset({"user", "assistant", "attachment", *TITLE_RANKS})
+_GLUED = b'}{"parentUuid":'  # a record behind another one on the same line
 
 # User texts that no user wrote: what the CLI and its hooks wrap, by how they begin.
 _WRAPPERS = (
@@ -52,14 +56,22 @@ def may_matter(line: bytes) -> bool:
     Tool results are most of a transcript's bytes. An unescaped `"key":` is never part of a string, so what is looked
     for here cannot be something that somebody typed.
     """
-    if line.startswith(b'{"type":"'):
-        return line[9 : line.find(b'"', 9)].decode("ascii", "replace") in _READ_TYPES
+    return _begins_with_what_may_matter(line) or _GLUED in line
+
+
+def _begins_with_what_may_matter(line: bytes) -> bool:
+    at = line.find(b'"type":"', 0, 2048)
+    if at > 0 and line.find(b"{", 1, at) < 0:  # nothing nested before it, so it is the type of the record itself
+        if line[at + 8 : line.find(b'"', at + 8)].decode("ascii", "replace") not in _READ_TYPES:
+            return False
     at = line.find(b'"content":[{"', 0, 2048)
     if at < 0:
         at = line.find(b'"attachment":{"type":"', 0, 2048)
         return at < 0 or line.startswith(b"queued_command", at + 22)
     if line.startswith((b'tool_use_id":', b'type":"tool_result"'), at + 13):
         return b'{"type":"text","text":' in line
+    if line.startswith(b'type":"thinking"', at + 13):
+        return b'{"type":"text",' in line or b'{"type":"tool_use",' in line
     return True
 
 
@@ -233,15 +245,28 @@ def all_sessions(config_dir: str, project_dir: str) -> list[Session]:
     return found
 
 
-def located_sessions(sessions_dir: str, config_dir: str, cwd: str) -> list[Session]:
-    """The named sessions with their transcripts wherever these lie: where sessions of `cwd` do, else in any project."""
+def located(sessions_dir: str, config_dir: str, root: str) -> list[Session]:
+    """The named sessions with their transcripts wherever these lie: among those of `root`, else in any project."""
     found = []
-    for session in named_sessions(sessions_dir, f"{config_dir}/projects/{encode_cwd(cwd)}"):
+    for session in named_sessions(sessions_dir, f"{config_dir}/projects/{encode_cwd(root)}"):
         if not is_file(session.path):
             elsewhere = project_dir_of(config_dir, session.path.rpartition("/")[2][:-6], "")
             session.path = f"{elsewhere}/{session.path.rpartition('/')[2]}" if elsewhere else session.path
         found.append(session)
     return found
+
+
+def of_project(config_dir: str, own_id: str, directory: str, scope: str) -> list[Session]:
+    """The sessions of the project of `own_id`, or of `directory`, or of `all` projects."""
+    project_dir = project_dir_of(config_dir, own_id, directory)
+    if scope == "all":
+        return all_sessions(config_dir, project_dir)
+    return project_sessions(project_dir) if project_dir else []
+
+
+def session_id_of(path: str) -> str:
+    """The id of the session whose transcript lies at `path`."""
+    return path.rpartition("/")[2].removesuffix(".jsonl")
 
 
 def project_dir_of(config_dir: str, session_id: str, cwd: str) -> str:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 SESSIONS_FOLDER = "pi-sessions"
 NAME = "pi"
+USUAL_DIR = ".pi/agent"
+PROJECTS_FOLDER = "sessions"
+OWN_ID_VARIABLE = "PI_SESSION_ID"
 PROMPT_EVENT = "before_agent_start"
 CUSTOM_TYPE = "session-update"
 TITLE_RANK = 3
@@ -190,6 +193,27 @@ def others(sessions_dir: str, config_dir: str, own_path: str, scope: str) -> lis
     return [session for session in found if session.path and session.path != own_path]
 
 
+def located(sessions_dir: str, config_dir: str, root: str) -> list[Session]:
+    """The named sessions of an agent home, each with the file that was written last."""
+    return others(sessions_dir, config_dir, "", "project")
+
+
+def of_project(config_dir: str, own_id: str, directory: str, scope: str) -> list[Session]:
+    """The sessions of the project of `own_id`, or of `directory`, or of `all` projects."""
+    folder = next((f for f in _listing(f"{config_dir}/sessions") if own_id and _holds(config_dir, f, own_id)), "")
+    return others("", config_dir, f"{config_dir}/sessions/{folder or encode_cwd(directory)}/", scope)
+
+
+def session_id_of(path: str) -> str:
+    """The id of the session whose file lies at `path`."""
+    name = path.rpartition("/")[2].removesuffix(".jsonl")
+    return name.partition("_")[2] or name
+
+
+def _holds(config_dir: str, folder: str, session_id: str) -> bool:
+    return any(session.key == session_id for session in _sessions_in(f"{config_dir}/sessions/{folder}"))
+
+
 def session_names(sessions_dir: str) -> list[str]:
     """The names of the sessions of an agent home: one directory each, without `new-*`, which are just being made."""
     names = _listing(sessions_dir)
@@ -212,7 +236,7 @@ def latest_transcript(sessions_dir: str, name: str) -> str:
 def _sessions_in(directory: str, is_elsewhere: bool = False) -> list[Session]:
     """A session for each file `<time>_<id>.jsonl`. Ids begin with the time as well: none may be shortened."""
     return [
-        Session(file[:-6].partition("_")[2] or file[:-6], f"{directory}/{file}", is_elsewhere=is_elsewhere)
+        Session(session_id_of(file), f"{directory}/{file}", is_elsewhere=is_elsewhere)
         for file in _listing(directory)
         if file.endswith(".jsonl") and not file.startswith(".")
     ]

@@ -1,0 +1,8 @@
+import sys
+
+sys.path.insert(0, __file__[: -len("/hooks/plugin_start.py")])
+try:
+    from session_memory.plugin_start import run
+except Exception:  # a broken installation must not break the session; `session-memory doctor` says what is wrong
+    sys.exit(0)
+run(__file__, sys.argv[1:])

@@ -1,0 +1,59 @@
+"""`session-memory archive`: keeps a conversation, or all of them, by hand."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from typing import Any
+
+from . import conversations
+from .errors import SessionMemoryError
+from .finding import Found, choose, find_sessions
+from .setup.screen import Screen
+from .text import counted
+
+SUMMARY = "keep conversations as Markdown in the home's conversations/"
+
+
+class NothingChosenError(SessionMemoryError):
+    """Neither a session was named nor all of them asked for."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of archive."""
+    parser.add_argument("session", nargs="?", help="the session: its name, title or id, or how one of them begins")
+    parser.add_argument("--all", action="store_true", help="every session of the home")
+    parser.add_argument("--home", metavar="PATH", help="the agent home, or the runtime's directory, to look in")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Archives what was asked for; 1 if something could not be. Raises SessionMemoryError."""
+    screen = Screen(os.environ, is_json=arguments.json)
+    if not arguments.session and not arguments.all:
+        raise NothingChosenError("no session was named", "name one (session_reader --list shows them), or use --all")
+    found = find_sessions(arguments.home, arguments.all and not arguments.home, os.environ)
+    chosen = found if arguments.all else [choose(found, arguments.session)]
+    results = [_archive(one, f"{number}/{len(chosen)}", screen) for number, one in enumerate(chosen, 1)]
+    failed = [result for result in results if "problem" in result]
+    written = [result for result in results if result.get("archive")]
+    screen.line(f"{counted(len(written), 'conversation')} kept{f', {len(failed)} could not be' if failed else ''}.")
+    screen.result({"sessions": results})
+    return 1 if failed else 0
+
+
+def _archive(one: Found, progress: str, screen: Screen) -> dict[str, Any]:
+    """What became of one session: the path of its archive, or None if nothing was said in it, or the problem."""
+    result: dict[str, Any] = {"session": one.id, "name": one.name, "archive": None}
+    try:
+        with screen.working(f"{progress} {one.name}"):
+            result["archive"] = conversations.keep(
+                one.id, one.session.path, one.runtime, one.home.conversations_dir, one.home.settings(), time.time()
+            )
+    except (SessionMemoryError, OSError) as error:
+        result["problem"] = str(error)
+        screen.note(f"{one.name}: {error}")
+    if result["archive"]:
+        screen.line(f"  {screen.short(result['archive'])}")
+    return result

@@ -1,0 +1,103 @@
+"""`session-memory doctor`: whether the hook does its work, and in plain words what to do where it does not."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from . import __version__
+from .setup.composing import composed_home
+from .setup.findings import NOTE, OK, WRONG, Finding, wrong
+from .setup.home_checks import check_home
+from .setup.homes import NoHomeError, Target, find, identify
+from .setup.ledger import Ledger, LedgerError, read_ledger
+from .setup.places import NAME, Places, places, tilde
+from .setup.program_checks import check_program
+from .setup.screen import Screen
+from .setup.showing import show_trial
+from .setup.trial import Trial
+
+SUMMARY = "check that the hook does its work, and say how to mend what is wrong"
+_STYLES = {OK: "green", NOTE: "yellow", WRONG: "red"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of doctor."""
+    parser.add_argument("--home", metavar="PATH", help="the home to look at (without it: all that it is installed in)")
+    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Examines the program and the homes; returns 0 if all is well, else 1."""
+    environ = dict(os.environ)
+    environ.setdefault("HOME", str(Path.home()))
+    screen, where = Screen(environ, is_json=arguments.json), places(environ)
+    try:
+        ledger = read_ledger(where.ledger_file)
+    except LedgerError:  # one of the findings below
+        ledger = Ledger(where.ledger_file)
+    found: dict[str, list[Finding]] = {"": check_program(where, environ)}
+    screen.line(screen.paint("bold", f"{NAME} {__version__}") + f" in {tilde(where.program_dir, environ)}")
+    _show(found[""], screen)
+    targets, lost = _targets(arguments.home, ledger, where, environ)
+    for path, findings in lost.items():
+        found[path] = findings
+        screen.heading(tilde(path, environ))
+        _show(findings, screen)
+    for target in targets:
+        findings, trial = check_home(target, where, ledger, environ, time.time())
+        found[target.root] = findings
+        _show_home(target, findings, trial, screen)
+    wrongs = sum(finding.state == WRONG for findings in found.values() for finding in findings)
+    screen.line()
+    screen.line(screen.paint("bold", "All is well." if not wrongs else f"{wrongs} of this is wrong; see above."))
+    screen.result(
+        {
+            "version": __version__,
+            "ok": not wrongs,
+            "findings": [{"home": home or None, **vars(f)} for home, findings in found.items() for f in findings],
+        }
+    )
+    return 1 if wrongs else 0
+
+
+def _targets(
+    path: str | None, ledger: Ledger, where: Places, environ: Mapping[str, str]
+) -> tuple[list[Target], dict[str, list[Finding]]]:
+    """The homes to look at, and what is wrong with those that are none, or none any more."""
+    targets: list[Target] = []
+    lost: dict[str, list[Finding]] = {}
+    for root in [path] if path else ledger.homes:
+        try:
+            targets.append(composed_home(root, ledger) or identify(root, environ))
+        except NoHomeError as error:
+            is_gone = root in ledger.homes and not os.path.exists(root)
+            mend = f"if it is gone for good: {NAME} uninstall --home {shlex.quote(root)}" if is_gone else error.hint
+            lost[root] = [wrong("home", f"{error}", mend)]
+    if not path and not ledger.homes:
+        targets = find([], environ, os.getcwd())
+    if not targets and not lost:
+        lost[str(where.program_dir)] = [wrong("homes", "it is installed into no home", "run install.py")]
+    return targets, lost
+
+
+def _show(findings: list[Finding], screen: Screen) -> None:
+    """A line a finding, and one for what to do about it."""
+    for finding in findings:
+        mark = screen.paint(_STYLES[finding.state], f"{finding.state:<6}")
+        text = screen.short(finding.text)
+        screen.paragraph(text, indent=" " * 23, first=f"  {mark} {finding.about:<13} ")
+        if finding.mend:
+            screen.paragraph(screen.short(finding.mend), indent=" " * 26, first=" " * 23 + "-> ")
+
+
+def _show_home(target: Target, findings: list[Finding], trial: Trial | None, screen: Screen) -> None:
+    screen.heading(f"{tilde(target.root, screen.environ)} ({target.title})")
+    _show(findings, screen)
+    if trial is not None and trial.text:
+        screen.line()
+        show_trial(trial, screen, with_speed=False)

@@ -1,0 +1,98 @@
+"""The commands install and uninstall, and what install.py does with its arguments."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from ..errors import SessionMemoryError
+from .installing import install
+from .new_command import SUMMARY as NEW_SUMMARY
+from .new_command import add_new_arguments, run_new
+from .places import NAME, places
+from .screen import Screen
+from .showing import show_installed, show_uninstalled
+from .uninstalling import uninstall
+
+INSTALL_SUMMARY = "install into homes, or bring what is installed up to date"
+_EPILOG = "`install.py new HOME` makes a new agent's home from a template: see `install.py new --help`."
+UNINSTALL_SUMMARY = "take everything out again"
+
+
+def add_install_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of install."""
+    _add_common(parser, "install into (an agent home, or a configuration directory of Claude Code)")
+
+
+def add_uninstall_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of uninstall."""
+    _add_common(parser, "uninstall from; without it, from all, and the program is removed too")
+    parser.add_argument("--purge", action="store_true", help="also delete the homes' configuration and state")
+
+
+def run_install(arguments: argparse.Namespace, me: str = f"{NAME} install") -> int:
+    """Installs; returns the exit code. `me` is how the user called this."""
+    screen, environ = _screen(arguments)
+    done = install(arguments.home, places(environ), environ, screen, dry_run=arguments.dry_run)
+    show_installed(done, screen, me)
+    return 1 if any(trial.problem for trial in done.trials) else 0
+
+
+def run_uninstall(arguments: argparse.Namespace) -> int:
+    """Uninstalls; returns the exit code."""
+    screen, environ = _screen(arguments)
+    done = uninstall(arguments.home, places(environ), environ, dry_run=arguments.dry_run, purge=arguments.purge)
+    show_uninstalled(done, screen)
+    return 0
+
+
+def main(script: str, words: list[str]) -> int:
+    """What install.py does: installs, or with --uninstall the opposite. Returns the exit code."""
+    about = "Gives agent runtimes a memory of all their sessions: installs into the agent homes that it finds."
+    parser = argparse.ArgumentParser(prog=os.path.basename(script), description=about, epilog=_EPILOG)
+    if words[:1] == ["new"]:
+        parser = argparse.ArgumentParser(prog=f"{os.path.basename(script)} new", description=NEW_SUMMARY)
+        add_new_arguments(parser)
+        arguments = parser.parse_args(words[1:])
+        return answer(lambda: run_new(arguments))
+    add_uninstall_arguments(parser)
+    parser.add_argument("--uninstall", action="store_true", help="take everything out again")
+    arguments = parser.parse_args(words)
+    if arguments.purge and not arguments.uninstall:
+        parser.error("--purge goes with --uninstall")
+    me = f"python3 {shlex.quote(script)}"
+    return answer(lambda: run_uninstall(arguments) if arguments.uninstall else run_install(arguments, me))
+
+
+def answer(command: Callable[[], int]) -> int:
+    """Runs a command; an error that the pack raises on purpose becomes one line, a hint, and exit code 1."""
+    try:
+        return command()
+    except SessionMemoryError as error:
+        hint = f"\n  {error.hint}" if error.hint else ""
+        print(f"{NAME}: {error}{hint}", file=sys.stderr)
+    except BrokenPipeError:  # who reads what we print has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"{NAME}: {where}{error.strerror or error}", file=sys.stderr)
+    except KeyboardInterrupt:
+        print(f"\n{NAME}: stopped; running it again goes on from here", file=sys.stderr)
+        return 130
+    return 1
+
+
+def _add_common(parser: argparse.ArgumentParser, what_home: str) -> None:
+    parser.add_argument("--home", metavar="PATH", action="append", default=[], help=f"the home to {what_home}")
+    parser.add_argument("--dry-run", action="store_true", help="show the exact change and make none")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def _screen(arguments: argparse.Namespace) -> tuple[Screen, dict[str, str]]:
+    environ = dict(os.environ)
+    environ.setdefault("HOME", str(Path.home()))
+    return Screen(environ, is_json=arguments.json), environ

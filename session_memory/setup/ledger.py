@@ -1,0 +1,76 @@
+"""installed.json: what was added where, and what was there before. Written before the change that it describes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from ..errors import SessionMemoryError
+from .file_changes import checksum, write_in_place
+
+_FORMAT = 1
+
+
+class LedgerError(SessionMemoryError):
+    """The ledger cannot be read."""
+
+
+@dataclass
+class HomeRecord:
+    """What was added to one home.
+
+    `original` is the settings file as it was before (None: there was none), `written` the checksums of the versions
+    of it that we wrote since, `commands` the hook commands in it. `skills` maps the path of a file that we copied
+    to the checksum of what we wrote, `made` lists the directories that were not there before, the outermost first.
+    A home that was composed has the name of its `template`, and in `identity` the files that were copied once.
+    """
+
+    settings_file: str
+    original: str | None = None
+    written: list[str] = field(default_factory=list)
+    commands: list[str] = field(default_factory=list)
+    skills: dict[str, str] = field(default_factory=dict)
+    made: list[str] = field(default_factory=list)
+    installed_at: float = 0.0
+    template: str = ""
+    identity: dict[str, str] = field(default_factory=dict)
+
+    def note_settings(self, before: bytes | None, stripped: bytes | None, after: bytes) -> None:
+        """Notes a change of the settings file; `stripped` is `before` without any hooks of ours.
+
+        As long as nobody else has written the file the original stays what it was.
+        """
+        if before is None or checksum(before) not in self.written:
+            self.original = None if stripped is None else stripped.decode()
+            self.written = []
+        self.written.append(checksum(after))
+
+
+@dataclass
+class Ledger:
+    """`homes` by path; `made` lists the directories that the program itself needed and that were not there before."""
+
+    path: Path
+    homes: dict[str, HomeRecord] = field(default_factory=dict)
+    made: list[str] = field(default_factory=list)
+
+    def save(self) -> None:
+        """Writes it, for this user alone: settings may hold secrets. Raises OSError."""
+        content = {"format": _FORMAT, **{key: value for key, value in asdict(self).items() if key != "path"}}
+        write_in_place(self.path, (json.dumps(content, indent=1) + "\n").encode())
+
+
+def read_ledger(path: Path) -> Ledger:
+    """The ledger; an empty one where there is none yet. Raises LedgerError."""
+    try:
+        content = json.loads(path.read_bytes())
+        if content["format"] != _FORMAT:
+            raise ValueError(f"its format is {content['format']!r}, this program knows {_FORMAT}")
+        homes = {home: HomeRecord(**record) for home, record in content["homes"].items()}
+        return Ledger(path, homes, content["made"])
+    except FileNotFoundError:
+        return Ledger(path)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        hint = "move it away and run install.py again: it finds its own entries in the settings"
+        raise LedgerError(f"{path}: it cannot be read ({error})", hint) from None

@@ -1,0 +1,106 @@
+"""What a command shows: lines for people, in colour on a terminal, or one JSON object for programs."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+_STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
+_WIDEST = 100
+
+
+def enumerated(words: Iterable[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+class Screen:
+    """Where a command writes to. With `is_json` people's lines are left out, and `result` is printed at the end."""
+
+    def __init__(self, environ: Mapping[str, str], *, is_json: bool = False, out: TextIO | None = None) -> None:
+        self.is_json = is_json
+        self.environ = environ
+        self._out = sys.stdout if out is None else out
+        is_terminal = self._out.isatty()
+        self._is_coloured = is_terminal and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
+        columns = shutil.get_terminal_size((80, 24)).columns if is_terminal else 80
+        self.width = min(columns, _WIDEST)
+        if hasattr(self._out, "reconfigure"):  # a C locale should cost a character, not the whole command
+            self._out.reconfigure(errors="replace")
+
+    def paint(self, style: str, text: str) -> str:
+        """`text` in bold, dim, red, green or yellow, where colours show."""
+        return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if self._is_coloured else text
+
+    def short(self, text: str) -> str:
+        """`text` with `~` for the home directory wherever a path in it begins with that."""
+        home = self.environ.get("HOME", "").rstrip("/")
+        return text.replace(home + os.sep, "~" + os.sep) if home else text
+
+    def line(self, text: str = "") -> None:
+        """One line as it is."""
+        if not self.is_json:
+            print(text, file=self._out, flush=True)
+
+    def heading(self, text: str) -> None:
+        """A line that begins something new."""
+        self.line()
+        self.line(self.paint("bold", text))
+
+    def item(self, label: str, text: str) -> None:
+        """A line of a table: what, and how it is."""
+        self.paragraph(text, indent=" " * 15, first=f"  {label:<13}")
+
+    def paragraph(self, text: str, indent: str = "", first: str | None = None) -> None:
+        """Text wrapped to the width of the screen; words longer than that (paths) stay whole."""
+        start = indent if first is None else first
+        self.line(
+            textwrap.fill(
+                text,
+                self.width,
+                initial_indent=start,
+                subsequent_indent=indent,
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+        )
+
+    def quote(self, text: str) -> None:
+        """What somebody else wrote, line by line, set off from our own words."""
+        bar = self.paint("green", "  | ")
+        for line in text.splitlines():
+            for part in textwrap.wrap(line, self.width - 4, subsequent_indent="  ", break_on_hyphens=False) or [""]:
+                self.line(bar + part)
+
+    def note(self, text: str) -> None:
+        """Something that the user should know or do."""
+        self.paragraph(text, indent="    ", first="  " + self.paint("yellow", "!") + " ")
+
+    @contextmanager
+    def working(self, text: str) -> Iterator[None]:
+        """Says what is being done while that takes time; on a terminal the line goes when it is done."""
+        error = sys.stderr
+        is_shown = not self.is_json and os.environ.get("TERM") != "dumb" and error.isatty()
+        if is_shown:
+            error.write(f"  {text} ...")
+            error.flush()
+        elif not self.is_json:
+            print(f"  {text} ...", file=error, flush=True)
+        try:
+            yield
+        finally:
+            if is_shown:
+                error.write("\r\x1b[K")
+                error.flush()
+
+    def result(self, value: dict[str, Any]) -> None:
+        """The whole result, for programs."""
+        if self.is_json:
+            print(json.dumps(value, indent=2, ensure_ascii=False), file=self._out, flush=True)

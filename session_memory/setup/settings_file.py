@@ -1,0 +1,217 @@
+"""Our hooks in a settings.json of Claude Code: read strictly, put in and taken out, all else as it was. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import SessionMemoryError
+from .json_edit import Style, appended, removed, replaced
+from .strict_json import Node, StrictJsonError, parse
+
+IsOurs = Callable[[str], bool]
+_PLUGIN_ONLY = "/hooks/plugin_start.py"  # sets up in a plugin's data directory what an install has in its environment
+_PLUGIN_PATH = re.compile(r'"?\$\{CLAUDE_PLUGIN_ROOT\}([^"\s]*)"?')
+
+
+class SettingsFileError(SessionMemoryError):
+    """A settings file that is not safe to edit; the message begins with `path:line:column`."""
+
+
+@dataclass(frozen=True)
+class Hook:
+    """One hook of a settings file: the event, the matcher (None for all), and the object that stands in `hooks`."""
+
+    event: str
+    matcher: str | None
+    entry: dict[str, Any]
+
+    @property
+    def command(self) -> str:
+        """The shell command; '' for a hook of another kind."""
+        command = self.entry.get("command")
+        return command if isinstance(command, str) else ""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a settings file says of hooks: which there are, whether any may run, whether only an administrator's may."""
+
+    hooks: list[Hook]
+    are_disabled: bool
+    are_managed_only: bool
+
+
+def wanted_hooks(declared: str, python: str, app: str) -> list[Hook]:
+    """The hooks that `declared` (the text of hooks.json) lists, to be run by `python` from the directory `app`.
+
+    Python ends with 2 where it cannot open the script, and for the runtime 2 means: drop the prompt. So that nobody
+    is locked out by a program directory that is gone, any failure becomes 1, which is only reported.
+    """
+    hooks = []
+    for event, groups in json.loads(declared)["hooks"].items():
+        for group in groups:
+            for entry in group["hooks"]:
+                if _PLUGIN_ONLY in entry["command"]:
+                    continue
+                command = _PLUGIN_PATH.sub(lambda match: shlex.quote(app + match.group(1)), entry["command"])
+                command = re.sub(r"^python3 ", lambda _: shlex.quote(python) + " ", command)
+                if "||" not in entry["command"]:
+                    command += " || exit 1"
+                hooks.append(Hook(event, group.get("matcher"), {**entry, "command": command}))
+    return hooks
+
+
+def read(content: bytes, path: str) -> Settings:
+    """What the settings say of hooks. Raises SettingsFileError."""
+    root = _checked(_decoded(content, path), path)
+    return Settings(
+        [hook for hook, _ in _hooks(root)],
+        root.value.get("disableAllHooks") is True,
+        root.value.get("allowManagedHooksOnly") is True,
+    )
+
+
+def with_hooks(content: bytes | None, path: str, wanted: list[Hook], is_ours: IsOurs) -> bytes:
+    """The settings with `wanted` in them, in the place of what `is_ours` knows by its command; None is a new file.
+
+    Everything else keeps its bytes. Raises SettingsFileError.
+    """
+    text = "{}\n" if content is None else _decoded(content, path)
+    missing = list(wanted)
+    text = _edited(text, path, lambda text, root, style: _update(text, root, style, missing, is_ours))
+    for hook in missing:
+        root = _checked(text, path)
+        text = _with_hook(text, root, Style(text, root), hook)
+    return text.encode()
+
+
+def without_hooks(content: bytes, path: str, is_ours: IsOurs) -> bytes:
+    """The settings without our hooks, and without what holds nothing once they are gone. Raises SettingsFileError."""
+    text = _decoded(content, path)
+    return _edited(text, path, lambda text, root, style: _update(text, root, style, [], is_ours)).encode()
+
+
+def _edited(text: str, path: str, edit: Callable[[str, Node, Style], str | None]) -> str:
+    """`text` after as many edits as `edit` makes: it gets the text as it is by then, and returns None at the end."""
+    while True:
+        root = _checked(text, path)
+        after = edit(text, root, Style(text, root))
+        if after is None:
+            return text
+        text = after
+
+
+def _update(text: str, root: Node, style: Style, missing: list[Hook], is_ours: IsOurs) -> str | None:
+    """`text` after one edit that brings hooks of ours in line; takes those that are there from `missing`."""
+    kept: list[Hook] = []
+    for hook, position in _hooks(root):
+        if not is_ours(hook.command):
+            continue
+        alike = [w for w in missing if (w.event, w.matcher) == (hook.event, hook.matcher) and w not in kept]
+        if not alike:
+            return _without_hook(text, root, position)
+        if hook not in alike:
+            return replaced(text, style, position.node, alike[0].entry)
+        kept.append(hook)
+    for hook in kept:
+        missing.remove(hook)
+    return None
+
+
+@dataclass(frozen=True)
+class _Position:
+    """Where a hook stands: `hooks[event][group].hooks[index]`."""
+
+    event: str
+    group: int
+    index: int
+    node: Node
+
+
+def _hooks(root: Node) -> Iterator[tuple[Hook, _Position]]:
+    hooks = root.get("hooks")
+    for event, groups in zip(hooks.keys, hooks.children) if hooks else ():
+        for group_index, group in enumerate(groups.children):
+            entries = group.get("hooks")
+            for index, node in enumerate(entries.children if entries else ()):
+                matcher = group.value.get("matcher")
+                yield Hook(event, matcher, node.value), _Position(event, group_index, index, node)
+
+
+def _with_hook(text: str, root: Node, style: Style, hook: Hook) -> str:
+    group: dict[str, Any] = {} if hook.matcher is None else {"matcher": hook.matcher}
+    group["hooks"] = [hook.entry]
+    hooks = root.get("hooks")
+    if hooks is None:
+        return appended(text, style, root, {hook.event: [group]}, "hooks")
+    groups = hooks.get(hook.event)
+    if groups is None:
+        return appended(text, style, hooks, [group], hook.event)
+    return appended(text, style, groups, group)
+
+
+def _without_hook(text: str, root: Node, position: _Position) -> str:
+    """`text` without the hook, and without its group, event and `hooks` where it was the only thing in them."""
+    hooks = root.get("hooks")
+    groups = hooks.get(position.event) if hooks else None
+    entries = groups.children[position.group].get("hooks") if groups else None
+    if hooks is None or groups is None or entries is None:
+        return text
+    if len(entries.children) > 1:
+        return removed(text, entries, position.index)
+    if len(groups.children) > 1:
+        return removed(text, groups, position.group)
+    if len(hooks.children) > 1:
+        return removed(text, hooks, hooks.keys.index(position.event))
+    return removed(text, root, root.keys.index("hooks"))
+
+
+def _decoded(content: bytes, path: str) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        before = content[: error.start].decode()
+        found = StrictJsonError("it is not UTF-8", before, len(before))
+        raise _refusal(path, found.line, found.column, f"{found}") from None
+
+
+def _checked(text: str, path: str) -> Node:
+    """The parsed text, whose `hooks` have the shape that Claude Code documents. Raises SettingsFileError."""
+    try:
+        root = parse(text)
+    except StrictJsonError as error:
+        raise _refusal(path, error.line, error.column, f"{error}") from None
+    _expect(root, dict, "the settings should be an object", text, path)
+    hooks = root.get("hooks")
+    if hooks is not None:
+        _expect(hooks, dict, "`hooks` should be an object", text, path)
+        for event, groups in zip(hooks.keys, hooks.children):
+            _expect(groups, list, f"`hooks.{event}` should be a list", text, path)
+            for group in groups.children:
+                _expect(group, dict, f"`hooks.{event}` should hold objects with `hooks`", text, path)
+                _check_entries(group.get("hooks"), event, text, path)
+    return root
+
+
+def _check_entries(entries: Node | None, event: str, text: str, path: str) -> None:
+    if entries is not None:
+        _expect(entries, list, f"`hooks` in `hooks.{event}` should be a list", text, path)
+        for entry in entries.children:
+            _expect(entry, dict, f"`hooks` in `hooks.{event}` should hold objects", text, path)
+
+
+def _expect(node: Node, kind: type, message: str, text: str, path: str) -> None:
+    if not isinstance(node.value, kind):
+        error = StrictJsonError(message, text, node.start)
+        raise _refusal(path, error.line, error.column, message)
+
+
+def _refusal(path: str, line: int, column: int, message: str) -> SettingsFileError:
+    return SettingsFileError(
+        f"{path}:{line}:{column}: {message}", "nothing was changed; correct the file and run this again"
+    )

@@ -1,0 +1,48 @@
+"""Sets up a virtual environment in `.venv` with everything the tests need, and runs them. Arguments go to pytest.
+
+Needs Python >= 3.10 with pip, and a package index the first time.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+ENVIRONMENT = ROOT / ".venv"
+PYTHON = ENVIRONMENT / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def main() -> int:
+    if sys.version_info < (3, 10):
+        sys.exit("session-memory needs Python 3.10 or newer")
+    if not PYTHON.exists():
+        print("Making .venv ...", flush=True)
+        make_environment()
+    print("Installing what the tests need ...", flush=True)
+    subprocess.run([*pip(), "install", "--quiet", "--editable", f"{ROOT}[dev]"], check=True)
+    arguments = sys.argv[1:] or ["-n", "auto", "--dist", "loadfile"]
+    return subprocess.run([PYTHON, "-m", "pytest", *arguments], cwd=ROOT, check=False).returncode
+
+
+def make_environment() -> None:
+    """With pip where Python brings it; without where that is a package of its own, as on Debian."""
+    for options in ([], ["--without-pip"]):
+        command = [sys.executable, "-m", "venv", "--clear", *options, str(ENVIRONMENT)]
+        if subprocess.run(command, check=False, capture_output=True).returncode == 0:
+            return
+    sys.exit("python3 -m venv fails here: install your system's package for it (python3-venv)")
+
+
+def pip() -> list[str]:
+    """The environment's own pip, else this interpreter's, told to install into the environment."""
+    own = [str(PYTHON), "-m", "pip"]
+    if subprocess.run([*own, "--version"], check=False, capture_output=True).returncode == 0:
+        return own
+    return [sys.executable, "-m", "pip", "--python", str(PYTHON)]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
