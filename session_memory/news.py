@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .runtimes import Runtime
 
 FILE_BYTES = 2 * 1024 * 1024  # what is read of one session at most
+FIRST_SIGHT_BYTES = 256 * 1024  # what is read of a session that is seen first, if its last day is that long
 HEAD_BYTES = 64 * 1024
 TITLE_CHARACTERS = 200
 RECENT_IDS = 4  # of the last entries, by which they are found again in a rewritten file
@@ -73,7 +74,7 @@ def read_news(
             return news
     else:
         news.is_first_sight = True
-        _read_back(news, runtime, descriptor, 0, end, lambda entries: _reach(entries, oldest) or _is_dialogue(entries))
+        _read_back(news, runtime, descriptor, 0, end, lambda entries: _reach(entries, oldest) or _is_much(entries, end))
         parsed = news.entries
         news.entries = [e for e in parsed if e.timestamp is None or e.timestamp >= oldest]
         news.is_partial = news.is_partial and len(news.entries) == len(parsed)
@@ -178,7 +179,10 @@ def _reach(entries: list[Entry], oldest: float) -> bool:
     return any(entry.timestamp is not None and entry.timestamp < oldest for entry in entries)
 
 
-def _is_dialogue(entries: list[Entry]) -> bool:
+def _is_much(entries: list[Entry], end: int) -> bool:
+    """Whether `entries`, the last ones before `end`, are a dialogue and more of the file than a short session has."""
+    if not entries or end - entries[0].offset < FIRST_SIGHT_BYTES:
+        return False
     return any(e.role == "user" for e in entries) and any(e.role == "assistant" and e.text for e in entries)
 
 
