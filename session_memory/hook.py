@@ -190,7 +190,8 @@ def run(handler: Callable[[Event, Mapping[str, str], Runtime, Log], None], forma
             name = str(event.get("hook_event_name", name))
             if "runtime" in event:
                 runtime = runtime_of(event["runtime"])
-            handler(event, environ, runtime, log)
+            if runtime.is_own(event):
+                handler(event, environ, runtime, log)
         except BaseException as error:
             log.write_fault(name, error)
     os._exit(0)

@@ -14,6 +14,7 @@ from .fastjson import decode, encode
 from .files import os, read_whole, write_atomically
 from .home import ENV_GUARD, Home, claude_config_dir, environment
 from .plugin_data import ENV_DATA
+from .runtimes import claude
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def run(script: str, words: list[str]) -> None:
             root = script[: -len("/hooks/plugin_start.py")]
             if _CHILD in words:
                 _set_up(data_dir, root + "/requirements.lock")
-            elif sys.stdin.buffer.read():
+            elif claude.is_own(decode(sys.stdin.buffer.read().decode("utf-8", "replace"))):
                 _start(script, data_dir, root + "/requirements.lock")
     except BaseException as error:
         from .hook import Log

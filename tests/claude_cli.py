@@ -90,8 +90,8 @@ class Claude:
         declared = json.loads((REPOSITORY / "hooks" / "hooks.json").read_text())["hooks"]
         for matchers in declared.values():
             for hook in (hook for matcher in matchers for hook in matcher["hooks"]):
-                script = hook["command"].rpartition("/")[2].rstrip('"')
-                hook["command"] = f'"{interpreter}" -I -S "{hooks}/{script}"'
+                command = hook["command"].replace("python3", f'"{interpreter}"', 1)
+                hook["command"] = command.replace("${CLAUDE_PLUGIN_ROOT}/hooks", str(hooks))
         settings = {"hooks": declared, "permissions": {"allow": ["Bash"]}}
         (self.config_dir / "settings.json").write_text(json.dumps(settings))
 

@@ -164,7 +164,8 @@ def test_whatever_is_told_keeps_the_limit_and_a_line_a_session(sessions, limit, 
         assert len(lines) - told == (told < len(reports) or unread > 0)
         assert told >= min(len(reports), 1)
     assert "<" not in text
-    assert text.replace("\n", "").replace("->", "").isprintable() or any(c in text for c in "\u200c\u200d")
+    for character in text.replace("\n", ""):  # emoji may be newer than this Python
+        assert character.isprintable() or character in "\u200c\u200d" or "\U0001f300" <= character <= "\U0001faff"
 
 
 def test_five_sessions_are_told_whatever_they_did():

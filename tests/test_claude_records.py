@@ -200,6 +200,7 @@ def test_the_line_filter_drops_no_line_of_a_real_transcript_that_matters(path):
             for value in decode_line(content)[0]:
                 assert claude.entry(value, 0) is None
                 assert claude.title(value) is None
+                assert not claude.is_compaction(value)
 
 
 @pytest.mark.skipif(not REAL_FILES, reason="no real transcripts beside the repository")

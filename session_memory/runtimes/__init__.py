@@ -39,6 +39,9 @@ if TYPE_CHECKING:
         PROMPT_EVENT: str
         """What the event of a prompt is called."""
 
+        def is_own(self, event: Mapping[str, Any]) -> bool:
+            """Whether an event comes from this runtime, and not from another that takes its plugins."""
+
         def start_dir(self, event: Mapping[str, Any], environ: Mapping[str, str]) -> str:
             """The directory from which upwards an agent home is looked for."""
 
@@ -72,7 +75,7 @@ if TYPE_CHECKING:
             """The names of the sessions of an agent home, in no particular order."""
 
         def may_matter(self, line: bytes) -> bool:
-            """False only for a line that surely holds neither an entry nor a title: it need not be decoded."""
+            """False only for a line that surely holds no entry, title or compaction: it need not be decoded."""
 
         def trail(self, first_line: bytes) -> Trail | None:
             """The trail of the transcript that begins with this line; None where every record counts and says all."""

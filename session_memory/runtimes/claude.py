@@ -29,7 +29,7 @@ PROMPT_EVENT = "UserPromptSubmit"
 
 TITLE_RANKS = {"custom-title": 3, "ai-title": 2, "summary": 1}
 _TITLE_KEYS = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
-_READ_TYPES = frozenset({"user", "assistant", "attachment", *TITLE_RANKS})
+_READ_TYPES = frozenset({"user", "assistant", "attachment", "system", *TITLE_RANKS})
 _GLUED = b'}{"parentUuid":'  # a record behind another one on the same line
 
 # User texts that no user wrote: what the CLI and its hooks wrap, by how they begin.
@@ -51,7 +51,7 @@ _ARGUMENTS = (
 
 
 def may_matter(line: bytes) -> bool:
-    """False only for lines recognised as holding neither an entry nor a title, without decoding them.
+    """False only for lines recognised as holding no entry, title or compaction, without decoding them.
 
     Tool results are most of a transcript's bytes. An unescaped `"key":` is never part of a string, so what is looked
     for here cannot be something that somebody typed.
@@ -61,9 +61,9 @@ def may_matter(line: bytes) -> bool:
 
 def _begins_with_what_may_matter(line: bytes) -> bool:
     at = line.find(b'"type":"', 0, 2048)
-    if at > 0 and line.find(b"{", 1, at) < 0:  # nothing nested before it, so it is the type of the record itself
-        if line[at + 8 : line.find(b'"', at + 8)].decode("ascii", "replace") not in _READ_TYPES:
-            return False
+    kind = line[at + 8 : line.find(b'"', at + 8)].decode("ascii", "replace")
+    if at > 0 and line.find(b"{", 1, at) < 0 and kind not in _READ_TYPES:  # nothing is nested before: the record's type
+        return False
     at = line.find(b'"content":[{"', 0, 2048)
     if at < 0:
         at = line.find(b'"attachment":{"type":"', 0, 2048)
@@ -126,6 +126,12 @@ def context_output(text: str, event: str = PROMPT_EVENT) -> dict[str, Any]:
 def is_from_a_person(prompt: str) -> bool:
     """Whether a submitted prompt was typed: background tasks report through the same event."""
     return not prompt.lstrip().startswith(("<task-notification>", "<system-reminder>"))
+
+
+def is_own(event: Event) -> bool:
+    """Whether the transcript lies as Claude Code's do. Codex and Qwen Code run the hooks of its plugins too."""
+    path = _string(event.get("transcript_path"))
+    return not path or path.rpartition("/")[0].rpartition("/")[0].endswith("/projects")
 
 
 def start_dir(event: Event, environ: Mapping[str, str]) -> str:

@@ -135,6 +135,11 @@ def is_from_a_person(prompt: str) -> bool:
     return True
 
 
+def is_own(event: Event) -> bool:
+    """Every event is: only our own extension sends them."""
+    return True
+
+
 def start_dir(event: Event, environ: Mapping[str, str]) -> str:
     """Where the session's file lies: a named session's lies in its agent's home, whatever directory it works in."""
     return _session_dir(event) or _string(event.get("cwd"))

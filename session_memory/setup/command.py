@@ -19,6 +19,7 @@ from .showing import show_installed, show_uninstalled
 from .uninstalling import uninstall
 
 INSTALL_SUMMARY = "install into homes, or bring what is installed up to date"
+_AGENTS_SKILLS = "put the skills into .agents/skills too, where several runtimes look"
 _EPILOG = "`install.py new HOME` makes a new agent's home from a template: see `install.py new --help`."
 UNINSTALL_SUMMARY = "take everything out again"
 
@@ -26,6 +27,7 @@ UNINSTALL_SUMMARY = "take everything out again"
 def add_install_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of install."""
     _add_common(parser, "install into (an agent home, or a configuration directory of Claude Code)")
+    parser.add_argument("--agents-skills", action="store_true", help=_AGENTS_SKILLS)
 
 
 def add_uninstall_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +39,10 @@ def add_uninstall_arguments(parser: argparse.ArgumentParser) -> None:
 def run_install(arguments: argparse.Namespace, me: str = f"{NAME} install") -> int:
     """Installs; returns the exit code. `me` is how the user called this."""
     screen, environ = _screen(arguments)
-    done = install(arguments.home, places(environ), environ, screen, dry_run=arguments.dry_run)
+    done = install(
+        arguments.home, places(environ), environ, screen,
+        dry_run=arguments.dry_run, skills_for_all=arguments.agents_skills,
+    )  # fmt: skip
     show_installed(done, screen, me)
     return 1 if any(trial.problem for trial in done.trials) else 0
 
@@ -60,6 +65,7 @@ def main(script: str, words: list[str]) -> int:
         arguments = parser.parse_args(words[1:])
         return answer(lambda: run_new(arguments))
     add_uninstall_arguments(parser)
+    parser.add_argument("--agents-skills", action="store_true", help=_AGENTS_SKILLS)
     parser.add_argument("--uninstall", action="store_true", help="take everything out again")
     arguments = parser.parse_args(words)
     if arguments.purge and not arguments.uninstall:

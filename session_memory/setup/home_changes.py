@@ -45,7 +45,9 @@ def ours(ledger: Ledger) -> IsOurs:
     return is_ours
 
 
-def plan_install(target: Target, source: Path, python: str, app: Path, ledger: Ledger) -> HomePlan:
+def plan_install(
+    target: Target, source: Path, python: str, app: Path, ledger: Ledger, *, skills_for_all: bool = False
+) -> HomePlan:
     """What it takes to have our hooks and skills in a home. Raises SettingsFileError, CannotWriteError."""
     record = ledger.homes.get(target.root)
     declared = (source / "hooks" / "hooks.json").read_text()
@@ -56,7 +58,7 @@ def plan_install(target: Target, source: Path, python: str, app: Path, ledger: L
     return HomePlan(
         target.root,
         FileChange(path, before, after),
-        plan_skills(source, target, python, app, record.skills if record else {}),
+        plan_skills(source, target, python, app, record.skills if record else {}, for_all=skills_for_all),
         hooks,
         settings_file.read(after, str(path)).are_disabled,
         None if before is None else settings_file.without_hooks(before, str(path), is_ours),

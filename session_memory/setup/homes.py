@@ -42,6 +42,11 @@ class Target:
         return Path(self.claude_dir, "skills")
 
     @property
+    def shared_skills_dir(self) -> Path:
+        """Where Codex, Qwen Code, Pi and others look for skills too: beside `.claude`, for a user or a project."""
+        return Path(self.claude_dir).parent / ".agents" / "skills"
+
+    @property
     def sessions_dir(self) -> str:
         """Where an agent home's sessions are named; '' for the others."""
         home = agent_home(self.root) if self.kind == "agent" else None

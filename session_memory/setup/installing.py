@@ -38,11 +38,18 @@ class Installed:
 
 
 def install(
-    paths: list[str], places: Places, environ: Mapping[str, str], screen: Screen, *, dry_run: bool
+    paths: list[str],
+    places: Places,
+    environ: Mapping[str, str],
+    screen: Screen,
+    *,
+    dry_run: bool,
+    skills_for_all: bool = False,
 ) -> Installed:
     """Installs into the homes at `paths`, or into those that are found. Raises SessionMemoryError, OSError.
 
-    Before every home's settings are found to be in order nothing is touched anywhere.
+    Before every home's settings are found to be in order nothing is touched anywhere. With `skills_for_all` the skills
+    are also put where several runtimes look.
     """
     source = source_dir()
     program.check_source(source)
@@ -51,7 +58,7 @@ def install(
     is_sample = not targets
     if is_sample:
         targets = [sample_target(places)]
-    plans = [_plan(target, source, str(places.python), places.app, ledger) for target in targets]
+    plans = [_plan(target, source, str(places.python), places.app, ledger, skills_for_all) for target in targets]
     for plan in plans:
         for change in plan.changes:
             change.check()
@@ -67,7 +74,7 @@ def install(
         )
         if is_sample:
             sample.compose(places.sample_home, source / "templates" / "sample")
-        result.plans = [_plan(target, source, made.python, places.app, ledger) for target in targets]
+        result.plans = [_plan(target, source, made.python, places.app, ledger, skills_for_all) for target in targets]
         for plan in result.plans:
             make_install(plan, ledger)
     result.notes = _notes(places, environ)
@@ -91,12 +98,12 @@ def _targets(paths: list[str], ledger: Ledger, places: Places, environ: Mapping[
     return [*(target for target in find(known, environ, os.getcwd()) if target.root not in roots), *composed]
 
 
-def _plan(target: Target, source: Path, python: str, app: Path, ledger: Ledger) -> HomePlan:
+def _plan(target: Target, source: Path, python: str, app: Path, ledger: Ledger, skills_for_all: bool) -> HomePlan:
     """What it takes to have a home up to date, whichever way it became one."""
     if target.kind == "composed":
         template = ledger.homes[target.root].template
         return composing.plan_home(target.root, template, source, python, app, ledger)
-    return plan_install(target, source, python, app, ledger)
+    return plan_install(target, source, python, app, ledger, skills_for_all=skills_for_all)
 
 
 def _foreseen(places: Places, targets: list[Target], plans: list[HomePlan], is_sample: bool, source: Path) -> Installed:

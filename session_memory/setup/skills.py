@@ -27,28 +27,44 @@ class SkillsPlan:
     notes: list[str] = field(default_factory=list)
 
 
-def plan_skills(source: Path, target: Target, python: str, app: Path, known: dict[str, str]) -> SkillsPlan:
-    """What it takes to have every skill of `source` in the home. `known` is what the ledger says is ours."""
+def plan_skills(
+    source: Path, target: Target, python: str, app: Path, known: dict[str, str], *, for_all: bool = False
+) -> SkillsPlan:
+    """What it takes to have every skill of `source` in the home. `known` is what the ledger says is ours.
+
+    With `for_all` they are also put where several runtimes look, and stay there from then on.
+    """
     plan = SkillsPlan()
-    for skill in sorted(path for path in (source / "skills").glob("*") if path.is_dir()):
-        wanted = {
-            target.skills_dir / file.relative_to(skill.parent): adapted(file.read_bytes(), target, python, app)
-            for file in _files(skill)
-        }
-        if _is_foreign(target.skills_dir / skill.name, wanted, known):
-            plan.notes.append(
-                f"{target.skills_dir / skill.name} is not ours and was left alone: the skill `{skill.name}` is not "
-                "installed. Rename that directory and run this again to have it."
-            )
-            continue
-        plan.names.append(skill.name)
-        for path, content in wanted.items():
-            replace(plan, path, content, known.get(str(path)))
-            plan.files[str(path)] = checksum(content)
+    shared = target.shared_skills_dir
+    is_shared = for_all or any(shared in Path(path).parents for path in known)
+    for directory in dict.fromkeys([target.skills_dir, *([shared] if is_shared else [])]):
+        for skill in sorted(path for path in (source / "skills").glob("*") if path.is_dir()):
+            _plan_skill(plan, skill, directory, target, python, app, known)
     for path_name, sum_then in known.items():
         if path_name not in plan.files:  # of an earlier version
             take_away(plan, Path(path_name), sum_then)
     return plan
+
+
+def _plan_skill(
+    plan: SkillsPlan, skill: Path, directory: Path, target: Target, python: str, app: Path, known: dict[str, str]
+) -> None:
+    """Adds what it takes to have one skill in `directory`."""
+    wanted = {
+        directory / file.relative_to(skill.parent): adapted(file.read_bytes(), target, python, app)
+        for file in _files(skill)
+    }
+    if _is_foreign(directory / skill.name, wanted, known):
+        plan.notes.append(
+            f"{directory / skill.name} is not ours and was left alone: the skill `{skill.name}` is not "
+            "installed. Rename that directory and run this again to have it."
+        )
+        return
+    if skill.name not in plan.names:
+        plan.names.append(skill.name)
+    for path, content in wanted.items():
+        replace(plan, path, content, known.get(str(path)))
+        plan.files[str(path)] = checksum(content)
 
 
 def plan_removal(known: dict[str, str]) -> SkillsPlan:

@@ -1,0 +1,110 @@
+"""Builders of Pi's session files: a tree of records, as little of each as a test can bear."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from builders import line, stamp
+
+CWD = "/srv/agent"
+_numbers = itertools.count(1)
+
+
+class PiSession:
+    """The records of one session file. Each new one is a child of the last, or of the one that `back_to` named."""
+
+    def __init__(self, *, version: int = 3, cwd: str = CWD, at: float | None = None, **header: Any) -> None:
+        self.version = version
+        self.id = f"01a1fb41-0ca6-71d2-ae2a-{next(_numbers):012x}"
+        self.leaf: str | None = None
+        when = stamp(time.time() if at is None else at)
+        marked = {"version": version} if version > 1 else {}
+        self.records = [{"type": "session", **marked, "id": self.id, "timestamp": when, "cwd": cwd, **header}]
+
+    def add(self, kind: str, *, at: float | None = None, **fields: Any) -> str:
+        """Adds a record; its id, which before version 2 it has not."""
+        entry_id = f"{next(_numbers):08x}"
+        link = {"id": entry_id, "parentId": self.leaf} if self.version > 1 else {}
+        self.records.append({"type": kind, **link, "timestamp": stamp(time.time() if at is None else at), **fields})
+        self.leaf = entry_id
+        return entry_id
+
+    def message(self, role: str, *, at: float | None = None, **fields: Any) -> str:
+        return self.add("message", at=at, message={"role": role, **fields})
+
+    def user(self, content: Any, *, at: float | None = None) -> str:
+        return self.message("user", at=at, content=content)
+
+    def assistant(self, *blocks: Any, at: float | None = None, stop: str = "stop") -> str:
+        """A string stands for a text block, a pair (name, arguments) for a tool call."""
+        return self.message("assistant", at=at, content=[_block(block) for block in blocks], stopReason=stop)
+
+    def exchange(self, question: str, answer: str, *, at: float | None = None) -> str:
+        self.user(question, at=at)
+        return self.assistant(answer, at=at)
+
+    def tool_result(self, text: str = "done") -> str:
+        return self.message("toolResult", toolCallId="toolu_1", content=[{"type": "text", "text": text}])
+
+    def bash(self, command: str, **fields: Any) -> str:
+        return self.message("bashExecution", command=command, output="", exitCode=0, **fields)
+
+    def edit(self, target_id: str, replacement: Any = None) -> str:
+        return self.add("context_edit", targetId=target_id, replacement=replacement)
+
+    def name(self, name: str) -> str:
+        return self.add("session_info", name=name)
+
+    def back_to(self, entry_id: str | None) -> None:
+        """What `/tree` does: the next record is a child of this one, or a new root."""
+        self.leaf = entry_id
+
+    def fork(self, **header: Any) -> PiSession:
+        """What `/clone` does: a new file with the records of the live branch, which here is all."""
+        copy = PiSession(parentSession="/somewhere.jsonl", **header)
+        copy.records += self.records[1:]
+        copy.leaf = self.leaf
+        return copy
+
+    def migrated(self) -> PiSession:
+        """What opening a file of version 1 does: the same records with ids and parents."""
+        new = PiSession(at=0)
+        new.records = [{**self.records[0], "version": 3}]
+        for record in self.records[1:]:
+            entry_id = f"{next(_numbers):08x}"
+            new.records.append({**record, "id": entry_id, "parentId": new.leaf})
+            new.leaf = entry_id
+        return new
+
+    @property
+    def lines(self) -> list[bytes]:
+        return [line(record) for record in self.records]
+
+    def write(self, directory: Path) -> Path:
+        """Writes the file to `directory`, in place where it is there already; its path."""
+        directory.mkdir(parents=True, exist_ok=True)
+        path = directory / f"2026-11-20T23-18-26-727Z_{self.id}.jsonl"
+        with path.open("r+b" if path.exists() else "wb") as file:
+            file.truncate()
+            file.writelines(self.lines)
+        return path
+
+
+def _block(block: Any) -> dict[str, Any]:
+    if isinstance(block, str):
+        return {"type": "text", "text": block}
+    if isinstance(block, tuple):
+        return {"type": "toolCall", "id": f"toolu_{next(_numbers)}", "name": block[0], "arguments": block[1]}
+    assert isinstance(block, dict)
+    return block
+
+
+def spaced(content: bytes) -> bytes:
+    """A line as a program other than pi would write it: with blanks, and the ids at its end."""
+    record = json.loads(content)
+    ordered = {key: record[key] for key in sorted(record, key=lambda key: key in ("id", "parentId"))}
+    return json.dumps(ordered).encode() + b"\n"
