@@ -8,6 +8,10 @@ own. Code keeps its looks wherever it is certain to be code, whatever surrounds 
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 _MAY_BE_MORE = re.compile(r"[\\<&`#~*_=\]-]")  # a text without any of these is its own Markdown
@@ -26,33 +30,25 @@ def escape(text: str) -> str:
     if not _MAY_BE_MORE.search(text):
         return text
     has_table = "|" in text and _TABLE.search(text) is not None
-    lines = text.split("\n")
-    unclosed: dict[str, int] = {}
-    at = 0
-    while at < len(lines):
-        end = _fenced_end(lines, at, unclosed)
-        if end is None:
-            lines[at] = _escape_block(_escape_inline(lines[at], has_table))
-            at += 1
-        else:
-            lines[at:end] = [_with_own_escape(line) for line in lines[at:end]]
-            at = end
-    return "\n".join(lines)
+    return _changed(text, _with_own_escape, lambda line: _escape_block(_escape_inline(line, has_table)))
 
 
 def unescape(text: str) -> str:
     """What `escape` was given."""
+    return _changed(text, _without_own_escape, _unescape_inline)
+
+
+def _changed(text: str, in_code: Callable[[str], str], elsewhere: Callable[[str], str]) -> str:
+    """`text` with every line changed by `in_code` if it belongs to fenced code, else by `elsewhere`."""
     lines = text.split("\n")
     unclosed: dict[str, int] = {}
     at = 0
     while at < len(lines):
         end = _fenced_end(lines, at, unclosed)
-        if end is None:
-            lines[at] = _unescape_inline(lines[at])
-            at += 1
-        else:
-            lines[at:end] = [_without_own_escape(line) for line in lines[at:end]]
-            at = end
+        change = elsewhere if end is None else in_code
+        end = end or at + 1
+        lines[at:end] = [change(line) for line in lines[at:end]]
+        at = end
     return "\n".join(lines)
 
 
