@@ -1,0 +1,141 @@
+// The Pi extension: hands events to the Python entries beside it, and their answer to pi. Whatever goes wrong, it answers
+// nothing: pi has no deadline for handlers, and ends at an unhandled rejection or stream error.
+import type { BeforeAgentStartEventResult, ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import type { Socket } from "node:net";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const HERE = dirname(fileURLToPath(import.meta.url));
+const DEADLINE_MS = 2000;
+const MOST_CHARACTERS = 64 * 1024;
+
+type Event = Record<string, unknown>;
+
+export default function (pi: ExtensionAPI): void {
+	let next: Entry | undefined;
+	// Node forks all of pi to start a process, which takes longer than the hook itself: not while somebody waits for it.
+	const startNext = (_event: unknown, ctx: ExtensionContext) => {
+		if (ctx.hasUI && (!next || next.isOver)) next = new Entry("pi_prompt.py");
+	};
+	pi.on("session_start", startNext);
+	pi.on("agent_settled", startNext);
+	pi.on("before_agent_start", async (event, ctx) => {
+		const entry = next && !next.isOver ? next : new Entry("pi_prompt.py");
+		next = undefined;
+		return asMessage(await entry.ask(() => ({ ...origin("before_agent_start", ctx), prompt: event.prompt })));
+	});
+	pi.on("session_before_compact", async (event, ctx) => {
+		await new Entry("pi_archive.py").ask(() => ({ ...origin("session_before_compact", ctx), reason: event.reason }));
+	});
+	pi.on("session_shutdown", async (event, ctx) => {
+		next?.kill();
+		await new Entry("pi_archive.py").ask(() => ({ ...origin("session_shutdown", ctx), reason: event.reason }));
+	});
+}
+
+/** Which session an event is of. Paths may be relative to the directory that pi was started in. */
+function origin(name: string, ctx: ExtensionContext): Event {
+	const file = ctx.sessionManager.getSessionFile();
+	const directory = ctx.sessionManager.getSessionDir();
+	return {
+		hook_event_name: name,
+		runtime: "pi",
+		session_id: ctx.sessionManager.getSessionId(),
+		transcript_path: file ? resolve(file) : null,
+		session_dir: directory ? resolve(directory) : null,
+		cwd: ctx.cwd,
+	};
+}
+
+/** A run of a Python entry, which waits for its event. It may be over before: there is none, it failed, it was killed. */
+class Entry {
+	#child: ChildProcess | undefined;
+	#printed = "";
+	#answer: string | undefined;
+	#onAnswer = (_answer: string) => {};
+
+	constructor(script: string) {
+		try {
+			const path = join(HERE, "..", script);
+			if (!existsSync(path)) throw new Error(`${path}: there is no such entry`);
+			const child = spawn(interpreter(), ["-I", "-S", path], {
+				detached: true, // a process group of its own, to be killed as a whole
+				stdio: ["pipe", "pipe", "ignore"],
+				windowsHide: true,
+			});
+			this.#child = child;
+			child.on("error", () => this.kill());
+			child.on("close", (code) => this.#end(code === 0 ? this.#printed : ""));
+			child.stdin?.on("error", () => {}); // EPIPE: it ended before it read
+			child.stdout?.on("error", () => this.kill());
+			child.stdout?.setEncoding("utf8").on("data", (text: string) => {
+				this.#printed += text;
+				if (this.#printed.length > MOST_CHARACTERS) this.kill();
+			});
+			for (const handle of [child, child.stdin as Socket | null, child.stdout as Socket | null]) handle?.unref();
+		} catch {
+			this.kill();
+		}
+	}
+
+	get isOver(): boolean {
+		return this.#answer !== undefined;
+	}
+
+	/** What it prints on the event's JSON; "" if it fails or takes too long, and then it is killed. */
+	ask(event: () => Event): Promise<string> {
+		return new Promise((settle) => {
+			const timer = setTimeout(() => this.kill(), DEADLINE_MS);
+			this.#onAnswer = (answer) => {
+				clearTimeout(timer);
+				settle(answer);
+			};
+			if (this.#answer !== undefined) return this.#onAnswer(this.#answer);
+			try {
+				this.#child?.stdin?.end(JSON.stringify(event()));
+			} catch {
+				this.kill();
+			}
+		});
+	}
+
+	/** Ends it and all that it started, and lets go of its pipes, so that nothing keeps pi from ending. */
+	kill(): void {
+		if (this.isOver) return;
+		this.#end("");
+		const child = this.#child;
+		child?.stdin?.destroy();
+		child?.stdout?.destroy();
+		if (!child?.pid) return;
+		try {
+			process.kill(-child.pid, "SIGKILL");
+		} catch {
+			child.kill("SIGKILL"); // it leads no group: on Windows, or as it is gone
+		}
+	}
+
+	#end(answer: string): void {
+		if (this.#answer !== undefined) return;
+		this.#answer = answer;
+		this.#onAnswer(answer);
+	}
+}
+
+/** The Python that install found, as it wrote it beside this file, else the one on the PATH. */
+function interpreter(): string {
+	const marker = join(HERE, "python");
+	return process.env.SESSION_MEMORY_PYTHON || (existsSync(marker) && readFileSync(marker, "utf8").trim()) || "python3";
+}
+
+/** The message in an entry's answer, if that is one. */
+function asMessage(answer: string): BeforeAgentStartEventResult | undefined {
+	try {
+		const { customType, content, display } = JSON.parse(answer).message;
+		const isMessage = typeof customType === "string" && typeof content === "string";
+		return isMessage ? { message: { customType, content, display: display === true } } : undefined;
+	} catch {
+		return undefined; // nothing to tell, or no JSON
+	}
+}
