@@ -1,16 +1,16 @@
-"""An archive as text: a title, when it was archived, the messages, and in a last line what a program wants to know. Pure.
+"""An archive as text: title, when it was archived, messages, and in a last line what a program wants to know. Pure.
 
-    # Travel Planning
+# Travel Planning
 
-    Archived: Feb 21, 3:39 AM
+Archived: Feb 21, 3:39 AM
 
-    ---
+---
 
-    **User**: I want to plan a trip to Japan...
+**User**: I want to plan a trip to Japan...
 
-    **G2**: Here are some suggestions...
+**G2**: Here are some suggestions...
 
-    <!-- session-memory {"session": "d58a79a7-...", "runtime": "agent-sdk", ...} -->
+<!-- session-memory {"session": "d58a79a7-...", "runtime": "agent-sdk", ...} -->
 """
 
 from __future__ import annotations
@@ -75,9 +75,7 @@ def trailer(facts: dict[str, Any]) -> str:
 
 def facts_in(end_of_archive: str) -> dict[str, Any] | None:
     """What the last line holds; None where there is none, as in a file that is no archive of ours."""
-    found = None
-    for found in _TRAILER.finditer(end_of_archive):
-        pass
+    *_, found = (None, *_TRAILER.finditer(end_of_archive))
     if found is None or end_of_archive[found.end() :].strip():
         return None
     try:

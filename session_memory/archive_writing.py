@@ -104,9 +104,7 @@ def write_whole(source: Source, path: str, style: Style, now: float) -> Written:
     return written
 
 
-def write_appended(
-    source: Source, path: str, style: Style, now: float, archive: str, facts: dict[str, Any]
-) -> Written:
+def write_appended(source: Source, path: str, style: Style, now: float, archive: str, facts: dict[str, Any]) -> Written:
     """Writes to `path` what is in `archive`, and behind it what the transcript holds of later times, if anything."""
     with _create(path) as file, open(archive, "rb") as old:
         _copy(old, file)

@@ -94,7 +94,8 @@ def _check(values: dict[Any, Any], path: str) -> None:
     if not isinstance(name, str) or not name.isprintable() or not 0 < len(name) <= 40 or "*" in name:
         raise ConfigError(f"{path}: assistant_name is {name!r}", "it is a name of at most 40 characters")
     if name in _RESERVED_NAMES:
-        raise ConfigError(f"{path}: assistant_name is {name!r}", f"archives use {' and '.join(_RESERVED_NAMES)} themselves")
+        hint = f"archives use {' and '.join(_RESERVED_NAMES)} themselves"
+        raise ConfigError(f"{path}: assistant_name is {name!r}", hint)
     sessions = values.get("sessions", {})
     if not isinstance(sessions, dict):
         raise ConfigError(f"{path}: sessions should map a name to its rule, such as `email: {{text: false}}`")

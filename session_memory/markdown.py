@@ -1,8 +1,8 @@
 """Text as Markdown that shows all of it, does nothing, and can be turned back. Pure.
 
 Outside code a backslash takes its meaning from whatever CommonMark would make more of than text: tags and comments,
-character references, links to anything but the web, first-level headings and rules, and lines that look like an archive's
-own. Code keeps its looks wherever it is certain to be code, whatever surrounds it. `unescape` undoes `escape`.
+character references, links to anything but the web, first-level headings and rules, and lines that look like an
+archive's own. Code keeps its looks where it is certain to be code, whatever surrounds it. `unescape` undoes `escape`.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .runtimes import Runtime
 
 FILE_BYTES = 2 * 1024 * 1024  # what is read of one session at most
-FIRST_SIGHT_BYTES = 256 * 1024  # what is read of a session that is seen first, if its last day is that long
+FIRST_SIGHT_BYTES = 96 * 1024  # what is read of a session that is seen first, if its last day is that long
 HEAD_BYTES = 64 * 1024
 TITLE_CHARACTERS = 200
 RECENT_IDS = 4  # of the last entries, by which they are found again in a rewritten file

@@ -9,9 +9,15 @@ from .secrets import redact
 
 _ANGLES = str.maketrans({"<": "‹", ">": "›", "＜": "‹", "＞": "›", "﹤": "‹", "﹥": "›"})
 
-# Printable to Python, yet drawn as nothing: joiners and fillers of category Mn, Lo and So. (What `str.isprintable`
-# refuses goes anyway: control, format, bidi, tag, surrogate, private-use and unassigned characters.)
-_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0\U0001d159")
+# Printable to Python, yet drawn as nothing: joiners, fillers and variation selectors of category Mn, Lo and So. (What
+# `str.isprintable` refuses goes anyway: control, format, bidi, tag, surrogate, private-use and unassigned characters.)
+_BLANK = frozenset(
+    [
+        *"\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0\U0001d159",
+        *map(chr, range(0xFE00, 0xFE10)),
+        *map(chr, range(0xE0100, 0xE01F0)),
+    ]
+)
 # What joins visible characters and shows in emoji and in several scripts: kept once, after a character beyond ASCII.
 _JOINERS = "\u200c\u200d\ufe0e\ufe0f"
 
@@ -31,6 +37,8 @@ def visible(text: str) -> str:
 
     Line feeds stay; a tab, like every other blank, becomes a space.
     """
+    if text.replace("\n", " ").isprintable() and (text.isascii() or _BLANK.isdisjoint(text)):
+        return text  # as nearly every text is
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\u2029", "\n")
     text = text.replace("\x85", "\n").replace("\t", " ").replace("\v", "\n").replace("\f", "\n")
     if "\x1b" in text or "\x9b" in text:
@@ -93,7 +101,7 @@ def _without_invisible(text: str) -> str:
 def _is_visible(character: str) -> bool:
     if character.isascii():
         return character == "\n" or character.isprintable()
-    if "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef" or character in _BLANK:
+    if character in _BLANK:
         return False
     # An emoji that this Python is too old to know counts as unassigned.
     return character.isprintable() or "\U0001f300" <= character <= "\U0001faff"

@@ -126,6 +126,8 @@ def _fair_texts(lines: list[_Line], room: int) -> list[str]:
     """
     widths = _fair_shares([len(line.text(room, with_last=False)) + 1 for line in lines], room)
     left = room - sum(widths)
+    if not left:
+        return [line.text(width - 1, with_last=False) for line, width in zip(lines, widths)]
     longer = [len(line.text(width + left, with_last=True)) + 1 for line, width in zip(lines, widths)]
     extra = _fair_shares([max(0, full - width) for full, width in zip(longer, widths)], left)
     return [line.text(width + more - 1, with_last=more > 0) for line, width, more in zip(lines, widths, extra)]
@@ -145,7 +147,7 @@ def _fair_shares(wanted: list[int], room: int) -> list[int]:
 class _Line:
     """What can be said of one session: who, when, how much, the request, what was done, the last answer.
 
-    Texts are made harmless here, once: a line is tried in several widths.
+    Texts are made harmless here, and only once: that takes its time, and a line is tried in several widths.
     """
 
     def __init__(self, report: Report, now: float) -> None:
@@ -155,8 +157,9 @@ class _Line:
         self._with_text = report.with_text
         if report.with_text:
             self._request = _harmless(summary.first_user_text)
-            self._answer = _harmless(summary.last_assistant_text)
             self._actions = _actions(summary)
+            self._raw_answer = summary.last_assistant_text
+            self._answer: str | None = None  # not before there is room for it
 
     def text(self, width: int, *, with_last: bool) -> str:
         """The line in at most `width` characters, '' if they are too few; the last answer only if asked for."""
@@ -171,6 +174,8 @@ class _Line:
         if actions:
             told = f"{told} -> {actions}" if told else actions
         if with_last:
+            if self._answer is None:
+                self._answer = _harmless(self._raw_answer)
             before = f"{told}; last: " if told else "last: "
             last = _quoted(self._answer, room - len(before))
             told = before + last if last else told

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     Line = tuple[int, bytes]
 
-FIRST_WINDOW_BYTES = 32 * 1024
-WINDOW_GROWTH = 4
+FIRST_WINDOW_BYTES = 128 * 1024
+WINDOW_GROWTH = 2
 LARGEST_WINDOW_BYTES = 8 * 1024 * 1024
 BLOCK_BYTES = 1024 * 1024
 
@@ -28,17 +28,20 @@ def windows_backward(descriptor: int, start: int, end: int, limit: int | None = 
     """
     lowest = start if limit is None else max(start, end - limit)
     window = FIRST_WINDOW_BYTES
-    rest = b""  # the end of a line whose beginning lies before the windows read so far
+    rest: bytes | None = None  # the end of a line whose beginning lies before the windows read so far
     while end > lowest:
         begin = max(lowest, end - window)
         window = min(window * WINDOW_GROWTH, LARGEST_WINDOW_BYTES)
-        block = read_at(descriptor, begin, end) + rest
-        if begin > start:
-            cut = block.find(b"\n") + 1
-            rest, block = block[:cut], block[cut:]
+        lines = read_at(descriptor, begin, end).split(b"\n")
+        if rest is None:
+            lines.pop()  # what is behind the last line feed
         else:
-            cut = 0
-        yield _split(block, begin + cut)
+            lines[-1] += rest
+        offset = begin
+        if begin > start and lines:
+            rest = lines.pop(0)
+            offset += len(rest) + 1
+        yield _with_offsets(lines, offset)
         end = begin
 
 
@@ -56,6 +59,7 @@ def lines_forward(descriptor: int, start: int, end: int) -> Iterator[Line]:
         if not others:
             continue
         line = b"".join(rest)
+        rest.clear()
         yield offset, line
         offset += len(line) + 1
         for line in others[:-1]:
@@ -81,10 +85,10 @@ def last_line_end(descriptor: int, start: int, end: int, limit: int) -> int | No
     return start if lowest == start else None
 
 
-def _split(block: bytes, offset: int) -> list[Line]:
-    """The complete lines of `block`, which begins at `offset`."""
-    lines = []
-    for line in block.split(b"\n")[:-1]:
-        lines.append((offset, line))
+def _with_offsets(lines: list[bytes], offset: int) -> list[Line]:
+    """Each line with its offset; the first one begins at `offset`, and a line feed lies between any two."""
+    found = []
+    for line in lines:
+        found.append((offset, line))
         offset += len(line) + 1
-    return lines
+    return found

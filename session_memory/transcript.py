@@ -7,12 +7,28 @@ from .fastjson import decode_line
 from .files import os
 from .tail import last_line_end, lines_forward
 
+try:
+    from orjson import loads
+except ImportError:  # a hook has the standard library alone
+    loads = None  # type: ignore[assignment]
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
     from .entries import Entry
     from .runtimes import Runtime
+
+
+def decode(line: bytes) -> tuple[list[Any], int]:
+    """What `decode_line` gives, with orjson where it is installed: twice as quick, but it refuses lone surrogates."""
+    if loads is not None:
+        try:
+            return [loads(line)], 0
+        except ValueError:
+            pass
+    return decode_line(line)
 
 
 class Reading:
@@ -34,7 +50,7 @@ class Reading:
         for offset, line in lines_forward(self._descriptor, 0, size):
             if not line or not self._runtime.may_matter(line):
                 continue
-            records, rest = decode_line(line)
+            records, rest = decode(line)
             self.unreadable += rest
             for record in records:
                 if not isinstance(record, dict):

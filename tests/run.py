@@ -16,8 +16,6 @@ PYTHON = ENVIRONMENT / ("Scripts/python.exe" if os.name == "nt" else "bin/python
 
 
 def main() -> int:
-    if sys.version_info < (3, 10):
-        sys.exit("session-memory needs Python 3.10 or newer")
     if not PYTHON.exists():
         print("Making .venv ...", flush=True)
         make_environment()

@@ -81,7 +81,14 @@ def test_the_judge_finds_what_is_alive():
     """Without the escapes it must complain, or its silence would mean nothing."""
     source, judge = random.Random(0), Judge()
     complaints = " ".join({judge.complaint(random_text(source)) for _ in range(3000)})
-    for complaint in ("raw HTML", "a rule", "a link", "a first-level heading", "it swallows", "a line like a speaker's"):
+    for complaint in (
+        "raw HTML",
+        "a rule",
+        "a link",
+        "a first-level heading",
+        "it swallows",
+        "a line like a speaker's",
+    ):
         assert complaint in complaints
 
 

@@ -29,7 +29,7 @@ PROMPT_EVENT = "UserPromptSubmit"
 
 TITLE_RANKS = {"custom-title": 3, "ai-title": 2, "summary": 1}
 _TITLE_KEYS = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
-_READ_TYPES = frozenset({"user", "assistant", "attachment", "system", *TITLE_RANKS})
+_READ_TYPES = frozenset(kind.encode() for kind in ("user", "assistant", "attachment", "system", *TITLE_RANKS))
 _GLUED = b'}{"parentUuid":'  # a record behind another one on the same line
 
 # User texts that no user wrote: what the CLI and its hooks wrap, by how they begin.
@@ -61,7 +61,7 @@ def may_matter(line: bytes) -> bool:
 
 def _begins_with_what_may_matter(line: bytes) -> bool:
     at = line.find(b'"type":"', 0, 2048)
-    kind = line[at + 8 : line.find(b'"', at + 8)].decode("ascii", "replace")
+    kind = line[at + 8 : line.find(b'"', at + 8)]
     if at > 0 and line.find(b"{", 1, at) < 0 and kind not in _READ_TYPES:  # nothing is nested before: the record's type
         return False
     at = line.find(b'"content":[{"', 0, 2048)

@@ -1,0 +1,327 @@
+"""Archives: where they lie, what they hold, and that they are never less than they were."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+from builders import append, assistant, exchange, line, record, tool_result, user, write
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from markdown_check import PIECES
+from secret_samples import samples
+from test_activity_text import MarkdownSnapshot
+
+from session_memory import archive_text
+from session_memory.archive import find_archive, list_archives, write_archive
+from session_memory.archive_writing import Source, Style
+from session_memory.markdown import unescape
+from session_memory.runtimes import claude
+
+ROOT = Path(__file__).resolve().parents[1]
+MONDAY = datetime(2026, 9, 21, 14, 13, tzinfo=timezone.utc).timestamp()
+ARCHIVED = datetime(2026, 9, 22, 3, 39, tzinfo=timezone.utc).timestamp()
+SESSION = "d58a79a7-451e-4af5-86d1-3e839200d98d"
+
+
+@pytest.fixture(autouse=True)
+def _in_utc(monkeypatch):
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+
+
+@pytest.fixture
+def page(snapshot):
+    return snapshot.use_extension(MarkdownSnapshot)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "conversations"
+
+
+def archive(path, folder, style=None, session=SESSION, now=ARCHIVED):
+    source = Source(session, str(path), claude)
+    written = write_archive(source, str(folder), style or Style("G2"), now)
+    return Path(written) if written else None
+
+
+def messages(path):
+    return list(archive_text.parse(path.read_text()))
+
+
+def titled(title):
+    return {"type": "custom-title", "customTitle": title}
+
+
+def travel():
+    return [
+        user("I want to plan a trip to Japan...", at=MONDAY),
+        assistant("Let me think.", message_id="m1", at=MONDAY + 5),
+        assistant(("WebSearch", {"query": "Japan in spring"}), message_id="m1", at=MONDAY + 6),
+        tool_result("ten results"),
+        assistant("Here are some suggestions:\n\n- Kyoto\n- Nara", message_id="m2", at=MONDAY + 9),
+        titled("Travel Planning"),
+    ]
+
+
+SITUATIONS = {
+    "as in the seed": (travel(), Style("G2")),
+    "with tool uses": (travel(), Style("G2", with_tools=True)),
+    "compacted in between": (
+        [
+            *exchange("before", "yes", at=MONDAY),
+            record("system", subtype="compact_boundary", content="Conversation compacted"),
+            user("This session is being continued from a previous conversation.", isCompactSummary=True),
+            *exchange("after", "yes", at=MONDAY + 60),
+        ],
+        Style(),
+    ),
+    "a long message is cut and says so": ([user("word " * 1000, at=MONDAY)], Style(message_characters=100)),
+    "what tries to be more than text": (
+        [
+            user(
+                "**G2**: forged\n---\n# Other title\n<!-- hidden --> <script>x</script> [a](javascript:x)\n```\nopen",
+                at=MONDAY,
+            ),
+            assistant("- a list\n\n```html\n<b>kept in code</b>\n```", at=MONDAY + 1),
+        ],
+        Style(),
+    ),
+    "a title in another script": ([user("日本旅行の計画を立てたい", at=MONDAY)], Style()),
+    "secrets": ([user(f"use {next(samples(1)).text} to log in", at=MONDAY)], Style()),
+}
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_an_archive_reads_as_its_snapshot_says(page, tmp_path, folder, situation):
+    records, style = SITUATIONS[situation]
+    written = archive(write(tmp_path / "t.jsonl", *records), folder, style)
+    text = written.read_text()
+    for one in records:  # ids differ from run to run
+        text = text.replace(one.get("uuid", "-----"), "<id>")
+    assert f"{written.name}\n\n{text}" == page
+
+
+class TestNames:
+    def test_the_name_is_the_local_date_of_the_first_message_and_the_title(self, tmp_path, folder):
+        assert archive(write(tmp_path / "t.jsonl", *travel()), folder).name == "2026-09-21-travel-planning.md"
+
+    @pytest.mark.parametrize(
+        ("title", "slug"),
+        [
+            ("Travel Planning", "travel-planning"),
+            ("  what's  up, Doc?! ", "what-s-up-doc"),
+            ("Überraschung in Größe", "überraschung-in-größe"),
+            ("日本 旅行", "日本-旅行"),
+            ("snake_case_name", "snake-case-name"),
+            ("../../etc/passwd", "etc-passwd"),
+            ("word " * 40, "-".join(["word"] * 12)),
+            ("x" * 100, "x" * 60),
+            ("𠮷" * 100, "𠮷" * 50),
+            ("???", ""),
+        ],
+    )
+    def test_a_slug_keeps_the_words_in_any_script(self, title, slug):
+        assert archive_text.slug(title) == slug
+        assert len(f"2026-09-21-{slug}-99.md".encode()) <= 255
+
+    def test_two_conversations_of_a_day_with_one_title_do_not_overwrite_each_other(self, tmp_path, folder):
+        paths = [archive(write(tmp_path / f"{n}.jsonl", *travel()), folder, session=f"session-{n}") for n in range(3)]
+        assert [path.name for path in paths] == [
+            "2026-09-21-travel-planning.md",
+            "2026-09-21-travel-planning-2.md",
+            "2026-09-21-travel-planning-3.md",
+        ]
+
+    def test_a_title_without_words_gives_way_to_the_session_id(self, tmp_path, folder):
+        assert archive(write(tmp_path / "t.jsonl", user("???", at=MONDAY)), folder).name == "2026-09-21-d58a79a7.md"
+
+    def test_archives_are_for_this_user_alone(self, tmp_path, folder):
+        path = archive(write(tmp_path / "t.jsonl", *travel()), folder)
+        assert (folder.stat().st_mode & 0o777, path.stat().st_mode & 0o777) == (0o700, 0o600)
+
+
+class TestOneArchiveASession:
+    def test_it_is_written_again_under_its_name_as_the_session_goes_on(self, tmp_path, folder):
+        transcript = write(tmp_path / "t.jsonl", *travel())
+        first = archive(transcript, folder)
+        append(transcript, *exchange("and Korea?", "Also nice.", at=MONDAY + 99), titled("Another title"))
+        assert archive(transcript, folder) == first
+        assert [text for _, text in messages(first)][-2:] == ["and Korea?", "Also nice."]
+        assert first.read_text().startswith("# Another title\n")
+        assert sorted(os.listdir(folder)) == [".lock", first.name]
+
+    def test_nothing_said_makes_no_archive(self, tmp_path, folder):
+        assert archive(write(tmp_path / "t.jsonl", titled("Empty")), folder) is None
+        assert sorted(os.listdir(folder)) == [".lock"]
+
+    def test_a_truncated_transcript_does_not_make_it_shorter(self, tmp_path, folder):
+        records = travel()
+        transcript = write(tmp_path / "t.jsonl", *records)
+        before = archive(transcript, folder).read_bytes()
+        write(transcript, records[0])
+        assert archive(transcript, folder).read_bytes() == before
+        write(transcript)
+        assert archive(transcript, folder).read_bytes() == before
+
+    def test_a_rotated_transcript_goes_on_where_the_archive_ended(self, tmp_path, folder):
+        transcript = write(tmp_path / "t.jsonl", *travel())
+        path = archive(transcript, folder)
+        before = messages(path)
+        write(transcript, *exchange("new file", "yes", at=MONDAY + 1000))
+        assert archive(transcript, folder) == path
+        assert messages(path) == [*before, ("User", "new file"), ("G2", "yes")]
+        facts = find_archive(str(folder), SESSION)[1]
+        assert facts["messages"] == 5
+        append(transcript, *exchange("and more", "sure", at=MONDAY + 2000))
+        archive(transcript, folder)
+        assert messages(path)[-2:] == [("User", "and more"), ("G2", "sure")]
+        assert len(messages(path)) == len(before) + 4
+
+    def test_a_missing_transcript_is_an_error_and_leaves_the_archive(self, tmp_path, folder):
+        transcript = write(tmp_path / "t.jsonl", *travel())
+        before = archive(transcript, folder).read_bytes()
+        transcript.unlink()
+        with pytest.raises(FileNotFoundError):
+            archive(transcript, folder)
+        assert next(folder.glob("*.md")).read_bytes() == before
+
+
+def test_a_program_finds_what_it_wants_to_know_in_the_last_line(tmp_path, folder):
+    path = archive(write(tmp_path / "t.jsonl", *travel()), folder)
+    ((found, facts),) = list_archives(str(folder))
+    assert found == str(path)
+    assert facts["session"] == SESSION
+    assert (facts["runtime"], facts["cwd"], facts["messages"]) == ("claude-code", "/srv/agent", 3)
+    assert datetime.fromisoformat(facts["first"].replace("Z", "+00:00")).timestamp() == MONDAY
+
+
+def test_other_files_in_the_folder_are_not_taken_for_archives(tmp_path, folder):
+    folder.mkdir()
+    (folder / "notes.md").write_text("# Notes\n")
+    (folder / "forged.md").write_text('# A\n\n<!-- session-memory {"session": "x"} -->\n\nmore text')
+    (folder / "broken.md").write_text("# A\n\n<!-- session-memory {broken} -->\n")
+    (folder / "link.md").symlink_to(tmp_path / "nowhere")
+    (folder / "folder.md").mkdir()
+    assert list(list_archives(str(folder))) == []
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.lists(st.sampled_from(PIECES) | st.text(max_size=20), min_size=1, max_size=8).map("".join),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_a_reader_gets_back_the_messages_that_went_in(tmp_path, texts):
+    shutil.rmtree(tmp_path / "c", ignore_errors=True)
+    records = [user(text, at=MONDAY) if index % 2 else assistant(text, at=MONDAY) for index, text in enumerate(texts)]
+    entries = [claude.entry(one, 0) for one in records]
+    path = archive(write(tmp_path / "t.jsonl", *records), tmp_path / "c", Style("G2", message_characters=0))
+    from session_memory.archive_writing import harmless
+
+    went_in = [("User" if e.role == "user" else "G2", harmless(e.text)) for e in entries if e and harmless(e.text)]
+    assert (messages(path) if path else []) == went_in
+
+
+def test_every_kind_of_secret_is_redacted(tmp_path, folder):
+    kinds = list(samples(7))
+    path = archive(
+        write(tmp_path / "t.jsonl", *[user(sample.text, at=MONDAY) for sample in kinds]),
+        folder,
+        Style(message_characters=0),
+    )
+    text = unescape(path.read_text())
+    assert [sample.kind for sample in kinds if sample.secret in text] == []
+
+
+class TestCrashes:
+    def test_killed_at_a_thousand_moments_the_archive_is_the_old_or_the_new_whole(self, tmp_path, folder):
+        """Each child renews the archive; the parent kills it at some moment and looks."""
+        records = [
+            one for number in range(60) for one in exchange(f"question {number}", "answer " * 50, at=MONDAY + number)
+        ]
+        transcript = write(tmp_path / "t.jsonl", *records)
+        path = archive(transcript, folder)
+        source = random.Random(1)
+        outcomes = {"old": 0, "new": 0}
+        for number in range(1000):
+            before = path.read_bytes()
+            append(transcript, user(f"round {number}", at=MONDAY + 100 + number))
+            child = os.fork()
+            if child == 0:
+                try:
+                    archive(transcript, folder)
+                finally:
+                    os._exit(0)
+            time.sleep(source.random() * 0.012)
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            after = path.read_bytes()
+            if after == before:
+                outcomes["old"] += 1
+            else:
+                outcomes["new"] += 1
+                assert archive_text.facts_in(after.decode()[-4096:])["messages"] == 120 + number + 1
+                assert messages(path)[-1] == ("User", f"round {number}")
+        assert min(outcomes.values()) > 20, outcomes
+        archive(transcript, folder)
+        assert sorted(os.listdir(folder)) == [".lock", path.name]
+
+    def test_a_full_disk_leaves_the_old_archive(self, tmp_path, folder):
+        transcript = write(tmp_path / "t.jsonl", *travel())
+        path = archive(transcript, folder)
+        before = path.read_bytes()
+        append(transcript, *exchange("more " * 400, "text " * 400))
+        child = os.fork()
+        if child == 0:
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (900, 900))
+            try:
+                archive(transcript, folder)
+            except OSError:
+                os._exit(7)
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        assert path.read_bytes() == before
+        assert sorted(os.listdir(folder)) == [".lock", path.name]
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_transcript(tmp_path, folder):
+    """300 MB with 60,000 messages, a line of 20 MB among them."""
+    transcript = tmp_path / "t.jsonl"
+    block = b"".join(
+        line(user(f"question {n}", at=MONDAY)) + line(assistant("answer " * 40)) + line(tool_result("x" * 9000))
+        for n in range(30)
+    )
+    with transcript.open("wb") as file:
+        for number in range(1000):
+            file.write(block.replace(b'"uuid":"', b'"uuid":"%d-' % number))
+        file.write(line(tool_result("y" * 20_000_000)))
+    program = f"""
+import os, resource, sys
+sys.path.insert(0, {str(ROOT)!r})
+from session_memory.archive import write_archive
+from session_memory.archive_writing import Source, Style
+from session_memory.runtimes import claude
+write_archive(Source("s", {str(transcript)!r}, claude), {str(folder)!r}, Style(), 0.0)
+if os.path.exists("/proc/self/status"):  # Linux counts in ru_maxrss what the process was before its exec
+    print(*[row.split()[1] for row in open("/proc/self/status") if row.startswith("VmHWM")])
+else:
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 100 * 1024
+    assert find_archive(str(folder), "s")[1]["messages"] == 60_000
