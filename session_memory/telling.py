@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Found = tuple[Session, News]
 
 PROMPT_BYTES = 4 * 1024 * 1024  # no further session is read once this much was,
-PROMPT_SESSIONS = 8  # or once this many had something to tell (five or six fit): the rest only counts until then
+PROMPT_SESSIONS = 7  # or once this many had something to tell (five or six fit): the rest only counts until then
 NAME_CHARACTERS = 24  # of a first prompt that has to name a session
 
 

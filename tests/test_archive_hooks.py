@@ -41,7 +41,10 @@ class TestPreCompact:
     def test_keeps_the_conversation_and_prints_nothing(self, plain, trigger):
         assert plain.run("pre_compact", hook_event_name="PreCompact", trigger=trigger, custom_instructions=None) == b""
         (path,) = archives(plain)
-        assert list(archive_text.parse(path.read_text())) == [("User", "plan a trip to Japan"), ("Assistant", "Gladly.")]
+        assert list(archive_text.parse(path.read_text())) == [
+            ("User", "plan a trip to Japan"),
+            ("Assistant", "Gladly."),
+        ]
 
     def test_works_in_an_agent_home_for_a_session_without_a_name(self, tmp_path):
         home = NamedHome(tmp_path / "agent")
@@ -154,8 +157,13 @@ class TestSessionStart:
             fields = {"at": time.time() - 86400 * (number + 1)}
             if number == 3:
                 fields["cwd"] = "/srv/elsewhere"
-            write(plain.project_dir / f"{session_id}.jsonl", *exchange(f"an older conversation, number {number}", "yes", **fields))
-            plain.run("pre_compact", session_id=session_id, transcript_path=str(plain.project_dir / f"{session_id}.jsonl"))
+            write(
+                plain.project_dir / f"{session_id}.jsonl",
+                *exchange(f"an older conversation, number {number}", "yes", **fields),
+            )
+            plain.run(
+                "pre_compact", session_id=session_id, transcript_path=str(plain.project_dir / f"{session_id}.jsonl")
+            )
         plain.config("recent_conversations: 8\n")
         told = self.start(plain, "startup", session_id=new_id())
         assert len(told) <= 500
@@ -170,12 +178,31 @@ class TestSessionStart:
 
 class TestPi:
     def event(self, home, **fields):
-        header = {"type": "session", "version": 3, "id": "s-1", "timestamp": "2026-09-21T14:13:00.000Z", "cwd": "/srv/agent"}
+        header = {
+            "type": "session",
+            "version": 3,
+            "id": "s-1",
+            "timestamp": "2026-09-21T14:13:00.000Z",
+            "cwd": "/srv/agent",
+        }
         message = {"role": "user", "content": "plan a trip", "timestamp": 1}
-        entry = {"type": "message", "id": "aaaa0001", "parentId": None, "timestamp": "2026-09-21T14:13:01.000Z", "message": message}
+        entry = {
+            "type": "message",
+            "id": "aaaa0001",
+            "parentId": None,
+            "timestamp": "2026-09-21T14:13:01.000Z",
+            "message": message,
+        }
         directory = home / ".session-memory" / "pi-sessions" / "main"
         path = write(directory / "2026_s-1.jsonl", header, entry)
-        return {"runtime": "pi", "session_id": "s-1", "transcript_path": str(path), "session_dir": str(directory), "cwd": str(home), **fields}
+        return {
+            "runtime": "pi",
+            "session_id": "s-1",
+            "transcript_path": str(path),
+            "session_dir": str(directory),
+            "cwd": str(home),
+            **fields,
+        }
 
     @pytest.mark.parametrize(
         ("fields", "is_kept"),

@@ -1,10 +1,8 @@
-"""Secrets out of text before it is stored, injected or sent to a model: `redact`. What counts as one: rules.yaml.
+"""Secrets out of text, before it is stored, injected or sent to a model: `redact`. What is one: rules.yaml.
 
-A prompt waits for this, so a short text is looked through with plain string methods first (prefilter.py); only where
-something was found, or the text is long, is the search itself loaded (scan.py), and with it `re`.
+A prompt waits for this, so a short text is first looked through with plain string methods (prefilter.py).
+Only where that finds something, or the text is long, is the search itself loaded (scan.py), and with it `re`.
 """
-
-from __future__ import annotations
 
 import sys
 
@@ -28,16 +26,16 @@ class Secret:
         return f"Secret({self.kind!r}, {self.start}, {self.end})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Secret) and (self.kind, self.start, self.end) == (other.kind, other.start, other.end)
+        return isinstance(other, Secret) and repr(self) == repr(other)
 
     def __hash__(self) -> int:
-        return hash((self.kind, self.start, self.end))
+        return hash(repr(self))
 
 
 def redact(text: str) -> str:
-    """`text` with `[redacted: kind]` in the place of every secret, all else as it was. No string makes it raise.
+    """`text` with `[redacted: kind]` in the place of every secret, all else as it was. Raises for no string.
 
-    It looks again until it finds nothing: without its neighbour, a secret that was glued to it shows what it is.
+    It looks again until it finds nothing: a secret shows itself when the one that was glued to it is gone.
     """
     while secrets := find_secrets(text):
         parts = []
@@ -50,7 +48,7 @@ def redact(text: str) -> str:
 
 
 def find_secrets(text: str) -> list[Secret]:
-    """The secrets in `text`, in order, none overlapping another. No string makes it raise."""
+    """The secrets in `text`, in order, none overlapping another. Raises for no string."""
     if len(text) <= SHORT_CHARACTERS and SCAN not in sys.modules and not may_hold_secret(text):
         return []
     from .scan import find

@@ -1,11 +1,7 @@
-"""Written by build.py from rules.yaml."""
-# ruff: noqa: E501
-
-from __future__ import annotations
+"""Written by build.py."""
 
 PREFIXES: tuple[str, ...] = (
     '1000.',
-    '4b1d',
     'A3-',
     'A3T',
     'AAAAAAAAAAAAAAAAAAAAA',
@@ -267,8 +263,6 @@ PREFIXES: tuple[str, ...] = (
 LITERALS: tuple[tuple[str, str, str], ...] = (
     (' s.', '', '<run>'),
     ('!AQ', '', ''),
-    ('"d": "', 'kty', ''),
-    ('"d":"', 'kty', ''),
     ('"s.', '', '<run>'),
     ('$2a$', '', ''),
     ('$2b$', '', ''),
@@ -294,20 +288,25 @@ LITERALS: tuple[tuple[str, str, str], ...] = (
     ('.acc-', '', '<run>'),
     ('.acc_', '', '<run>'),
     ('.atlasv1.', '', '<run>'),
-    ('/api/webhooks/', '', ''),
     ('://', '@', ''),
     ('://', 'sentry', ''),
+    ('://canary.discord.com/api/', '', ''),
+    ('://discord.com/api/', '', ''),
+    ('://discordapp.com/api/', '', ''),
     ('://hooks.slack.com/', '', ''),
+    ('://ptb.discord.com/api/', '', ''),
     (':AA', '', ''),
     (':APA91b', '', ''),
     ('=s.', '', '<run>'),
     ('AQE', '', ''),
+    ('BEARER ', '', '<run>'),
+    ('Bearer ', '', '<run>'),
+    ('IDENTIFIED BY ', '', '<sign>'),
+    ('PASSWORD', '', '<sign>'),
     ('Private-Lines: ', '', ''),
     ('Q~', '', ''),
     ('SECRET_KEY', '', ''),
     ('X-Amz-Signature=', '', ''),
-    ('\\"d\\": \\"', 'kty', ''),
-    ('\\"d\\":\\"', 'kty', ''),
     ("_KEY'", '', ''),
     ("_SALT'", '', ''),
     ('_gitlab_session=', '', ''),
@@ -315,12 +314,16 @@ LITERALS: tuple[tuple[str, str, str], ...] = (
     ('`s.', '', '<run>'),
     ('access_token$production$', '', ''),
     ('access_token$sandbox$', '', ''),
+    ('d":', 'kty', ''),
+    ('d\\":', 'kty', ''),
+    ('d\\\\\\":', 'kty', ''),
     ('dp.st.', '', ''),
     ('kind: "Secret"', 'ata:', ''),
     ('kind: Secret', 'ata:', ''),
     ('mysql ', '', ''),
     ('mysqladmin ', '', ''),
     ('mysqldump ', '', ''),
+    ('password', '', '<sign>'),
     ('pk_', '', ''),
     ('secret_key', '', ''),
     ('sig=', '', ''),
@@ -332,7 +335,6 @@ ANY_CASE: tuple[tuple[str, str, str], ...] = (
     ('-pass', '', '<sign>'),
     ('_pass', '', '<sign>'),
     ('authorization', '', '<sign>'),
-    ('bearer ', '', '<run>'),
     ('cookie :', '', ''),
     ('cookie =', '', ''),
     ('cookie":', '', ''),
@@ -340,7 +342,7 @@ ANY_CASE: tuple[tuple[str, str, str], ...] = (
     ('cookie:', '', ''),
     ('cookie=', '', ''),
     ('cookie\\":', '', ''),
-    ('identified by ', '', '<sign>'),
+    ('cookie\\\\\\":', '', ''),
     ('passw', '', '<sign>'),
     ('passw', 'login', ''),
     ('pwd', '', '<sign>'),
@@ -388,6 +390,7 @@ NAMES: frozenset[str] = frozenset((
     'cfapi',
     'circle',
     'circleci',
+    'clickhouse',
     'clientkey',
     'cloudflare',
     'coapi',
@@ -458,6 +461,7 @@ NAMES: frozenset[str] = frozenset((
     'jira',
     'kafka',
     'keybase',
+    'keysecret',
     'kraken',
     'kucoin',
     'launchdarkly',
@@ -566,4 +570,4 @@ NAMES: frozenset[str] = frozenset((
     'zendesk',
 ))
 
-ENDINGS = ('accesskey', 'apikey', 'secret', 'secretkey', 'token')
+ENDINGS = ('accesskey', 'apikey', 'key', 'secret', 'secretkey', 'token')

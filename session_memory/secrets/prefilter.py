@@ -1,9 +1,9 @@
-"""Whether a short text may hold a secret, told with nothing but `in` and `find`: the hot path imports no `re`.
+"""Whether a short text may hold a secret, told by string methods alone: the hot path imports no `re`.
 
-What scan.py would find, this lets through; test_secrets.py holds the two together.
+What scan.py would find, this lets through; tests/test_secrets.py holds the two together.
 """
 
-from __future__ import annotations
+from itertools import pairwise
 
 from ._literals import ANY_CASE, ENDINGS, LITERALS, NAMES, PREFIXES
 
@@ -14,29 +14,30 @@ if TYPE_CHECKING:
 ALPHANUMERIC = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 RUN_CHARACTERS = ALPHANUMERIC + "_+/=-"
 RUN_LENGTH = 10
-SIGNS = ":=>|,(?"
-SIGNS_AND_QUOTES = SIGNS + "\"'`"
-SIGN_WITHIN = 49
+SIGNS = ":=>|,"
+SIGNS_OF_PASSWORDS = SIGNS + "(?\"'`"
+SIGN_WITHIN = 60
 OPENING = " \t\n\"'`*>=|?\\"
 VALUE_CHARACTERS = ALPHANUMERIC + "_.+/~%=:|-"
 VALUE_LENGTH = 10
+VALUE_WITHIN = 100
 DIGIT_WITHIN = 51
 NAME_WITHIN = 64
 
 
 def may_hold_secret(text: str) -> bool:
-    """Whether a literal of a rule stands in `text` so that the rule may apply, or a named value."""
+    """Whether in `text` stands a literal of a rule as the rule wants it, or a value with a name of a rule."""
     if any(prefix in text and begins_token(text, prefix) for prefix in PREFIXES):
         return True
-    if any(literal in text and also in text and leads_on(text, literal, ahead) for literal, also, ahead in LITERALS):
-        return True
-    lower = text.lower()
-    if any(literal in lower and also in text and leads_on(lower, literal, ahead) for literal, also, ahead in ANY_CASE):
-        return True
+    small = text.lower()
+    for within, literals in ((text, LITERALS), (small, ANY_CASE)):
+        for literal, also, ahead in literals:
+            if literal in within and also in text and goes_on(within, literal, ahead):
+                return True
     return any(names_value(text, at) for sign in SIGNS for at in places(text, sign))
 
 
-def places(text: str, literal: str) -> Iterator[int]:
+def places(text: str, literal: str) -> "Iterator[int]":
     """Every offset of `literal`."""
     at = text.find(literal)
     while at >= 0:
@@ -50,41 +51,47 @@ def is_run(text: str, start: int) -> bool:
 
 
 def begins_token(text: str, prefix: str) -> bool:
-    """Whether `prefix` begins a word somewhere, or follows an escape as in JSON, URLs or on terminals, and a run follows."""
+    """Whether `prefix` stands before a run, and not within a word."""
     return any(
-        is_run(text, at + len(prefix)) and (at == 0 or text[at - 1] not in ALPHANUMERIC or follows_escape(text, at))
+        is_run(text, at + len(prefix))
+        and (not at or text[at - 1] not in ALPHANUMERIC or is_escaped(text, at))
         for at in places(text, prefix)
     )
 
 
-def follows_escape(text: str, at: int) -> bool:
+def is_escaped(text: str, at: int) -> bool:
+    """Whether the letter before `at` may be the end of an escape, of JSON, of a URL or of a terminal."""
     return text[at - 1] == "m" or "\\" in text[max(0, at - 2) : at] or "%" in text[max(0, at - 3) : at]
 
 
-def leads_on(text: str, literal: str, ahead: str) -> bool:
-    """Whether after `literal` comes what its rule asks for: a run, a sign, or nothing."""
+def goes_on(text: str, literal: str, ahead: str) -> bool:
+    """Whether after `literal` stands what its rule wants there: a run, a sign, or anything."""
     ends = (at + len(literal) for at in places(text, literal))
     if ahead == "<run>":
         return any(is_run(text, end) for end in ends)
     if ahead == "<sign>":
-        return any(sign in text[end : end + SIGN_WITHIN] for end in ends for sign in SIGNS_AND_QUOTES)
+        rests = (text[end : end + SIGN_WITHIN].lstrip(ALPHANUMERIC + "_-").lstrip(" \t\\]") for end in ends)
+        return any(rest[0] in SIGNS_OF_PASSWORDS for rest in rests if rest)
     return True
 
 
 def names_value(text: str, at: int) -> bool:
     """Whether before the sign at `at` stands a name of a rule, and after it something that can be a key."""
-    value = text[at + 1 : at + 100].lstrip(OPENING)
+    value = text[at + 1 : at + VALUE_WITHIN].lstrip(OPENING)
     if len(value) < VALUE_LENGTH or value[:VALUE_LENGTH].strip(VALUE_CHARACTERS):
         return False
     if not any(character.isdigit() for character in value[:DIGIT_WITHIN]):
         return False
-    return any(name in NAMES or name.endswith(ENDINGS) for name in names(text[max(0, at - NAME_WITHIN) : at]))
+    before = text[max(0, at - NAME_WITHIN) : at]
+    for escape in ("\\n", "\\r", "\\t"):
+        before = before.replace(escape, " ")
+    return any(name in NAMES or name.endswith(ENDINGS) for name in names(before))
 
 
 def names(text: str) -> list[str]:
-    """What an identifier may be called in a rule: its words in small letters, with and without digits, and pairs of them.
+    """What an identifier may be called in a rule: its words in small letters, and pairs of them as one.
 
-    As `newRelicKey2`: new, relic, key2, key, newrelic, relickey2, relickey.
+    Of `newRelicKey2`: new, relic, key2, newrelic, relickey2, and without their digits key, relickey.
     """
     words = []
     word = ""
@@ -96,5 +103,5 @@ def names(text: str) -> list[str]:
         if character.isalpha() or (word and character.isdigit()):
             word += character
     words += [word.lower()] if word else []
-    words += [first + second for first, second in zip(words, words[1:])]
+    words += [first + second for first, second in pairwise(words)]
     return words + [word.rstrip("0123456789") for word in words if word[-1].isdigit()]

@@ -1,4 +1,4 @@
-"""The search itself: one pass of a generated regex finds where a rule may apply, then that rule is matched there.
+"""The search itself: one pass of a generated regex finds where rules may apply, and there they are matched.
 
 Loaded where the prefilter found something or the text is long: it imports `re`.
 """
@@ -8,16 +8,16 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from ._rules import ANCHORS, ENDINGS, NAMES, RULES, SCANNER, SIGNS, TAILS
+from ._rules import ANCHORS, ENDINGS, NAMES, RULES, SCANNER, SIGNS, TAIL_LENGTHS, TAILS
 from .judge import LENIENT, STRICT, entropy, looks_like_password, looks_random
 from .prefilter import names
 
 # A sign and what may stand between it and the value.
 OPENING = re.compile(
-    r"""(?:[:=,(?]|[>|](?:[ \t]{0,8}(?:\n|\\n)[ \t]{0,16})?)(?:[ \t"'`*>=|?]|\\(?=[\\"'`])){0,8}"""
+    r"""(?:[:=,]|[>|](?:[ \t]{0,8}(?:\n|\\n)[ \t]{0,16})?)(?:[ \t"'`*>=|?]|\\(?=[\\"'`])){0,12}"""
 )
 # The name before a sign, and what may stand between them: all backwards.
-NAME = re.compile(r"""[ \t"'`\\*|?>:-]{0,8}(?:\](?=["'\\])["'\\]{1,4})?([A-Za-z0-9_ .-]{1,60})""")
+NAME = re.compile(r"""[ \t"'`\\*|?>:-]{0,12}(?:\](?=["'\\])["'\\]{1,8})?([A-Za-z0-9_ .-]{1,60})(\\?)""")
 NAME_WITHIN = 64
 MARK = "[redacted"
 
@@ -73,11 +73,12 @@ def rules_of(reversed_name: str) -> tuple[int, ...]:
 
 
 class Search:
-    """One text, and what is known of it."""
+    """One text, and what is known of it: which literals it holds, and where the last find of a rule ends."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.known = {"": True}
+        self.ends: dict[int, int] = {}
 
     def holds(self, literal: str) -> bool:
         """Whether `literal` stands anywhere in the text, which is looked through once."""
@@ -89,7 +90,10 @@ class Search:
         """What the rules find whose literals the scanner looks for at `at`."""
         text = self.text
         found: list[Found] = []
-        for literal, offset, number, fold in (*TAILS.get(text[max(0, at - 2) : at + 1], ()), *ANCHORS.get(text[at], ())):
+        rows = ANCHORS.get(text[at], ())
+        for length in TAIL_LENGTHS:
+            rows += TAILS.get(text[max(0, at + 1 - length) : at + 1], ())
+        for literal, offset, number, fold in rows:
             start = at - offset
             there = text[start : start + len(literal)] if start >= 0 else ""
             if (there.lower() if fold else there) == literal:
@@ -97,9 +101,9 @@ class Search:
         return found
 
     def matched(self, start: int, number: int) -> list[Found]:
-        """What the rule finds where its literal stands."""
+        """What the rule finds where its literal stands, unless that is within what it found before."""
         _, _, source, before, also, _, _, _ = RULES[number]
-        if self.holds(also):
+        if start >= self.ends.get(number, 0) and self.holds(also):
             match = COMPILED[source].match
             for at in range(max(0, start - before), start + 1):
                 if (hit := match(self.text, at)) is not None:
@@ -109,7 +113,10 @@ class Search:
     def assigned(self, at: int) -> list[Found]:
         """What the rules for the name before the sign at `at` find in the value after it."""
         name = NAME.match(self.text[max(0, at - NAME_WITHIN) : at][::-1])
-        numbers = rules_of(name[1]) if name is not None else ()
+        if name is None:
+            return []
+        is_escape = name[2] and name[1][-1] in "nrt"
+        numbers = rules_of(name[1][:-1] if is_escape else name[1])
         opening = OPENING.match(self.text, at) if numbers else None
         if opening is None:
             return []
@@ -134,6 +141,8 @@ class Search:
             return []
         if judge == "shape" and not looks_random(body, LENIENT):
             return []
-        if judge == "password" and not looks_like_password(secret, self.text[start - 1 : start] in tuple("\"'`")):
+        quoted = self.text[start - 1 : start] in ('"', "'", "`")
+        if judge == "password" and not looks_like_password(secret, quoted):
             return []
+        self.ends[number] = end
         return [(start, end, number)]

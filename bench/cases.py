@@ -1,0 +1,132 @@
+"""What is measured: each case with its limit, and how the run that is measured is set up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from .scenes import KILOBYTE, News, Scene
+from .sources import Source
+from .stopwatch import Command, CommandError, Stopwatch
+
+MEGABYTE = 1024 * KILOBYTE
+MIXED_SIZES = [int(60 * KILOBYTE * 1.1**number) for number in range(50)]  # up to 6 MB, 68 MB in all
+SMALL_SIZES = [30 * KILOBYTE] * 1000
+LARGE_SIZES = [100 * MEGABYTE] * 10
+
+
+class Stage(NamedTuple):
+    """What a case is set up with; `root` is a directory of its own."""
+
+    root: Path
+    source: Source
+    stopwatch: Stopwatch
+
+
+class Setup(NamedTuple):
+    """What is run, against what, `before` each run; `check` raises CommandError for an output that should not be."""
+
+    command: Command
+    reference: Command
+    before: Callable[[], None]
+    check: Callable[[bytes], None]
+
+
+class Case(NamedTuple):
+    """One row of the issue's table. Limits are ratios: of time, and of peak memory where there is one."""
+
+    name: str
+    title: str
+    limit: float
+    set_up: Callable[[Stage], Setup]
+    memory_limit: float | None = None
+    reference_title: str = "bare"
+
+
+def nothing_new(sizes: list[int], *, with_names: bool = False) -> Callable[[Stage], Setup]:
+    """All sessions were told and stay as they are."""
+
+    def set_up(stage: Stage) -> Setup:
+        scene = Scene(stage.root, stage.source, sizes, with_names=with_names)
+        scene.settle(stage.stopwatch)
+        return Setup(scene.hook(), scene.bare(), lambda: None, _expect_silence)
+
+    return set_up
+
+
+def first_prompt(sizes: list[int]) -> Callable[[Stage], Setup]:
+    """The hook never ran in this home."""
+
+    def set_up(stage: Stage) -> Setup:
+        scene = Scene(stage.root, stage.source, sizes)
+        return Setup(scene.hook(), scene.bare(), scene.forget, _expect_activity)
+
+    return set_up
+
+
+def something_new(stage: Stage) -> Setup:
+    """20 KB were appended to each of 50 transcripts, a minute ago, since all of them were told."""
+    scene = Scene(stage.root, stage.source, MIXED_SIZES)
+    news = News(scene, 20, stage.stopwatch)
+    return Setup(scene.hook(), scene.bare(), news.bring, _expect_activity)
+
+
+def told_in_turn(stage: Stage) -> Setup:
+    """The prompts after that of `something_new`: each tells a few more until all are told; then all over again."""
+    scene = Scene(stage.root, stage.source, MIXED_SIZES)
+    news = News(scene, 20, stage.stopwatch)
+    is_told = True
+
+    def before() -> None:
+        nonlocal is_told
+        if is_told:
+            news.bring()
+            stage.stopwatch.run(scene.hook())
+            is_told = False
+
+    def check(stdout: bytes) -> None:
+        nonlocal is_told
+        is_told = not stdout
+
+    return Setup(scene.hook(), scene.bare(), before, check)
+
+
+def reader(stage: Stage) -> Setup:
+    """A session of 1 GB whose last megabyte is the same as another session."""
+    scene = Scene(stage.root, stage.source, [MEGABYTE, 1023 * MEGABYTE], with_names=True)
+    small, large = scene.sessions
+    with open(large, "ab") as file:
+        file.write(small.read_bytes())
+    entries = stage.stopwatch.run(scene.reader("session-0")).stdout.count(b"\n[")
+    if not entries:
+        raise CommandError("the reader shows no entries")
+
+    def check(stdout: bytes) -> None:
+        if stdout.count(b"\n[") != entries:
+            raise CommandError("the reader shows other entries of the large session than of the small one")
+
+    return Setup(scene.reader("session-1"), scene.reader("session-0"), lambda: None, check)
+
+
+CASES = [
+    Case("quiet-50", "50 other sessions, nothing new", 1.0, nothing_new(MIXED_SIZES), 1.5),
+    Case("quiet-50-named", "the same, named sessions of an agent", 1.0, nothing_new(MIXED_SIZES, with_names=True), 1.5),
+    Case("new-50", "50 other sessions, 20 KB new in each", 1.3, something_new, 1.5),
+    Case("new-50-next", "the prompts after that, until all are told", 1.3, told_in_turn, 1.5),
+    Case("first-10", "first prompt ever, 10 sessions of 100 MB", 2.5, first_prompt(LARGE_SIZES)),
+    Case("first-50", "first prompt ever, 50 sessions", 2.5, first_prompt(MIXED_SIZES)),
+    Case("quiet-1000", "1,000 other sessions, nothing new", 2.0, nothing_new(SMALL_SIZES)),
+    Case("quiet-1000-named", "the same, named sessions of an agent", 2.0, nothing_new(SMALL_SIZES, with_names=True)),
+    Case("reader", "reader, last 50 entries of 1 GB", 1.1, reader, reference_title="of 1 MB"),
+]
+
+
+def _expect_silence(stdout: bytes) -> None:
+    if stdout:
+        raise CommandError(f"the hook has something to tell: {stdout!r}")
+
+
+def _expect_activity(stdout: bytes) -> None:
+    if b"[Session Activity]" not in stdout:
+        raise CommandError(f"the hook has nothing to tell: {stdout!r}")

@@ -1,0 +1,67 @@
+"""Realistic transcripts of Claude Code and Pi, of any size, the same for the same seed and arguments.
+
+60 to 80% of a Claude Code transcript's bytes are tool results, as in real ones.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from . import claude, pi
+from .author import Author, Record
+from .texts import Texts
+
+__all__ = ["FORMATS", "Author", "Format", "Texts", "append_turns", "write_session"]
+
+MEGABYTE = 1 << 20
+TAIL_BYTES = 2 * MEGABYTE  # a transcript's last records surely are among these
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
+
+
+class Format(NamedTuple):
+    """How a runtime's records are made, continued and told apart."""
+
+    records: Callable[[Author], Iterator[Record]]
+    take_up: Callable[[Author, Record], bool]
+    kind: Callable[[Record], str]
+
+
+FORMATS = {
+    "agent-sdk": Format(claude.records, claude.take_up, claude.kind),
+    "pi": Format(pi.records, pi.take_up, pi.kind),
+}
+
+
+def write_session(path: Path, author: Author, format: str = "agent-sdk") -> Counter[str]:
+    """Writes a transcript of `author.size` bytes or a little more, its mtime the session's end; bytes by kind."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return _write(path, "wb", author, FORMATS[format])
+
+
+def append_turns(path: Path, author: Author, format: str = "agent-sdk") -> Counter[str]:
+    """Adds `author.size` bytes or a little more to the session in `path`; bytes by kind."""
+    with open(path, "rb") as file:
+        file.seek(max(0, path.stat().st_size - TAIL_BYTES))
+        lines = file.read().split(b"\n")[1:-1]
+    any(FORMATS[format].take_up(author, json.loads(line)) for line in reversed(lines))
+    return _write(path, "ab", author, FORMATS[format])
+
+
+def _write(path: Path, mode: str, author: Author, format: Format) -> Counter[str]:
+    bytes_by_kind: Counter[str] = Counter()
+    with open(path, mode, buffering=MEGABYTE) as file:
+        for record in format.records(author):
+            line = (_encode(record) + "\n").encode()
+            file.write(line)
+            author.written += len(line)
+            bytes_by_kind[format.kind(record)] += len(line)
+            if author.written >= author.size:
+                break
+    os.utime(path, (author.now(), author.now()))
+    return bytes_by_kind

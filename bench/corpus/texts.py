@@ -1,0 +1,147 @@
+"""The text that transcripts are filled with: prose, code, logs, listings, all in one invented vocabulary."""
+
+from __future__ import annotations
+
+from random import Random
+from string import capwords
+
+COMMON_WORDS = """
+the of and to a in is that for it as with on be this are by not from or an have but at which we will can if should then
+add fix test file error function return value class import module session cursor memory index search query database
+write read path line update change because before after call config default option request response server client user
+message token parse stream buffer lock commit branch merge build release version
+"""
+VOCABULARY_WORDS = 24_000
+RUNNING_WORDS = 400_000
+FILES = 1_500
+
+# How many lines of a kind there are, and what they look like. Each field is filled anew in each line.
+TEMPLATES: dict[str, tuple[int, tuple[str, ...]]] = {
+    "code": (
+        40_000,
+        (
+            "def {name}(self, {name}: str, {name}=None) -> dict[str, int]:",
+            '    {name} = {name}.get("{name}", {number})',
+            "    return {name}({name}, {name}[{digit}])",
+            '        if {name} is not None and {name} != "{name}":',
+            "    # {words:9}",
+            '            raise ValueError(f"{words:5}: {{{name}!r}}")',
+            "  const {name} = await {name}.{name}({{ {name}: '{name}', {name} }});",
+            '\t"{name}": "{name}",',
+            "",
+            "    }}",
+            "from {name} import {name}, {name}",
+        ),
+    ),
+    "log": (
+        30_000,
+        (
+            "2026-0{digit}-1{digit}T1{digit}:2{digit}:3{digit}.{number:03}Z INFO {name}.{name} {words:6} id=@ID@",
+            "tests/test_{name}.py::test_{name} PASSED [ {digit}0%]",
+            "\x1b[32m✓\x1b[39m {words:5} ({number}ms)",
+            '  File "/home/dev/{file}", line {number}, in {name}',
+            "npm warn deprecated {name}@{digit}.{number}.{digit}: {words:8}",
+            "@ID@  {name}: {words:7}",
+        ),
+    ),
+    "json": (
+        20_000,
+        (
+            '{{"id": {number}, "{name}": "{words:3}", "hash": "@ID@", "ok": true}},',
+            '{{"path": "C:\\\\{name}\\\\{name}", "{name}": null, "size": {number}}},',
+        ),
+    ),
+    "diff": (20_000, ("+    {name} = {name}({name})", "-    {name}({words:2})", " {name}.{name} = '{words:3}'")),
+    "grep": (20_000, ("{file}:{number}:    return {name}.{name}", "{file}:{number}:# {words:7}")),
+    "listing": (15_000, ("-rw-r--r--  1 dev dev {number:8} Jan 1{digit} 10:2{digit} {file}",)),
+    "prose": (9_000, ("{Words:18}.", "{Words:31}.", "{Words:40}:", "{Words:24} `{name}`.", "{Words:55} — {words:6}.")),
+    "chinese": (4_000, ("{han:24}，{han:12}。", "{han:40}。")),
+}
+
+
+class Texts:
+    """Everything that transcripts of one seed take their text from; building it takes about a second."""
+
+    def __init__(self, seed: int) -> None:
+        fields = _Fields(Random(f"texts-{seed}"))
+        self.files = fields.files
+        self._fields = fields
+        self._pools = {
+            kind: "\n".join([fields.random.choice(templates).format_map(fields) for _ in range(count)])
+            for kind, (count, templates) in TEMPLATES.items()
+        }
+
+    def cut(self, kind: str, length: int, random: Random) -> str:
+        """About `length` characters of a kind in TEMPLATES, from the beginning of a line on, with new ids in it."""
+        pool = self._pools[kind]
+        start = pool.find("\n", random.randrange(len(pool) - length)) + 1
+        return pool[start : start + length].replace("@ID@", f"{random.getrandbits(40):010x}")
+
+    def words(self, count: int, random: Random) -> str:
+        """`count` words as frequent as words are: their frequency falls with their rank."""
+        return self._fields.words(count, random)
+
+
+class _Fields:
+    """The fields of a template, by name: `"{name}".format_map(fields)` asks for a new one each time."""
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.vocabulary = _vocabulary(random)
+        frequencies = [1 / (rank + 2.7) ** 1.05 for rank in range(VOCABULARY_WORDS)]
+        self.running = random.choices(self.vocabulary, frequencies, k=RUNNING_WORDS)
+        self.files = [self._file() for _ in range(FILES)]
+
+    def __getitem__(self, field: str) -> object:
+        if field == "name":
+            return self._identifier()
+        if field == "number":
+            return self.random.randrange(10_000)
+        if field == "digit":
+            return self.random.randrange(1, 10)
+        if field == "file":
+            return self.random.choice(self.files)
+        return _Words(self, field)
+
+    def words(self, count: int, random: Random) -> str:
+        start = random.randrange(RUNNING_WORDS - count)
+        return " ".join(self.running[start : start + count])
+
+    def _identifier(self) -> str:
+        words = self.words(self.random.choice((1, 1, 2, 2, 3)), self.random)
+        return words.replace(" ", "_") if self.random.random() < 0.6 else capwords(words).replace(" ", "")
+
+    def _file(self) -> str:
+        directory = self.random.choice(("src", "lib", "tests", "pkg/core", "internal", "app", "docs", "scripts"))
+        extension = self.random.choice(("py", "ts", "tsx", "go", "rs", "md", "json", "yaml", "sql", "sh"))
+        return f"{directory}/{self.random.choice(self.vocabulary[60:3000])}_{self._identifier()}.{extension}"
+
+
+class _Words:
+    """A field whose width counts words (`words`, capitalised `Words`) or Chinese characters (`han`)."""
+
+    def __init__(self, fields: _Fields, field: str) -> None:
+        self.fields = fields
+        self.field = field
+
+    def __format__(self, width: str) -> str:
+        random = self.fields.random
+        if self.field == "han":
+            return "".join([chr(0x4E00 + number) for number in random.choices(range(1200), k=int(width))])
+        words = self.fields.words(int(width), random)
+        return words.capitalize() if self.field == "Words" else words
+
+
+def _vocabulary(random: Random) -> list[str]:
+    """Distinct words: the common ones, then invented ones of one to four syllables."""
+    words = dict.fromkeys(COMMON_WORDS.split())
+    while len(words) < VOCABULARY_WORDS:
+        syllables = random.choice((1, 2, 2, 3, 3, 4))
+        words["".join([_syllable(random) for _ in range(syllables)])] = None
+    return list(words)
+
+
+def _syllable(random: Random) -> str:
+    consonants = "bcdfghklmnprstvwz"
+    closing = random.choice(consonants) if random.random() < 0.35 else ""
+    return random.choice(consonants) + random.choice("aeiou") + closing

@@ -1,0 +1,46 @@
+"""Starts commands and reports what they took.
+
+A child's peak memory includes what its parent held when it was started: Linux counts from before `exec`. So this is a
+program of its own, run by a bare interpreter, and imports next to nothing.
+Reads from stdin, with marshal, tuples (arguments, environment, standard input); answers each with a tuple
+(seconds, peak memory in the system's unit, exit status, standard output). Ends at end of file.
+"""
+
+import marshal
+import posix as os  # what `import os` adds would show in the peak memory of a bare interpreter
+import sys
+import time
+
+
+def launch(arguments: list[str], environment: dict[str, str], stdin: bytes) -> tuple[float, int, int, bytes]:
+    """Runs a command to its end. `stdin` has to fit a pipe's buffer."""
+    read_stdin, write_stdin = os.pipe()
+    read_stdout, write_stdout = os.pipe()
+    os.write(write_stdin, stdin)
+    os.close(write_stdin)
+    actions = [(os.POSIX_SPAWN_DUP2, read_stdin, 0), (os.POSIX_SPAWN_DUP2, write_stdout, 1)]
+    begun = time.perf_counter()
+    child = os.posix_spawn(arguments[0], arguments, environment, file_actions=actions)
+    os.close(write_stdout)
+    blocks = []
+    while block := os.read(read_stdout, 1 << 16):
+        blocks.append(block)
+    _, status, usage = os.wait4(child, 0)
+    seconds = time.perf_counter() - begun
+    os.close(read_stdin)
+    os.close(read_stdout)
+    return seconds, usage.ru_maxrss, os.waitstatus_to_exitcode(status), b"".join(blocks)
+
+
+def main() -> None:
+    while True:
+        try:
+            arguments, environment, stdin = marshal.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        marshal.dump(launch(arguments, environment, stdin), sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,155 @@
+"""Homes with sessions in them, and the states that a measured run of the hook begins with."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from session_memory.runtimes.claude import encode_cwd
+
+from .sources import Source
+from .stopwatch import Command, CommandError, Stopwatch
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+OWN_SESSION = "11111111-1111-4111-8111-111111111111"
+AGE_SECONDS = 3600  # how long ago the sessions were last active
+FRESH_AGE_SECONDS = 60  # and how long ago, where they did something since
+SETTLED_SECONDS = 2.5  # what was written is trusted to stay as it is once it is two seconds old
+KILOBYTE = 1024
+
+
+class Scene:
+    """A user's home directory with one project, or one agent home, and its sessions.
+
+    `sessions` are the transcripts of the others, `environment` and `event` what the runtime gives to the hook. There
+    is a transcript of the own session too.
+    """
+
+    def __init__(self, root: Path, source: Source, sizes: list[int], *, with_names: bool = False) -> None:
+        self.root = root
+        self.agent_dir = root / "work" / "alpha"
+        self.agent_dir.mkdir(parents=True)
+        self._project_dir = root / ".claude" / "projects" / encode_cwd(str(self.agent_dir))
+        self._names_dir = self.agent_dir / ".session-memory" / "sessions"
+        self._with_names = with_names
+        self.ended = time.time() - AGE_SECONDS
+        self.sessions = [self._add(source, number, size) for number, size in enumerate(sizes)]
+        source(self._project_dir, 100 * KILOBYTE, self.ended).rename(self._project_dir / f"{OWN_SESSION}.jsonl")
+        self._name("main", OWN_SESSION)
+        self.environment = {
+            "HOME": str(root),
+            "PATH": "/usr/bin:/bin",
+            "LANG": "C.UTF-8",
+            "CLAUDE_PROJECT_DIR": str(self.agent_dir),
+        }
+        self.event = {
+            "session_id": OWN_SESSION,
+            "transcript_path": f"{self._project_dir}/{OWN_SESSION}.jsonl",
+            "cwd": str(self.agent_dir),
+            "hook_event_name": "UserPromptSubmit",
+            "prompt": "And now the tests, please.",
+        }
+
+    def hook(self) -> Command:
+        """The hook as the runtime runs it."""
+        script = str(REPOSITORY / "hooks" / "user_prompt_submit.py")
+        return self._command("-I", "-S", script)
+
+    def reader(self, name: str) -> Command:
+        """The reader as an agent runs it, for the last entries of one named session."""
+        script = str(REPOSITORY / "scripts" / "session_reader.py")
+        return self._command("-I", "-S", script, name, "--lines", "50", "--home", str(self.agent_dir))
+
+    def bare(self) -> Command:
+        """An interpreter that does nothing, started like the hook."""
+        return self._command("-I", "-c", "pass")
+
+    @property
+    def state_dir(self) -> Path:
+        """What the hook keeps of this home."""
+        return (self.agent_dir if self._with_names else self.root / ".claude") / ".session-memory" / "state"
+
+    def forget(self) -> None:
+        """Back to a home in which the hook never ran."""
+        shutil.rmtree(self.state_dir, ignore_errors=True)
+
+    def settle(self, stopwatch: Stopwatch) -> None:
+        """Has the hook tell all there is to tell. Raises CommandError where that has no end, or the hook complains."""
+        for path in self.sessions:
+            os.utime(path, (self.ended, self.ended))
+        for _ in range(2 * len(self.sessions) + 2):
+            if not stopwatch.run(self.hook()).stdout:
+                time.sleep(SETTLED_SECONDS)
+                return self.check_log()
+        raise CommandError(f"{self.root}: the hook has something new to tell on every prompt")
+
+    def check_log(self) -> None:
+        """Raises CommandError where the hook failed open: what that takes is not what is to be measured."""
+        log = self.state_dir / "hook.log"
+        if log.exists():
+            raise CommandError(f"the hook complains: {log.read_text().splitlines()[0]}")
+
+    def _command(self, *arguments: str) -> Command:
+        return Command([sys.executable, *arguments], self.environment, json.dumps(self.event).encode())
+
+    def _add(self, source: Source, number: int, size: int) -> Path:
+        path = source(self._project_dir, size, self.ended)
+        self._name(f"session-{number}", path.stem)
+        return path
+
+    def _name(self, name: str, session_id: str) -> None:
+        if self._with_names:
+            self._names_dir.mkdir(parents=True, exist_ok=True)
+            (self._names_dir / f"{name}.json").write_text(json.dumps({"sessionId": session_id}))
+
+
+class Tail(NamedTuple):
+    """The last lines of a transcript; `offset` is where they begin."""
+
+    path: Path
+    offset: int
+    content: bytes
+
+
+class News:
+    """Something new in each session of a settled scene: the last kilobytes of its transcript.
+
+    They are taken away, and each time that they come back the hook has them to tell anew.
+    """
+
+    def __init__(self, scene: Scene, kilobytes: int, stopwatch: Stopwatch) -> None:
+        self._tails = [_cut_tail(path, kilobytes * KILOBYTE) for path in scene.sessions]
+        scene.settle(stopwatch)
+        self._cursors = {path: path.read_bytes() for path in scene.state_dir.rglob("*.json")}
+
+    def bring(self) -> None:
+        """Sets the hook's cursors back, and appends to each transcript what it was not told of yet."""
+        for path, content in self._cursors.items():
+            path.write_bytes(content)
+        written = time.time() - FRESH_AGE_SECONDS
+        for tail in self._tails:
+            with open(tail.path, "r+b") as file:
+                file.truncate(tail.offset)
+                file.seek(tail.offset)
+                file.write(tail.content)
+            os.utime(tail.path, (written, written))
+
+
+def _cut_tail(path: Path, size: int) -> Tail:
+    """Takes whole lines from the end of a transcript, `size` bytes at most: lines that are too long for it are lost."""
+    content = path.read_bytes()
+    offset = len(content)
+    kept: list[bytes] = []
+    for line in reversed(content.splitlines(keepends=True)):
+        offset -= len(line)
+        if len(line) + sum(map(len, kept)) <= size:
+            kept.insert(0, line)
+        if sum(map(len, kept)) > 0.9 * size:
+            break
+    os.truncate(path, offset)
+    return Tail(path, offset, b"".join(kept))

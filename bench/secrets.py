@@ -1,0 +1,118 @@
+"""`python -m bench.secrets`: how fast redaction is, what it finds of made-up secrets and in transcripts."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from session_memory.secrets import find_secrets, redact
+from tests.secret_samples import samples
+
+ROOT = Path(__file__).resolve().parents[1]
+TRANSCRIPTS = ROOT.parent / "shared" / "transcripts"
+SURROUNDINGS = ("see {} here.", '"text": "{}"', "a\n{}\nb", "`{}`", "({})")
+SIZES = ((0, 200), (200, 1_000), (1_000, 4_000), (4_000, 20_000), (20_000, sys.maxsize))
+RUNS = 5
+
+
+def main() -> int:
+    options = _options()
+    print("recall\n" + "\n".join(_recall(options.seeds)))
+    if options.transcripts.is_dir():
+        texts = [text for path in sorted(options.transcripts.rglob("*.jsonl")) for text in _records(path)]
+        print("\nspeed, texts of so many characters\n" + "\n".join(_speed(texts)))
+        print("\nfound in the transcripts\n" + "\n".join(_finds(texts, options.show)))
+    else:
+        print(f"no transcripts in {options.transcripts}: give some with --transcripts", file=sys.stderr)
+    return 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser("python -m bench.secrets", description=__doc__)
+    parser.add_argument("--transcripts", type=Path, metavar="DIR", default=TRANSCRIPTS, help="JSONL files")
+    parser.add_argument("--seeds", type=int, metavar="N", default=20, help="make every sample N times (20)")
+    parser.add_argument("--show", action="store_true", help="list what is found, but its middle")
+    return parser.parse_args()
+
+
+def _records(path: Path) -> Iterator[str]:
+    """Of every record of a transcript all its strings, as one text."""
+    for line in path.read_bytes().decode("utf-8", "replace").split("\n"):
+        try:
+            text = "\n".join(_strings(json.loads(line)))
+        except ValueError:
+            continue
+        if text:
+            yield text
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (list, dict)):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _strings(part)
+
+
+def _recall(seeds: int) -> Iterator[str]:
+    """One line in all, and one for every rule of which something was missed."""
+    made: Counter[str] = Counter()
+    missed: Counter[str] = Counter()
+    for seed in range(seeds):
+        for sample in samples(seed):
+            for surroundings in SURROUNDINGS:
+                text = surroundings.replace("{}", sample.text)
+                start = surroundings.index("{") + sample.start
+                end = start + len(sample.secret)
+                made[sample.rule] += 1
+                missed[sample.rule] += not any(s.start <= start and s.end >= end for s in find_secrets(text))
+    total, lost = made.total(), missed.total()
+    whole = sum(not missed[rule] for rule in made)
+    found = f"{total - lost} of {total} samples"
+    yield f"  {(total - lost) / total:8.3%}  {found}; {whole} of {len(made)} rules without a miss"
+    yield from (f"  {missed[rule]:4} of {made[rule]} missed: {rule}" for rule in made if missed[rule])
+
+
+def _speed(texts: list[str]) -> Iterator[str]:
+    """A line for every size of text and one for all: million characters a second, the best of some runs."""
+    for low, high in (*SIZES, (0, sys.maxsize)):
+        chosen = [text for text in texts if low <= len(text) < high]
+        size = sum(map(len, chosen)) / 1e6
+        seconds = min(_seconds(chosen) for _ in range(RUNS))
+        most = "" if high == sys.maxsize else f"{high:,}"
+        yield f"  {low:7,} - {most:7}{len(chosen):6} texts {size:6.1f} MB {size / seconds:6.1f} MB/s"
+
+
+def _seconds(texts: list[str]) -> float:
+    start = time.process_time()
+    for text in texts:
+        redact(text)
+    return time.process_time() - start
+
+
+def _finds(texts: list[str], show: bool) -> Iterator[str]:
+    """How much was found. Whether a find is false only a reader can tell: it is the most that can be."""
+    size = sum(map(len, texts)) / 1e6
+    found = Counter((s.kind, text[s.start : s.end]) for text in texts for s in find_secrets(text))
+    kinds = Counter(kind for kind, _ in found)
+    most = len(found) / size
+    yield f"  {found.total()} finds, {len(found)} different: at most {most:.2f} false positives a MB"
+    yield "  " + ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
+    if show:
+        for (kind, secret), count in found.most_common():
+            yield f"  {count:4} {kind:20} {_masked(secret)}"
+
+
+def _masked(secret: str) -> str:
+    shown = max(1, min(8, len(secret) // 4))
+    return f"{secret[:shown]!r}...{secret[-shown:]!r} ({len(secret)} characters)"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

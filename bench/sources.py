@@ -1,0 +1,76 @@
+"""Where the transcripts of a scene come from: generated, or copies of real ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from itertools import count
+from pathlib import Path
+
+from .corpus import Author, Texts, write_session
+
+Source = Callable[[Path, int, float], Path]
+"""Writes into a directory a transcript of some bytes or a little more, with its last record at a time in seconds since
+the epoch, and returns its path: `<session id>.jsonl`."""
+
+_TIMESTAMP = re.compile(rb'"timestamp": ?"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)')
+
+
+def generated(seed: int) -> Source:
+    """A source of invented transcripts, the same for the same seed but for their times."""
+    texts = Texts(seed)
+    numbers = count()
+
+    def write(directory: Path, size: int, end: float) -> Path:
+        author = Author(texts, f"{seed}-{next(numbers)}", "alpha", size, end)
+        path = directory / f"{author.session_id}.jsonl"
+        write_session(path, author)
+        return path
+
+    return write
+
+
+def copied(directory: Path) -> Source:
+    """A source of copies of the transcripts below `directory`, one after the other, moved in time.
+
+    A transcript that is shorter than what is asked for gets the following ones appended. Raises FileNotFoundError where
+    there are none.
+    """
+    files = sorted(path for path in directory.rglob("*.jsonl") if not path.name.startswith("agent-"))
+    if not files:
+        raise FileNotFoundError(f"{directory}: no transcripts below it")
+    numbers = count()
+    endless = _endless(files)
+
+    def write(directory: Path, size: int, end: float) -> Path:
+        directory.mkdir(parents=True, exist_ok=True)
+        path = directory / f"{next(numbers):08x}-0000-4000-a000-000000000000.jsonl"
+        with open(path, "wb") as target:
+            while target.tell() < size:
+                target.write(_moved(next(endless).read_bytes().rstrip(b"\n") + b"\n", end))
+        return path
+
+    return write
+
+
+def _endless(files: list[Path]) -> Iterator[Path]:
+    while True:
+        yield from files
+
+
+def _moved(transcript: bytes, end: float) -> bytes:
+    """The transcript with all its timestamps moved, so that the latest is at `end`."""
+    latest = max(_TIMESTAMP.findall(transcript), default=None)
+    if latest is None:
+        return transcript
+    by = timedelta(seconds=end) - (_utc(latest) - datetime(1970, 1, 1))
+
+    def move(match: re.Match[bytes]) -> bytes:
+        return b'"timestamp":"' + (_utc(match[1]) + by).isoformat(timespec="seconds").encode()
+
+    return _TIMESTAMP.sub(move, transcript)
+
+
+def _utc(timestamp: bytes) -> datetime:
+    return datetime.fromisoformat(timestamp.decode())

@@ -1,0 +1,92 @@
+"""What a command takes: seconds and peak memory, from its start to its end."""
+
+from __future__ import annotations
+
+import marshal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+LAUNCHER = Path(__file__).with_name("launcher.py")
+WARM_UP_RUNS = 3
+
+
+class Command(NamedTuple):
+    """A program by its absolute path, with its arguments; all of its environment; its standard input."""
+
+    arguments: list[str]
+    environment: dict[str, str]
+    stdin: bytes = b""
+
+
+class Run(NamedTuple):
+    """One run of a command; `peak_memory` is in the unit of the system's getrusage."""
+
+    seconds: float
+    peak_memory: int
+    stdout: bytes
+
+
+class Typical(NamedTuple):
+    """The medians of many runs."""
+
+    seconds: float
+    peak_memory: float
+
+
+class CommandError(Exception):
+    """A command that was to be measured did not do what it is there for."""
+
+
+class Stopwatch:
+    """Runs commands through one small process that starts them all. To be used in a `with` block."""
+
+    def __enter__(self) -> Stopwatch:
+        self._launcher = subprocess.Popen(
+            [sys.executable, "-I", "-S", str(LAUNCHER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._launcher.communicate()
+
+    def run(self, command: Command) -> Run:
+        """Runs a command. Raises CommandError if it does not exit with 0."""
+        assert self._launcher.stdin is not None
+        assert self._launcher.stdout is not None
+        marshal.dump((command.arguments, command.environment, command.stdin), self._launcher.stdin)
+        self._launcher.stdin.flush()
+        seconds, peak_memory, status, stdout = marshal.load(self._launcher.stdout)
+        if status:
+            raise CommandError(f"{' '.join(command.arguments)}: exit status {status}")
+        return Run(seconds, peak_memory, stdout)
+
+    def compare(
+        self,
+        command: Command,
+        reference: Command,
+        runs: int,
+        before: Callable[[], None],
+        check: Callable[[bytes], None],
+    ) -> tuple[Typical, Typical]:
+        """The medians of `command` and `reference`, run in turn, so that the machine's moods meet both alike.
+
+        `before` is called before each pair, `check` with what each run of `command` printed.
+        """
+        own: list[Run] = []
+        bare: list[Run] = []
+        for number in range(WARM_UP_RUNS + runs):
+            before()
+            pair = self.run(reference), self.run(command)
+            check(pair[1].stdout)
+            if number >= WARM_UP_RUNS:
+                bare.append(pair[0])
+                own.append(pair[1])
+        return _typical(own), _typical(bare)
+
+
+def _typical(runs: list[Run]) -> Typical:
+    return Typical(median([run.seconds for run in runs]), median([run.peak_memory for run in runs]))
