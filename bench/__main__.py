@@ -20,6 +20,7 @@ from .scenes import REPOSITORY
 from .sources import copied, generated
 from .stopwatch import Command, CommandError, Stopwatch
 
+SEED = 7
 RUNS = 60
 RUNS_FOR_SCALE = 15
 
@@ -63,11 +64,12 @@ def _options() -> argparse.Namespace:
 
 def _measure(options: argparse.Namespace, root: Path) -> list[Row]:
     """The rows of the cases that were asked for, then those for scale."""
-    source = copied(options.transcripts) if options.transcripts else generated(seed=7)
     rows: list[Row] = []
     with Stopwatch() as stopwatch:
         for case in CASES:
             if not options.cases or case.name in options.cases:
+                # A source of its own: no case gets other transcripts because of those before it.
+                source = copied(options.transcripts) if options.transcripts else generated(SEED)
                 rows += _measure_case(case, Stage(root / case.name, source, stopwatch), options)
         for title, command in _for_scale(root).items():
             bare = Command([sys.executable, "-I", "-c", "pass"], command.environment)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
+from functools import cache
 from itertools import count
 from pathlib import Path
 
@@ -18,8 +19,8 @@ _TIMESTAMP = re.compile(rb'"timestamp": ?"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)')
 
 
 def generated(seed: int) -> Source:
-    """A source of invented transcripts, the same for the same seed but for their times."""
-    texts = Texts(seed)
+    """A source of invented transcripts, the same ones for the same seed, but for their times."""
+    texts = _texts(seed)
     numbers = count()
 
     def write(directory: Path, size: int, end: float) -> Path:
@@ -52,6 +53,11 @@ def copied(directory: Path) -> Source:
         return path
 
     return write
+
+
+@cache
+def _texts(seed: int) -> Texts:
+    return Texts(seed)
 
 
 def _endless(files: list[Path]) -> Iterator[Path]:

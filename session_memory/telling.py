@@ -107,7 +107,9 @@ def _drop_copies(look: Look, found: list[Found], runtime: Runtime, own_path: str
     for session, news in reversed(found):  # the one written to last is the copy
         if news.is_first_sight and news.entries:
             known = seen.union(*[_ids(runtime, path, oldest) for path in _kin(look, session, news)])
-            news.entries = [entry for entry in news.entries if entry.id not in known and not entry.is_copy]
+            own = [entry for entry in news.entries if entry.id not in known and not entry.is_copy]
+            news.is_partial = news.is_partial and len(own) == len(news.entries)  # what lies before copies are copies
+            news.entries = own
         seen.update([entry.id for entry in news.entries if entry.id])
 
 

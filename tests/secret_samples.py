@@ -26,7 +26,7 @@ ALPHABETS = {
 SLOT = re.compile(r"\{(\w+)(?::(\d+))?\}")
 # A key without a digit in its beginning is not looked for where only a name speaks for it: none is made here.
 SURE = 10
-BEGINNING = 36
+BEGINNING = 40
 
 
 class Sample(NamedTuple):
@@ -63,9 +63,7 @@ def fill(name: str, size: int, source: random.Random) -> str:
     if name.lower() == "uuid":
         return "-".join(fill("HEX" if name == "UUID" else "hex", part, source) for part in (8, 4, 4, 4, 12))
     if name in ("pem", "pemjson"):
-        lines = [fill("b64", 64, source) for _ in range(size)] + [
-            fill("b64", source.randint(4, 60), source) + "=="
-        ]
+        lines = [fill("b64", 64, source) for _ in range(size)] + [fill("b64", source.randint(4, 60), source) + "=="]
         return ("\n" if name == "pem" else "\\n").join(lines)
     while True:
         text = "".join(source.choice(ALPHABETS[name]) for _ in range(size))

@@ -46,7 +46,14 @@ def test_one_archive_holds_what_was_said_before_and_after_a_compaction_until_the
         terminal.wait(lambda: bool(claude.live_session_ids() - before), "a new session")
         terminal.wait(lambda: "The seeds are bought." in said(archives(claude)[0]), "the archive")
     assert archives(claude) == [archive]
-    assert said(archive) == ["plan the garden", "I look.", "The garden is planned.", "", "buy the seeds", "The seeds are bought."]
+    assert said(archive) == [
+        "plan the garden",
+        "I look.",
+        "The garden is planned.",
+        "",
+        "buy the seeds",
+        "The seeds are bought.",
+    ]
 
 
 def test_the_request_after_a_compaction_holds_the_pointer_and_the_summariser_s_nothing_of_ours(claude: Claude) -> None:
@@ -64,7 +71,12 @@ def test_the_request_after_a_compaction_holds_the_pointer_and_the_summariser_s_n
 
 def test_an_automatic_compaction_goes_through_and_keeps_the_conversation(claude: Claude, api: FakeAnthropic) -> None:
     command = {"tools": [{"name": "Bash", "input": {"command": "echo hello"}}]}
-    api.replies = [{"text": "I look.", **command}, command, {**command, "usage": {"input_tokens": 985_000}}, "All done."]
+    api.replies = [
+        {"text": "I look.", **command},
+        command,
+        {**command, "usage": {"input_tokens": 985_000}},
+        "All done.",
+    ]
     turn = claude.run("plan the garden")
     assert [request.kind for request in api.requests].count("compaction") == 1
     assert turn.answer == "All done."

@@ -102,9 +102,9 @@ def test_uninstalling_leaves_the_home_directory_as_it_was(machine: Machine, sett
 
 
 def test_paths_with_spaces_and_quotes_work_throughout(tmp_path: Path) -> None:
-    source = tmp_path / "a \"clone\" of it's"
+    source = tmp_path / 'a "clone" of it\'s'
     shutil.copytree(REPOSITORY, source, ignore=shutil.ignore_patterns(".git", "__pycache__", ".*_cache", "tests"))
-    machine = Machine(tmp_path / "it's a \"home\" $HOME", source).has_environment()
+    machine = Machine(tmp_path / 'it\'s a "home" $HOME', source).has_environment()
     machine.has_claude_code()
     agent_home(machine.home / "my agent")
     before = tree(machine.home / "my agent")
@@ -112,7 +112,9 @@ def test_paths_with_spaces_and_quotes_work_throughout(tmp_path: Path) -> None:
     assert ["[Session Activity]" in text for text in told(result)] == [True, True]
     skill = (machine.home / "my agent/.claude/skills/sessions/SKILL.md").read_text()
     command = next(line.strip() for line in skill.splitlines() if line.endswith("--list"))
-    assert "discord" in machine.run("/bin/sh", "-c", command, CLAUDE_CONFIG_DIR=f"{machine.home}/my agent/.claude").stdout
+    assert (
+        "discord" in machine.run("/bin/sh", "-c", command, CLAUDE_CONFIG_DIR=f"{machine.home}/my agent/.claude").stdout
+    )
     assert machine.install("--uninstall").returncode == 0
     assert tree(machine.home / "my agent") == before
 
@@ -353,7 +355,9 @@ def test_the_environment_holds_the_pinned_versions_and_nothing_else(bare_machine
 def test_the_lock_pins_exactly_one_version_of_all_that_is_asked_for() -> None:
     names = [pin.partition("==")[0] for pin in _pins()]
     assert len(set(names)) == len(names)
-    wanted = re.search(r"^dependencies = (\[.*?\])", (REPOSITORY / "pyproject.toml").read_text(), re.MULTILINE | re.DOTALL)
+    wanted = re.search(
+        r"^dependencies = (\[.*?\])", (REPOSITORY / "pyproject.toml").read_text(), re.MULTILINE | re.DOTALL
+    )
     assert wanted
     asked = {re.split("[<>=~]", name)[0] for name in ast.literal_eval(wanted.group(1))}
     assert asked == set(environment.names_of(environment.GROUPS))

@@ -223,19 +223,13 @@ class TestOrdinaryText:
     def test_no_secret_stands_in_these_files(self):
         files = [*(ROOT / "session_memory" / "secrets").glob("[!_]*.py"), ROOT / "docs" / "secrets.md"]
         files += [ROOT / "tests" / "secret_samples.py", ROOT / "bench" / "secrets.py"]
-        assert {path.name: find_secrets(path.read_text("utf-8")) for path in files} == {
-            path.name: [] for path in files
-        }
+        assert {path.name: find_secrets(path.read_text("utf-8")) for path in files} == {path.name: [] for path in files}
 
 
 PIECES = st.one_of(
     st.sampled_from(SAMPLES).map(lambda sample: sample.text),
-    st.sampled_from(SAMPLES).flatmap(
-        lambda sample: st.integers(0, len(sample.text)).map(lambda n: sample.text[:n])
-    ),
-    st.sampled_from(
-        ["password=", "token: ", 'api_key="', "Bearer ", "\\n", "\n", "'", '"', "]", "[", "://", "@", "="]
-    ),
+    st.sampled_from(SAMPLES).flatmap(lambda sample: st.integers(0, len(sample.text)).map(lambda n: sample.text[:n])),
+    st.sampled_from(["password=", "token: ", 'api_key="', "Bearer ", "\\n", "\n", "'", '"', "]", "[", "://", "@", "="]),
     st.sampled_from([f"[redacted: {kind}]" for kind in KINDS]),
     st.text(max_size=5),
 )
@@ -297,12 +291,8 @@ class TestCost:
     @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["id"])
     def test_time_grows_no_faster_than_the_text(self, rule):
         """Of the rule's literals and of pieces of its samples over and over: the worst of them, a tenth and whole."""
-        pieces = [
-            literal + end for literal in [*rule.get("prefix", ()), *rule.get("literals", ())] for end in ENDS
-        ]
-        pieces += [
-            name.lstrip("*") + end for name in rule.get("names", ()) for end in ("=", "=1", ": a1", '="')
-        ]
+        pieces = [literal + end for literal in [*rule.get("prefix", ()), *rule.get("literals", ())] for end in ENDS]
+        pieces += [name.lstrip("*") + end for name in rule.get("names", ()) for end in ("=", "=1", ": a1", '="')]
         texts = [sample.text for sample in SAMPLES if sample.rule == rule["id"]]
         pieces += [text[: len(text) * part // 4] for text in texts for part in (1, 2, 3, 4)]
         worst = max(pieces, key=lambda piece: seconds(piece, 3_000))
@@ -333,9 +323,7 @@ class TestRules:
             assert (folder / name).read_text("utf-8") == text, "run python -m session_memory.secrets.build"
 
     def test_a_kind_is_a_few_plain_words(self):
-        assert [
-            kind for kind in KINDS if not kind.replace(".", "").replace(" ", "").isalnum() or len(kind) > 30
-        ] == []
+        assert [kind for kind in KINDS if not kind.replace(".", "").replace(" ", "").isalnum() or len(kind) > 30] == []
 
     @pytest.mark.parametrize(
         "rule",

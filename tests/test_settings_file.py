@@ -164,7 +164,7 @@ def test_what_is_empty_without_us_goes_with_us() -> None:
         ('{"a": [1, 2,]}', "settings.json:1:12: a comma stands before ]"),
         ('{"a": 1,\n "b": 2,\n "a": 3}', 'settings.json:3:2: the key "a" stands there twice'),
         ('{"a": {"b": 1, "b": 1}}', 'settings.json:1:16: the key "b" stands there twice'),
-        ("{'a': 1}", "settings.json:1:2: expected a key in double quotes, found \"'\""),
+        ("{'a': 1}", 'settings.json:1:2: expected a key in double quotes, found "\'"'),
         ('{"a" 1}', 'settings.json:1:6: expected a colon, found "1"'),
         ('{"a": NaN}', 'settings.json:1:7: expected a value, found "N"'),
         ('{"a": 01}', 'settings.json:1:8: expected a comma or }, found "1"'),
@@ -192,7 +192,7 @@ def test_a_file_that_is_not_utf_8_is_refused_with_the_place() -> None:
         with_hooks(b'{"a":\n"\xc3\xa4--\xff"}', "settings.json", HOOKS, ours)
 
 
-_keys = st.text("ab \"\\/{}[]:,é", max_size=4)
+_keys = st.text('ab "\\/{}[]:,é', max_size=4)
 _scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | _keys
 _values = st.recursive(_scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_keys, inner, max_size=3))
 _entries = st.lists(st.fixed_dictionaries({"type": st.just("command"), "command": _keys}), max_size=2)

@@ -33,9 +33,9 @@ CLASSES = {
 }
 TOKEN_END = r"(?<!\.)(?![A-Za-z0-9])"
 VALUE_END = r"(?![\w+/-])"
-# An assignment: a sign, what may open the value, and ten characters of it, with a digit among the first 40.
-# After the signs that prose and code are full of, the value must be quoted.
-VALUE = r"(?!---)(?=[0-9A-Za-z_.+/~%-][0-9A-Za-z_.+/~%=:|-]{9})[A-Za-z_.+/~%=:|-]{0,40}[0-9]"
+# An assignment: a sign, what may open the value, and ten characters of it, with a digit among the first 64.
+# No line of dashes, URL or time of day. After a comma, the value must be quoted.
+VALUE = r"(?!---|//|[0-9]{2}:)(?=[0-9A-Za-z_.+/~%-][0-9A-Za-z_.+/~%=:|-]{9})[A-Za-z_.+/~%=:|-]{0,64}[0-9]"
 SIGNS = {
     **{sign: rf"(?=[ \t\"'`*>=|\\]{{0,12}}{VALUE})" for sign in ":="},
     **{sign: rf"(?=[ \t\n\"'`*>=|\\]{{0,24}}{VALUE})" for sign in ">|"},
@@ -167,10 +167,7 @@ def scanner(sides: dict[str, dict[str, set[str]]], tails: set[str]) -> str:
     """
     grouped = {sign: f"{after}()" for sign, after in SIGNS.items()}
     for tail in TAILS:
-        ends = [
-            [re.escape(end) for end in sorted(tails) if end[-1] == tail and len(end) == n]
-            for n in TAIL_LENGTHS
-        ]
+        ends = [[re.escape(end) for end in sorted(tails) if end[-1] == tail and len(end) == n] for n in TAIL_LENGTHS]
         behind = "|".join(f"(?<={'|'.join(same)})" for same in ends if same)
         grouped[tail] = f"(?={CLASSES['<run>']})(?:{behind})()"
     branches = []

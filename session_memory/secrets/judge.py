@@ -18,7 +18,7 @@ COMMON = len(PAIRS) / 26**2
 # How many standard deviations above chance make words: STRICT, where only a name speaks for a key, takes one
 # in a thousand for words, LENIENT, where its shape does too, hardly any.
 STRICT = 4.2
-LENIENT = 5.2
+LENIENT = 6.5
 WORDY = 2.0
 ENOUGH = 120  # characters that are looked at
 

@@ -15,13 +15,14 @@ ALPHANUMERIC = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 RUN_CHARACTERS = ALPHANUMERIC + "_+/=-"
 RUN_LENGTH = 10
 SIGNS = ":=>|,"
-SIGNS_OF_PASSWORDS = SIGNS + "(?\"'`"
+QUOTES = "\"'`"
+SIGNS_OF_PASSWORDS = SIGNS + QUOTES + "(?"
 SIGN_WITHIN = 60
 OPENING = " \t\n\"'`*>=|?\\"
 VALUE_CHARACTERS = ALPHANUMERIC + "_.+/~%=:|-"
 VALUE_LENGTH = 10
 VALUE_WITHIN = 100
-DIGIT_WITHIN = 51
+DIGIT_WITHIN = 65
 NAME_WITHIN = 64
 
 
@@ -53,8 +54,7 @@ def is_run(text: str, start: int) -> bool:
 def begins_token(text: str, prefix: str) -> bool:
     """Whether `prefix` stands before a run, and not within a word."""
     return any(
-        is_run(text, at + len(prefix))
-        and (not at or text[at - 1] not in ALPHANUMERIC or is_escaped(text, at))
+        is_run(text, at + len(prefix)) and (not at or text[at - 1] not in ALPHANUMERIC or is_escaped(text, at))
         for at in places(text, prefix)
     )
 
@@ -77,15 +77,26 @@ def goes_on(text: str, literal: str, ahead: str) -> bool:
 
 def names_value(text: str, at: int) -> bool:
     """Whether before the sign at `at` stands a name of a rule, and after it something that can be a key."""
-    value = text[at + 1 : at + VALUE_WITHIN].lstrip(OPENING)
-    if len(value) < VALUE_LENGTH or value[:VALUE_LENGTH].strip(VALUE_CHARACTERS):
+    after = text[at + 1 : at + VALUE_WITHIN]
+    if text[at] == "," and after.lstrip(" \t?\\")[:1] not in tuple(QUOTES):
         return False
-    if not any(character.isdigit() for character in value[:DIGIT_WITHIN]):
+    value = after.lstrip(OPENING)
+    if len(value) < VALUE_LENGTH or value[:VALUE_LENGTH].strip(VALUE_CHARACTERS) or not begins_with_digit(value):
         return False
     before = text[max(0, at - NAME_WITHIN) : at]
     for escape in ("\\n", "\\r", "\\t"):
         before = before.replace(escape, " ")
     return any(name in NAMES or name.endswith(ENDINGS) for name in names(before))
+
+
+def begins_with_digit(value: str) -> bool:
+    """Whether there is a digit in the beginning of `value`, before anything that is not of a key."""
+    for character in value[:DIGIT_WITHIN]:
+        if character.isdigit():
+            return True
+        if character not in VALUE_CHARACTERS:
+            return False
+    return False
 
 
 def names(text: str) -> list[str]:

@@ -13,9 +13,7 @@ from .judge import LENIENT, STRICT, entropy, looks_like_password, looks_random
 from .prefilter import names
 
 # A sign and what may stand between it and the value.
-OPENING = re.compile(
-    r"""(?:[:=,]|[>|](?:[ \t]{0,8}(?:\n|\\n)[ \t]{0,16})?)(?:[ \t"'`*>=|?]|\\(?=[\\"'`])){0,12}"""
-)
+OPENING = re.compile(r"""(?:[:=,]|[>|](?:[ \t]{0,8}(?:\n|\\n)[ \t]{0,16})?)(?:[ \t"'`*>=|?]|\\(?=[\\"'`])){0,12}""")
 # The name before a sign, and what may stand between them: all backwards.
 NAME = re.compile(r"""[ \t"'`\\*|?>:-]{0,12}(?:\](?=["'\\])["'\\]{1,8})?([A-Za-z0-9_ .-]{1,60})(\\?)""")
 NAME_WITHIN = 64
