@@ -1,12 +1,14 @@
 """`python -m bench.archive`: archiving a transcript, redaction included, against decoding every line of it with orjson.
 
 Both run in this process, one after the other, on the same file. `--peers` also races the tools from PyPI that turn
-Claude Code's transcripts into text, as whole processes, each in its own environment (needs a package index).
+Claude Code's transcripts into text, as whole processes, each in an environment made for it (needs a package index).
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -27,17 +29,16 @@ from .scenes import REPOSITORY
 from .sources import copied, generated
 
 RUNS = 5
+RUNS_OF_PEERS = 2
 LIMIT = 2.0  # times the time of decoding: half its rate
 MEGABYTE = 1024 * 1024
-# What is installed, and the command that converts the sessions below {home} into {out}.
+# What is installed, and the command that converts the session {file} below the home into {out}.
 PEERS = {
     "claude-conversation-extractor==1.1.2": ["claude-extract", "--all", "--output", "{out}"],
-    "claude-code-transcripts==0.6": ["claude-code-transcripts", "json", "{file}", "-o", "{out}"],
-    "claude-code-log==1.7.0": ["claude-code-log", "{project}", "--no-cache"],
+    "claude-code-transcripts==0.6": ["claude-code-transcripts", "json", "{file}", "--output", "{out}"],
+    "claude-code-log==1.7.0": ["claude-code-log", "{file}", "--output", "{out}/log.md", "--no-cache"],
 }
-OURS = (
-    "import sys, time; from session_memory.cli import main; sys.exit(main(['archive', '--all', '--home', sys.argv[1]]))"
-)
+OURS = "import sys; from session_memory.cli import main; sys.exit(main(['archive', '--all', '--home', sys.argv[1]]))"
 
 
 def main() -> None:
@@ -52,10 +53,20 @@ def main() -> None:
         root = Path(name)
         project = root / ".claude" / "projects" / "-home-dev-alpha"
         transcript = source(project, options.megabytes * MEGABYTE, time.time() - 3600)
-        rows = [against_orjson(root, transcript, options.runs)]
+        if options.transcripts:
+            give_ids(transcript)
+        print(as_table([against_orjson(root, transcript, options.runs)], options.runs, "times"))
         if options.peers:
-            rows += against_peers(root, transcript, max(1, options.runs // 3))
-        print(as_table(rows, options.runs))
+            print(as_table(against_peers(root, transcript), RUNS_OF_PEERS, "times"))
+
+
+def give_ids(transcript: Path) -> None:
+    """Gives every record an id of its own: those of a transcript that is in it twice would be left out, at no cost."""
+    copy = transcript.with_suffix(".copy")
+    with open(transcript, "rb") as old, open(copy, "wb") as new:
+        for number, line in enumerate(old):
+            new.write(re.sub(rb'("uuid": ?")[^"]{8}', rb"\g<1>%08x" % number, line))
+    copy.replace(transcript)
 
 
 def against_orjson(root: Path, transcript: Path, runs: int) -> Row:
@@ -73,24 +84,31 @@ def decode(transcript: Path) -> None:
     """Decodes every line, which is the least that a program can do that looks at all of them."""
     with open(transcript, "rb", buffering=MEGABYTE) as file:
         for line in file:
-            orjson.loads(line)
+            with contextlib.suppress(orjson.JSONDecodeError):  # there are such lines in real ones
+                orjson.loads(line)
 
 
-def against_peers(root: Path, transcript: Path, runs: int) -> list[Row]:
+def against_peers(root: Path, transcript: Path) -> list[Row]:
     """The time of each peer's process against that of `session-memory archive --all`. Raises CalledProcessError."""
     ours = [sys.executable, "-c", OURS, str(root / ".claude")]
-    own = median([_seconds(partial(_run, ours, root, REPOSITORY)) for _ in range(runs)])
+    own = _process_seconds(ours, root, REPOSITORY)
     rows = [Row("session-memory archive --all", own, own, "itself")]
     for requirement, arguments in PEERS.items():
+        print(f"{requirement} ...", file=sys.stderr)
         environment = root / requirement.partition("==")[0]
         subprocess.run([sys.executable, "-m", "venv", environment], check=True)
         subprocess.run([environment / "bin" / "pip", "install", "--quiet", requirement], check=True)
-        places = {"out": root / f"{environment.name}-out", "file": transcript, "project": transcript.parent}
-        command = [argument.format(**places) for argument in arguments]
-        command[0] = str(environment / "bin" / command[0])
-        theirs = median([_seconds(partial(_run, command, root, root)) for _ in range(runs)])
-        rows.append(Row(requirement, theirs, own, "session-memory"))
+        out = root / f"{environment.name}-out"
+        out.mkdir()
+        program, *rest = [argument.format(file=transcript, out=out) for argument in arguments]
+        theirs = _process_seconds([str(environment / "bin" / program), *rest], root, root)
+        written = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
+        rows.append(Row(f"{requirement}, {written / 1e6:.1f} MB written", theirs, own, "session-memory"))
     return rows
+
+
+def _process_seconds(command: list[str], home: Path, directory: Path) -> float:
+    return median([_seconds(partial(_run, command, home, directory)) for _ in range(RUNS_OF_PEERS)])
 
 
 def _run(command: list[str], home: Path, directory: Path) -> None:

@@ -2,8 +2,8 @@
 
 A child's peak memory includes what its parent held when it was started: Linux counts from before `exec`. So this is a
 program of its own, run by a bare interpreter, and imports next to nothing.
-Reads from stdin, with marshal, tuples (arguments, environment, standard input); answers each with a tuple
-(seconds, peak memory in the system's unit, exit status, standard output). Ends at end of file.
+Reads from stdin, with marshal, tuples (arguments, environment, standard input); answers each with a tuple (seconds,
+seconds of the processor, peak memory in the system's unit, exit status, standard output). Ends at end of file.
 """
 
 import marshal
@@ -12,7 +12,7 @@ import sys
 import time
 
 
-def launch(arguments: list[str], environment: dict[str, str], stdin: bytes) -> tuple[float, int, int, bytes]:
+def launch(arguments: list[str], environment: dict[str, str], stdin: bytes) -> tuple[float, float, int, int, bytes]:
     """Runs a command to its end. `stdin` has to fit a pipe's buffer."""
     read_stdin, write_stdin = os.pipe()
     read_stdout, write_stdout = os.pipe()
@@ -29,7 +29,8 @@ def launch(arguments: list[str], environment: dict[str, str], stdin: bytes) -> t
     seconds = time.perf_counter() - begun
     os.close(read_stdin)
     os.close(read_stdout)
-    return seconds, usage.ru_maxrss, os.waitstatus_to_exitcode(status), b"".join(blocks)
+    of_processor = usage.ru_utime + usage.ru_stime
+    return seconds, of_processor, usage.ru_maxrss, os.waitstatus_to_exitcode(status), b"".join(blocks)
 
 
 def main() -> None:

@@ -40,13 +40,14 @@ def rows_of(case: Case, own: Typical, reference: Typical) -> list[Row]:
     return rows
 
 
-def as_table(rows: list[Row], runs: int) -> str:
-    """A Markdown table in aligned columns, under a line that says what it was measured with."""
+def as_table(rows: list[Row], runs: int, times: str = "times") -> str:
+    """A Markdown table in aligned columns, under a line that says what it was measured with, and which `times`."""
     cells = [HEADINGS, *(_cells(row) for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells)]
     lines = [f"| {' | '.join([cell.ljust(width) for cell, width in zip(line, widths)])} |" for line in cells]
     lines.insert(1, f"|{'|'.join(['-' * (width + 2) for width in widths])}|")
-    return "\n".join([f"Python {platform.python_version()}, medians of {runs} runs of each, in turn", "", *lines])
+    title = f"Python {platform.python_version()}, {times}, medians of {runs} runs of each, in turn"
+    return "\n".join([title, "", *lines])
 
 
 def as_json(rows: list[Row], runs: int) -> str:

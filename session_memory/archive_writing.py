@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from . import archive_text
 from .files import open_private, open_regular
 from .news import FIRST_PROMPT_RANK
-from .sanitize import readable
+from .sanitize import readable, visible
+from .secrets import redact
 from .text import one_line, shorten
 from .timestamps import epoch_seconds
 from .transcript import Reading
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 PROMPT_TITLE_CHARACTERS = 60
 _CHUNK_BYTES = 1024 * 1024
+# So many messages are rendered at a time, unless they are long: one by one takes a third longer.
+_BATCH_MESSAGES = 100
+_BATCH_CHARACTERS = 256 * 1024
 
 
 class Style:
@@ -126,15 +130,13 @@ def _write_messages(source: Source, file: BinaryIO, style: Style, after: float |
     try:
         reading = Reading(source.runtime, descriptor)
         prompt = ""
-        for message in _messages(reading.entries(), after):
-            if not message:
-                file.write(archive_text.compaction().encode())
-                continue
-            for index, entry in enumerate(message):
-                written.add(entry, is_new_message=index == 0)
-            if message[0].role == "user":
-                prompt = prompt or message[0].text
-            file.write(_rendered(message, style).encode("utf-8", "replace"))
+        for batch in _batches(_messages(reading.entries(), after)):
+            for message in batch:
+                for index, entry in enumerate(message):
+                    written.add(entry, is_new_message=index == 0)
+                if message and message[0].role == "user":
+                    prompt = prompt or message[0].text
+            file.write(_rendered(batch, style).encode("utf-8", "replace"))
     finally:
         os.close(descriptor)
     rank, title = reading.title
@@ -161,12 +163,34 @@ def _messages(entries: Iterable[Entry | None], after: float | None) -> Iterator[
         yield message
 
 
-def _rendered(message: list[Entry], style: Style) -> str:
-    text = harmless("\n\n".join([entry.text for entry in message if entry.text]))
-    speaker = archive_text.USER if message[0].role == "user" else style.assistant
-    rendered = archive_text.message(speaker, text, style.message_characters) if text else ""
-    tools = [tool for entry in message for tool in entry.tools] if style.with_tools else []
-    return rendered + "".join([archive_text.message(archive_text.TOOL, _tool_line(tool), 0) for tool in tools])
+def _batches(messages: Iterable[list[Entry]]) -> Iterator[list[list[Entry]]]:
+    batch: list[list[Entry]] = []
+    characters = 0
+    for message in messages:
+        batch.append(message)
+        characters += sum([len(entry.text) for entry in message])
+        if len(batch) == _BATCH_MESSAGES or characters >= _BATCH_CHARACTERS:
+            yield batch
+            batch, characters = [], 0
+    yield batch
+
+
+def _rendered(messages: list[list[Entry]], style: Style) -> str:
+    texts = all_harmless(["\n\n".join([entry.text for entry in message if entry.text]) for message in messages])
+    return "".join([part for message, text in zip(messages, texts) for part in _parts(message, text, style)])
+
+
+def _parts(message: list[Entry], text: str, style: Style) -> Iterator[str]:
+    """How a message with this text is rendered: its own lines and those of its tools; a line for a compaction."""
+    if not message:
+        yield archive_text.compaction()
+    if text:
+        speaker = archive_text.USER if message[0].role == "user" else style.assistant
+        yield archive_text.message(speaker, text, style.message_characters)
+    if style.with_tools:
+        for entry in message:
+            for tool in entry.tools:
+                yield archive_text.message(archive_text.TOOL, _tool_line(tool), 0)
 
 
 def _tool_line(tool: ToolUse) -> str:
@@ -176,6 +200,16 @@ def _tool_line(tool: ToolUse) -> str:
 def harmless(text: str) -> str:
     """`text` without what is invisible and without secrets; the white space around it goes too."""
     return readable(text).strip()
+
+
+def all_harmless(texts: list[str]) -> list[str]:
+    """Each of `texts` as `harmless` returns it: they are looked through for secrets as one, which hardly any has."""
+    from .secrets.scan import suspects  # a start of a session, which reads archives, need not wait for it
+
+    texts = [visible(text) for text in texts]
+    for index in suspects(texts):
+        texts[index] = redact(texts[index])
+    return [text.strip() for text in texts]
 
 
 def _create(path: str) -> BinaryIO:

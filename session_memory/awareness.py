@@ -54,7 +54,9 @@ class Look:
     def __init__(
         self, sessions: Iterable[Session], cursors: dict[str, Cursor], settings: Settings, now: float, updates: Updates
     ) -> None:
-        self.sessions = [s for s in sessions if not settings.rule(s.name or s.key).ignore]
+        self.sessions = list(sessions)
+        if settings.has_rules:
+            self.sessions = [s for s in self.sessions if not settings.rule(s.name or s.key).ignore]
         self.cursors = cursors
         self.settings = settings
         self.now = now

@@ -19,14 +19,18 @@ class Value:
 
 
 class ToolUse(Value):
-    """One tool call: `kind` is edit, read, command or other; `argument` the one that tells most, or ''."""
+    """One tool call: `kind` is edit, read, command or other; `argument` the one that tells most, or ''.
 
-    __slots__ = ("argument", "kind", "name")
+    `call_id` is the one by which its result will name it, '' where there is none.
+    """
 
-    def __init__(self, name: str, argument: str = "", kind: str = "other") -> None:
+    __slots__ = ("argument", "call_id", "kind", "name")
+
+    def __init__(self, name: str, argument: str = "", kind: str = "other", call_id: str = "") -> None:
         self.name = name
         self.argument = argument
         self.kind = kind
+        self.call_id = call_id
 
 
 class Entry(Value):

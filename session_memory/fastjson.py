@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     Scanner = Callable[[str, int], tuple[Any, int]]
 
 _SPACE = " \t\r\n"
+# SystemError: the C scanner takes its JSONDecodeError from `json.decoder`, which is not loaded.
+_UNREADABLE = (ValueError, StopIteration, RecursionError, SystemError)
 
 
 class _Context:
@@ -61,6 +63,12 @@ except (ImportError, AttributeError, TypeError):
 
 def decode(text: str) -> Any:
     """The one JSON value that `text` holds."""
+    try:
+        value, end = _scan(text, 0)
+        if end == len(text):
+            return value
+    except _UNREADABLE:
+        pass
     values, rest = _values(text)
     if rest or len(values) != 1:
         raise ValueError("not one JSON value")
@@ -72,22 +80,28 @@ def decode_line(line: bytes) -> tuple[list[Any], int]:
 
     Usually one value; several where a runtime that was killed left out a newline and they stand glued together.
     """
-    values, rest = _values(line.decode("utf-8", "replace"))
+    text = line.decode("utf-8", "replace")
+    try:
+        value, end = _scan(text, 0)
+        if end == len(text):
+            return [value], 0
+    except _UNREADABLE:
+        pass
+    values, rest = _values(text)
     return values, 1 if rest else 0
 
 
 def _values(text: str) -> tuple[list[Any], bool]:
     """The values from the start of `text`, and whether something that is no JSON follows them."""
     values: list[Any] = []
-    at = 0
     text = text.strip(_SPACE)
-    while at < len(text):
+    at, end = 0, len(text)
+    while at < end:
         try:
             value, at = _scan(text, at)
-        except (ValueError, StopIteration, RecursionError, SystemError):
-            # SystemError: the C scanner takes its JSONDecodeError from `json.decoder`, which is not loaded.
+        except _UNREADABLE:
             return values, True
         values.append(value)
-        while at < len(text) and text[at] in _SPACE:
+        while at < end and text[at] in _SPACE:
             at += 1
     return values, False

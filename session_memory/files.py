@@ -13,11 +13,12 @@ except ImportError:
 
 __all__ = [
     "NotAFileError", "is_directory", "is_file", "is_regular", "lock", "make_private_dir", "open_private",
-    "open_regular", "os", "read_at", "read_whole", "write_atomically", "write_private",
+    "open_regular", "os", "read_at", "read_each", "read_whole", "write_atomically", "write_private",
 ]  # fmt: skip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from os import stat_result
 
 _NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
@@ -26,7 +27,7 @@ _BINARY: int = getattr(os, "O_BINARY", 0)
 
 READ_FLAGS = os.O_RDONLY | _NO_FOLLOW | _NO_BLOCK | _BINARY
 WRITE_FLAGS = os.O_CREAT | _NO_FOLLOW | _NO_BLOCK | _BINARY
-_CHUNK_BYTES = 1024 * 1024
+SMALL_BYTES = 4096
 
 
 class NotAFileError(OSError):
@@ -82,6 +83,36 @@ def read_whole(path: str) -> bytes:
         return read_at(descriptor, 0, os.fstat(descriptor).st_size)
     finally:
         os.close(descriptor)
+
+
+def read_each(directory: str, names: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+    """The name and the content of these files of `directory`, without those that cannot be read.
+
+    Made for many small files: a file is found from the directory in half the time that its whole path takes, and only
+    where it is a larger one it is asked for its size.
+    """
+    try:
+        at = os.open(directory, os.O_RDONLY | os.O_DIRECTORY) if hasattr(os, "O_DIRECTORY") else None
+    except OSError:
+        return
+    try:
+        for name in names:
+            try:
+                descriptor = os.open(name if at is not None else f"{directory}/{name}", READ_FLAGS, dir_fd=at)
+            except OSError:
+                continue
+            try:
+                content = os.read(descriptor, SMALL_BYTES)
+                if len(content) == SMALL_BYTES:
+                    content = read_at(descriptor, 0, os.fstat(descriptor).st_size)
+            except OSError:  # a directory
+                continue
+            finally:
+                os.close(descriptor)
+            yield name, content
+    finally:
+        if at is not None:
+            os.close(at)
 
 
 def make_private_dir(path: str) -> None:

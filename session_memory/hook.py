@@ -5,6 +5,7 @@ Whatever goes wrong, the prompt goes on: exit code 0, nothing on stdout, one lin
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 
@@ -53,21 +54,32 @@ class Place:
     `session` is its key in the home: the name in an agent home, else the same as `session_id`.
     """
 
-    __slots__ = ("config_dir", "home", "own_path", "runtime", "session", "session_id")
+    __slots__ = ("_named", "config_dir", "home", "own_path", "runtime", "session", "session_id")
 
     def __init__(
-        self, home: Home, session: str, own_path: str, config_dir: str, runtime: Runtime, session_id: str = ""
+        self,
+        home: Home,
+        session: str,
+        own_path: str,
+        config_dir: str,
+        runtime: Runtime,
+        session_id: str = "",
+        named: list[Session] | None = None,
     ) -> None:
+        """`named` are the named sessions of the home, where they are known already."""
         self.home = home
         self.session = session
         self.session_id = session_id or session
         self.own_path = own_path
         self.config_dir = config_dir
         self.runtime = runtime
+        self._named = named
 
     def others(self, settings: Settings) -> list[Session]:
         """The sessions that the one at hand may hear of."""
-        found = self.runtime.others(self.home.sessions_dir, self.config_dir, self.own_path, settings.scope)
+        found = self._named
+        if found is None:
+            found = self.runtime.others(self.home.sessions_dir, self.config_dir, self.own_path, settings.scope)
         return [session for session in found if session.key != self.session]
 
     def look(self) -> Updates:
@@ -123,8 +135,12 @@ def place_of(event: Event, environ: Mapping[str, str], runtime: Runtime, log: Lo
     own_path = runtime.own_path(event, start, config_dir)
     if home is None:
         return Place(log.home, session_id, own_path, config_dir, runtime)
-    name = environ.get(ENV_SESSION) or runtime.own_name(event, home.sessions_dir)
-    return Place(home, name if is_name(name) else "", own_path, config_dir, runtime, session_id)
+    name = environ.get(ENV_SESSION)
+    named = None
+    if not name:
+        named = runtime.others(home.sessions_dir, config_dir, own_path, "project")
+        name = runtime.own_name(event, home.sessions_dir, named)
+    return Place(home, name if is_name(name) else "", own_path, config_dir, runtime, session_id, named)
 
 
 class Log:
@@ -178,6 +194,7 @@ def tell(place: Place, log: Log, deliver: Callable[[str | None], None]) -> None:
 
 def run(handler: Callable[[Event, Mapping[str, str], Runtime, Log], None], format: str) -> None:
     """Reads the event, lets `handler` answer it for the runtime that it names, else `format`, and ends the process."""
+    gc.disable()  # the process is over before cycles could matter
     environ = environment()
     if not environ.get(ENV_GUARD):
         runtime = runtime_of(format)

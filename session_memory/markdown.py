@@ -3,58 +3,79 @@
 Outside code a backslash takes its meaning from whatever CommonMark would make more of than text: tags and comments,
 character references, links to anything but the web, first-level headings and rules, and lines that look like an
 archive's own. Code keeps its looks where it is certain to be code, whatever surrounds it. `unescape` undoes `escape`.
+
+An archive is mostly made of this, so that the patterns work on whole texts: those for lines begin with a line feed,
+and a text is searched with one before it, since a literal at the start is what the regex engine finds quickest.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 
-_PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
-_MAY_BE_MORE = re.compile(r"[\\<&`#~*_=\]-]")  # a text without any of these is its own Markdown
-
+_FENCES = ("```", "~~~")
 _FENCE = re.compile(r"( {0,3})(`{3,}(?=[^`]*$)|~{3,})")
-_CONTAINERS = r"(?:[ \t]|>|[-+*](?=[ \t])|\d{1,9}[.)](?=[ \t]))*?"
-_BLOCK = re.compile(rf"({_CONTAINERS})(#(?=[ \t]|$)|=+[ \t]*$|([-_*])(?:[ \t]*\3)*[ \t]*$|~{{3}})")
-_OWN_LINE = re.compile(r"( {0,3})(\\*)(?=(?:\*\*|__)[^*_]{1,80}(?:\*\*|__):|\*Compacted )")
 _TABLE = re.compile(r"^[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-*:?[ \t]*)*$", re.MULTILINE)
-_SPECIAL = re.compile(r"`+|[\\<]|&(?=[#A-Za-z])|\](?=[(:])")
-_WEB_TARGET = re.compile(r"\][(]\s*(?:https?://|mailto:|[^\s:&\\<()]*[)\s/#?])", re.IGNORECASE)
+_BEGINS_A_BLOCK = re.compile(r"[-+*] |\d{1,9}[.)] |>|#|\||`{3}|~{3}|    |\t")
+
+# Backticks, with the code and the equal backticks that follow them if any do. In a table a `|` ends a cell, even in the
+# middle of code.
+_CODE = r"`(`*)(?!`)([^\n]*?(?<!`)`\1(?!`))?"
+_CODE_IN_CELL = r"`(`*)(?!`)([^\n|]*?(?<!`)`\1(?!`))?"
+_MARK = rf"\\(?=[{re.escape(PUNCTUATION)}])"
+_NO_LINK_TO_THE_WEB = r"\](?=[(:])(?![(][^\S\n]*(?:(?i:https?://|mailto:)|[^\s:&\\<()]*(?:[)/#?]|[^\S\n])))"
+_LIVE = rf"<|&(?=[#A-Za-z])|{_MARK}|{_NO_LINK_TO_THE_WEB}"
+_SPECIAL = re.compile(f"{_CODE}|{_LIVE}")
+_SPECIAL_IN_TABLE = re.compile(f"{_CODE_IN_CELL}|{_LIVE}")
+_ESCAPED = re.compile(rf"{_CODE}|{_MARK}.")
+
+_CONTAINERS = r"(?:[ \t]|>|[-+*](?=[ \t])|\d{1,9}[.)](?=[ \t]))*?"
+_BLOCK = r"#(?=[ \t\n]|\Z)|=+[ \t]*(?:\n|\Z)|([-_*])(?:[ \t]*\2)*[ \t]*(?:\n|\Z)|~{3}"
+_OWN = r"(?:\*\*|__)[^*_\n]{1,80}(?:\*\*|__):|\*Compacted "
+_AT_LINE_START = re.compile(rf"(\n(?=[ \t>#=*_+~\d-])(?:{_CONTAINERS}(?={_BLOCK})| {{0,3}}(?={_OWN})))")
+_OWN_IN_CODE = re.compile(rf"(\n {{0,3}})(?=\\*(?:{_OWN}))")
+_ESCAPED_OWN_IN_CODE = re.compile(rf"(\n {{0,3}})\\(?=\\*(?:{_OWN}))")
 
 
 def escape(text: str) -> str:
     """`text` as Markdown in which nothing is live but emphasis, lists, tables, lower headings, code and web links."""
-    if not _MAY_BE_MORE.search(text):
-        return text
-    has_table = "|" in text and _TABLE.search(text) is not None
-    return _changed(text, _with_own_escape, lambda line: _escape_block(_escape_inline(line, has_table)))
+    special = _SPECIAL_IN_TABLE if "|" in text and _TABLE.search(text) else _SPECIAL
+    parts = [_escape_code(part) if is_code else _escape_prose(part, special) for part, is_code in _parts(text)]
+    return "\n".join(parts)
 
 
 def unescape(text: str) -> str:
     """What `escape` was given."""
-    return _changed(text, _without_own_escape, _unescape_inline)
-
-
-def _changed(text: str, in_code: Callable[[str], str], elsewhere: Callable[[str], str]) -> str:
-    """`text` with every line changed by `in_code` if it belongs to fenced code, else by `elsewhere`."""
-    lines = text.split("\n")
-    unclosed: dict[str, int] = {}
-    at = 0
-    while at < len(lines):
-        end = _fenced_end(lines, at, unclosed)
-        change = elsewhere if end is None else in_code
-        end = end or at + 1
-        lines[at:end] = [change(line) for line in lines[at:end]]
-        at = end
-    return "\n".join(lines)
+    return "\n".join([_unescape_code(part) if is_code else _unescape_prose(part) for part, is_code in _parts(text)])
 
 
 def begins_a_block(text: str) -> bool:
     """Whether the first line of `text` has to begin a line to be what it is: a list, a fence, a table, a quotation."""
-    return re.match(r"[-+*] |\d{1,9}[.)] |>|#|\||`{3}|~{3}|    |\t", text) is not None
+    return _BEGINS_A_BLOCK.match(text) is not None
+
+
+def _parts(text: str) -> list[tuple[str, bool]]:
+    """Fenced code and what lies between, whole lines each, and whether it is code."""
+    if "```" not in text and "~~~" not in text:
+        return [(text, False)]
+    parts: list[tuple[str, bool]] = []
+    lines = text.split("\n")
+    unclosed: dict[str, int] = {}
+    begin = at = 0
+    while at < len(lines):
+        may_open = lines[at].lstrip(" ").startswith(_FENCES)
+        end = _fenced_end(lines, at, unclosed) if may_open else None
+        if end is None:
+            at += 1
+            continue
+        if begin < at:
+            parts.append(("\n".join(lines[begin:at]), False))
+        parts.append(("\n".join(lines[at:end]), True))
+        begin = at = end
+    if begin < len(lines):
+        parts.append(("\n".join(lines[begin:]), False))
+    return parts
 
 
 def _fenced_end(lines: list[str], at: int, unclosed: dict[str, int]) -> int | None:
@@ -84,81 +105,29 @@ def _fenced_end(lines: list[str], at: int, unclosed: dict[str, int]) -> int | No
     return None
 
 
-def _escape_inline(line: str, has_table: bool) -> str:
-    if not _SPECIAL.search(line):
-        return line
-    parts: list[str] = []
-    at = 0
-    while True:
-        found = _SPECIAL.search(line, at)
-        if found is None:
-            parts.append(line[at:])
-            return "".join(parts)
-        start, end = found.span()
-        parts.append(line[at:start])
-        mark = found.group()
-        if mark[0] == "`":
-            code_end = _code_end(line, end, mark, has_table)
-            parts.append(line[start:code_end] if code_end else "\\`" * len(mark))
-            at = code_end or end
-            continue
-        is_harmless = (mark == "\\" and line[end : end + 1] not in _PUNCTUATION) or (
-            mark == "]" and _WEB_TARGET.match(line, start) is not None
-        )
-        parts.append(mark if is_harmless else "\\" + mark)
-        at = end
+def _escape_prose(text: str, special: re.Pattern[str]) -> str:
+    """Takes the meaning first from what has one in a line, then from what makes a line a first-level heading, a rule,
+    a fence, or one of the archive's own."""
+    escaped = special.sub(_escape_special, text)
+    lines = "\n" + escaped
+    return _AT_LINE_START.sub(r"\1\\", lines)[1:] if _AT_LINE_START.search(lines) else escaped
 
 
-def _code_end(line: str, at: int, marks: str, has_table: bool) -> int:
-    """The index behind the code span opened by `marks` just before `at`; 0 if the line does not close it.
-
-    In a table a `|` ends a cell, even in the middle of code.
-    """
-    for run in re.finditer("`+", line[at:]):
-        if run.group() == marks:
-            is_split = has_table and "|" in line[at : at + run.start()]
-            return 0 if is_split else at + run.end()
-    return 0
+def _escape_special(found: re.Match[str]) -> str:
+    marks, code = found.groups()
+    if marks is None:
+        return "\\" + found[0]
+    return found[0] if code else "\\`" * len(found[0])
 
 
-def _escape_block(line: str) -> str:
-    """Takes the meaning from what makes a line a first-level heading, a rule, a fence, or one of the archive's own."""
-    found = _BLOCK.match(line)
-    if found is None:
-        found = _OWN_LINE.match(line)
-        if found is None or found.group(2):
-            return line
-        return f"{found.group(1)}\\{line[found.end() :]}"
-    return f"{found.group(1)}\\{line[found.end(1) :]}"
+def _escape_code(text: str) -> str:
+    """Code shows as it is, but for a line like one of the archive's own: that gets a backslash, or one more."""
+    return _OWN_IN_CODE.sub(r"\1\\", "\n" + text)[1:]
 
 
-def _unescape_inline(line: str) -> str:
-    if "\\" not in line:
-        return line
-    parts: list[str] = []
-    at = 0
-    while at < len(line):
-        character = line[at]
-        if character == "\\" and line[at + 1 : at + 2] in _PUNCTUATION:
-            parts.append(line[at + 1])
-            at += 2
-        elif character == "`":
-            marks = line[at : len(line) - len(line[at:].lstrip("`"))]
-            end = _code_end(line, at + len(marks), marks, has_table=False) or at + len(marks)
-            parts.append(line[at:end])
-            at = end
-        else:
-            parts.append(character)
-            at += 1
-    return "".join(parts)
+def _unescape_code(text: str) -> str:
+    return _ESCAPED_OWN_IN_CODE.sub(r"\1", "\n" + text)[1:]
 
 
-def _with_own_escape(line: str) -> str:
-    """A line of code that looks like one of the archive's own gets a backslash, or one more."""
-    found = _OWN_LINE.match(line)
-    return f"{found.group(1)}\\{line[found.end(1) :]}" if found else line
-
-
-def _without_own_escape(line: str) -> str:
-    found = _OWN_LINE.match(line)
-    return f"{found.group(1)}{line[found.end(1) + 1 :]}" if found and found.group(2) else line
+def _unescape_prose(text: str) -> str:
+    return _ESCAPED.sub(lambda found: found[0] if found[1] is not None else found[0][1], text)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+_CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
 
 def is_name(text: object) -> bool:
     """Whether `text` may name a session, a group or a file of ours: `[A-Za-z0-9._-]{1,64}`, not starting with a dot."""
-    return isinstance(text, str) and 0 < len(text) <= 64 and text[0] != "." and _CHARACTERS.issuperset(text)
+    if not isinstance(text, str) or not 0 < len(text) <= 64 or text[0] == "." or not text.isascii():
+        return False
+    return text.replace("-", "").isalnum() or not text.strip(_CHARACTERS)

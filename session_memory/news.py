@@ -6,6 +6,7 @@ from .entry_reader import NO_TITLE, EntryReader, first_line
 from .fastjson import decode_line
 from .files import open_regular, os, read_at
 from .identity import id_checksum, make_cursor, resume_offset
+from .sanitize import readable
 from .tail import last_line_end, windows_backward
 
 TYPE_CHECKING = False
@@ -21,6 +22,8 @@ FILE_BYTES = 2 * 1024 * 1024  # what is read of one session at most
 FIRST_SIGHT_BYTES = 96 * 1024  # what is read of a session that is seen first, if its last day is that long
 HEAD_BYTES = 64 * 1024
 TITLE_CHARACTERS = 200
+PROMPT_CHARACTERS = 64  # of the first prompt, where it is the title
+SECRET_CHARACTERS = 400  # so much more is looked through for secrets, lest one is cut in two unseen
 RECENT_IDS = 4  # of the last entries, by which they are found again in a rewritten file
 FIRST_PROMPT_RANK = 0  # a session's first prompt names it where it has no title of any higher rank
 
@@ -107,9 +110,9 @@ def read_head(runtime: Runtime, descriptor: int, news: News) -> None:
         if first_id and first_prompt:
             break
     if title[0] > news.title[0]:  # what is known already was met further on, and is newer
-        news.title = (title[0], title[1][:TITLE_CHARACTERS])
+        news.title = _kept(title)
     if not news.title[1]:
-        news.title = (FIRST_PROMPT_RANK, first_prompt[:TITLE_CHARACTERS])
+        news.title = _kept((FIRST_PROMPT_RANK, first_prompt))
     cursor["first"] = first_id
     cursor["title"] = list(news.title)
 
@@ -158,7 +161,14 @@ def _read_back(
     news.is_partial = lowest > start
     news.unreadable += reader.unreadable
     if reader.title[0] >= news.title[0]:
-        news.title = (reader.title[0], reader.title[1][:TITLE_CHARACTERS])
+        news.title = _kept(reader.title)
+
+
+def _kept(title: tuple[int, str]) -> tuple[int, str]:
+    """`title` as a cursor keeps it: not too long, and without secrets, since the file is stored."""
+    rank, text = title
+    longest = TITLE_CHARACTERS if rank > FIRST_PROMPT_RANK else PROMPT_CHARACTERS
+    return rank, readable(text[: longest + SECRET_CHARACTERS])[:longest]
 
 
 def _remember(news: News, parsed: list[Entry], before: Cursor) -> None:

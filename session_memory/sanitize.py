@@ -5,26 +5,30 @@ The order matters: what is invisible goes first and angle brackets last, so that
 
 from __future__ import annotations
 
-from .secrets import redact
+from .secrets import redact, redact_all
 
 _ANGLES = str.maketrans({"<": "‹", ">": "›", "＜": "‹", "＞": "›", "﹤": "‹", "﹥": "›"})
 
 # Printable to Python, yet drawn as nothing: joiners, fillers and variation selectors of category Mn, Lo and So. (What
 # `str.isprintable` refuses goes anyway: control, format, bidi, tag, surrogate, private-use and unassigned characters.)
 _BLANK = frozenset(
-    [
-        *"\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0\U0001d159",
-        *map(chr, range(0xFE00, 0xFE10)),
-        *map(chr, range(0xE0100, 0xE01F0)),
-    ]
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0\U0001d159"
+    "\ufe00\ufe01\ufe02\ufe03\ufe04\ufe05\ufe06\ufe07\ufe08\ufe09\ufe0a\ufe0b\ufe0c\ufe0d\ufe0e\ufe0f"
 )
+_FIRST_SELECTOR = "\U000e0100"  # of the supplement: nothing visible is beyond
 # What joins visible characters and shows in emoji and in several scripts: kept once, after a character beyond ASCII.
-_JOINERS = "\u200c\u200d\ufe0e\ufe0f"
+_JOINERS = frozenset("\u200c\u200d\ufe0e\ufe0f")
+_ASCII = bytes(range(128))
 
 
 def neutralise(text: str) -> str:
     """`text` for a prompt: what `readable` leaves, with angle brackets as the single quotation marks ‹ ›."""
     return readable(text).translate(_ANGLES)
+
+
+def neutralise_all(texts: list[str]) -> list[str]:
+    """Each of `texts` as `neutralise` returns it, in a fraction of the time."""
+    return [text.translate(_ANGLES) for text in redact_all([visible(text) for text in texts])]
 
 
 def readable(text: str) -> str:
@@ -37,7 +41,7 @@ def visible(text: str) -> str:
 
     Line feeds stay; a tab, like every other blank, becomes a space.
     """
-    if text.replace("\n", " ").isprintable() and (text.isascii() or _BLANK.isdisjoint(text)):
+    if text.replace("\n", " ").isprintable() and (text.isascii() or not _holds_blank(_beyond_ascii(text))):
         return text  # as nearly every text is
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\u2029", "\n")
     text = text.replace("\x85", "\n").replace("\t", " ").replace("\v", "\n").replace("\f", "\n")
@@ -81,27 +85,41 @@ def _after_control_string(text: str, at: int) -> int:
     return at if text[at : at + 1] == "\n" else at + 1
 
 
+def _beyond_ascii(text: str) -> str:
+    """The characters of `text` beyond ASCII, which are few of most texts that have any."""
+    return text.encode().translate(None, _ASCII).decode()
+
+
+def _holds_blank(text: str) -> bool:
+    return max(text) >= _FIRST_SELECTOR or not _BLANK.isdisjoint(text)
+
+
 def _without_invisible(text: str) -> str:
+    text = text.translate({ord(c): shown for c in set(text) if (shown := _shown(c)) != c})
+    if _JOINERS.isdisjoint(_beyond_ascii(text)):
+        return text
     kept: list[str] = []
     previous = ""
     for character in text:
-        if "\ud800" <= character <= "\udfff":
-            character = "\ufffd"
-        elif character.isspace() and character != "\n":
-            character = " "
-        elif not _is_visible(character) and not (
-            character in _JOINERS and previous > "\x7f" and previous not in _JOINERS
-        ):
-            continue
-        kept.append(character)
-        previous = character
+        if character not in _JOINERS or (previous > "\x7f" and previous not in _JOINERS):
+            kept.append(character)
+            previous = character
     return "".join(kept)
+
+
+def _shown(character: str) -> str:
+    """What stands for a character wherever it is; a joiner stays, as that depends on the character before it."""
+    if "\ud800" <= character <= "\udfff":
+        return "\ufffd"
+    if character.isspace() and character != "\n":
+        return " "
+    return character if character in _JOINERS or _is_visible(character) else ""
 
 
 def _is_visible(character: str) -> bool:
     if character.isascii():
         return character == "\n" or character.isprintable()
-    if character in _BLANK:
+    if character in _BLANK or character >= _FIRST_SELECTOR:
         return False
     # An emoji that this Python is too old to know counts as unassigned.
     return character.isprintable() or "\U0001f300" <= character <= "\U0001faff"

@@ -33,7 +33,8 @@ class Rule:
 
 
 class Settings:
-    """What config.yaml sets, or its defaults; `configuration.md` tells what each means."""
+    """What config.yaml sets, or its defaults; `configuration.md` tells what each means. `memory` and `memories` are
+    those sections as they stand, for those whom they concern."""
 
     def __init__(self, values: dict[str, Any]) -> None:
         merged = {**DEFAULTS, **values}
@@ -44,7 +45,14 @@ class Settings:
         self.archive_message_characters: int = merged["archive_message_characters"]
         self.archive_tools: bool = merged["archive_tools"]
         self.recent_conversations: int = merged["recent_conversations"]
+        self.memory: dict[str, Any] = values.get("memory", {})
+        self.memories: dict[str, Any] = values.get("memories", {})
         self._rules = [(pattern, Rule(**rule)) for pattern, rule in merged["sessions"].items()]
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether there is a rule for any session."""
+        return bool(self._rules)
 
     def rule(self, *names: str) -> Rule:
         """The rule for a session known by any of `names`; where several patterns fit, the strictest of each."""

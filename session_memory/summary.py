@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .sanitize import neutralise
+from .sanitize import neutralise_all
 from .text import counted, one_line, shorten
 from .timestamps import age
 
@@ -17,7 +17,7 @@ QUOTE_CHARACTERS = 100
 NAME_CHARACTERS = 40
 FILE_CHARACTERS = 60
 SHORTEST_QUOTE = 24
-SHORTEST_LINE = 76  # six sessions fit the 500 characters; more than that are only named
+SHORTEST_LINE = 76  # more sessions than get such a line are only named
 _RAW_CHARACTERS = 500  # of a longer text nothing behind this is looked at
 
 
@@ -94,11 +94,16 @@ class Report:
         with_text: bool = True,
         is_partial: bool = False,
     ) -> None:
-        self.name = shorten(_harmless(name), NAME_CHARACTERS) or "unnamed"
+        self.name = name
         self.summary = summary
         self.last_active = last_active
         self.with_text = with_text
         self.is_partial = is_partial
+
+
+def most_lines(limit: int) -> int:
+    """How many sessions may be told of in `limit` characters, each in a line of its own."""
+    return max(1, (limit - len(HEADER)) // SHORTEST_LINE)
 
 
 def compose(reports: list[Report], now: float, limit: int, unread: int = 0) -> tuple[str, int]:
@@ -108,10 +113,10 @@ def compose(reports: list[Report], now: float, limit: int, unread: int = 0) -> t
     room is left are named in a last line, which also counts `unread` further ones.
     """
     room = limit - len(HEADER)
-    told = min(len(reports), max(1, room // SHORTEST_LINE))
-    lines = [_Line(report, now) for report in reports[:told]]
+    told = min(len(reports), most_lines(limit))
+    lines = _lines(reports, told, now)
     while told > 0:
-        rest = _rest_line([report.name for report in reports[told:]], unread, SHORTEST_LINE // 2)
+        rest = _rest_line([line.name for line in lines[told:]], unread, SHORTEST_LINE // 2)
         texts = _fair_texts(lines[:told], room - (len(rest) + 1 if rest else 0))
         if all(texts):
             return "\n".join([HEADER, *texts, *([rest] if rest else [])]), told
@@ -119,18 +124,40 @@ def compose(reports: list[Report], now: float, limit: int, unread: int = 0) -> t
     return "", 0
 
 
+def _lines(reports: list[Report], told: int, now: float) -> list[_Line]:
+    """A line for each of `reports`. Only the first `told` have more to say than a name.
+
+    All texts but the last answers are made harmless together, and only once: that takes its time.
+    """
+    texts: list[str] = []
+    for index, report in enumerate(reports):
+        has_text = report.with_text and index < told
+        files = report.summary.edited_files
+        texts += [
+            report.name,
+            report.summary.first_user_text if has_text else "",
+            files[0] if has_text and len(files) == 1 else "",
+        ]
+    harmless = iter(_harmless(texts))
+    return [_Line(report, now, *parts) for report, parts in zip(reports, zip(harmless, harmless, harmless))]
+
+
 def _fair_texts(lines: list[_Line], room: int) -> list[str]:
     """The text of each line, with a newline before each at most `room` characters; '' for one that does not fit at all.
 
     The last assistant texts share what the rest leaves.
     """
-    widths = _fair_shares([len(line.text(room, with_last=False)) + 1 for line in lines], room)
+    widths = _fair_shares([len(line.text(room)) + 1 for line in lines], room)
     left = room - sum(widths)
     if not left:
-        return [line.text(width - 1, with_last=False) for line, width in zip(lines, widths)]
-    longer = [len(line.text(width + left, with_last=True)) + 1 for line, width in zip(lines, widths)]
+        return [line.text(width - 1) for line, width in zip(lines, widths)]
+    answers = _harmless([line.raw_answer for line in lines])
+    longer = [len(line.text(width + left, answer)) + 1 for line, width, answer in zip(lines, widths, answers)]
     extra = _fair_shares([max(0, full - width) for full, width in zip(longer, widths)], left)
-    return [line.text(width + more - 1, with_last=more > 0) for line, width, more in zip(lines, widths, extra)]
+    return [
+        line.text(width + more - 1, answer if more > 0 else "")
+        for line, width, more, answer in zip(lines, widths, extra, answers)
+    ]
 
 
 def _fair_shares(wanted: list[int], room: int) -> list[int]:
@@ -145,47 +172,38 @@ def _fair_shares(wanted: list[int], room: int) -> list[int]:
 
 
 class _Line:
-    """What can be said of one session: who, when, how much, the request, what was done, the last answer.
+    """What can be said of one session: who, when, how much, the request, what was done, the last answer."""
 
-    Texts are made harmless here, and only once: that takes its time, and a line is tried in several widths.
-    """
-
-    def __init__(self, report: Report, now: float) -> None:
+    def __init__(self, report: Report, now: float, name: str, request: str, edited_file: str) -> None:
+        """Of the texts of `report` these are made harmless already; `raw_answer` is not."""
         summary = report.summary
+        self.name = shorten(name, NAME_CHARACTERS) or "unnamed"
+        self.raw_answer = summary.last_assistant_text if report.with_text else ""
         count = f"{summary.messages}+ messages" if report.is_partial else counted(summary.messages, "message")
-        self._head = f"- {report.name} ({age(now - report.last_active)}, {count})"
-        self._with_text = report.with_text
-        if report.with_text:
-            self._request = _harmless(summary.first_user_text)
-            self._actions = _actions(summary)
-            self._raw_answer = summary.last_assistant_text
-            self._answer: str | None = None  # not before there is room for it
+        self._head = f"- {self.name} ({age(now - report.last_active)}, {count})"
+        self._request = request
+        self._actions = _actions(summary, edited_file) if report.with_text else [""]
 
-    def text(self, width: int, *, with_last: bool) -> str:
-        """The line in at most `width` characters, '' if they are too few; the last answer only if asked for."""
+    def text(self, width: int, answer: str = "") -> str:
+        """The line in at most `width` characters, '' if they are too few; with the last `answer`, if it has room."""
         if len(self._head) > width:
             return ""
-        if not self._with_text:
-            return self._head
         room = width - len(self._head) - len(": ")
         kept_for_request = min(len(self._request), SHORTEST_QUOTE) + len('"" -> ') if self._request else 0
         actions = next((words for words in self._actions if len(words) <= room - kept_for_request), "")
         told = _quoted(self._request, room - (len(" -> ") + len(actions) if actions else 0))
         if actions:
             told = f"{told} -> {actions}" if told else actions
-        if with_last:
-            if self._answer is None:
-                self._answer = _harmless(self._raw_answer)
-            before = f"{told}; last: " if told else "last: "
-            last = _quoted(self._answer, room - len(before))
-            told = before + last if last else told
+        before = f"{told}; last: " if told else "last: "
+        last = _quoted(answer, room - len(before))
+        told = before + last if last else told
         return f"{self._head}: {told}" if told else self._head
 
 
-def _harmless(text: str) -> str:
-    """The beginning of `text` on one line, with nothing in it that is more than text or that ends a quotation."""
-    beginning = neutralise(text[: 2 * _RAW_CHARACTERS])[:_RAW_CHARACTERS]  # no secret is cut in two unseen
-    return one_line(beginning).replace('"', "'")
+def _harmless(texts: list[str]) -> list[str]:
+    """The beginning of each text on one line, with nothing in it that is more than text or that ends a quotation."""
+    beginnings = neutralise_all([text[: 2 * _RAW_CHARACTERS] for text in texts])  # no secret is cut in two unseen
+    return [one_line(text[:_RAW_CHARACTERS]).replace('"', "'") for text in beginnings]
 
 
 def _quoted(text: str, room: int) -> str:
@@ -195,13 +213,13 @@ def _quoted(text: str, room: int) -> str:
     return f'"{shorten(text, min(QUOTE_CHARACTERS, room - 2))}"'
 
 
-def _actions(summary: SessionSummary) -> list[str]:
+def _actions(summary: SessionSummary, edited_file: str) -> list[str]:
     """What was done, from many words to few: with the name of the one edited file, without it, without the reads."""
     edited, named = "", ""
     if summary.edited_files:
         edited = f"edited {counted(len(summary.edited_files), 'file')}"
     if len(summary.edited_files) == 1:
-        named = f"edited {shorten(_harmless(summary.edited_files[0]), FILE_CHARACTERS)}"
+        named = f"edited {shorten(edited_file, FILE_CHARACTERS)}"
     read = f"read {counted(summary.files_read, 'file')}" if summary.files_read else ""
     ran = f"ran {counted(summary.commands, 'command')}" if summary.commands else ""
     choices = ((named or edited, read, ran), (named or edited, ran), (edited, ran), (edited or ran or read,))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .files import open_regular, os
 from .identity import id_checksum, make_cursor
 from .news import FILE_BYTES, FIRST_PROMPT_RANK, News, entries_back_to, read_head, read_news
-from .summary import Report, compose, summarize
+from .summary import Report, compose, most_lines, summarize
 from .tail import last_line_end
 from .text import one_line, shorten
 
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
     Found = tuple[Session, News]
 
-PROMPT_BYTES = 4 * 1024 * 1024  # no further session is read once this much was,
-PROMPT_SESSIONS = 7  # or once this many had something to tell (five or six fit): the rest only counts until then
+PROMPT_BYTES = 4 * 1024 * 1024  # no further session is read once this much was: the rest only counts until then
 NAME_CHARACTERS = 24  # of a first prompt that has to name a session
 
 
@@ -27,7 +26,7 @@ def tell(look: Look, changed: list[Changed], runtime: Runtime, limit: int, own_p
 
     Moves the cursors of the sessions that the text tells of and of those that have nothing to tell.
     """
-    found, unread = _read(look, changed, runtime)
+    found, unread = _read(look, changed, runtime, most_lines(limit) + 1)
     _drop_copies(look, found, runtime, own_path)
     reports: list[tuple[Report, Session, News]] = []
     for session, news in found:
@@ -68,13 +67,13 @@ def is_fresh_fork(path: str, runtime: Runtime, now: float) -> bool:
     return bool(entries) and entries[-1].is_copy
 
 
-def _read(look: Look, changed: list[Changed], runtime: Runtime) -> tuple[list[Found], int]:
-    """What is new, as far as one prompt's bytes and sessions reach, and for how many sessions they did not."""
+def _read(look: Look, changed: list[Changed], runtime: Runtime, most: int) -> tuple[list[Found], int]:
+    """What is new in the first sessions, until `most` of them have something to tell, and how many were not read."""
     found: list[Found] = []
     bytes_left = PROMPT_BYTES
     with_entries = 0
     for index, (session, _) in enumerate(changed):
-        if bytes_left <= 0 or with_entries >= PROMPT_SESSIONS:
+        if bytes_left <= 0 or with_entries >= most:
             return found, len(changed) - index
         try:
             with _Opened(session.path) as descriptor:

@@ -54,6 +54,8 @@ def _extends(character: str) -> bool:
         return True
     if character in "\u200c\u200d\uff9e\uff9f\u0e33\u0eb3":
         return True
+    if character.isalnum():
+        return False
     import unicodedata
 
     return unicodedata.category(character)[0] == "M"
@@ -61,11 +63,13 @@ def _extends(character: str) -> bool:
 
 def _is_prepended(character: str) -> bool:
     """Whether `character` belongs to the one after it (Arabic number signs and the like: format characters)."""
-    if character.isascii():
+    if character in "\u0d4e\U000111c2\U000111c3":
+        return True
+    if character.isprintable():
         return False
     import unicodedata
 
-    return unicodedata.category(character) == "Cf" or character in "\u0d4e\U000111c2\U000111c3"
+    return unicodedata.category(character) == "Cf"
 
 
 def _is_regional(character: str) -> bool:

@@ -12,11 +12,11 @@ def epoch_seconds(text: object) -> float | None:
         hour, minute, second = int(text[11:13]), int(text[14:16]), int(text[17:19])
         zone_at = 19
         if text[19:20] == ".":
-            zone_at = 20
+            zone_at = 23 if text[23:] == "Z" else 20  # milliseconds and UTC, as nearly all are written
             while text[zone_at : zone_at + 1].isdigit():
                 zone_at += 1
         fraction = float("0" + text[19:zone_at]) if zone_at > 20 else 0.0
-        offset = _zone_seconds(text[zone_at:])
+        offset = 0 if text[zone_at:] == "Z" else _zone_seconds(text[zone_at:])
     except ValueError:
         return None
     if not (1 <= month <= 12 and 1 <= day <= 31 and hour < 24 and minute < 60 and second < 61):

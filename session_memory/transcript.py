@@ -47,8 +47,9 @@ class Reading:
         trail = self._runtime.trail(first_line(self._descriptor))
         end = last_line_end(self._descriptor, 0, size, size) or 0
         beside = offsets_beside(trail, self._descriptor, end) if trail is not None else ()
+        may_matter, entry_of = self._runtime.may_matter, self._runtime.entry
         for offset, line in lines_forward(self._descriptor, 0, size):
-            if not line or not self._runtime.may_matter(line):
+            if not line or not may_matter(line):
                 continue
             records, rest = decode(line)
             self.unreadable += rest
@@ -56,7 +57,7 @@ class Reading:
                 if not isinstance(record, dict):
                     self.unreadable += 1
                     continue
-                entry = self._runtime.entry(record, offset)
+                entry = entry_of(record, offset)
                 if entry is None:
                     title = self._runtime.title(record)
                     if title is not None and title[0] >= self.title[0]:

@@ -23,13 +23,14 @@ from test_activity_text import MarkdownSnapshot
 
 from session_memory import archive_text
 from session_memory.archive import find_archive, list_archives, write_archive
-from session_memory.archive_writing import Source, Style
+from session_memory.archive_writing import Source, Style, all_harmless, harmless
 from session_memory.markdown import unescape
 from session_memory.runtimes import claude
 
 ROOT = Path(__file__).resolve().parents[1]
 MONDAY = datetime(2026, 9, 21, 14, 13, tzinfo=timezone.utc).timestamp()
 ARCHIVED = datetime(2026, 9, 22, 3, 39, tzinfo=timezone.utc).timestamp()
+SECRETS = [sample.text for sample in samples(3)]
 SESSION = "d58a79a7-451e-4af5-86d1-3e839200d98d"
 
 
@@ -229,10 +230,21 @@ def test_a_reader_gets_back_the_messages_that_went_in(tmp_path, texts):
     records = [user(text, at=MONDAY) if index % 2 else assistant(text, at=MONDAY) for index, text in enumerate(texts)]
     entries = [claude.entry(one, 0) for one in records]
     path = archive(write(tmp_path / "t.jsonl", *records), tmp_path / "c", Style("G2", message_characters=0))
-    from session_memory.archive_writing import harmless
-
     went_in = [("User" if e.role == "user" else "G2", harmless(e.text)) for e in entries if e and harmless(e.text)]
     assert (messages(path) if path else []) == went_in
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(
+        st.lists(st.sampled_from([*PIECES, *SECRETS, "é", "\u200d", "\ufe0f", "\x1b[1m", ":", "-"]), max_size=5).map(
+            "".join
+        ),
+        max_size=8,
+    )
+)
+def test_many_texts_are_made_as_harmless_as_one_by_one(texts):
+    assert all_harmless(texts) == [harmless(text) for text in texts]
 
 
 def test_every_kind_of_secret_is_redacted(tmp_path, folder):

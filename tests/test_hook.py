@@ -117,6 +117,13 @@ class TestPlainUser:
         append(path, *exchange("two", "2"))
         assert "\n- My title (" in told(plain.run())
 
+    def test_neither_a_name_nor_a_cursor_holds_any_of_a_secret(self, plain):
+        token = "gh" + "p_" + "a1B2c3D4e5F6" * 3
+        plain.session(*exchange(f"use {token} to deploy the staging cluster", "Done."))
+        assert "\n- use [redacted: github… (" in told(plain.run())
+        (cursors,) = (plain.state_dir / "cursors").glob("*.json")
+        assert token[:8] not in cursors.read_text()
+
     def test_does_not_hear_of_other_projects_unless_told_to(self, plain):
         plain.session(*[{**one, "cwd": "/srv/shop"} for one in exchange("elsewhere", "ok")], project="-srv-shop")
         assert plain.run() == b""
@@ -177,6 +184,20 @@ class TestAgentHome:
         event = {"session_id": new_id(), "transcript_path": str(home.project_dir / "x.jsonl"), "prompt": "x"}
         output = run(event, tmp_path, CLAUDE_PROJECT_DIR=str(home.root), SESSION_MEMORY_SESSION="main")
         assert "hello" in told(output)
+
+    def test_a_pointer_that_cannot_be_read_names_no_session_and_a_large_one_does(self, tmp_path):
+        home = NamedHome(tmp_path / "agent")
+        main = home.session("main", user("hi"))
+        discord = home.session("discord", *exchange("hello", "hi"))
+        pointers = home.sessions_dir
+        os.mkfifo(pointers / "fifo.json")
+        (pointers / "folder.json").mkdir()
+        (pointers / "link.json").symlink_to(pointers / "discord.json")
+        (pointers / "torn.json").write_text('{"sessionId": "')
+        (pointers / "discord.json").write_text(json.dumps({"note": "x" * 10_000, "sessionId": discord.stem}))
+        event = {"session_id": main.stem, "transcript_path": str(main), "prompt": "x"}
+        context = told(run(event, tmp_path, CLAUDE_PROJECT_DIR=str(home.root)))
+        assert [line.split()[1] for line in context.splitlines() if line.startswith("- ")] == ["discord"]
 
     def test_state_is_for_this_user_alone(self, tmp_path):
         home = NamedHome(tmp_path / "agent")

@@ -31,7 +31,7 @@ EVERY_PROMPT = {
 # Those with something to tell pay for these too.
 SOMETHING_NEW = {
     "session_memory.entry_reader", "session_memory.identity", "session_memory.news", "session_memory.sanitize",
-    "session_memory.secrets", "session_memory.secrets._literals", "session_memory.secrets.prefilter",
+    "session_memory.secrets", "session_memory.secrets._literals",
     "session_memory.summary", "session_memory.tail", "session_memory.telling", "session_memory.text",
 }  # fmt: skip
 

@@ -357,6 +357,18 @@ class TestStartedAhead:
             wait_until_gone([first])
             assert is_running(int(second))
 
+    def test_it_ends_before_it_can_take_the_end_of_its_stdin_for_an_event(
+        self, bare_pi: Pi, pids: Path, tmp_path: Path
+    ) -> None:
+        heard = tmp_path / "heard"
+        note = f"import os, sys\nopen({str(pids)!r}, 'a').write(str(os.getpid()) + '\\n')\n"
+        extension = bare_pi.copy_extension(pi_prompt=f"{note}sys.stdin.read()\nopen({str(heard)!r}, 'w')\n")
+        with bare_pi.rpc("--extension", str(extension)) as rpc:
+            (first,) = wait_for_pids(pids, 1)
+            rpc.send("new_session")
+            wait_until_gone([first])
+        assert not heard.exists()
+
     def test_it_ends_when_pi_is_killed(self, bare_pi: Pi, pids: Path, extension: Path) -> None:
         with bare_pi.rpc("--extension", str(extension)) as rpc:
             waiting = wait_for_pids(pids, 1)
@@ -420,51 +432,6 @@ class TestInterpreter:
         del pi.environment["SESSION_MEMORY_PYTHON"]
         pi.run("how do I deploy this?")
         assert len(pi.run("what is left to do?").told) == 1
-
-
-class TestArchiveEntry:
-    """`pi_archive.py` is called where there is one; it answers nothing."""
-
-    def test_it_hears_of_a_compaction_and_of_the_end_with_the_session_s_place(
-        self, bare_pi: Pi, tmp_path: Path
-    ) -> None:
-        heard = tmp_path / "heard"
-        archive = (
-            f"import sys\nopen({str(heard)!r}, 'a').write(sys.stdin.read() + '\\n')\nprint('{{\"cancel\": true}}')\n"
-        )
-        bare_pi.configure(compaction={"keepRecentTokens": 1})
-        extension = bare_pi.copy_extension(pi_prompt="", pi_archive=archive)
-        with bare_pi.rpc("--extension", str(extension)) as rpc:
-            rpc.prompt("one")
-            rpc.prompt("BIGUSAGE")
-            rpc.prompt("two")
-        (path,) = bare_pi.sessions()
-        assert "compaction" in [record["type"] for record in records(path)]
-        events = [json.loads(line) for line in heard.read_text().splitlines()]
-        assert [event["hook_event_name"] for event in events] == ["session_before_compact", "session_shutdown"]
-        for event in events:
-            assert event.pop("reason")
-            del event["hook_event_name"]
-            assert event == {
-                "runtime": "pi",
-                "session_id": path.stem.partition("_")[2],
-                "transcript_path": str(path),
-                "session_dir": str(path.parent),
-                "cwd": str(bare_pi.project),
-            }
-
-    def test_with_ours_a_conversation_is_kept_before_it_is_compacted(self, pi: Pi) -> None:
-        pi.configure(compaction={"keepRecentTokens": 1})
-        with pi.rpc() as rpc:
-            rpc.prompt("how do I deploy this?")
-            rpc.prompt("BIGUSAGE")
-            deadline = time.monotonic() + 20
-            while not (kept := [*pi.agent_dir.glob("conversations/*.md")]):
-                assert time.monotonic() < deadline, "no archive"
-                time.sleep(0.05)
-        text = kept[0].read_text()
-        assert "how do I deploy this?" in text
-        assert json.dumps(str(pi.project)) in text
 
 
 class TestPackage:

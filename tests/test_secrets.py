@@ -15,8 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from secret_samples import Sample, fill, samples
 
-from session_memory.secrets import Secret, build, find_secrets, redact, scan
-from session_memory.secrets.prefilter import may_hold_secret
+from session_memory.secrets import Secret, build, find_secrets, may_hold_secret, redact, scan
 
 ROOT = Path(__file__).resolve().parents[1]
 RULES = build.read()
@@ -244,8 +243,13 @@ class TestProperties:
 
     @settings(max_examples=1000, deadline=None)
     @given(TEXTS)
-    def test_the_prefilter_lets_through_what_the_search_finds(self, text):
+    def test_the_first_look_lets_through_what_the_search_finds(self, text):
         assert may_hold_secret(text) or scan.find(text) == []
+
+    @settings(max_examples=1000, deadline=None)
+    @given(st.lists(TEXTS, max_size=4))
+    def test_a_look_at_several_texts_sees_what_one_at_each_sees(self, texts):
+        assert may_hold_secret("\n".join(texts)) or not any(map(may_hold_secret, texts))
 
     @settings(max_examples=1000, deadline=None)
     @given(TEXTS)
@@ -279,24 +283,35 @@ class TestCost:
         command = [sys.executable, "-I", "-S", "-c", code, str(ROOT), text]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         others = {name for name in done.stdout.split() if not name.startswith("session_memory")}
-        assert others <= set(sys.builtin_module_names)
+        assert others <= {"__future__", *sys.builtin_module_names}
         assert "session_memory.secrets.scan" not in done.stdout
 
-    def test_a_secret_is_found_by_a_bare_interpreter_too(self):
-        code = "import sys; sys.path.insert(0, sys.argv[1])\nfrom session_memory.secrets import redact\nprint(redact(sys.argv[2]))"
-        command = [sys.executable, "-I", "-S", "-c", code, str(ROOT), f"use {TOKEN}"]
+    @pytest.mark.parametrize(
+        "texts", [["use", f"it: {TOKEN}", "password"], [TOKEN], ["password", "hunter2"], ["", ""], []]
+    )
+    def test_secrets_are_found_by_a_bare_interpreter_too_in_one_text_and_in_several(self, texts):
+        code = (
+            "import sys; sys.path.insert(0, sys.argv[1])\n"
+            "from session_memory.secrets import redact_all\n"
+            "print(*redact_all(sys.argv[2:]), sep='|', end='')"
+        )
+        command = [sys.executable, "-I", "-S", "-c", code, str(ROOT), *texts]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
-        assert done.stdout == "use [redacted: github token]\n"
+        assert done.stdout == "|".join(texts).replace(TOKEN, "[redacted: github token]")
 
     @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["id"])
     def test_time_grows_no_faster_than_the_text(self, rule):
-        """Of the rule's literals and of pieces of its samples over and over: the worst of them, a tenth and whole."""
+        """Of the rule's literals and of pieces of its samples over and over: the worst of them, an eighth and whole.
+
+        Where that leaves a doubt, as it may on a busy machine, a tenth and the whole of a much longer text.
+        """
         pieces = [literal + end for literal in [*rule.get("prefix", ()), *rule.get("literals", ())] for end in ENDS]
         pieces += [name.lstrip("*") + end for name in rule.get("names", ()) for end in ("=", "=1", ": a1", '="')]
         texts = [sample.text for sample in SAMPLES if sample.rule == rule["id"]]
         pieces += [text[: len(text) * part // 4] for text in texts for part in (1, 2, 3, 4)]
-        worst = max(pieces, key=lambda piece: seconds(piece, 3_000))
-        assert seconds(worst, 200_000) < max(35 * seconds(worst, 20_000), 0.1)
+        worst = max(pieces, key=lambda piece: seconds(piece, 2_000))
+        if seconds(worst, 24_000) > 12 * min(seconds(worst, 3_000) for _ in range(3)):
+            assert seconds(worst, 200_000) < max(35 * seconds(worst, 20_000), 0.1)
 
     @pytest.mark.slow
     @pytest.mark.parametrize(

@@ -106,14 +106,13 @@ class Entry {
 		if (this.isOver) return;
 		this.#end("");
 		const child = this.#child;
-		child?.stdin?.destroy();
-		child?.stdout?.destroy();
-		if (!child?.pid) return;
 		try {
-			process.kill(-child.pid, "SIGKILL");
+			if (child?.pid) process.kill(-child.pid, "SIGKILL");
 		} catch {
-			child.kill("SIGKILL"); // it leads no group: on Windows, or as it is gone
+			child?.kill("SIGKILL"); // it leads no group: on Windows, or as it is gone
 		}
+		child?.stdin?.destroy(); // only now: it would take the end of its stdin for an event that is no JSON
+		child?.stdout?.destroy();
 	}
 
 	#end(answer: string): void {

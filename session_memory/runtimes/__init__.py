@@ -4,10 +4,12 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any, Protocol
 
     from ..entries import Entry, Session
+
+    ToolResult = tuple[str, bool, object]  # the id of the call, whether it went wrong, a string or blocks with text
 
     class Trail(Protocol):
         """The way from a transcript's last line to its first, where some lines lie beside it and no longer count."""
@@ -51,8 +53,8 @@ if TYPE_CHECKING:
         def own_path(self, event: Mapping[str, Any], start: str, config_dir: str) -> str:
             """Where the transcript of the session at hand, which was started in `start`, lies or will lie."""
 
-        def own_name(self, event: Mapping[str, Any], sessions_dir: str) -> str:
-            """The name of the session at hand in an agent home; '' if it has none."""
+        def own_name(self, event: Mapping[str, Any], sessions_dir: str, sessions: Iterable[Session]) -> str:
+            """The name of the session at hand in an agent home, whose `sessions` are given; '' if it has none."""
 
         def others(self, sessions_dir: str, config_dir: str, own_path: str, scope: str) -> list[Session]:
             """The sessions of an agent home, or, where `sessions_dir` is '', those of the project or of `all`.
@@ -88,6 +90,15 @@ if TYPE_CHECKING:
 
         def is_compaction(self, record: dict[str, Any]) -> bool:
             """Whether the record marks where the runtime compacted the conversation."""
+
+        def may_bring_results(self, line: bytes) -> bool:
+            """False only for a line that surely brings no result of a tool call."""
+
+        def results(self, record: dict[str, Any]) -> list[ToolResult]:
+            """The results of tool calls that the record brings."""
+
+        def recognises(self, line: bytes) -> bool:
+            """Whether a line (perhaps cut off) at the beginning of a transcript shows that it is this runtime's."""
 
         def context_output(self, text: str, event: str = ...) -> dict[str, Any]:
             """What a hook prints (or a callback returns) so that the runtime tells the agent `text`.

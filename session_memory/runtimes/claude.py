@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from ..entries import Entry, Session, ToolUse
 from ..fastjson import decode
-from ..files import is_directory, is_file, os, read_whole
+from ..files import is_directory, is_file, os, read_each
 from ..names import is_name
 from ..timestamps import epoch_seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
+
+    from . import ToolResult
 
     Record = dict[str, Any]
     Event = Mapping[str, Any]
@@ -29,7 +31,8 @@ PROMPT_EVENT = "UserPromptSubmit"
 
 TITLE_RANKS = {"custom-title": 3, "ai-title": 2, "summary": 1}
 _TITLE_KEYS = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
-_READ_TYPES = frozenset(kind.encode() for kind in ("user", "assistant", "attachment", "system", *TITLE_RANKS))
+_READ_TYPES = tuple(f'{kind}"'.encode() for kind in ("user", "assistant", "attachment", "system", *TITLE_RANKS))
+HEAD_BYTES = 2048  # of a line, in which its kind shows
 _GLUED = b'}{"parentUuid":'  # a record behind another one on the same line
 
 # User texts that no user wrote: what the CLI and its hooks wrap, by how they begin.
@@ -56,22 +59,20 @@ def may_matter(line: bytes) -> bool:
     Tool results are most of a transcript's bytes. An unescaped `"key":` is never part of a string, so what is looked
     for here cannot be something that somebody typed.
     """
-    return _begins_with_what_may_matter(line) or _GLUED in line
-
-
-def _begins_with_what_may_matter(line: bytes) -> bool:
-    at = line.find(b'"type":"', 0, 2048)
-    kind = line[at + 8 : line.find(b'"', at + 8)]
-    if at > 0 and line.find(b"{", 1, at) < 0 and kind not in _READ_TYPES:  # nothing is nested before: the record's type
-        return False
-    at = line.find(b'"content":[{"', 0, 2048)
+    at = line.find(b'"type":"', 0, HEAD_BYTES)
+    if at > 0 and line.find(b"{", 1, at) < 0:  # nothing is nested before: the record's type
+        if not line.startswith(_READ_TYPES, at + 8):
+            return _GLUED in line
+    else:
+        at = 0
+    at = line.find(b'"content":[{"', at, HEAD_BYTES)
     if at < 0:
-        at = line.find(b'"attachment":{"type":"', 0, 2048)
-        return at < 0 or line.startswith(b"queued_command", at + 22)
+        at = line.find(b'"attachment":{"type":"', 0, HEAD_BYTES)
+        return at < 0 or line.startswith(b"queued_command", at + 22) or _GLUED in line
     if line.startswith((b'tool_use_id":', b'type":"tool_result"'), at + 13):
-        return b'{"type":"text","text":' in line
+        return b'{"type":"text","text":' in line or _GLUED in line
     if line.startswith(b'type":"thinking"', at + 13):
-        return b'{"type":"text",' in line or b'{"type":"tool_use",' in line
+        return b'{"type":"text",' in line or b'{"type":"tool_use",' in line or _GLUED in line
     return True
 
 
@@ -114,6 +115,29 @@ def is_compaction(record: Record) -> bool:
     return record.get("type") == "system" and record.get("subtype") == "compact_boundary"
 
 
+def may_bring_results(line: bytes) -> bool:
+    """False only for a line that surely brings no result of a tool call."""
+    return b'"tool_result"' in line and b'"type":"user"' in line
+
+
+def results(record: Record) -> list[ToolResult]:
+    """The results that a `user` record brings, one for each `tool_result` block."""
+    if record.get("type") != "user" or record.get("isSidechain"):
+        return []
+    message = record.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    return [
+        (_string(block["tool_use_id"]), block.get("is_error") is True, block.get("content"))
+        for block in (content if isinstance(content, list) else ())
+        if isinstance(block, dict) and block.get("type") == "tool_result" and "tool_use_id" in block
+    ]
+
+
+def recognises(line: bytes) -> bool:
+    """Whether a line (perhaps cut off) at the beginning of a transcript shows that it is Claude Code's."""
+    return line.startswith(b"{") and any(key in line for key in (b'"parentUuid":', b'"sessionId":"', b'"leafUuid":"'))
+
+
 def trail(first_line: bytes) -> None:
     """None: every record counts, and says all of itself."""
 
@@ -152,9 +176,10 @@ def own_path(event: Event, start: str, config_dir: str) -> str:
     return _string(event.get("transcript_path")) or transcript_path(config_dir, start, _string(event.get("session_id")))
 
 
-def own_name(event: Event, sessions_dir: str) -> str:
+def own_name(event: Event, sessions_dir: str, sessions: Iterable[Session]) -> str:
     """The name that points to the session; '' if none does."""
-    return name_of(sessions_dir, _string(event.get("session_id")))
+    file = f"/{_string(event.get('session_id'))}.jsonl"
+    return next((session.name for session in sessions if session.path.endswith(file)), "")
 
 
 def others(sessions_dir: str, config_dir: str, own_path: str, scope: str) -> list[Session]:
@@ -197,12 +222,8 @@ def named_sessions(sessions_dir: str, project_dir: str) -> list[Session]:
 
     Left out are those that have no id yet, and `new-*`, which hosts use for sessions that are just being made.
     """
-    found = []
-    for name in session_names(sessions_dir):
-        session_id = named_session_id(sessions_dir, name)
-        if session_id:
-            found.append(Session(name, f"{project_dir}/{session_id}.jsonl", name))
-    return found
+    found = _pointers(sessions_dir, session_names(sessions_dir))
+    return [Session(name, f"{project_dir}/{session_id}.jsonl", name) for name, session_id in found]
 
 
 def session_names(sessions_dir: str) -> list[str]:
@@ -216,16 +237,18 @@ def session_names(sessions_dir: str) -> list[str]:
 
 def named_session_id(sessions_dir: str, name: str) -> str:
     """The id that `<sessions_dir>/<name>.json` holds as `sessionId`; '' where there is none."""
-    try:
-        session_id = decode(read_whole(f"{sessions_dir}/{name}.json").decode())["sessionId"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
-    return session_id if is_name(session_id) else ""
+    return next((session_id for _, session_id in _pointers(sessions_dir, [name])), "")
 
 
-def name_of(sessions_dir: str, session_id: str) -> str:
-    """The name of the session with this id; '' if none of the names points to it."""
-    return next((n for n in session_names(sessions_dir) if named_session_id(sessions_dir, n) == session_id), "")
+def _pointers(sessions_dir: str, names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Those of `names` that have an id, with it."""
+    for file, content in read_each(sessions_dir, [name + ".json" for name in names]):
+        try:
+            session_id = decode(content.decode())["sessionId"]
+        except (ValueError, KeyError, TypeError):
+            continue
+        if is_name(session_id):
+            yield file[: -len(".json")], session_id
 
 
 def project_sessions(project_dir: str, is_elsewhere: bool = False) -> list[Session]:
@@ -298,12 +321,18 @@ def _entry(
         text,
         tools=tools,
         timestamp=epoch_seconds(record.get("timestamp")),
-        id=_string(record.get("uuid")),
+        id=_original_id(record) or _string(record.get("uuid")),
         message_id=_string(message_id),
         offset=offset,
         cwd=_string(record.get("cwd")),
-        is_copy="forkedFrom" in record,  # the SDK's `fork_session` gives copies new ids; --fork-session keeps the old
+        is_copy="forkedFrom" in record,
     )
+
+
+def _original_id(record: Record) -> str:
+    """The id that a copied record had: --fork-session keeps it, the SDK's `fork_session` gives a new one."""
+    origin = record.get("forkedFrom")
+    return _string(origin.get("messageUuid")) if isinstance(origin, dict) else ""
 
 
 def _queued_prompt(record: Record, offset: int) -> Entry | None:
@@ -346,7 +375,8 @@ def _assistant_content(content: object) -> tuple[str, tuple[ToolUse, ...]]:
             parts.append(block["text"].strip())
         elif kind in ("tool_use", "server_tool_use", "mcp_tool_use"):
             name = _string(block.get("name")) or "tool"
-            tools.append(ToolUse(name, _primary_argument(block.get("input")), _KINDS.get(name, "other")))
+            argument = _primary_argument(block.get("input"))
+            tools.append(ToolUse(name, argument, _KINDS.get(name, "other"), _string(block.get("id"))))
     return "\n\n".join([part for part in parts if part]), tuple(tools)
 
 

@@ -9,8 +9,10 @@ from ..timestamps import epoch_seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
+
+    from . import ToolResult
 
     Record = dict[str, Any]
     Event = Mapping[str, Any]
@@ -100,7 +102,7 @@ def entry(record: Record, offset: int) -> Entry | None:
     elif role == "assistant" and message.get("stopReason") != "error":
         text, tools = _content(message.get("content"))
     elif role == "bashExecution" and not message.get("excludeFromContext"):
-        role, tools = "user", (ToolUse("bash", _string(message.get("command")), "command"),)
+        role, tools = "user", (ToolUse("bash", _string(message.get("command")), "command", _string(record.get("id"))),)
     if not text and not tools:
         return None
     return Entry(
@@ -123,6 +125,28 @@ def title(record: Record) -> tuple[int, str] | None:
 def is_compaction(record: Record) -> bool:
     """Whether the runtime compacted the conversation here."""
     return record.get("type") == "compaction"
+
+
+def may_bring_results(line: bytes) -> bool:
+    """False only for a line that surely brings no result of a tool call."""
+    return b'"toolResult"' in line or b'"bashExecution"' in line
+
+
+def results(record: Record) -> list[ToolResult]:
+    """The result in a `toolResult` message; a command that the user ran brings its own."""
+    message = record.get("message")
+    if record.get("type") != "message" or not isinstance(message, dict):
+        return []
+    if message.get("role") == "toolResult":
+        return [(_string(message.get("toolCallId")), message.get("isError") is True, message.get("content"))]
+    if message.get("role") == "bashExecution" and not message.get("excludeFromContext"):
+        return [(_string(record.get("id")), message.get("exitCode") != 0, message.get("output"))]
+    return []
+
+
+def recognises(line: bytes) -> bool:
+    """Whether a line at the beginning of a session file is Pi's header."""
+    return b'"session"' in line and (_first_record(line) or {}).get("type") == "session"
 
 
 def context_output(text: str, event: str = PROMPT_EVENT) -> dict[str, Any]:
@@ -165,7 +189,7 @@ def own_path(event: Event, start: str, config_dir: str) -> str:
     return f"{directory}/{_string(event.get('session_id'))}.jsonl"
 
 
-def own_name(event: Event, sessions_dir: str) -> str:
+def own_name(event: Event, sessions_dir: str, sessions: Iterable[Session]) -> str:
     """The folder in `sessions_dir` that the session's file lies in; '' if it lies elsewhere."""
     directory = _session_dir(event)
     if not directory.startswith(sessions_dir + "/"):
@@ -310,7 +334,8 @@ def _content(content: object) -> tuple[str, tuple[ToolUse, ...]]:
             parts.append("[image]")
         elif kind == "toolCall" and isinstance(block.get("name"), str):
             name = block["name"]
-            tools.append(ToolUse(name, _primary_argument(block.get("arguments")), _KINDS.get(name, "other")))
+            argument = _primary_argument(block.get("arguments"))
+            tools.append(ToolUse(name, argument, _KINDS.get(name, "other"), _string(block.get("id"))))
     return "\n\n".join([part for part in parts if part]), tuple(tools)
 
 

@@ -1,573 +1,597 @@
 """Written by build.py."""
 
-PREFIXES: tuple[str, ...] = (
-    '1000.',
-    'A3-',
-    'A3T',
-    'ABIA',
-    'ABSK',
-    'ACCA',
-    'AGE-SECRET-KEY-',
-    'AIza',
-    'AKCp',
-    'AKIA',
-    'AKID',
-    'API-',
-    'AQVN',
-    'ASIA',
-    'ATATT3',
-    'ATBB',
-    'ATCTT3',
-    'AVNS_',
-    'CCIPAT_',
-    'CFPAT-',
-    'CLOJARS_',
-    'EAAA',
-    'EAAB',
-    'EAAC',
-    'EAAD',
-    'EAAE',
-    'EAAF',
-    'EAAG',
-    'EAAH',
-    'EAAJ',
-    'EAAL',
-    'EAAM',
-    'EZAK',
-    'EZTK',
-    'FLWPUBK-',
-    'FLWPUBK_TEST-',
-    'FLWSECK-',
-    'FLWSECK_TEST-',
-    'GOCSPX-',
-    'GR1348941',
-    'HRKU-',
-    'LTAI',
-    'NRAA-',
-    'NRAK-',
-    'NRII-',
-    'NRIQ-',
-    'NRJS-',
-    'NRRA-',
-    'NRSP-',
-    'PMAK-',
-    'SG.',
-    'SK',
-    'ZXlK',
-    'access-development-',
-    'access-production-',
-    'access-sandbox-',
-    'aio_',
-    'amzn.mws.',
-    'api-',
-    'api_org_',
-    'base64:',
-    'bedrock-api-key-',
-    'bkaj_',
-    'bkua_',
-    'ck_',
-    'cs_',
-    'dapi',
-    'dbtc_',
-    'dbtu_',
-    'dckr_oat_',
-    'dckr_pat_',
-    'dnkey-',
-    'doo_v1_',
-    'dop_v1_',
-    'dor_v1_',
-    'dp.audit.',
-    'dp.ct.',
-    'dp.pt.',
-    'dp.sa.',
-    'dp.scim.',
-    'dt0c01.',
-    'dt0s01.',
-    'dt0s02.',
-    'dt0s08.',
-    'dt0s16.',
-    'duffel_live_',
-    'duffel_test_',
-    'e2b_',
-    'eyJ',
-    'eyJrIjoi',
-    'fc-',
-    'figd_',
-    'figo_',
-    'figu_',
-    'fio-u-',
-    'fm1a_',
-    'fm1r_',
-    'fm2_',
-    'fo1_',
-    'fw_',
-    'gho_',
-    'ghp_',
-    'ghr_',
-    'ghs_',
-    'ghu_',
-    'github_pat_',
-    'glagent-',
-    'glc_',
-    'glcbt-',
-    'gldt-',
-    'glffct-',
-    'glft-',
-    'glimt-',
-    'gloas-',
-    'glpat-',
-    'glptt-',
-    'glrt-',
-    'glsa_',
-    'glsoat-',
-    'glwt-',
-    'gsk_',
-    'hcaik_',
-    'hcalk_',
-    'hcbik_',
-    'hcxik_',
-    'hcxmk_',
-    'hf_',
-    'hvb.',
-    'hvr.',
-    'hvs.',
-    'ico-',
-    'jina_',
-    'key-',
-    'lin_api_',
-    'lin_oauth_',
-    'lsv2_pt_',
-    'lsv2_sk_',
-    'mdb_sa_sk_',
-    'mob-',
-    'napi_',
-    'nfp_',
-    'npm_',
-    'ntn_',
-    'nvapi-',
-    'ops_eyJ',
-    'ory_ac_',
-    'ory_at_',
-    'ory_pat_',
-    'ory_rt_',
-    'ory_wak_',
-    'p8e-',
-    'pa-',
-    'pat',
-    'pat-eu1-',
-    'pat-na1-',
-    'pat-na2-',
-    'pat.',
-    'pcsk_',
-    'phs_',
-    'phx_',
-    'pina_',
-    'pk.eyJ',
-    'pnb_',
-    'pnu_',
-    'pplx-',
-    'pscale_oauth_',
-    'pscale_pw_',
-    'pscale_tkn_',
-    'pubkey-',
-    'pul-',
-    'pypi-AgEIcHlwaS5vcmc',
-    'pypi-AgENdGVzdC5weXBpLm9yZ',
-    'r8_',
-    'rdme_',
-    're_',
-    'rk_live_',
-    'rk_prod_',
-    'rk_test_',
-    'rnd_',
-    'rpa_',
-    'rubygems_',
-    's-s4t2af-',
-    's-s4t2ud-',
-    'sat.',
-    'sb_secret_',
-    'sbp_',
-    'sbp_oauth_',
-    'sdk-',
-    'secret-',
-    'secret_',
-    'sgp_',
-    'sha256~',
-    'shippo_live_',
-    'shippo_test_',
-    'shpat_',
-    'shpca_',
-    'shppa_',
-    'shpss_',
-    'shptka_',
-    'sk-',
-    'sk-None-',
-    'sk-admin-',
-    'sk-ant-admin01-',
-    'sk-ant-api03-',
-    'sk-ant-oat01-',
-    'sk-ant-ort01-',
-    'sk-ant-sid01-',
-    'sk-ant-sid02-',
-    'sk-lf-',
-    'sk-or-',
-    'sk-or-v1-',
-    'sk-proj-',
-    'sk-svcacct-',
-    'sk.eyJ',
-    'sk_',
-    'sk_live_',
-    'sk_prod_',
-    'sk_test_',
-    'sl.',
-    'sl.u.',
-    'sm_aat_',
-    'sm_pat_',
-    'sm_sat_',
-    'sntrys_eyJ',
-    'sntryu_',
-    'sq0atp-',
-    'sq0csp-',
-    'sqa_',
-    'sqp_',
-    'squ_',
-    'st.',
-    'tfp_',
-    'tk-us-',
-    'tk.eyJ',
-    'tskey-',
-    'tvly-',
-    'v1.0-',
-    'whsec_',
-    'xai-',
-    'xapp-',
-    'xkeysib-',
-    'xoxa-',
-    'xoxb-',
-    'xoxc-',
-    'xoxd-',
-    'xoxe-',
-    'xoxe.xoxb-',
-    'xoxe.xoxp-',
-    'xoxo-',
-    'xoxp-',
-    'xoxr-',
-    'xoxs-',
-    'xsmtpsib-',
-    'ya29.',
+PREFIXES: str = (
+    '1000.\n'
+    'A3-\n'
+    'A3T\n'
+    'ABIA\n'
+    'ABSK\n'
+    'ACCA\n'
+    'AGE-SECRET-KEY-\n'
+    'AIza\n'
+    'AKCp\n'
+    'AKIA\n'
+    'AKID\n'
+    'API-\n'
+    'AQVN\n'
+    'ASIA\n'
+    'ATATT3\n'
+    'ATBB\n'
+    'ATCTT3\n'
+    'AVNS_\n'
+    'CCIPAT_\n'
+    'CFPAT-\n'
+    'CLOJARS_\n'
+    'EAAA\n'
+    'EAAB\n'
+    'EAAC\n'
+    'EAAD\n'
+    'EAAE\n'
+    'EAAF\n'
+    'EAAG\n'
+    'EAAH\n'
+    'EAAJ\n'
+    'EAAL\n'
+    'EAAM\n'
+    'EZAK\n'
+    'EZTK\n'
+    'FLWPUBK-\n'
+    'FLWPUBK_TEST-\n'
+    'FLWSECK-\n'
+    'FLWSECK_TEST-\n'
+    'GOCSPX-\n'
+    'GR1348941\n'
+    'HRKU-\n'
+    'LTAI\n'
+    'NRAA-\n'
+    'NRAK-\n'
+    'NRII-\n'
+    'NRIQ-\n'
+    'NRJS-\n'
+    'NRRA-\n'
+    'NRSP-\n'
+    'PMAK-\n'
+    'SG.\n'
+    'SK\n'
+    'ZXlK\n'
+    'access-development-\n'
+    'access-production-\n'
+    'access-sandbox-\n'
+    'aio_\n'
+    'amzn.mws.\n'
+    'api-\n'
+    'api_org_\n'
+    'base64:\n'
+    'bedrock-api-key-\n'
+    'bkaj_\n'
+    'bkua_\n'
+    'ck_\n'
+    'cs_\n'
+    'dapi\n'
+    'dbtc_\n'
+    'dbtu_\n'
+    'dckr_oat_\n'
+    'dckr_pat_\n'
+    'dnkey-\n'
+    'doo_v1_\n'
+    'dop_v1_\n'
+    'dor_v1_\n'
+    'dp.audit.\n'
+    'dp.ct.\n'
+    'dp.pt.\n'
+    'dp.sa.\n'
+    'dp.scim.\n'
+    'dt0c01.\n'
+    'dt0s01.\n'
+    'dt0s02.\n'
+    'dt0s08.\n'
+    'dt0s16.\n'
+    'duffel_live_\n'
+    'duffel_test_\n'
+    'e2b_\n'
+    'eyJ\n'
+    'eyJrIjoi\n'
+    'fc-\n'
+    'figd_\n'
+    'figo_\n'
+    'figu_\n'
+    'fio-u-\n'
+    'fm1a_\n'
+    'fm1r_\n'
+    'fm2_\n'
+    'fo1_\n'
+    'fw_\n'
+    'gho_\n'
+    'ghp_\n'
+    'ghr_\n'
+    'ghs_\n'
+    'ghu_\n'
+    'github_pat_\n'
+    'glagent-\n'
+    'glc_\n'
+    'glcbt-\n'
+    'gldt-\n'
+    'glffct-\n'
+    'glft-\n'
+    'glimt-\n'
+    'gloas-\n'
+    'glpat-\n'
+    'glptt-\n'
+    'glrt-\n'
+    'glsa_\n'
+    'glsoat-\n'
+    'glwt-\n'
+    'gsk_\n'
+    'hcaik_\n'
+    'hcalk_\n'
+    'hcbik_\n'
+    'hcxik_\n'
+    'hcxmk_\n'
+    'hf_\n'
+    'hvb.\n'
+    'hvr.\n'
+    'hvs.\n'
+    'ico-\n'
+    'jina_\n'
+    'key-\n'
+    'lin_api_\n'
+    'lin_oauth_\n'
+    'lsv2_pt_\n'
+    'lsv2_sk_\n'
+    'mdb_sa_sk_\n'
+    'mob-\n'
+    'napi_\n'
+    'nfp_\n'
+    'npm_\n'
+    'ntn_\n'
+    'nvapi-\n'
+    'ops_eyJ\n'
+    'ory_ac_\n'
+    'ory_at_\n'
+    'ory_pat_\n'
+    'ory_rt_\n'
+    'ory_wak_\n'
+    'p8e-\n'
+    'pa-\n'
+    'pat\n'
+    'pat-eu1-\n'
+    'pat-na1-\n'
+    'pat-na2-\n'
+    'pat.\n'
+    'pcsk_\n'
+    'phs_\n'
+    'phx_\n'
+    'pina_\n'
+    'pk.eyJ\n'
+    'pnb_\n'
+    'pnu_\n'
+    'pplx-\n'
+    'pscale_oauth_\n'
+    'pscale_pw_\n'
+    'pscale_tkn_\n'
+    'pubkey-\n'
+    'pul-\n'
+    'pypi-AgEIcHlwaS5vcmc\n'
+    'pypi-AgENdGVzdC5weXBpLm9yZ\n'
+    'r8_\n'
+    'rdme_\n'
+    're_\n'
+    'rk_live_\n'
+    'rk_prod_\n'
+    'rk_test_\n'
+    'rnd_\n'
+    'rpa_\n'
+    'rubygems_\n'
+    's-s4t2af-\n'
+    's-s4t2ud-\n'
+    'sat.\n'
+    'sb_secret_\n'
+    'sbp_\n'
+    'sbp_oauth_\n'
+    'sdk-\n'
+    'secret-\n'
+    'secret_\n'
+    'sgp_\n'
+    'sha256~\n'
+    'shippo_live_\n'
+    'shippo_test_\n'
+    'shpat_\n'
+    'shpca_\n'
+    'shppa_\n'
+    'shpss_\n'
+    'shptka_\n'
+    'sk-\n'
+    'sk-None-\n'
+    'sk-admin-\n'
+    'sk-ant-admin01-\n'
+    'sk-ant-api03-\n'
+    'sk-ant-oat01-\n'
+    'sk-ant-ort01-\n'
+    'sk-ant-sid01-\n'
+    'sk-ant-sid02-\n'
+    'sk-lf-\n'
+    'sk-or-\n'
+    'sk-or-v1-\n'
+    'sk-proj-\n'
+    'sk-svcacct-\n'
+    'sk.eyJ\n'
+    'sk_\n'
+    'sk_live_\n'
+    'sk_prod_\n'
+    'sk_test_\n'
+    'sl.\n'
+    'sl.u.\n'
+    'sm_aat_\n'
+    'sm_pat_\n'
+    'sm_sat_\n'
+    'sntrys_eyJ\n'
+    'sntryu_\n'
+    'sq0atp-\n'
+    'sq0csp-\n'
+    'sqa_\n'
+    'sqp_\n'
+    'squ_\n'
+    'st.\n'
+    'tfp_\n'
+    'tk-us-\n'
+    'tk.eyJ\n'
+    'tskey-\n'
+    'tvly-\n'
+    'v1.0-\n'
+    'whsec_\n'
+    'xai-\n'
+    'xapp-\n'
+    'xkeysib-\n'
+    'xoxa-\n'
+    'xoxb-\n'
+    'xoxc-\n'
+    'xoxd-\n'
+    'xoxe-\n'
+    'xoxe.xoxb-\n'
+    'xoxe.xoxp-\n'
+    'xoxo-\n'
+    'xoxp-\n'
+    'xoxr-\n'
+    'xoxs-\n'
+    'xsmtpsib-\n'
+    'ya29.'
 )
 
-LITERALS: tuple[tuple[str, str, str], ...] = (
-    (' s.', '', '<run>'),
-    ('!AQ', '', ''),
-    ('"s.', '', '<run>'),
-    ('$2a$', '', ''),
-    ('$2b$', '', ''),
-    ('$2y$', '', ''),
-    ('$5$', '', ''),
-    ('$6$', '', ''),
-    ('$argon2', '', ''),
-    ('$y$', '', ''),
-    ("'s.", '', '<run>'),
-    ('---- BEGIN SSH2 ', '', ''),
-    ('-----BEGIN ', '', ''),
-    ('--access-key', '', ''),
-    ('--access-token', '', ''),
-    ('--api-key', '', ''),
-    ('--apikey', '', ''),
-    ('--auth-token', '', ''),
-    ('--client-secret', '', ''),
-    ('--pass', '', ''),
-    ('--secret', '', ''),
-    ('--token', '', ''),
-    ('--user ', 'curl', ''),
-    ('-u ', 'curl', ''),
-    ('.acc-', '', '<run>'),
-    ('.acc_', '', '<run>'),
-    ('.atlasv1.', '', '<run>'),
-    ('://', '@', ''),
-    ('://', 'sentry', ''),
-    ('://canary.discord.com/api/', '', ''),
-    ('://discord.com/api/', '', ''),
-    ('://discordapp.com/api/', '', ''),
-    ('://hooks.slack.com/', '', ''),
-    ('://ptb.discord.com/api/', '', ''),
-    (':AA', '', ''),
-    (':APA91b', '', ''),
-    ('=s.', '', '<run>'),
-    ('AQE', '', ''),
-    ('BEARER ', '', '<run>'),
-    ('Bearer ', '', '<run>'),
-    ('IDENTIFIED BY ', '', '<sign>'),
-    ('PASSWORD', '', '<sign>'),
-    ('Private-Lines: ', '', ''),
-    ('Q~', '', ''),
-    ('SECRET_KEY', '', ''),
-    ('X-Amz-Signature=', '', ''),
-    ("_KEY'", '', ''),
-    ("_SALT'", '', ''),
-    ('_gitlab_session=', '', ''),
-    ('_mmk', '', ''),
-    ('`s.', '', '<run>'),
-    ('access_token$production$', '', ''),
-    ('access_token$sandbox$', '', ''),
-    ('d":', 'kty', ''),
-    ('d\\":', 'kty', ''),
-    ('d\\\\\\":', 'kty', ''),
-    ('dp.st.', '', ''),
-    ('kind: "Secret"', 'ata:', ''),
-    ('kind: Secret', 'ata:', ''),
-    ('mysql ', '', ''),
-    ('mysqladmin ', '', ''),
-    ('mysqldump ', '', ''),
-    ('password', '', '<sign>'),
-    ('pk_', '', ''),
-    ('secret_key', '', ''),
-    ('sig=', '', ''),
-    ('sshpass -p', '', ''),
-    ('webhook.office.com/', '', ''),
+SHORTEST_PREFIX = 2
+
+# Whether case is ignored, what else is in the text, what stands after the literal, the literals.
+LITERALS: tuple[tuple[bool, str, str, str], ...] = (
+    (False, '', '', (
+        '!AQ\n'
+        '$2a$\n'
+        '$2b$\n'
+        '$2y$\n'
+        '$5$\n'
+        '$6$\n'
+        '$argon2\n'
+        '$y$\n'
+        '---- BEGIN SSH2 \n'
+        '-----BEGIN \n'
+        '--access-key\n'
+        '--access-token\n'
+        '--api-key\n'
+        '--apikey\n'
+        '--auth-token\n'
+        '--client-secret\n'
+        '--pass\n'
+        '--secret\n'
+        '--token\n'
+        '://canary.discord.com/api/\n'
+        '://discord.com/api/\n'
+        '://discordapp.com/api/\n'
+        '://hooks.slack.com/\n'
+        '://ptb.discord.com/api/\n'
+        ':AA\n'
+        ':APA91b\n'
+        'AQE\n'
+        'Private-Lines: \n'
+        'Q~\n'
+        'SECRET_KEY\n'
+        'X-Amz-Signature=\n'
+        "_KEY'\n"
+        "_SALT'\n"
+        '_gitlab_session=\n'
+        '_mmk\n'
+        'access_token$production$\n'
+        'access_token$sandbox$\n'
+        'dp.st.\n'
+        'mysql \n'
+        'mysqladmin \n'
+        'mysqldump \n'
+        'pk_\n'
+        'secret_key\n'
+        'sig=\n'
+        'sshpass -p\n'
+        'webhook.office.com/'
+    )),
+    (False, '', '<run>', (
+        ' s.\n'
+        '"s.\n'
+        "'s.\n"
+        '.acc-\n'
+        '.acc_\n'
+        '.atlasv1.\n'
+        '=s.\n'
+        'BEARER \n'
+        'Bearer \n'
+        '`s.'
+    )),
+    (False, '', '<sign>', (
+        'IDENTIFIED BY \n'
+        'PASSWORD\n'
+        'password'
+    )),
+    (False, '@', '', (
+        '://'
+    )),
+    (False, 'ata:', '', (
+        'kind: "Secret"\n'
+        'kind: Secret'
+    )),
+    (False, 'curl', '', (
+        '--user \n'
+        '-u '
+    )),
+    (False, 'kty', '', (
+        'd":\n'
+        'd\\":\n'
+        'd\\\\\\":'
+    )),
+    (False, 'sentry', '', (
+        '://'
+    )),
+    (True, '', '', (
+        'cookie :\n'
+        'cookie =\n'
+        'cookie":\n'
+        "cookie':\n"
+        'cookie:\n'
+        'cookie=\n'
+        'cookie\\":\n'
+        'cookie\\\\\\":'
+    )),
+    (True, '', '<sign>', (
+        '-pass\n'
+        '_pass\n'
+        'authorization\n'
+        'passw\n'
+        'pwd'
+    )),
+    (True, 'login', '', (
+        'passw'
+    )),
 )
 
-ANY_CASE: tuple[tuple[str, str, str], ...] = (
-    ('-pass', '', '<sign>'),
-    ('_pass', '', '<sign>'),
-    ('authorization', '', '<sign>'),
-    ('cookie :', '', ''),
-    ('cookie =', '', ''),
-    ('cookie":', '', ''),
-    ("cookie':", '', ''),
-    ('cookie:', '', ''),
-    ('cookie=', '', ''),
-    ('cookie\\":', '', ''),
-    ('cookie\\\\\\":', '', ''),
-    ('passw', '', '<sign>'),
-    ('passw', 'login', ''),
-    ('pwd', '', '<sign>'),
+# Line feeds are also at the beginning and at the end.
+NAMES: str = (
+    '\n'
+    'accountkey\n'
+    'adafruit\n'
+    'adminkey\n'
+    'ado\n'
+    'adobe\n'
+    'airtable\n'
+    'alchemy\n'
+    'algolia\n'
+    'alibaba\n'
+    'alicloud\n'
+    'aliyun\n'
+    'apikey\n'
+    'appkey\n'
+    'artifactory\n'
+    'asana\n'
+    'assemblyai\n'
+    'atlassian\n'
+    'auth\n'
+    'auth0\n'
+    'authkey\n'
+    'authorization\n'
+    'authtoken\n'
+    'aws\n'
+    'azure\n'
+    'azuredevops\n'
+    'beamer\n'
+    'bearer\n'
+    'binance\n'
+    'bintray\n'
+    'bitbucket\n'
+    'bittrex\n'
+    'bootstrap\n'
+    'bot\n'
+    'braintree\n'
+    'brave\n'
+    'bugsnag\n'
+    'cargo\n'
+    'cargoregistry\n'
+    'cattle\n'
+    'cfapi\n'
+    'circle\n'
+    'circleci\n'
+    'clickhouse\n'
+    'clientkey\n'
+    'cloudflare\n'
+    'coapi\n'
+    'codecov\n'
+    'codestral\n'
+    'cohere\n'
+    'coinbase\n'
+    'confluence\n'
+    'confluent\n'
+    'consul\n'
+    'consumerkey\n'
+    'contentful\n'
+    'contribsys\n'
+    'coveralls\n'
+    'crates\n'
+    'cratesio\n'
+    'credential\n'
+    'credentials\n'
+    'creds\n'
+    'datadog\n'
+    'dbpass\n'
+    'dbpw\n'
+    'ddapi\n'
+    'ddapp\n'
+    'deepgram\n'
+    'deepseek\n'
+    'deploykey\n'
+    'devops\n'
+    'discord\n'
+    'drone\n'
+    'droneci\n'
+    'dropbox\n'
+    'elastic\n'
+    'elasticcloud\n'
+    'elasticsearch\n'
+    'elevenlabs\n'
+    'encryptionkey\n'
+    'etherscan\n'
+    'etsy\n'
+    'exa\n'
+    'facebook\n'
+    'fastly\n'
+    'fb\n'
+    'finicity\n'
+    'finnhub\n'
+    'flickr\n'
+    'freshbooks\n'
+    'gcp\n'
+    'gemini\n'
+    'gitter\n'
+    'gocardless\n'
+    'google\n'
+    'hapikey\n'
+    'hcloud\n'
+    'hec\n'
+    'heroku\n'
+    'hetzner\n'
+    'hmackey\n'
+    'honeybadger\n'
+    'hubspot\n'
+    'ibm\n'
+    'ibmcloud\n'
+    'infura\n'
+    'instagram\n'
+    'intercom\n'
+    'jenkins\n'
+    'jfrog\n'
+    'jira\n'
+    'kafka\n'
+    'keybase\n'
+    'keysecret\n'
+    'kraken\n'
+    'kucoin\n'
+    'launchdarkly\n'
+    'licensekey\n'
+    'linear\n'
+    'linkedin\n'
+    'linode\n'
+    'lob\n'
+    'looker\n'
+    'mailchimp\n'
+    'mailgun\n'
+    'mandrill\n'
+    'mapbox\n'
+    'masterkey\n'
+    'mattermost\n'
+    'meraki\n'
+    'messagebird\n'
+    'mistral\n'
+    'moralis\n'
+    'netlify\n'
+    'newrelic\n'
+    'newyorktimes\n'
+    'ngrok\n'
+    'nomad\n'
+    'nuget\n'
+    'nytimes\n'
+    'okta\n'
+    'openai\n'
+    'openweather\n'
+    'openweathermap\n'
+    'pagerduty\n'
+    'pass\n'
+    'passcode\n'
+    'passphrase\n'
+    'password\n'
+    'pat\n'
+    'paypal\n'
+    'plaid\n'
+    'postmark\n'
+    'presharedkey\n'
+    'privateai\n'
+    'privatekey\n'
+    'qcloud\n'
+    'railway\n'
+    'rancher\n'
+    'rapidapi\n'
+    'refreshtoken\n'
+    'rollbar\n'
+    'scaleway\n'
+    'scw\n'
+    'secretaccess\n'
+    'secrets\n'
+    'securitytoken\n'
+    'segment\n'
+    'sendbird\n'
+    'sentry\n'
+    'serpapi\n'
+    'serper\n'
+    'serverkey\n'
+    'servicekey\n'
+    'sessionkey\n'
+    'sessiontoken\n'
+    'sharedaccess\n'
+    'sharedkey\n'
+    'signingkey\n'
+    'snowflake\n'
+    'snyk\n'
+    'sonar\n'
+    'sonarcloud\n'
+    'sonarqube\n'
+    'sourcegraph\n'
+    'splunk\n'
+    'spotify\n'
+    'squarespace\n'
+    'src\n'
+    'ssws\n'
+    'stability\n'
+    'storageaccount\n'
+    'storagekey\n'
+    'subscriptionkey\n'
+    'sumo\n'
+    'sumologic\n'
+    'telegr\n'
+    'telegram\n'
+    'tencent\n'
+    'tencentcloud\n'
+    'together\n'
+    'togetherai\n'
+    'token\n'
+    'travis\n'
+    'travisci\n'
+    'trello\n'
+    'twilio\n'
+    'twitch\n'
+    'twitter\n'
+    'vault\n'
+    'vercel\n'
+    'vsts\n'
+    'vultr\n'
+    'wandb\n'
+    'weatherapi\n'
+    'weightsandbiases\n'
+    'writekey\n'
+    'x\n'
+    'xray\n'
+    'yandex\n'
+    'yctoken\n'
+    'zendesk\n'
 )
-
-NAMES: frozenset[str] = frozenset((
-    'accountkey',
-    'adafruit',
-    'adminkey',
-    'ado',
-    'adobe',
-    'airtable',
-    'alchemy',
-    'algolia',
-    'alibaba',
-    'alicloud',
-    'aliyun',
-    'apikey',
-    'appkey',
-    'artifactory',
-    'asana',
-    'assemblyai',
-    'atlassian',
-    'auth',
-    'auth0',
-    'authkey',
-    'authorization',
-    'authtoken',
-    'aws',
-    'azure',
-    'azuredevops',
-    'beamer',
-    'bearer',
-    'binance',
-    'bintray',
-    'bitbucket',
-    'bittrex',
-    'bootstrap',
-    'bot',
-    'braintree',
-    'brave',
-    'bugsnag',
-    'cargo',
-    'cargoregistry',
-    'cattle',
-    'cfapi',
-    'circle',
-    'circleci',
-    'clickhouse',
-    'clientkey',
-    'cloudflare',
-    'coapi',
-    'codecov',
-    'codestral',
-    'cohere',
-    'coinbase',
-    'confluence',
-    'confluent',
-    'consul',
-    'consumerkey',
-    'contentful',
-    'contribsys',
-    'coveralls',
-    'crates',
-    'cratesio',
-    'credential',
-    'credentials',
-    'creds',
-    'datadog',
-    'dbpass',
-    'dbpw',
-    'ddapi',
-    'ddapp',
-    'deepgram',
-    'deepseek',
-    'deploykey',
-    'devops',
-    'discord',
-    'drone',
-    'droneci',
-    'dropbox',
-    'elastic',
-    'elasticcloud',
-    'elasticsearch',
-    'elevenlabs',
-    'encryptionkey',
-    'etherscan',
-    'etsy',
-    'exa',
-    'facebook',
-    'fastly',
-    'fb',
-    'finicity',
-    'finnhub',
-    'flickr',
-    'freshbooks',
-    'gcp',
-    'gemini',
-    'gitter',
-    'gocardless',
-    'google',
-    'hapikey',
-    'hcloud',
-    'hec',
-    'heroku',
-    'hetzner',
-    'hmackey',
-    'honeybadger',
-    'hubspot',
-    'ibm',
-    'ibmcloud',
-    'infura',
-    'instagram',
-    'intercom',
-    'jenkins',
-    'jfrog',
-    'jira',
-    'kafka',
-    'keybase',
-    'keysecret',
-    'kraken',
-    'kucoin',
-    'launchdarkly',
-    'licensekey',
-    'linear',
-    'linkedin',
-    'linode',
-    'lob',
-    'looker',
-    'mailchimp',
-    'mailgun',
-    'mandrill',
-    'mapbox',
-    'masterkey',
-    'mattermost',
-    'meraki',
-    'messagebird',
-    'mistral',
-    'moralis',
-    'netlify',
-    'newrelic',
-    'newyorktimes',
-    'ngrok',
-    'nomad',
-    'nuget',
-    'nytimes',
-    'okta',
-    'openai',
-    'openweather',
-    'openweathermap',
-    'pagerduty',
-    'pass',
-    'passcode',
-    'passphrase',
-    'password',
-    'pat',
-    'paypal',
-    'plaid',
-    'postmark',
-    'presharedkey',
-    'privateai',
-    'privatekey',
-    'qcloud',
-    'railway',
-    'rancher',
-    'rapidapi',
-    'refreshtoken',
-    'rollbar',
-    'scaleway',
-    'scw',
-    'secretaccess',
-    'secrets',
-    'securitytoken',
-    'segment',
-    'sendbird',
-    'sentry',
-    'serpapi',
-    'serper',
-    'serverkey',
-    'servicekey',
-    'sessionkey',
-    'sessiontoken',
-    'sharedaccess',
-    'sharedkey',
-    'signingkey',
-    'snowflake',
-    'snyk',
-    'sonar',
-    'sonarcloud',
-    'sonarqube',
-    'sourcegraph',
-    'splunk',
-    'spotify',
-    'squarespace',
-    'src',
-    'ssws',
-    'stability',
-    'storageaccount',
-    'storagekey',
-    'subscriptionkey',
-    'sumo',
-    'sumologic',
-    'telegr',
-    'telegram',
-    'tencent',
-    'tencentcloud',
-    'together',
-    'togetherai',
-    'token',
-    'travis',
-    'travisci',
-    'trello',
-    'twilio',
-    'twitch',
-    'twitter',
-    'vault',
-    'vercel',
-    'vsts',
-    'vultr',
-    'wandb',
-    'weatherapi',
-    'weightsandbiases',
-    'writekey',
-    'x',
-    'xray',
-    'yandex',
-    'yctoken',
-    'zendesk',
-))
 
 ENDINGS = ('accesskey', 'apikey', 'key', 'secret', 'secretkey', 'token')

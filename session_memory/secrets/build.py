@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ CLASSES = {
     "<gap>": r"""(?:[\s"'`,|>→]|\\+[nrt"']|\+(?=[\s"'])|[0-9]{1,6}(?:[→|: \t]|\\+u2192))""",
     # White space within a class, also beyond ASCII.
     "<blank>": r"\s\x85\xa0\u2000-\u200a\u2028\u2029\u202f\u205f\u3000",
-    # As in prefilter.py.
+    # As in __init__.py.
     "<run>": "[0-9A-Za-z_+/=-]{10}",
     "<sign>": r"""[0-9A-Za-z_-]{0,40}[ \t\\\]]{0,8}["'`:=>|,(?]""",
 }
@@ -184,8 +185,9 @@ def scanner(sides: dict[str, dict[str, set[str]]], tails: set[str]) -> str:
 
 
 def listed(name: str, kind: str, rows: list[str], opening: str = "(", closing: str = ")") -> list[str]:
-    """The lines of an assignment, a row a line."""
-    return [f"{name}: {kind} = {opening}", *(f"    {row}," for row in rows), closing, ""]
+    """The lines of an assignment, a row a line; rows of a string join into one."""
+    comma = "" if kind == "str" else ","
+    return [f"{name}: {kind} = {opening}", *(f"    {row}{comma}" for row in rows), closing, ""]
 
 
 def mapped(name: str, kind: str, rows: dict[str, set[Any]]) -> list[str]:
@@ -204,24 +206,41 @@ def modules(rules: list[Rule]) -> dict[str, str]:
 
 
 def hot(rules: list[Rule], whole: dict[str, set[int]], endings: dict[str, set[int]]) -> str:
-    """What prefilter.py needs."""
+    """What __init__.py needs. Words stand in one string, with line feeds between them: that is loaded soonest."""
     prefixes = {prefix for rule in rules for prefix in rule.get("prefix", ())}
-    literals: dict[bool, set[tuple[str, str, str]]] = {False: set(), True: set()}
+    literals: dict[tuple[bool, str, str], set[str]] = {}
     for rule in rules:
         fold = "ignore_case" in rule
         ahead = rule.get("ahead", "") if rule.get("ahead") in ("<run>", "<sign>") else ""
         for literal in rule.get("literals", ()):
-            literals[fold].add((literal.lower() if fold else literal, rule.get("also", ""), ahead))
-    row = "tuple[tuple[str, str, str], ...]"
+            group = literals.setdefault((fold, rule.get("also", ""), ahead), set())
+            group.add(literal.lower() if fold else literal)
     lines = [
         *('"""Written by build.py."""', ""),
-        *listed("PREFIXES", "tuple[str, ...]", [repr(prefix) for prefix in sorted(prefixes)]),
-        *listed("LITERALS", row, [repr(literal) for literal in sorted(literals[False])]),
-        *listed("ANY_CASE", row, [repr(literal) for literal in sorted(literals[True])]),
-        *listed("NAMES", "frozenset[str]", [repr(name) for name in sorted(whole)], "frozenset((", "))"),
+        *listed("PREFIXES", "str", parts(prefixes)),
+        *(f"SHORTEST_PREFIX = {min(map(len, prefixes))}", ""),
+        "# Whether case is ignored, what else is in the text, what stands after the literal, the literals.",
+        "LITERALS: tuple[tuple[bool, str, str, str], ...] = (",
+    ]
+    for key in sorted(literals):
+        lines += [
+            f"    ({', '.join(map(repr, key))}, (",
+            *(f"        {part}" for part in parts(literals[key])),
+            "    )),",
+        ]
+    lines += [
+        *(")", ""),
+        "# Line feeds are also at the beginning and at the end.",
+        *listed("NAMES", "str", [repr("\n"), *parts(whole, "\n")]),
         f"ENDINGS = {tuple(sorted(endings))!r}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def parts(words: Iterable[str], end: str = "") -> list[str]:
+    """The literals, one a word, that make one string of `words`: a line feed between any two, and `end`."""
+    *most, last = sorted(words)
+    return [*(repr(word + "\n") for word in most), repr(last + end)]
 
 
 def cold(rules: list[Rule], whole: dict[str, set[int]], endings: dict[str, set[int]]) -> str:

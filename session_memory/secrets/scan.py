@@ -1,6 +1,6 @@
 """The search itself: one pass of a generated regex finds where rules may apply, and there they are matched.
 
-Loaded where the prefilter found something or the text is long: it imports `re`.
+Loaded where a first look found something or the text is long: it imports `re`.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from . import names
 from ._rules import ANCHORS, ENDINGS, NAMES, RULES, SCANNER, SIGNS, TAIL_LENGTHS, TAILS
 from .judge import LENIENT, STRICT, entropy, looks_like_password, looks_random
-from .prefilter import names
 
 # A sign and what may stand between it and the value.
 OPENING = re.compile(r"""(?:[:=,]|[>|](?:[ \t]{0,8}(?:\n|\\n)[ \t]{0,16})?)(?:[ \t"'`*>=|?]|\\(?=[\\"'`])){0,12}""")
@@ -18,6 +18,7 @@ OPENING = re.compile(r"""(?:[:=,]|[>|](?:[ \t]{0,8}(?:\n|\\n)[ \t]{0,16})?)(?:[ 
 NAME = re.compile(r"""[ \t"'`\\*|?>:-]{0,12}(?:\](?=["'\\])["'\\]{1,8})?([A-Za-z0-9_ .-]{1,60})(\\?)""")
 NAME_WITHIN = 64
 MARK = "[redacted"
+SEPARATOR = "\0"  # no rule looks for it: what the scanner finds in a text it finds there too where texts are joined
 
 Found = tuple[int, int, int]  # start, end, number of the rule
 
@@ -44,6 +45,20 @@ def find(text: str) -> list[tuple[str, int, int]]:
         if hit.lastindex is None or text[at] not in SIGNS:
             found += search.anchored(at)
     return merged(found)
+
+
+def suspects(texts: list[str]) -> list[int]:
+    """The indexes of those of `texts` in which a rule may apply, after one look through all of them."""
+    joined = SEPARATOR.join(texts)
+    scanner = COMPILED[SCANNER]
+    indexes: list[int] = []
+    index, end = -1, 0
+    while hit := scanner.search(joined, end):
+        while hit.start() >= end:
+            index += 1
+            end += len(texts[index]) + len(SEPARATOR)
+        indexes.append(index)
+    return indexes
 
 
 def merged(found: list[Found]) -> list[tuple[str, int, int]]:

@@ -1,0 +1,57 @@
+"""`python -m bench.markdown`: looks for adversarial strings that are alive as Markdown, or that do not come back.
+
+The judge is a CommonMark parser of the tests, which shares no code with what it judges. CI runs a share of this.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+
+from session_memory.markdown import escape, unescape
+from tests.markdown_check import Judge, random_text
+
+STRINGS = 1_000_000
+BATCH = 10_000
+
+
+def main() -> int:
+    """Returns the exit code: 1 where a string is alive."""
+    parser = argparse.ArgumentParser("python -m bench.markdown", description=__doc__)
+    parser.add_argument("--strings", type=int, default=STRINGS, metavar="N", help=f"how many strings ({STRINGS:,})")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="other strings for another number (0)")
+    options = parser.parse_args()
+    began = time.perf_counter()
+    complaints = found_in(options.strings, options.seed)
+    print(*complaints, sep="\n", end="\n" if complaints else "")
+    print(f"{options.strings:,} strings in {time.perf_counter() - began:.0f} s, {len(complaints)} complaints")
+    return 1 if complaints else 0
+
+
+def found_in(strings: int, seed: int) -> list[str]:
+    """The complaints about so many random strings, in as many processes as there are processors."""
+    counts = [min(BATCH, strings - at) for at in range(0, strings, BATCH)]
+    seeds = [f"{seed} {number}" for number in range(len(counts))]
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        return [complaint for batch in pool.map(judged, seeds, counts) for complaint in batch]
+
+
+def judged(seed: str, count: int) -> list[str]:
+    """The complaints about `count` strings, always the same ones for a seed."""
+    source, judge = random.Random(seed), Judge()
+    complaints = []
+    for _ in range(count):
+        text = random_text(source)
+        escaped = escape(text)
+        complaint = judge.complaint(escaped) or ("" if unescape(escaped) == text else "it does not come back")
+        if complaint:
+            complaints.append(f"{complaint}: {text!r} -> {escaped!r}")
+    return complaints
+
+
+if __name__ == "__main__":
+    sys.exit(main())
