@@ -1,39 +1,108 @@
-"""The command `session-memory`: one function a subcommand, one line each in the table."""
+"""The command `session-memory`: one module a subcommand, one line each in the table."""
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable
-from typing import NamedTuple
+import sys
 
-from . import __version__, archive_command, doctor
-from .setup import command, new_command
-from .setup.places import NAME
+from . import __version__
+from .answering import NAME, answer
 
-
-class Command(NamedTuple):
-    """A subcommand: what it does, in a few words; what adds its arguments; what runs it and returns its exit code."""
-
-    summary: str
-    add_arguments: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace], int]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+    from typing import Any
 
 
+class Command:
+    """A subcommand: the module that serves it, which offers `SUMMARY` (what it does, in a few words), `add_arguments`
+    and `run` (its exit code), or the same by other names where it serves several. Where it has `OPTIONS` too, the usual
+    calls are understood without `argparse`."""
+
+    def __init__(
+        self, module: str, summary: str = "SUMMARY", add_arguments: str = "add_arguments", run: str = "run"
+    ) -> None:
+        self._module = module
+        self._summary = summary
+        self._add_arguments = add_arguments
+        self._run = run
+
+    @property
+    def summary(self) -> str:
+        return str(getattr(self._loaded(), self._summary))
+
+    @property
+    def add_arguments(self) -> Callable[[argparse.ArgumentParser], None]:
+        found: Callable[[argparse.ArgumentParser], None] = getattr(self._loaded(), self._add_arguments)
+        return found
+
+    @property
+    def run(self) -> Callable[[Any], int]:
+        found: Callable[[Any], int] = getattr(self._loaded(), self._run)
+        return found
+
+    def arguments(self, prog: str, words: list[str]) -> Any:
+        """What the words say. Prints help, or what is wrong with them, and exits."""
+        options = getattr(self._loaded(), "OPTIONS", None)
+        if options is not None:
+            from .store_commands.options import parse
+
+            arguments = parse(words, options)
+            if arguments is not None:
+                return arguments
+        import argparse
+
+        parser = argparse.ArgumentParser(prog=prog, description=self.summary)
+        self.add_arguments(parser)
+        return parser.parse_args(words)
+
+    def _loaded(self) -> Any:
+        name = f"session_memory.{self._module}"
+        __import__(name)
+        return sys.modules[name]
+
+
+# Only the module of the subcommand that is called is loaded: most take longer to load than the quick ones to run.
 COMMANDS = {
-    "archive": Command(archive_command.SUMMARY, archive_command.add_arguments, archive_command.run),
-    "doctor": Command(doctor.SUMMARY, doctor.add_arguments, doctor.run),
-    "new": Command(new_command.SUMMARY, new_command.add_new_arguments, new_command.run_new),
-    "install": Command(command.INSTALL_SUMMARY, command.add_install_arguments, command.run_install),
-    "uninstall": Command(command.UNINSTALL_SUMMARY, command.add_uninstall_arguments, command.run_uninstall),
+    "search": Command("store_commands.search_command"),
+    "show": Command("store_commands.show_command"),
+    "conversations": Command("store_commands.conversations_command"),
+    "ingest": Command("store_commands.ingest_command"),
+    "watch": Command("store_commands.watch_command"),
+    "health-check": Command("store_commands.health_command"),
+    "memories": Command("memories_command"),
+    "process": Command("process_command"),
+    "patterns": Command("patterns_command"),
+    "errors": Command("errors_command"),
+    "filter": Command("filter_command"),
+    "graph": Command("graph_command"),
+    "archive": Command("archive_command"),
+    "host": Command("host_command"),
+    "mcp": Command("mcp_command"),
+    "doctor": Command("doctor"),
+    "new": Command("setup.new_command", add_arguments="add_new_arguments", run="run_new"),
+    "install": Command("setup.command", "INSTALL_SUMMARY", "add_install_arguments", "run_install"),
+    "uninstall": Command("setup.command", "UNINSTALL_SUMMARY", "add_uninstall_arguments", "run_uninstall"),
 }
 
 
 def main(words: list[str] | None = None) -> int:
     """Runs the subcommand that the arguments name; returns the exit code."""
+    words = sys.argv[1:] if words is None else words
+    command = COMMANDS.get(words[0]) if words else None
+    if command is None:
+        _whole_parser().parse_args(words)  # says what there is, or what is wrong
+        return 2
+    arguments = command.arguments(f"{NAME} {words[0]}", words[1:])
+    return answer(lambda: command.run(arguments))
+
+
+def _whole_parser() -> argparse.ArgumentParser:
+    import argparse
+
     parser = argparse.ArgumentParser(prog=NAME, description="A memory of all its sessions for an agent's home.")
     parser.add_argument("--version", action="version", version=f"{NAME} {__version__}")
     subcommands = parser.add_subparsers(dest="subcommand", metavar="COMMAND", required=True)
     for name, entry in COMMANDS.items():
-        entry.add_arguments(subcommands.add_parser(name, help=entry.summary, description=entry.summary))
-    arguments = parser.parse_args(words)
-    return command.answer(lambda: COMMANDS[arguments.subcommand].run(arguments))
+        subcommands.add_parser(name, help=entry.summary)
+    return parser

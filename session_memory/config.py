@@ -34,9 +34,21 @@ DOCUMENTED = """\
 #   scratch: {ignore: true}      # never mentioned
 #   email: {text: false}         # only who, when and how much, none of its text
 #   public-*: {text: false}
+
+# The store of all sessions: what `session-memory ingest`, `search` and `watch` go by.
+# memory:
+#   watchPath: ~/.claude/projects    # a directory of transcripts, or a list of them; without it all runtimes' own
+#   conversationGapMinutes: 60       # a silence longer than this ends a conversation
+#   pollIntervalMs: 30000            # how often `watch` looks for conversations that have ended
+#   minConversationMessages: 5       # what has fewer messages is too short to be remembered
 """
 
-_KEYS = tuple(DEFAULTS)
+_KEYS = (*DEFAULTS, "memory", "memories")
+_MEMORY_NUMBERS = {
+    "conversationGapMinutes": (1, 7 * 24 * 60),
+    "pollIntervalMs": (100, 24 * 3600 * 1000),
+    "minConversationMessages": (1, 1000),
+}
 _RESERVED_NAMES = ("User", "Tool")
 
 
@@ -106,6 +118,31 @@ def _check(values: dict[Any, Any], path: str) -> None:
             if key not in ("ignore", "text") or not isinstance(value, bool):
                 message = f"{path}: sessions: {name}: {key}: {value!r}"
                 raise ConfigError(message, "a rule is ignore or text, true or false")
+    if "memory" in values:
+        _check_memory(values["memory"], f"{path}: memory")
+    if "memories" in values:
+        from .memories_section import check
+
+        check(values["memories"], path)
+
+
+def _check_memory(values: Any, path: str) -> None:
+    """The section of the store; its keys are those of the seed that it comes from."""
+    keys = ("watchPath", *_MEMORY_NUMBERS)
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path}: it should be keys and values", f"the keys are {', '.join(keys)}")
+    for key, value in values.items():
+        if key not in keys:
+            raise ConfigError(f"{path}: unknown key {key!r}", f"the keys are {', '.join(keys)}")
+        if key == "watchPath":
+            paths = value if isinstance(value, list) else [value]
+            if not paths or not all(isinstance(one, str) and one.startswith(("/", "~")) for one in paths):
+                hint = "it is an absolute path, or a list of them; ~ is your home directory"
+                raise ConfigError(f"{path}: watchPath is {value!r}", hint)
+        elif isinstance(value, float):
+            raise ConfigError(f"{path}: {key} is {value!r}", "it is a whole number")
+        else:
+            _check_number(values, key, *_MEMORY_NUMBERS[key], path)
 
 
 def _check_number(values: dict[Any, Any], key: str, low: int, high: int, path: str) -> None:

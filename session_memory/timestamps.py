@@ -9,19 +9,27 @@ def epoch_seconds(text: object) -> float | None:
         return None
     try:
         year, month, day = int(text[0:4]), int(text[5:7]), int(text[8:10])
-        hour, minute, second = int(text[11:13]), int(text[14:16]), int(text[17:19])
-        zone_at = 19
-        if text[19:20] == ".":
-            zone_at = 23 if text[23:] == "Z" else 20  # milliseconds and UTC, as nearly all are written
-            while text[zone_at : zone_at + 1].isdigit():
-                zone_at += 1
-        fraction = float("0" + text[19:zone_at]) if zone_at > 20 else 0.0
-        offset = 0 if text[zone_at:] == "Z" else _zone_seconds(text[zone_at:])
+        hour, minute = int(text[11:13]), int(text[14:16])
+        if text[19:20] == "." and text[-1] == "Z" and text[20:-1].isdigit():  # as nearly all are written
+            second, offset = float(text[17:-1]), 0
+        else:
+            second, offset = _second_and_offset(text[17:])
     except ValueError:
         return None
     if not (1 <= month <= 12 and 1 <= day <= 31 and hour < 24 and minute < 60 and second < 61):
         return None
-    return _days_from_civil(year, month, day) * 86400 + hour * 3600 + minute * 60 + second + fraction - offset
+    return _days_from_civil(year, month, day) * 86400 + hour * 3600 + minute * 60 + second - offset
+
+
+def _second_and_offset(text: str) -> tuple[float, int]:
+    """What follows the minute: the second, and by how many the zone is ahead of UTC."""
+    zone_at = 2
+    if text[2:3] == ".":
+        zone_at = 3
+        while text[zone_at : zone_at + 1].isdigit():
+            zone_at += 1
+    fraction = float("0" + text[2:zone_at]) if zone_at > 3 else 0.0
+    return int(text[:2]) + fraction, _zone_seconds(text[zone_at:])
 
 
 def _zone_seconds(zone: str) -> int:
@@ -36,11 +44,10 @@ def _zone_seconds(zone: str) -> int:
 
 def _days_from_civil(year: int, month: int, day: int) -> int:
     """Days since 1970-01-01 in the Gregorian calendar (Howard Hinnant's algorithm: years begin in March)."""
-    year -= month <= 2
-    era = year // 400
-    year_of_era = year - era * 400
-    day_of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
-    return era * 146097 + year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year - 719468
+    if month <= 2:
+        year, month = year - 1, month + 12
+    days = 365 * year + year // 4 - year // 100 + year // 400
+    return days + (153 * month - 457) // 5 + day - 719469
 
 
 def age(seconds: float) -> str:

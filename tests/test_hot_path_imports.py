@@ -39,19 +39,24 @@ SOMETHING_NEW = {
 # that is in it.
 LAYERS = {
     "edges": {
-        "agent_sdk", "archive_command", "archive_hooks", "cli", "doctor", "finding", "hook", "plugin_start", "reader",
-        "session_monitor", "setup",
+        "agent_sdk", "archive_command", "archive_hooks", "cli", "doctor", "errors_command", "filter_command", "finding",
+        "graph_command", "hook", "host", "host_command", "mcp_command", "memories_command", "memory_folders",
+        "patterns_command", "pi_to_claude", "plugin_start", "process_command", "reader", "session_monitor", "setup",
+        "store_commands", "store_place", "tools",
     },
     "home": {"home"},
     "use cases": {
-        "archive", "archive_writing", "awareness", "conversations", "news", "telling", "transcript", "transcript_log",
+        "archive", "archive_writing", "awareness", "conversations", "memories", "news", "pointers", "prompt_memories",
+        "store", "telling", "transcript", "transcript_log",
     },
     "runtimes and files": {
-        "config", "cursors", "entry_reader", "files", "identity", "runtimes", "settings", "tail",
+        "config", "cursors", "database", "entry_reader", "files", "identity", "inside", "runtimes", "settings",
+        "tail",
     },
     "pure": {
-        "__init__", "archive_text", "entries", "errors", "fastjson", "markdown", "names", "plugin_data", "sanitize",
-        "secrets", "summary", "text", "timestamps",
+        "__init__", "answering", "archive_text", "entries", "errors", "failures", "fastjson", "markdown",
+        "memories_section", "names", "patterns", "plugin_data", "sanitize", "secrets", "shell_commands", "summary",
+        "text", "timestamps",
     },
 }  # fmt: skip
 

@@ -76,8 +76,10 @@ if TYPE_CHECKING:
         def session_names(self, sessions_dir: str) -> list[str]:
             """The names of the sessions of an agent home, in no particular order."""
 
-        def may_matter(self, line: bytes) -> bool:
-            """False only for a line that surely holds no entry, title or compaction: it need not be decoded."""
+        def may_matter(self, line: bytes, with_tools: bool = ...) -> bool:
+            """False only for a line that surely holds no entry, title or compaction: it need not be decoded.
+
+            Without tools (they count if nothing is said) entries that have no text do not count either."""
 
         def trail(self, first_line: bytes) -> Trail | None:
             """The trail of the transcript that begins with this line; None where every record counts and says all."""

@@ -53,8 +53,9 @@ _ARGUMENTS = (
 )  # fmt: skip
 
 
-def may_matter(line: bytes) -> bool:
-    """False only for lines recognised as holding no entry, title or compaction, without decoding them.
+def may_matter(line: bytes, with_tools: bool = True) -> bool:
+    """False only for lines recognised as holding no entry, title or compaction, without decoding them; without tools
+    also for lines recognised as holding an entry that has no text.
 
     Tool results are most of a transcript's bytes. An unescaped `"key":` is never part of a string, so what is looked
     for here cannot be something that somebody typed.
@@ -70,9 +71,13 @@ def may_matter(line: bytes) -> bool:
         at = line.find(b'"attachment":{"type":"', 0, HEAD_BYTES)
         return at < 0 or line.startswith(b"queued_command", at + 22) or _GLUED in line
     if line.startswith((b'tool_use_id":', b'type":"tool_result"'), at + 13):
-        return b'{"type":"text","text":' in line or _GLUED in line
+        # The end of the message, if its record's id follows it: behind that only a glued record can bring text.
+        end = -1 if line.find(b'"uuid":"', 0, at) > 0 else line.find(b']},"uuid":"', at)
+        return line.find(b'{"type":"text","text":', at, end) > 0 or line.find(_GLUED, max(at, end)) > 0
     if line.startswith(b'type":"thinking"', at + 13):
-        return b'{"type":"text",' in line or b'{"type":"tool_use",' in line or _GLUED in line
+        return b'{"type":"text",' in line or (with_tools and b'{"type":"tool_use",' in line) or _GLUED in line
+    if not with_tools and line.startswith(b'type":"tool_use"', at + 13):
+        return b'"text":"' in line or _GLUED in line
     return True
 
 

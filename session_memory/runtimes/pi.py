@@ -29,13 +29,18 @@ _KINDS = {"edit": "edit", "write": "edit", "read": "read", "bash": "command", "p
 _ARGUMENTS = ("path", "file_path", "command", "pattern", "url", "query", "description")
 
 
-def may_matter(line: bytes) -> bool:
-    """False for tool results, most of a session file's bytes, and for the system prompt.
+def may_matter(line: bytes, with_tools: bool = True) -> bool:
+    """False for tool results, most of a session file's bytes, and for the system prompt; without tools also for what
+    shows that it has no text.
 
     The first `"message":{` that is not part of a string is the record's own: what stands before it are plain strings.
     """
     at = line.find(b'"message":{"role":"', 0, 400)
-    return at < 0 or not line.startswith((b"toolResult", b"system"), at + 19)
+    if at < 0 or with_tools:
+        return at < 0 or not line.startswith((b"toolResult", b"system"), at + 19)
+    if line.startswith(b'assistant","content":[{"type":"', at + 19):
+        return b'"text":"' in line or b'"type":"image"' in line
+    return not line.startswith((b"toolResult", b"system", b"bashExecution"), at + 19)
 
 
 def trail(first_line: bytes) -> Trail | None:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
-from ..errors import SessionMemoryError
+from ..answering import NAME, answer
 from .installing import install
 from .new_command import SUMMARY as NEW_SUMMARY
 from .new_command import add_new_arguments, run_new
-from .places import NAME, places
+from .places import places
 from .screen import Screen
 from .showing import show_installed, show_uninstalled
 from .uninstalling import uninstall
@@ -72,24 +70,6 @@ def main(script: str, words: list[str]) -> int:
         parser.error("--purge goes with --uninstall")
     me = f"python3 {shlex.quote(script)}"
     return answer(lambda: run_uninstall(arguments) if arguments.uninstall else run_install(arguments, me))
-
-
-def answer(command: Callable[[], int]) -> int:
-    """Runs a command; an error that the pack raises on purpose becomes one line, a hint, and exit code 1."""
-    try:
-        return command()
-    except SessionMemoryError as error:
-        hint = f"\n  {error.hint}" if error.hint else ""
-        print(f"{NAME}: {error}{hint}", file=sys.stderr)
-    except BrokenPipeError:  # who reads what we print has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        print(f"{NAME}: {where}{error.strerror or error}", file=sys.stderr)
-    except KeyboardInterrupt:
-        print(f"\n{NAME}: stopped; running it again goes on from here", file=sys.stderr)
-        return 130
-    return 1
 
 
 def _add_common(parser: argparse.ArgumentParser, what_home: str) -> None:

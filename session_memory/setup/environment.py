@@ -16,7 +16,11 @@ from .places import Places, put_in_place, remove_others
 from .screen import Screen
 
 # What is installed, in this order. The last group comes with all that is pinned.
-GROUPS = {"basic": ("filelock", "orjson", "pyyaml"), "sdk": ("claude-agent-sdk",)}
+GROUPS = {
+    "basic": ("filelock", "orjson", "pyyaml"),
+    "store": ("apsw",),
+    "sdk": ("claude-agent-sdk", "croniter", "rich", "watchfiles"),
+}
 NO_INDEX = "no package index that has it could be reached"
 _NO_INDEX_SIGN = "(from versions: none)"
 _RECORD_FILE = "session-memory.json"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
 import sys
-import textwrap
-from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TextIO
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from typing import Any, TextIO
 
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
 _WIDEST = 100
@@ -30,7 +30,7 @@ class Screen:
         self._out = sys.stdout if out is None else out
         is_terminal = self._out.isatty()
         self._is_coloured = is_terminal and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
-        columns = shutil.get_terminal_size((80, 24)).columns if is_terminal else 80
+        columns = _terminal_columns() if is_terminal else 80
         self.width = min(columns, _WIDEST)
         if hasattr(self._out, "reconfigure"):  # a C locale should cost a character, not the whole command
             self._out.reconfigure(errors="replace")
@@ -60,6 +60,8 @@ class Screen:
 
     def paragraph(self, text: str, indent: str = "", first: str | None = None) -> None:
         """Text wrapped to the width of the screen; words longer than that (paths) stay whole."""
+        import textwrap
+
         start = indent if first is None else first
         self.line(
             textwrap.fill(
@@ -74,6 +76,8 @@ class Screen:
 
     def quote(self, text: str) -> None:
         """What somebody else wrote, line by line, set off from our own words."""
+        import textwrap
+
         bar = self.paint("green", "  | ")
         for line in text.splitlines():
             for part in textwrap.wrap(line, self.width - 4, subsequent_indent="  ", break_on_hyphens=False) or [""]:
@@ -103,4 +107,12 @@ class Screen:
     def result(self, value: dict[str, Any]) -> None:
         """The whole result, for programs."""
         if self.is_json:
+            import json
+
             print(json.dumps(value, indent=2, ensure_ascii=False), file=self._out, flush=True)
+
+
+def _terminal_columns() -> int:
+    import shutil
+
+    return shutil.get_terminal_size((80, 24)).columns

@@ -1,0 +1,220 @@
+"""`python -m bench.crashes`: ingestion is killed, and refused what it asks of the system: nothing is lost or doubled.
+
+Kills: a process that ingests is killed at a random moment, thousands of times, while the transcripts grow, get torn
+lines, are truncated, replaced and deleted. Faults: an ingestion runs once for every write, sync, truncation and opening
+of a file that SQLite makes, and that one fails, with an I/O error and with a full disk. Afterwards the store must hold
+exactly what a store holds that was made in one go.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from session_memory.database import DatabaseError
+from session_memory.store.ingest import Ingestion
+from session_memory.store.sources import Source
+from session_memory.store.sqlite import SqliteStore
+from session_memory.store.values import Filter
+
+from .histories import Histories
+
+KILLS = 10_000
+BATCH_BYTES = 4096  # small, so that a file takes several transactions
+CHECK_EVERY = 1000
+KINDS = (apsw.IOError, apsw.FullError, apsw.CantOpenError)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser("python -m bench.crashes", description=__doc__)
+    parser.add_argument("--kills", type=int, default=KILLS, metavar="N", help=f"how often to kill it ({KILLS})")
+    parser.add_argument("--seed", type=int, default=7, metavar="N", help="of the histories and the moments (7)")
+    options = parser.parse_args()
+    kills(options.kills, options.seed, show=print)
+    faults(options.seed, show=print)
+
+
+def kills(count: int, seed: int, show: Any = lambda text: None) -> int:
+    """Kills `count` ingestions; how many died of it. Raises AssertionError."""
+    chance = random.Random(seed)
+    landed = 0
+    with tempfile.TemporaryDirectory(prefix="session-memory-crashes-") as name:
+        root, database = Path(name) / "projects", str(Path(name) / "memory.db")
+        histories = Histories(root, chance, lambda: ingest(root, database))
+        began = time.monotonic()
+        longest = 0.02
+        for number in range(1, count + 1):
+            histories.step()
+            started = time.monotonic()
+            child = os.fork()
+            if not child:
+                _ingest_and_exit(root, database)
+            time.sleep(chance.uniform(0, longest))
+            os.kill(child, signal.SIGKILL)
+            _, status = os.waitpid(child, 0)
+            landed += os.WIFSIGNALED(status)
+            if not os.WIFSIGNALED(status):  # it was done before: aim at what it took
+                longest = max(0.002, 0.9 * longest + 0.1 * (time.monotonic() - started))
+            if number % CHECK_EVERY == 0 or number == count:
+                check(root, database, histories)
+                rate = number / (time.monotonic() - began)
+                show(
+                    f"kills: {number} of {count}, {landed} while at work: nothing lost or doubled, {rate:.0f} a second"
+                )
+    return landed
+
+
+def faults(
+    seed: int, steps: int = 30, kinds: tuple[type[Exception], ...] = KINDS, show: Any = lambda text: None
+) -> int:
+    """Fails every operation of an ingestion once, in each of these ways; how many there were. Raises AssertionError.
+
+    `steps` changes have made the transcripts."""
+    chance = random.Random(seed)
+    total = 0
+    with tempfile.TemporaryDirectory(prefix="session-memory-faults-") as name, failing_files() as vfs:
+        root = Path(name) / "projects"
+        histories = Histories(root, chance)
+        for _ in range(steps):
+            histories.step()
+        for kind in kinds:
+            number = 0
+            while True:
+                database = str(Path(name) / f"{kind.__name__}-{number}" / "memory.db")
+                vfs.fail_at(number, kind)
+                try:
+                    ingest(root, database)
+                except (DatabaseError, apsw.Error):
+                    pass
+                if not vfs.has_failed:
+                    break
+                vfs.fail_at(None, kind)
+                ingest(root, database)
+                check(root, database, histories)
+                number += 1
+            total += number
+            show(f"faults: {number} operations failed with {kind.__name__}, one a run: nothing lost or doubled")
+    return total
+
+
+def check(root: Path, database: str, histories: Histories) -> None:
+    """Brings the store up to date and compares it with the histories, and SQLite's own check of the file."""
+    ingest(root, database)
+    store = SqliteStore(database)
+    try:
+        [(verdict,)] = store.connection.execute("PRAGMA integrity_check").fetchall()
+        assert verdict == "ok", verdict
+        store.connection.execute("INSERT INTO memory_search (memory_search, rank) VALUES ('integrity-check', 1)")
+        held: dict[str, list[str]] = {}
+        for conversation in store.conversations(Filter(limit=1_000_000)):
+            texts = held.setdefault(conversation.session_id, [])
+            texts += [item.text for item in store.entries(conversation.id)]
+        for session, expected in histories.said.items():
+            lacking = set(expected) - set(held.get(session, []))
+            assert not lacking, f"{session}: lost {sorted(lacking)[:5]}"
+            doubled = len(held.get(session, [])) - len(set(held.get(session, [])))
+            assert not doubled, f"{session}: {doubled} are there twice"
+        counts = store.counts()
+        assert counts.entries == sum(len(set(texts)) for texts in held.values()), "an entry is in no conversation"
+        assert counts.ingesting == 0
+    finally:
+        store.close()
+
+
+def ingest(root: Path, database: str) -> None:
+    store = SqliteStore(database)
+    try:
+        Ingestion(store, batch_bytes=BATCH_BYTES).scan(Source(str(root)))
+    finally:
+        store.close()
+
+
+def _ingest_and_exit(root: Path, database: str) -> None:
+    try:
+        ingest(root, database)
+    except BaseException as error:
+        print(f"ingestion: {error!r}", file=sys.stderr)
+        os._exit(1)
+    os._exit(0)
+
+
+class FailingFiles(apsw.VFS):
+    """SQLite's files, of whose operations one is made to fail."""
+
+    def __init__(self) -> None:
+        self.real = apsw.vfs_names()[0]
+        super().__init__("failing", self.real, makedefault=True)
+        self.has_failed = False
+        self._left: int | None = None
+        self._error: type[Exception] = apsw.IOError
+
+    def fail_at(self, number: int | None, error: type[Exception]) -> None:
+        """Lets the operation of this number fail, counted from now; None for none."""
+        self.has_failed = False
+        self._left = number
+        self._error = error
+
+    def count(self) -> None:
+        """One more operation."""
+        if self._left is None:
+            return
+        self._left -= 1
+        if self._left < 0:
+            self._left = None
+            self.has_failed = True
+            raise self._error("made to fail")
+
+    def xOpen(self, name: Any, flags: Any) -> Any:
+        self.count()
+        return FailingFile(self, name, flags)
+
+    def xDelete(self, name: str, sync_directory: bool) -> None:
+        self.count()
+        super().xDelete(name, sync_directory)
+
+
+class FailingFile(apsw.VFSFile):
+    """A file of FailingFiles."""
+
+    def __init__(self, files: FailingFiles, name: Any, flags: Any) -> None:
+        super().__init__(files.real, name, flags)
+        self._files = files
+
+    def xWrite(self, content: bytes, offset: int) -> None:
+        self._files.count()
+        super().xWrite(content, offset)
+
+    def xSync(self, flags: int) -> None:
+        self._files.count()
+        super().xSync(flags)
+
+    def xTruncate(self, size: int) -> None:
+        self._files.count()
+        super().xTruncate(size)
+
+
+@contextmanager
+def failing_files() -> Iterator[FailingFiles]:
+    """Has all databases opened meanwhile go through FailingFiles."""
+    vfs = FailingFiles()
+    shown, sys.unraisablehook = sys.unraisablehook, lambda unraisable: None  # failures that SQLite has no use for
+    try:
+        yield vfs
+    finally:
+        sys.unraisablehook = shown
+        vfs.unregister()
+
+
+if __name__ == "__main__":
+    main()

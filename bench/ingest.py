@@ -1,0 +1,157 @@
+"""`python -m bench.ingest`: what it costs to take transcripts into the store, against decoding every line with orjson.
+
+First import: both in this process, one after the other, on the same files. One megabyte appended to a large file:
+against the same megabyte as a file of its own. Memory: a process of its own over one large file. `--peers` also races
+agentsview from PyPI, each in its own process on the same files (needs a package index).
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+import orjson
+
+from session_memory.store.ingest import Ingestion
+from session_memory.store.sources import Source
+from session_memory.store.sqlite import SqliteStore
+
+from .corpus import MEGABYTE
+from .report import Row, as_table
+from .sources import copied, generated
+
+RUNS = 5
+IMPORT_LIMIT = 3.0  # times the time of decoding every line
+APPEND_LIMIT = 3.0  # times the time that the same bytes take as a file of their own
+MEMORY_LIMIT_MEGABYTES = 150
+SIZE_LIMIT = 1.2  # times the bytes of text that the store holds
+PEER = "agentsview==0.46.1"
+MEASURED = "import sys; from bench.ingest import import_all; import_all(sys.argv[1], sys.argv[2])"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser("python -m bench.ingest", description=__doc__)
+    parser.add_argument("--megabytes", type=int, default=120, metavar="N", help="how much to import (120)")
+    parser.add_argument("--large", type=int, default=200, metavar="N", help="the size of the file that grows (200)")
+    parser.add_argument("--runs", type=int, default=RUNS, metavar="N", help=f"how often each is run ({RUNS})")
+    parser.add_argument("--transcripts", type=Path, metavar="DIR", help="make it of the real transcripts in DIR")
+    parser.add_argument("--peers", action="store_true", help="also race agentsview")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="session-memory-bench-") as name:
+        root = Path(name)
+        make = copied(options.transcripts) if options.transcripts else generated(seed=7)
+        projects = root / ".claude" / "projects"
+        for number in range(4):
+            make(projects / f"-home-dev-{number}", options.megabytes * MEGABYTE // 4, time.time() - 3600 * (5 - number))
+        rows = [first_import(root, projects, options.runs), appended(root, make, options.large, options.runs)]
+        if options.peers:
+            rows.append(against_peer(root, projects, options.runs))
+        print(as_table(rows, options.runs))
+        print(f"database: {share(root / 'first.db'):.2f} times the bytes of text that it holds (limit {SIZE_LIMIT})")
+        print(f"memory: {peak_memory(root, make, options.large)} MB at most (limit {MEMORY_LIMIT_MEGABYTES})")
+
+
+def import_all(database: str, projects: str) -> None:
+    """Takes everything below `projects` into a store."""
+    store = SqliteStore(database)
+    Ingestion(store, workers=os.cpu_count() or 1).scan(Source(projects))
+    store.close()
+
+
+def first_import(root: Path, projects: Path, runs: int) -> Row:
+    """The time to import against the time to decode every line."""
+    files = list(projects.rglob("*.jsonl"))
+    importing, decoding = [], []
+    for number in range(runs):
+        database = root / ("first.db" if not number else f"first-{number}.db")
+        importing.append(_seconds(partial(import_all, str(database), str(projects))))
+        decoding.append(_seconds(partial(decode, files)))
+    rate = sum(path.stat().st_size for path in files) / 1e6 / median(importing)
+    return Row(
+        f"first import, {rate:.0f} MB/s", median(importing), median(decoding), "orjson, every line", IMPORT_LIMIT
+    )
+
+
+def appended(root: Path, make: Callable[[Path, int, float], Path], megabytes: int, runs: int) -> Row:
+    """The time for one megabyte behind `megabytes` others against that for one megabyte alone."""
+    large = make(root / "large" / "-home-dev-large", megabytes * MEGABYTE, time.time() - 3600)
+    extra = make(root / "extra" / "-home-dev-extra", MEGABYTE, time.time()).read_bytes()
+    database = str(root / "large.db")
+    import_all(database, str(root / "large"))
+    growing, alone = [], []
+    for number in range(runs):
+        with large.open("ab") as file:
+            file.write(extra.replace(b'"uuid":"', b'"uuid":"%d-' % number))
+        growing.append(_seconds(partial(import_all, database, str(root / "large"))))
+        directory = root / f"alone-{number}" / "-home-dev-alone"
+        directory.mkdir(parents=True)
+        (directory / "alone.jsonl").write_bytes(extra)
+        alone.append(_seconds(partial(import_all, str(root / f"alone-{number}.db"), str(directory.parent))))
+    return Row(f"1 MB behind {megabytes} MB", median(growing), median(alone), "1 MB alone", APPEND_LIMIT)
+
+
+def against_peer(root: Path, projects: Path, runs: int) -> Row:
+    """The time of agentsview's first import against ours, both as processes."""
+    environment = root / "peer"
+    subprocess.run([sys.executable, "-m", "venv", environment], check=True)
+    subprocess.run([environment / "bin" / "pip", "install", "--quiet", PEER], check=True)
+    own, theirs = [], []
+    for number in range(max(1, runs // 3)):
+        own.append(_seconds(partial(_run, [sys.executable, "-c", MEASURED, f"{root}/own-{number}.db", str(projects)])))
+        home = root / f"peer-home-{number}"
+        home.mkdir()
+        (home / ".claude").symlink_to(root / ".claude")
+        theirs.append(_seconds(partial(_run, [str(environment / "bin" / "agentsview"), "sync"], home)))
+    return Row(PEER, median(theirs), median(own), "session-memory")
+
+
+def share(database: Path) -> float:
+    """The size of a store's file in bytes of the text that it holds."""
+    store = SqliteStore(str(database))
+    store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    counts = store.counts()
+    store.close()
+    return counts.database_bytes / counts.text_bytes
+
+
+def peak_memory(root: Path, make: Callable[[Path, int, float], Path], megabytes: int) -> int:
+    """The peak memory in MB of a process that imports one file of that size."""
+    database = str(root / "memory.db")
+    script = f"{MEASURED}; import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    command = [sys.executable, "-c", script, database, str(root / "large")]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return int(done.stdout) // (1024 * 1024 if sys.platform == "darwin" else 1024)
+
+
+def decode(files: list[Path]) -> None:
+    """Decodes every line, which is the least that a program can do that looks at all of them."""
+    for path in files:
+        with open(path, "rb", buffering=MEGABYTE) as file:
+            for line in file:
+                orjson.loads(line)
+
+
+def _run(command: list[str], home: Path | None = None) -> None:
+    environment = {"HOME": str(home or "/nonexistent"), "PATH": os.defpath, "LANG": "C.UTF-8"}
+    environment |= {"AGENTSVIEW_NO_DAEMON": "1"}  # else it leaves a server behind
+    subprocess.run(command, env=environment, check=True, capture_output=True, stdin=subprocess.DEVNULL)
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    gc.collect()
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+if __name__ == "__main__":
+    main()

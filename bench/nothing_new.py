@@ -1,0 +1,83 @@
+"""`python -m bench.nothing_new`: `session-memory ingest` over many files of which none has changed, as a whole process,
+against a bare interpreter; and `session-memory search` over them, for scale.
+
+Started as the installed command is: `-I`, without anything of the environment.
+"""
+
+from __future__ import annotations
+
+import argparse
+import compileall
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from session_memory.setup.program import launcher_text
+
+from .report import Row, as_table
+from .scenes import REPOSITORY
+from .sources import generated
+from .stopwatch import Command, Stopwatch
+
+RUNS = 40
+FILES = 1000
+PROJECTS = 20
+FILE_BYTES = 4096
+LIMIT = 3.0
+SEARCH_LIMIT = 4.0
+
+
+def main() -> int:
+    """Returns the exit code: 1 where a limit was exceeded and that was to be checked."""
+    parser = argparse.ArgumentParser("python -m bench.nothing_new", description=__doc__)
+    parser.add_argument("--files", type=int, default=FILES, metavar="N", help=f"how many files there are ({FILES})")
+    parser.add_argument("--runs", type=int, default=RUNS, metavar="N", help=f"how often each is run ({RUNS})")
+    parser.add_argument("--check", action="store_true", help="exit with 1 if a limit is exceeded")
+    options = parser.parse_args()
+    compileall.compile_dir(REPOSITORY / "session_memory", quiet=1)
+    with tempfile.TemporaryDirectory(prefix="session-memory-bench-") as name:
+        home = Path(name)
+        _write_transcripts(home, options.files)
+        rows = _measure(home, options.files, options.runs)
+    print(as_table(rows, options.runs))
+    return 1 if options.check and any(row.is_over for row in rows) else 0
+
+
+def _write_transcripts(home: Path, files: int) -> None:
+    """Files that were last written an hour ago: what was written just now would be looked at once more."""
+    source = generated(seed=7)
+    then = time.time() - 3600
+    for number in range(files):
+        project = home / ".claude" / "projects" / f"-home-dev-project-{number % PROJECTS}"
+        path = source(project, FILE_BYTES, then - number * 60)
+        os.utime(path, (then, then))
+
+
+def _measure(home: Path, files: int, runs: int) -> list[Row]:
+    launcher = home / "session-memory"
+    launcher.write_text(launcher_text(sys.executable, REPOSITORY))
+    launcher.chmod(0o755)
+    environment = {"HOME": str(home), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
+    bare = Command([sys.executable, "-I", "-c", "pass"], environment)
+
+    def told(stdout: bytes) -> None:
+        assert stdout == f"Nothing new in {files} files.\n".encode(), stdout
+
+    def found(stdout: bytes) -> None:
+        assert b"session-memory show" in stdout, stdout
+
+    with Stopwatch() as stopwatch:
+        stopwatch.run(Command([str(launcher), "ingest"], environment))
+        ingest = Command([str(launcher), "ingest"], environment)
+        own, reference = stopwatch.compare(ingest, bare, runs, lambda: None, told)
+        rows = [Row(f"ingest, nothing new in {files} files", own.seconds, reference.seconds, "bare", LIMIT)]
+        search = Command([str(launcher), "search", "test build"], environment)
+        own, reference = stopwatch.compare(search, bare, runs, lambda: None, found)
+        rows.append(Row(f"search, nothing new in {files} files", own.seconds, reference.seconds, "bare", SEARCH_LIMIT))
+    return rows
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,107 @@
+"""Sets of questions, and their sessions as transcripts."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple
+
+BETWEEN_MESSAGES = timedelta(seconds=40)
+
+
+class SetError(Exception):
+    """A file is not a set of questions."""
+
+
+class Message(NamedTuple):
+    role: str
+    text: str
+
+
+class Session(NamedTuple):
+    id: str
+    date: datetime
+    messages: list[Message]
+
+
+class Question(NamedTuple):
+    """`evidence` are the ids of the sessions in which the answer is."""
+
+    text: str
+    evidence: frozenset[str]
+
+
+class Group(NamedTuple):
+    """Sessions, and what is asked of them."""
+
+    sessions: list[Session]
+    questions: list[Question]
+
+
+def read_set(path: Path) -> list[Group]:
+    """The groups in a file. Raises SetError, with what is wrong and where."""
+    try:
+        groups = [_group(group) for group in json.loads(path.read_bytes())["groups"]]
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise SetError(f"{path}: {type(error).__name__}: {error}") from error
+    for number, group in enumerate(groups):
+        known = {session.id for session in group.sessions}
+        for question in group.questions:
+            if not question.evidence or not question.evidence <= known:
+                raise SetError(f"{path}: group {number}: no such evidence: {question.text!r}")
+    return groups
+
+
+def write_transcripts(group: Group, directory: Path) -> dict[str, str]:
+    """Writes each session as Claude Code would, into a new directory; the session of the set for each transcript."""
+    directory.mkdir(parents=True)
+    sessions = {}
+    for session in group.sessions:
+        digits = blake2b(session.id.encode(), digest_size=16).hexdigest()
+        name = f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
+        lines = [json.dumps(record, ensure_ascii=False) for record in _records(session, name)]
+        (directory / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        sessions[name] = session.id
+    return sessions
+
+
+def _group(group: dict[str, Any]) -> Group:
+    sessions = [
+        Session(session["id"], datetime.fromisoformat(session["date"].replace("Z", "+00:00")), _messages(session))
+        for session in group["sessions"]
+    ]
+    questions = [Question(one["question"], frozenset(one["evidence"])) for one in group["questions"]]
+    return Group(sessions, questions)
+
+
+def _messages(session: dict[str, Any]) -> list[Message]:
+    first = session["messages"][0].get("speaker")
+    return [
+        Message("user" if message["speaker"] == first else "assistant", f"{message['speaker']}: {message['text']}")
+        if "speaker" in message
+        else Message(message["role"], message["text"])
+        for message in session["messages"]
+    ]
+
+
+def _records(session: Session, name: str) -> list[dict[str, Any]]:
+    records = []
+    parent = None
+    for number, message in enumerate(session.messages):
+        uuid = f"{name[:-4]}{number:04x}"
+        content = message.text if message.role == "user" else [{"type": "text", "text": message.text}]
+        body: dict[str, Any] = {"role": message.role, "content": content}
+        if message.role == "assistant":
+            body["id"] = f"msg_{uuid}"
+        when = (session.date + number * BETWEEN_MESSAGES).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        records.append(
+            {
+                "parentUuid": parent, "isSidechain": False, "userType": "external", "cwd": "/srv/agent",
+                "sessionId": name, "version": "2.1.0", "type": message.role, "message": body, "uuid": uuid,
+                "timestamp": when,
+            }
+        )  # fmt: skip
+        parent = uuid
+    return records

@@ -1,0 +1,146 @@
+"""`python -m bench.search`: how long a search takes.
+
+Inside a process: over a store of a million invented entries, written through the store's own `write`. Terms are drawn
+as they occur in the texts, so that common ones are asked for most, stop words left out; a *common term* is in at least
+one of 200 entries. Each query is run three times, and the median counts: other work on the machine is not the search.
+
+In a fresh process: `session-memory search` for two terms in what was taken in of a gigabyte of invented transcripts,
+against a bare interpreter start, and against a search of the files with ripgrep (`grep -r` where there is none) for the
+lines that have either.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from random import Random
+from statistics import median, quantiles
+
+from session_memory.store.query import STOP_WORDS
+from session_memory.store.sqlite import SqliteStore
+from session_memory.store.values import Batch, FileState, Filter, NewEntry
+
+from .corpus import Texts
+from .report import Row, as_table
+from .scenes import REPOSITORY
+from .sources import generated
+from .stopwatch import Command, CommandError, Stopwatch
+
+SEED = 7
+ENTRIES_A_FILE = 100
+GAP_EVERY = 25  # entries, after which a conversation ends
+COMMON_SHARE = 1 / 200
+RUNS_OF_A_QUERY = 3
+SESSIONS = 64
+START = 1_760_000_000_000
+HOUR = 3_600_000
+OURS = "import sys; from session_memory.cli import main; sys.exit(main(sys.argv[1:]))"
+TERMS = ["deploy", "cursor"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser("python -m bench.search", description=__doc__)
+    parser.add_argument("--entries", type=int, default=1_000_000, metavar="N", help="entries in the store (1,000,000)")
+    parser.add_argument("--megabytes", type=int, default=1000, metavar="N", help="of transcripts; 0 for none (1000)")
+    parser.add_argument("--queries", type=int, default=400, metavar="N", help="queries of each kind (400)")
+    parser.add_argument("--runs", type=int, default=15, metavar="N", help="how often processes are run (15)")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="session-memory-bench-") as name:
+        inside_a_process(Path(name), options.entries, options.queries)
+        if options.megabytes:
+            print()
+            print(as_table(fresh_process(Path(name), options.megabytes, options.runs), options.runs))
+
+
+def inside_a_process(root: Path, number: int, queries: int) -> None:
+    """Prints milliseconds for one common term and for two terms."""
+    began = time.perf_counter()
+    texts = Texts(SEED)
+    random = Random(SEED)
+    store = SqliteStore(str(root / "million.db"))
+    for file in range(0, number // ENTRIES_A_FILE, 100):
+        store.write(_batch(texts, random, n) for n in range(file, file + 100))
+    store.connection.execute("PRAGMA wal_checkpoint(truncate)")
+    size = (root / "million.db").stat().st_size / 1e6
+    print(f"{number:,} entries, {size:,.0f} MB, written in {time.perf_counter() - began:.0f} s", flush=True)
+    sample = [_text(texts, random) for _ in range(2000)]
+    words = [word for text in sample for word in re.findall(r"\w{2,}", text.lower()) if word not in STOP_WORDS]
+    common = [word for word in words if _share(word, sample) >= COMMON_SHARE]
+    _measure(store, "one common term, p95 limit 25 ms", [random.choice(common) for _ in range(queries)])
+    _measure(store, "one term", [random.choice(words) for _ in range(queries)])
+    _measure(store, "two terms, p95 limit 5 ms", [" ".join(random.sample(words, 2)) for _ in range(queries)])
+    _measure(store, "two common terms", [" ".join(random.sample(common, 2)) for _ in range(queries)])
+    _measure(store, "eight terms", [" ".join(random.sample(words, 8)) for _ in range(queries)])
+    store.close()
+
+
+def _share(word: str, sample: list[str]) -> float:
+    return sum(word in text.lower() for text in sample) / len(sample)
+
+
+def _measure(store: SqliteStore, title: str, queries: list[str]) -> None:
+    wanted = Filter(homes=("",), limit=10)
+    times = []
+    for query in queries:
+        runs = []
+        for _ in range(RUNS_OF_A_QUERY):
+            began = time.perf_counter()
+            store.search(query, wanted)
+            runs.append((time.perf_counter() - began) * 1000)
+        times.append(median(runs))
+    cuts = quantiles(times, n=100)
+    print(f"{title:36} p50 {median(times):6.1f}   p95 {cuts[94]:6.1f}   p99 {cuts[98]:6.1f} ms", flush=True)
+
+
+def _batch(texts: Texts, random: Random, file: int) -> Batch:
+    """A file of ENTRIES_A_FILE entries, cut into conversations."""
+    state = FileState("", f"-srv-agent/{file}.jsonl", "/", "claude-code", f"session-{file}", offset=1, cwd="/srv/agent")
+    entries = []
+    for number in range(ENTRIES_A_FILE):
+        when = START + file * 12 * HOUR + number * 1000 + number // GAP_EVERY * 2 * HOUR
+        role = "assistant" if number % 3 else "user"
+        key = file * ENTRIES_A_FILE + number + 1
+        entries.append(NewEntry(key, 0, number, role, _text(texts, random), when, "/srv/agent"))
+    return Batch(None, state, entries, [])
+
+
+def _text(texts: Texts, random: Random) -> str:
+    length = min(4000, int(random.lognormvariate(4.9, 1)) + 20)
+    return texts.cut("prose", length, random)
+
+
+def fresh_process(root: Path, megabytes: int, runs: int) -> list[Row]:
+    """Rows for `session-memory search`, which also looks whether there is something new to take in."""
+    projects = root / ".claude" / "projects"
+    source = generated(SEED)
+    for number in range(SESSIONS):
+        source(projects / f"-home-dev-{number % 5}", megabytes * 1_000_000 // SESSIONS, time.time() - number * 86_400)
+    environment = {"HOME": str(root), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONPATH": str(REPOSITORY)}
+    bare = Command([sys.executable, "-I", "-c", "pass"], environment)
+    ours = Command([sys.executable, "-c", OURS, "search", " ".join(TERMS), "--home", str(root)], environment)
+    ripgrep = shutil.which("rg")
+    raw = [ripgrep, "-i", "-c"] if ripgrep else ["/bin/grep", "-r", "-i", "-c"]
+    files = Command([*raw, *(word for term in TERMS for word in ("-e", term)), str(projects)], environment)
+    with Stopwatch() as stopwatch:
+        stopwatch.run(Command([sys.executable, "-c", OURS, "ingest", "--home", str(root)], environment))
+        own, reference = stopwatch.compare(ours, bare, runs, lambda: None, _expect_hits)
+        theirs, beside = stopwatch.compare(files, ours, max(3, runs // 5), lambda: None, lambda stdout: None)
+    name = "ripgrep" if ripgrep else "grep -r"
+    return [
+        Row(f"search, {megabytes} MB of transcripts", own.seconds, reference.seconds, "bare", 4.0),
+        Row(f"{name} over the files (at least 20 x)", theirs.seconds, beside.seconds, "search"),
+    ]
+
+
+def _expect_hits(stdout: bytes) -> None:
+    if b"session-memory show" not in stdout:
+        raise CommandError("the search finds nothing")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,167 @@
+"""What goes into the store and comes out of it. Values only; times are in milliseconds since the epoch."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+ENTRY_ROLES = ("user", "assistant")
+TOOL_ROLE = "tool"
+STATUSES = ("active", "ready", "processing", "archived", "skipped")
+
+
+class FileState(NamedTuple):
+    """What is known of one transcript: the seed's row, and what tells whether the file is still the same.
+
+    `file_path` is the file's key, relative to `root`; `home` the group it belongs to ('' without groups). `status` is
+    idle, ingesting (some of its bytes are in, more will follow) or gone (the runtime deleted it; its entries stay).
+    `offset` is where reading goes on, in the `generation` of the file that `inode`, `head` and `tail` identify.
+    """
+
+    home: str
+    file_path: str
+    root: str
+    source: str
+    session_id: str
+    id: int = 0
+    status: str = "idle"
+    last_modified: int = 0
+    file_size: int = 0
+    offset: int = 0
+    generation: int = 1
+    inode: int = 0
+    head: int = 0
+    tail: int = 0
+    next_ordinal: int = 0
+    unreadable: int = 0
+    first_entry_timestamp: int | None = None
+    last_entry_timestamp: int | None = None
+    cwd: str = ""
+    title: str = ""
+    title_rank: int = -1
+
+
+class ToolOutcome(NamedTuple):
+    """How a tool call ended: ok or error, the line of the error that tells most ('' if it went well), the size of the
+    result's text in characters and in lines."""
+
+    outcome: str
+    error: str
+    size: int
+    lines: int
+
+
+class NewTool(NamedTuple):
+    """A tool use to be stored. `key` tells it from all others, `call` is what its result will name, within its file;
+    `ended` is None as long as that has not come."""
+
+    key: int
+    call: int
+    name: str
+    kind: str
+    argument: str
+    ended: ToolOutcome | None = None
+
+
+class NewEntry(NamedTuple):
+    """An entry to be stored. `key` tells it from all others, in whatever file a copy of it lies; `message` is the same
+    for all entries of one API message, 0 for none; `text` may be '' where there are tools."""
+
+    key: int
+    message: int
+    offset: int
+    role: str
+    text: str
+    timestamp: int | None
+    cwd: str
+    tools: tuple[NewTool, ...] = ()
+
+
+class Batch(NamedTuple):
+    """What was read of one file: to be stored if its state is still `before` (None: the file was not known).
+
+    `outcomes` are those of tool uses that were stored before, each with the call it is of."""
+
+    before: FileState | None
+    after: FileState
+    entries: list[NewEntry]
+    outcomes: list[tuple[int, ToolOutcome]]
+
+
+class Conversation(NamedTuple):
+    """Entries of one file without a silence longer than the gap. `entry_count` counts messages (several records of one
+    API message are one), `last_message_at` is the watermark: what comes later was not seen yet."""
+
+    id: int
+    session_id: str
+    source_file: str
+    home: str
+    runtime: str
+    cwd: str
+    title: str
+    first_message_at: int | None
+    last_message_at: int | None
+    entry_count: int
+    status: str
+    reason: str
+
+
+class StoredEntry(NamedTuple):
+    """An entry, or a tool use (role `tool`: `text` is the primary argument, `tool` the name), as the store holds it.
+
+    `outcome` is '' where none is known, else ok or error; `error` is its first line, `result_size` and `result_lines`
+    those of the result, in characters (None if unknown). `offset` is the byte position in the transcript; `message` is
+    the same number for all items of one API message, which follow each other.
+    """
+
+    id: int
+    role: str
+    text: str
+    timestamp: int | None
+    cwd: str
+    offset: int
+    message: int = 0
+    tool: str = ""
+    kind: str = ""
+    outcome: str = ""
+    error: str = ""
+    result_size: int | None = None
+    result_lines: int | None = None
+
+
+class Filter(NamedTuple):
+    """What a listing or a search is limited to. `homes` None is all groups. `project` is part of a directory or of
+    a file key; `session` an id, or how it begins; `since` and `until` are in milliseconds since the epoch."""
+
+    homes: tuple[str, ...] | None = None
+    project: str = ""
+    session: str = ""
+    status: str = ""
+    role: str = ""
+    since: int | None = None
+    until: int | None = None
+    limit: int = 20
+
+
+class Hit(NamedTuple):
+    """What a search found: the entry, its conversation, and a snippet of its text with where the words in it stand
+    (pairs of start and end)."""
+
+    entry: StoredEntry
+    conversation: Conversation
+    snippet: str
+    marks: tuple[tuple[int, int], ...]
+    score: float
+
+
+class Counts(NamedTuple):
+    """How much the store holds: files (and of them gone), entries, tool uses, conversations by status, bytes of text,
+    bytes of the database."""
+
+    files: int
+    gone: int
+    ingesting: int
+    entries: int
+    tool_uses: int
+    conversations: dict[str, int]
+    text_bytes: int
+    database_bytes: int

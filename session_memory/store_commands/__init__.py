@@ -1,0 +1,1 @@
+"""The commands around the store: one module each."""

@@ -1,0 +1,67 @@
+"""`session-memory conversations`: which conversations the store holds."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from ..sanitize import neutralise_all
+from ..store.values import STATUSES
+from ..text import one_line, shorten
+from .limits import LIMITS, filter_of, limit
+from .opening import at_desk, refresh
+from .options import HOME, JSON, Option, add
+from .times import moment
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ..store.values import Conversation
+    from .opening import Desk
+    from .options import Arguments
+
+SUMMARY = "list conversations, the latest first"
+LIMIT = 20
+TITLE_CHARACTERS = 60
+PROJECT_CHARACTERS = 24
+OPTIONS = (
+    Option("--status", "only those of this status", choices=STATUSES, default=""),
+    *LIMITS,
+    limit(LIMIT),
+    HOME,
+    JSON,
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of conversations."""
+    add(parser, OPTIONS)
+
+
+def run(arguments: Arguments) -> int:
+    """Lists them. Raises SessionMemoryError."""
+    return at_desk(arguments, lambda desk: _list(desk, arguments))
+
+
+def _list(desk: Desk, arguments: Arguments) -> int:
+    refresh(desk)
+    found = desk.store.conversations(filter_of(arguments, desk.place)._replace(status=arguments.status))
+    desk.screen.result({"conversations": [one._asdict() for one in found]})
+    if not found:
+        desk.screen.line("No conversations.")
+        return 0
+    titles = neutralise_all([one.title for one in found])
+    rows = [("ID", "LAST MESSAGE", "MESSAGES", "STATUS", "PROJECT", "TITLE")]
+    rows += [_row(one, title) for one, title in zip(found, titles)]
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    for index, row in enumerate(rows):
+        cells = [cell.rjust(width) if cell.isdecimal() else cell.ljust(width) for cell, width in zip(row, widths)]
+        line = "  ".join(cells).rstrip()
+        desk.screen.line(line if index else desk.screen.paint("bold", line))
+    return 0
+
+
+def _row(one: Conversation, title: str) -> tuple[str, str, str, str, str, str]:
+    project = shorten(os.path.basename(one.cwd) or "-", PROJECT_CHARACTERS)
+    title = shorten(one_line(title), TITLE_CHARACTERS) or "-"
+    return str(one.id), moment(one.last_message_at), str(one.entry_count), one.status, project, title

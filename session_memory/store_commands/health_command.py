@@ -1,0 +1,98 @@
+"""`session-memory health-check`: whether the store is whole, what it holds, and whether somebody watches."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from ..database import CorruptDatabaseError
+from ..store.mending import faults
+from ..text import counted
+from .opening import at_desk
+from .options import HOME, JSON, add
+from .progress import entries, megabytes
+from .watch_lock import holder
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ..setup.screen import Screen
+    from ..store.values import FileState
+    from .opening import Desk
+    from .options import Arguments
+
+SUMMARY = "check the store, and say what it holds"
+SHOWN_FILES = 10
+OPTIONS = (HOME, JSON)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of health-check."""
+    add(parser, OPTIONS)
+
+
+def run(arguments: Arguments) -> int:
+    """Examines the store; 1 if there is something to be mended. Raises SessionMemoryError."""
+    return at_desk(arguments, _check)
+
+
+def _check(desk: Desk) -> int:
+    found = faults(desk.store)
+    if found:
+        raise CorruptDatabaseError(f"{desk.place.database}: {found[0]}", "session-memory ingest builds it anew")
+    counts = desk.store.counts(desk.place.homes)
+    states = [state for home in _groups(desk) for state in desk.store.file_states(home).values()]
+    unfinished = sorted(state.file_path for state in states if state.status == "ingesting")
+    unreadable = {state.file_path: state.unreadable for state in states if state.unreadable}
+    missing = [one.root for one in desk.place.watched if one.is_named and not os.path.isdir(one.root)]
+    watcher = holder(desk.place.database)
+    desk.screen.result(
+        {
+            "ok": not missing,
+            "store": desk.place.database,
+            "is_newer": desk.store.is_newer,
+            "is_rebuilt": desk.is_rebuilt,
+            **counts._asdict(),
+            "unfinished": unfinished,
+            "unreadable": unreadable,
+            "watched": [one.root for one in desk.place.watched],
+            "missing": missing,
+            "watcher": watcher or None,
+        }
+    )
+    _print(desk, counts._asdict(), states, unfinished, missing, watcher)
+    return 1 if missing else 0
+
+
+def _groups(desk: Desk) -> list[str]:
+    return sorted({watched.home for watched in desk.place.watched})
+
+
+def _print(
+    desk: Desk, counts: dict[str, Any], states: list[FileState], unfinished: list[str], missing: list[str], watcher: int
+) -> None:
+    screen = desk.screen
+    _item(screen, "store", f"{screen.short(desk.place.database)}, {megabytes(counts['database_bytes'])}, whole")
+    files = counted(counts["files"], "file")
+    _item(
+        screen, "transcripts", f"{files}, {counts['gone']} of them gone, {counts['ingesting']} not yet read to the end"
+    )
+    said = f"{entries(counts['entries'])}, {counted(counts['tool_uses'], 'tool use')}"
+    _item(screen, "holds", f"{said}, {megabytes(counts['text_bytes'])} of text")
+    statuses = [f"{number} {status}" for status, number in sorted(counts["conversations"].items())]
+    _item(screen, "conversations", ", ".join(statuses) or "none yet")
+    _item(screen, "watch", f"runs, process {watcher}" if watcher else "does not run")
+    for one in desk.place.watched:
+        is_there = os.path.isdir(one.root)
+        _item(screen, "watched", screen.short(one.root) + ("" if is_there else " (not there)"))
+    for path in missing:
+        screen.note(f"{screen.short(path)} is not there: see watchPath in config.yaml")
+    for path in unfinished[:SHOWN_FILES]:
+        screen.note(f"{path} is not read to its end: session-memory ingest goes on with it")
+    worst = sorted((state for state in states if state.unreadable), key=lambda state: -state.unreadable)
+    for state in worst[:SHOWN_FILES]:
+        screen.note(f"{state.file_path}: {counted(state.unreadable, 'record')} could not be read")
+
+
+def _item(screen: Screen, label: str, text: str) -> None:
+    screen.paragraph(text, indent=" " * 17, first=f"  {label:<15}")

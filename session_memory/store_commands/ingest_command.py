@@ -1,0 +1,49 @@
+"""`session-memory ingest`: takes into the store what is new in the transcripts. Where nothing is, little is loaded."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from ..setup.screen import Screen
+from ..store.unchanged import unchanged_files
+from ..store_place import find_place
+from .options import HOME, JSON, Option, add
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+    from .options import Arguments
+
+SUMMARY = "take what is new in the transcripts into the store"
+OPTIONS = (
+    Option("--file", "only this transcript", metavar="FILE"),
+    Option("--dir", "the transcripts below this directory, such as a backup's", metavar="DIR"),
+    Option("--reimport", "forget what is known of them, and read them anew"),
+    HOME,
+    JSON,
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of ingest."""
+    add(parser, OPTIONS)
+
+
+def run(arguments: Arguments) -> int:
+    """Takes in what was asked for; 1 if something could not be read. Raises SessionMemoryError."""
+    if not (arguments.file or arguments.dir or arguments.reimport or arguments.json):
+        files = unchanged_files(find_place(arguments.home, os.environ), time.time_ns() // 1_000_000)
+        if files:
+            Screen(os.environ).line(nothing_new(files))
+            return 0
+    from .ingesting import ingest
+    from .opening import at_desk
+
+    return at_desk(arguments, lambda desk: ingest(desk, arguments))
+
+
+def nothing_new(files: int) -> str:
+    """What is said where all files are as the store knows them."""
+    return f"Nothing new in {files} file{'' if files == 1 else 's'}."

@@ -1,0 +1,91 @@
+"""What is shown while transcripts are taken in: a bar on a terminal, now and then a line elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from ..store.intake import pending
+from ..text import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from ..setup.screen import Screen
+    from ..store.contract import Store
+    from ..store.place import Watched
+
+    Progress = Callable[[str, int], None]
+
+MEGABYTE = 1_000_000
+LINE_SECONDS = 10.0
+BAR_FROM_BYTES = 4 * MEGABYTE  # less is done before a bar could be read
+
+
+@contextmanager
+def shown(screen: Screen, store: Store, watched: Iterable[Watched]) -> Iterator[Progress]:
+    """What is to be told of every file and its bytes; shows it on stderr until the block ends."""
+    if screen.is_json or not sys.stderr.isatty():
+        yield _Lines().advance if not screen.is_json else _silent
+        return
+    files, size = pending(store, watched)
+    if size < BAR_FROM_BYTES:
+        yield _silent
+        return
+    with _bar(files, size) as progress:
+        yield progress
+
+
+def megabytes(size: float) -> str:
+    """`1.2 MB`, `340 MB`."""
+    return f"{size / MEGABYTE:.1f} MB" if size < 10 * MEGABYTE else f"{size / MEGABYTE:,.0f} MB"
+
+
+def entries(number: int) -> str:
+    """`1 entry`, `1,200 entries`."""
+    return "1 entry" if number == 1 else f"{number:,} entries"
+
+
+class _Lines:
+    """A line every few seconds."""
+
+    def __init__(self) -> None:
+        self._began = self._said = time.monotonic()
+        self._paths: set[str] = set()
+        self._bytes = 0
+
+    def advance(self, path: str, size: int) -> None:
+        """Takes note of bytes that were read of a file."""
+        self._paths.add(path)
+        self._bytes += size
+        now = time.monotonic()
+        if now - self._said >= LINE_SECONDS:
+            self._said = now
+            rate = megabytes(self._bytes / (now - self._began))
+            print(f"  {counted(len(self._paths), 'file')}, {megabytes(self._bytes)}, {rate}/s", file=sys.stderr)
+
+
+@contextmanager
+def _bar(files: int, size: int) -> Iterator[Progress]:
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+    columns = (
+        TextColumn("  {task.fields[done]}/{task.fields[files]} files"), BarColumn(), DownloadColumn(),
+        TransferSpeedColumn(),
+    )  # fmt: skip
+    paths: set[str] = set()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=size, files=files, done=0)
+
+        def advance(path: str, read: int) -> None:
+            paths.add(path)
+            bar.update(task, advance=read, done=len(paths))
+
+        yield advance
+
+
+def _silent(path: str, size: int) -> None:
+    pass

@@ -1,0 +1,119 @@
+"""`session-memory search`: finds what was said in any session, and says how to read on from there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..sanitize import neutralise, neutralise_all
+from ..store.values import ENTRY_ROLES, TOOL_ROLE
+from ..text import one_line, shorten
+from .limits import LIMITS, filter_of, limit
+from .opening import at_desk, refresh
+from .options import HOME, JSON, Option, add
+from .show_command import number_of
+from .times import moment
+
+if TYPE_CHECKING:
+    import argparse
+    from typing import Any
+
+    from ..store.values import Hit
+    from .opening import Desk
+    from .options import Arguments
+
+SUMMARY = "search everything that was said in all sessions"
+LIMIT = 10
+TITLE_CHARACTERS = 80
+_QUERY = 'the words; "a phrase" in quotes, -word for what must not be there: best given as one quoted argument'
+OPTIONS = (
+    Option("query", _QUERY, metavar="QUERY", many=True),
+    Option("--role", "only what these said or ran", choices=(*ENTRY_ROLES, TOOL_ROLE), default=""),
+    *LIMITS,
+    limit(LIMIT),
+    HOME,
+    JSON,
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of search."""
+    add(parser, OPTIONS)
+
+
+def run(arguments: Arguments) -> int:
+    """Searches. Raises SessionMemoryError."""
+    return at_desk(arguments, lambda desk: _search(desk, arguments))
+
+
+def _search(desk: Desk, arguments: Arguments) -> int:
+    refresh(desk)
+    query = " ".join(arguments.query)
+    hits = desk.store.search(query, filter_of(arguments, desk.place)._replace(role=arguments.role))
+    commands = [_command(hit, arguments.home) for hit in hits]
+    desk.screen.result({"hits": [_as_json(hit, command) for hit, command in zip(hits, commands)]})
+    if not hits:
+        desk.screen.line(f"Nothing found for {shorten(one_line(neutralise(query)), TITLE_CHARACTERS)}.")
+    # All texts at once: looking through them for secrets one by one takes longer than the search.
+    pieces = [_pieces(hit) for hit in hits]
+    harmless = iter(neutralise_all([text for hit, parts in zip(hits, pieces) for text in (*_about(hit), *parts)]))
+    for index, (hit, parts, command) in enumerate(zip(hits, pieces, commands)):
+        if index:
+            desk.screen.line()
+        about = [next(harmless) for _ in _about(hit)]
+        _print(desk, hit, about, [next(harmless) for _ in parts], command)
+    return 0
+
+
+def _command(hit: Hit, home: str | None) -> str:
+    """What to run to read around a hit."""
+    command = f"session-memory show {hit.conversation.id} --around {number_of(hit.entry)}"
+    if not home:
+        return command
+    from shlex import quote
+
+    return f"{command} --home {quote(home)}"
+
+
+def _about(hit: Hit) -> tuple[str, str, str]:
+    """The title of a hit's conversation, who said it, and where."""
+    who = hit.entry.tool if hit.entry.role == TOOL_ROLE else hit.entry.role
+    return hit.conversation.title, who, hit.conversation.cwd or "-"
+
+
+def _pieces(hit: Hit) -> list[str]:
+    """The snippet: every second piece of it was looked for."""
+    pieces = []
+    end = 0
+    for start, stop in hit.marks:
+        pieces += [hit.snippet[end:start], hit.snippet[start:stop]]
+        end = stop
+    return [*pieces, hit.snippet[end:]]
+
+
+def _print(desk: Desk, hit: Hit, about: list[str], pieces: list[str], command: str) -> None:
+    screen, talk = desk.screen, hit.conversation
+    title, who, where = about
+    screen.line(screen.paint("bold", shorten(one_line(title), TITLE_CHARACTERS) or f"Conversation {talk.id}"))
+    screen.line(f"  {_highlighted(desk, pieces)}")
+    when = moment(hit.entry.timestamp or talk.last_message_at)
+    screen.line(screen.paint("dim", f"  {when}, {who}, in {where}, session {talk.session_id}"))
+    screen.line(f"  {command}")
+
+
+def _highlighted(desk: Desk, pieces: list[str]) -> str:
+    """The snippet on one line, the words that were found in bold, or in asterisks where there is no bold."""
+    for index in range(1, len(pieces), 2):
+        bold = desk.screen.paint("bold", pieces[index])
+        pieces[index] = bold if bold != pieces[index] else f"**{pieces[index]}**"
+    return one_line("".join(pieces))
+
+
+def _as_json(hit: Hit, command: str) -> dict[str, Any]:
+    return {
+        "entry": {"number": number_of(hit.entry), **hit.entry._asdict()},
+        "conversation": hit.conversation._asdict(),
+        "snippet": hit.snippet,
+        "marks": hit.marks,
+        "score": hit.score,
+        "command": command,
+    }

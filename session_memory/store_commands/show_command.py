@@ -1,0 +1,133 @@
+"""`session-memory show`: reads one conversation, or the part of it around a message that a search has found."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..errors import SessionMemoryError
+from ..sanitize import neutralise_all
+from ..store.schema import ITEM_BITS
+from ..store.values import TOOL_ROLE
+from ..text import counted, one_line, shorten
+from .limits import positive
+from .opening import at_desk
+from .options import HOME, JSON, Option, add
+from .times import moment
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ..store.values import Conversation, StoredEntry
+    from .opening import Desk
+    from .options import Arguments
+
+SUMMARY = "read a conversation, or what was said around a message that a search has found"
+AROUND = 6
+MESSAGE_CHARACTERS = 2000
+ARGUMENT_CHARACTERS = 120
+_ROLES = {"user": "User", "assistant": "Assistant"}
+
+
+class NotInStoreError(SessionMemoryError):
+    """A conversation or a message that the store does not hold."""
+
+
+OPTIONS = (
+    Option("conversation", "its number: see conversations", metavar="CONVERSATION", convert=positive),
+    Option("--around", "only what stands around this message", metavar="MESSAGE", convert=positive),
+    Option("--lines", f"that is N before and N after it ({AROUND})", metavar="N", default=AROUND, convert=positive),
+    Option("--full", f"messages whole, not only their first {MESSAGE_CHARACTERS:,} characters"),
+    HOME,
+    JSON,
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of show."""
+    add(parser, OPTIONS)
+
+
+def run(arguments: Arguments) -> int:
+    """Shows it. Raises SessionMemoryError."""
+    return at_desk(arguments, lambda desk: _show(desk, arguments))
+
+
+def number_of(entry: StoredEntry) -> int:
+    """The number by which `--around` knows an entry: counted from 1, in its file."""
+    return (entry.id & ((1 << ITEM_BITS) - 1)) + 1
+
+
+def _show(desk: Desk, arguments: Arguments) -> int:
+    conversation = desk.store.conversation(arguments.conversation, desk.place.homes)
+    if conversation is None:
+        raise NotInStoreError(
+            f"there is no conversation {arguments.conversation}", "session-memory conversations lists those there are"
+        )
+    entries = list(desk.store.entries(conversation.id))
+    shown, before, after = _part(entries, arguments.around, arguments.lines)
+    desk.screen.result(
+        {
+            "conversation": conversation._asdict(),
+            "entries": [{"number": number_of(one), **one._asdict()} for one in shown],
+            "before": before,
+            "after": after,
+        }
+    )
+    if not desk.screen.is_json:
+        _print(desk, conversation, shown, before, after, arguments)
+    return 0
+
+
+def _part(entries: list[StoredEntry], around: int | None, lines: int) -> tuple[list[StoredEntry], int, int]:
+    """What is to be shown, and how much stands before and after it. Raises NotInStoreError."""
+    if around is None:
+        return entries, 0, 0
+    at = next((index for index, one in enumerate(entries) if number_of(one) == around), None)
+    if at is None:
+        raise NotInStoreError(f"there is no message {around} in this conversation", "search says which there are")
+    first, last = max(0, at - lines), min(len(entries), at + lines + 1)
+    return entries[first:last], first, len(entries) - last
+
+
+def _print(
+    desk: Desk, conversation: Conversation, shown: list[StoredEntry], before: int, after: int,
+    arguments: Arguments,
+) -> None:  # fmt: skip
+    screen = desk.screen
+    title, *texts = neutralise_all([conversation.title, *[one.text for one in shown]])
+    errors = neutralise_all([one.error for one in shown])
+    screen.line(screen.paint("bold", shorten(one_line(title), screen.width) or f"Conversation {conversation.id}"))
+    first, last = moment(conversation.first_message_at), moment(conversation.last_message_at)
+    screen.line(f"Conversation {conversation.id}, {counted(conversation.entry_count, 'message')}, {first} to {last}")
+    screen.line(f"Session {conversation.session_id} ({conversation.runtime}) in {conversation.cwd or '-'}")
+    if before:
+        screen.line(f"\n[{before} before this]")
+    previous = (0, "")
+    for entry, text, error in zip(shown, texts, errors):
+        if entry.role == TOOL_ROLE:
+            screen.line(_tool_line(entry, text, error))
+            continue
+        if (entry.message, entry.role) != previous:
+            speaker = screen.paint("bold", _ROLES[entry.role])
+            mark = " <-" if number_of(entry) == arguments.around else ""
+            screen.line(f"\n{speaker} {screen.paint('dim', f'{moment(entry.timestamp)} #{number_of(entry)}{mark}')}")
+        previous = (entry.message, entry.role)
+        screen.line(text if arguments.full else _shortened(text))
+    if after:
+        screen.line(f"\n[{after} after this]")
+
+
+def _tool_line(entry: StoredEntry, argument: str, error: str) -> str:
+    """`- Bash npm test: error: Exit code 1: 3 failed`."""
+    outcome = entry.outcome
+    if entry.outcome == "error":
+        outcome = f"error: {one_line(error)}" if error else "error"
+    elif entry.outcome and entry.result_lines:
+        outcome = f"{entry.outcome}, {counted(entry.result_lines, 'line')}"
+    line = f"- {entry.tool} {shorten(one_line(argument), ARGUMENT_CHARACTERS)}".rstrip()
+    return f"{line}: {outcome}" if outcome else line
+
+
+def _shortened(text: str) -> str:
+    kept = shorten(text, MESSAGE_CHARACTERS)
+    return text if kept == text else f"{kept}\n[{len(text) - len(kept) + 1:,} more characters: --full]"

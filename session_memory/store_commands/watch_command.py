@@ -1,0 +1,124 @@
+"""`session-memory watch`: keeps the store up to date as long as it runs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from ..errors import LockedError, SessionMemoryError
+from ..setup.screen import Screen
+from ..store_place import find_place
+from ..text import counted
+from .opening import CORRUPT, NEWER, open_store
+from .options import HOME, Option, add
+from .progress import entries, megabytes
+from .services import KINDS, service
+from .watch_lock import acquire, holder
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+    from ..store.ingest import Report
+    from ..store.place import StorePlace
+    from ..store.sqlite import SqliteStore
+    from .options import Arguments
+
+SUMMARY = "keep the store up to date while sessions go on, until it is stopped"
+
+
+class WatchError(SessionMemoryError):
+    """It cannot watch here."""
+
+
+OPTIONS = (
+    Option("--once", "do what is to be done now and end: for cron"),
+    Option("--print-service", "print a file that has the system run it, and end", choices=KINDS),
+    HOME,
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of watch."""
+    add(parser, OPTIONS)
+
+
+def run(arguments: Arguments) -> int:
+    """Watches until SIGTERM or SIGINT; returns the exit code. Raises SessionMemoryError, OSError."""
+    screen = Screen(os.environ)
+    if arguments.print_service:
+        screen.line(service(arguments.print_service, arguments.home, os.environ).rstrip("\n"))
+        return 0
+    place = find_place(arguments.home, os.environ)
+    try:
+        held = acquire(place.database)
+    except LockedError:
+        text = f"{screen.short(place.database)}: process {holder(place.database)} watches it already"
+        if arguments.once:
+            _Log(screen).say(text)
+            return 0
+        raise WatchError(text) from None
+    try:
+        _watch(place, lambda: find_place(arguments.home, os.environ), screen, is_once=arguments.once)
+    finally:
+        os.close(held)
+    return 0
+
+
+def _watch(place: StorePlace, find: Callable[[], StorePlace], screen: Screen, *, is_once: bool) -> None:
+    from ..store.watching import Watching
+
+    stop = threading.Event()
+    log = _Log(screen)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+
+    def opened(place: StorePlace) -> SqliteStore:
+        store = open_store(place)
+        if store.set_aside:
+            log.say(CORRUPT.format(screen.short(store.set_aside)))
+        if store.is_newer:
+            store.close()
+            raise WatchError(f"{screen.short(place.database)}: {NEWER}")
+        return store
+
+    def make_memories(_: SqliteStore) -> None:
+        from ..process_command import work_off_for_watch
+
+        for line in work_off_for_watch(find(), stop.is_set):
+            log.say(line)
+
+    watching = Watching(find, opened, stop, log.say, log.tell, steps=[make_memories])
+    if is_once:
+        watching.run_once()
+        return
+    log.say("watching " + ", ".join(screen.short(one.root) for one in place.watched))
+    watching.run()
+    log.say("stopped")
+
+
+class _Log:
+    """What is said of what is taken in; a problem once, as long as it lasts."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self._problems: set[tuple[str, str]] = set()
+
+    def say(self, text: str) -> None:
+        """A line with the time of day."""
+        self._screen.line(f"{time.strftime('%H:%M:%S')}  {text}")
+
+    def tell(self, report: Report) -> None:
+        """What was taken in, if anything was new."""
+        if report.bytes:
+            amount = f"{entries(report.entries)} from {megabytes(report.bytes)}"
+            self.say(f"{counted(report.changed, 'file')}: {amount}")
+        if report.gone:
+            self.say(f"{counted(report.gone, 'file')} gone")
+        for path, why in report.problems:
+            if (path, why) not in self._problems:
+                self.say(f"{self._screen.short(path)}: {why}")
+        self._problems.update(report.problems)

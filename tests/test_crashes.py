@@ -1,0 +1,31 @@
+"""A share of `python -m bench.crashes`: the store after ingestions that were killed, and refused what they asked for."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+
+import apsw
+import pytest
+
+from bench.crashes import check, faults, ingest, kills
+from bench.histories import Histories
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="kills processes that it forks")
+def test_nothing_is_lost_or_doubled_when_ingestions_are_killed():
+    assert kills(150, seed=sys.maxsize) > 20
+
+
+def test_nothing_is_lost_or_doubled_when_a_write_a_sync_or_an_open_fails():
+    assert faults(seed=3, steps=3, kinds=(apsw.FullError,)) > 30
+
+
+def test_whatever_becomes_of_transcripts_nothing_that_was_read_is_lost_or_doubled(tmp_path):
+    database = str(tmp_path / "memory.db")
+    histories = Histories(tmp_path / "projects", random.Random(11), lambda: ingest(tmp_path / "projects", database))
+    for _ in range(6):
+        for _ in range(40):
+            histories.step()
+        check(tmp_path / "projects", database, histories)
