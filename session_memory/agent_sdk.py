@@ -41,14 +41,14 @@ def session_updates_hook(
     """
     root = os.path.abspath(home)
 
-    def find_text(event: Any, handover: _Handover, log: Log) -> None:
+    def find_text(event: Any, handover: Handover, log: Log) -> None:
         if claude.is_from_a_person(str(event.get("prompt", ""))):
             place = _place(root, session, event)
             if is_fork:
                 place.start_here()
             tell(place, log, handover.offer)
 
-    return _callback(root, "UserPromptSubmit", timeout_seconds, find_text)
+    return answering(Home(root), "UserPromptSubmit", timeout_seconds, find_text)
 
 
 def conversation_archive_hook(
@@ -63,22 +63,23 @@ def conversation_archive_hook(
     """
     root = os.path.abspath(home)
 
-    def archive(event: Any, handover: _Handover, log: Log) -> None:
+    def archive(event: Any, handover: Handover, log: Log) -> None:
         from .archive_hooks import keep
 
         keep(_place(root, session, event))
 
-    return _callback(root, "PreCompact", timeout_seconds, archive)
+    return answering(Home(root), "PreCompact", timeout_seconds, archive)
 
 
-def _callback(
-    root: str, event_name: str, timeout_seconds: float, work: Callable[[Any, _Handover, Log], None]
+def answering(
+    home: Home, event_name: str, timeout_seconds: float, work: Callable[[Any, Handover, Log], None]
 ) -> HookCallback:
-    """A callback that answers with what `work`, in a thread of its own since files can take their time, offers."""
+    """A callback that answers with what `work`, in a thread of its own since files can take their time, offers. Faults
+    are logged in `home`."""
 
     async def answer(event: HookInput, tool_use_id: str | None, context: HookContext) -> HookJSONOutput:
-        log = Log(Home(root))
-        handover = _Handover(monotonic() + timeout_seconds)
+        log = Log(home)
+        handover = Handover(monotonic() + timeout_seconds)
 
         def run() -> None:
             try:
@@ -105,7 +106,7 @@ class TooLateError(SessionMemoryError):
     """The runtime no longer waits for the answer to a prompt."""
 
 
-class _Handover:
+class Handover:
     """A text on its way from the thread that finds it to the callback that answers with it.
 
     It counts as told from the moment in which it is received. Before that either side may end the handover, and then

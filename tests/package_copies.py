@@ -12,11 +12,12 @@ from pathlib import Path
 from session_memory.setup.environment import GROUPS
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+MANIFESTS = (".claude-plugin/plugin.json", ".codex-plugin/plugin.json")
 NEXT_VERSION = "9.9.9"
 NEXT_WORDS = "What a later version says"
 _PARTS = (
-    ".claude-plugin", "hooks", "scripts", "session_memory", "skills", "templates", "install.py", "requirements.lock",
-    "pyproject.toml", "LICENSE", "README.md", "package.json",
+    ".claude-plugin", ".codex-plugin", ".mcp.json", "hooks", "scripts", "session_memory", "skills", "templates", "install.py",
+    "requirements.lock", "pyproject.toml", "LICENSE", "README.md", "package.json",
 )  # fmt: skip
 
 
@@ -34,8 +35,8 @@ def copy_repository(to: Path) -> Path:
 
 def make_next_version(copy: Path) -> None:
     """Makes a later version of a copy, which tells the same with other words."""
-    manifest = copy / ".claude-plugin" / "plugin.json"
-    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "version": NEXT_VERSION}))
+    for manifest in MANIFESTS:
+        (copy / manifest).write_text(json.dumps({**json.loads((copy / manifest).read_text()), "version": NEXT_VERSION}))
     for name, old, new in (
         ("__init__.py", r'__version__ = ".*"', f'__version__ = "{NEXT_VERSION}"'),
         ("hook.py", r'INTRODUCTION = ".*"', f'INTRODUCTION = "{NEXT_WORDS}:\\\\n"'),

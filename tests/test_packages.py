@@ -18,7 +18,15 @@ from fakes.fake_responses import FakeResponses
 from fakes.loopback import LoopbackServer
 from install_machine import NOBODY_LISTENS, PYTHON, Machine, agent_home, tree
 from other_runtimes import CODEX, QWEN, Codex, OtherRuntime, Qwen, installed
-from package_copies import NEXT_VERSION, NEXT_WORDS, REPOSITORY, copy_repository, make_index, make_next_version
+from package_copies import (
+    MANIFESTS,
+    NEXT_VERSION,
+    NEXT_WORDS,
+    REPOSITORY,
+    copy_repository,
+    make_index,
+    make_next_version,
+)
 from pi_cli import Pi, pi_command
 from runtime_table import Shown
 
@@ -26,8 +34,9 @@ from session_memory import __version__
 
 PLUGIN = "session-memory@session-memory"
 WAIT_SECONDS = 60
-# Not the plugin's: what a home keeps of the sessions, with or without it (docs/packages.md).
-OUR_STATE_AND_TRANSCRIPTS = (".claude/projects/", ".claude/.session-memory/")
+# Not the plugin's: what a home keeps of the sessions, with or without it, and what Claude Code notes of the servers that
+# it has started (docs/packages.md, docs/tools.md).
+OUR_STATE_AND_TRANSCRIPTS = (".claude/projects/", ".claude/.session-memory/", ".cache/claude-cli-nodejs/")
 
 
 def wait_until(is_so: Callable[[], bool], what: str) -> None:
@@ -103,10 +112,11 @@ def plugin(tmp_path: Path, api: FakeAnthropic) -> ClaudePlugin:
 
 
 def test_the_manifests_say_the_version_of_the_package() -> None:
-    manifest = json.loads((REPOSITORY / ".claude-plugin/plugin.json").read_text())
     marketplace = json.loads((REPOSITORY / ".claude-plugin/marketplace.json").read_text())
-    assert manifest["version"] == __version__
-    assert [(entry["name"], entry["source"]) for entry in marketplace["plugins"]] == [(manifest["name"], "./")]
+    for path in MANIFESTS:
+        manifest = json.loads((REPOSITORY / path).read_text())
+        assert manifest["version"] == __version__
+        assert [(entry["name"], entry["source"]) for entry in marketplace["plugins"]] == [(manifest["name"], "./")]
 
 
 def test_claude_code_finds_the_plugin_and_the_marketplace_valid(plugin: ClaudePlugin) -> None:

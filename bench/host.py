@@ -1,0 +1,157 @@
+"""`python -m bench.host`: a host with many groups, killed over and over; does the ledger agree with what happened?
+
+Messages come in at random times while `kill -9` ends the host every few seconds, every other time with the runtimes
+that it has started. At the end three books are compared: the messages that were put in, the requests that the fake API
+has seen, and the replies that went out. The harness of the tests runs the real Claude Code of the SDK's wheel; it needs
+what the tests need.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import time
+from collections import Counter
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+harness: Any = import_module("host_machine")
+
+GROUPS, MESSAGES, KILLS = 20, 100, 100
+LIVES_SECONDS = (2.0, 8.0)
+THINKING_SECONDS = (0.0, 0.0, 0.3, 1.0, 3.0)
+SEED = 7
+
+
+class Books(NamedTuple):
+    """What the three books say. Every list of `problems` that is not empty is a fault of the host."""
+
+    messages: int
+    replies: int
+    requests: int
+    prompts: int
+    asked_again: int
+    kills: int
+    seconds: float
+    problems: dict[str, list[str]]
+
+
+def main() -> int:
+    """Returns the exit code: 1 where the books do not agree."""
+    options = _options()
+    dice = random.Random(options.seed)
+    with harness.Echo(lambda: dice.choice(THINKING_SECONDS)) as api:
+        machine = harness.HostMachine(api)
+        try:
+            books = run(machine, options.groups, options.messages, options.kills, dice)
+        finally:
+            machine.close()
+    print(json.dumps(books._asdict(), indent=2) if options.json else _as_text(books, options))
+    return 1 if any(books.problems.values()) else 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser("python -m bench.host", description=__doc__)
+    parser.add_argument("--groups", type=int, default=GROUPS, help=f"how many groups ({GROUPS})")
+    parser.add_argument("--messages", type=int, default=MESSAGES, help=f"how many messages each gets ({MESSAGES})")
+    parser.add_argument("--kills", type=int, default=KILLS, help=f"how often the host is killed ({KILLS})")
+    parser.add_argument("--seed", type=int, default=SEED, help=f"of what is random ({SEED})")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    return parser.parse_args()
+
+
+def run(
+    machine: Any, groups: int, messages: int, kills: int, dice: random.Random,
+    lives_seconds: tuple[float, float] = LIVES_SECONDS,
+) -> Books:  # fmt: skip
+    """Runs the scene on a fresh machine: as many lives of the host as `kills`, each with its share of the messages, and
+    one more to the end."""
+    names = ["main", *[f"g{number}" for number in range(1, groups)]]
+    machine.init(*names, config="groups_at_once: 4\nidle_seconds: 5\n")
+    said = {f"m-{name}-{number}": name for name in names for number in range(messages)}
+    tokens = list(said)
+    dice.shuffle(tokens)
+    ids: dict[str, str] = {}
+    began = time.monotonic()
+    for life in range(kills + 1):
+        share, tokens = _split(tokens, len(tokens) // (kills + 1 - life))
+        born, length = time.monotonic(), dice.uniform(*lives_seconds)
+        machine.start()
+        for at, token in zip(sorted(dice.uniform(0, length) for _ in share), share):
+            time.sleep(max(0.0, born + at - time.monotonic()))
+            ids[token] = machine.say(said[token], f"message {token}")
+        if life < kills:
+            time.sleep(max(0.0, born + length - time.monotonic()))
+            machine.kill(with_runtimes=life % 2 == 1)
+    machine.wait(lambda: not any(sum(machine.ledger.counts(name)[:2]) for name in names), "end of the work")
+    machine.wait(lambda: not machine.ledger.undelivered(), "delivery of the last reply")
+    machine.stop()
+    return compare(machine, {token: (said[token], ids[token]) for token in said}, kills, time.monotonic() - began)
+
+
+def _split(tokens: list[str], count: int) -> tuple[list[str], list[str]]:
+    return tokens[:count], tokens[count:]
+
+
+def compare(machine: Any, said: dict[str, tuple[str, str]], kills: int, seconds: float) -> Books:
+    """The books of a machine that has come to rest; `said` gives the group and the message's id for every token."""
+    requests = machine.api.prompts()
+    seen = Counter(token for request in requests for token in harness.tokens(request.news))
+    replies = machine.ledger.replies(limit=10**9)
+    answers = Counter(message_id for reply in replies for message_id in reply.answers)
+    by_message = {message_id: reply for reply in replies for message_id in reply.answers}
+    problems: dict[str, list[str]] = {
+        "never seen by the API": [token for token in said if not seen[token]],
+        "not answered": [token for token, (_, message_id) in said.items() if not answers[message_id]],
+        "answered more than once": [token for token, (_, message_id) in said.items() if answers[message_id] > 1],
+        "answered without regard to it": [
+            token for token, (_, message_id) in said.items()
+            if message_id in by_message and token not in harness.tokens(by_message[message_id].text)
+        ],
+        "answered in another chat": [
+            token for token, (group, message_id) in said.items()
+            if message_id in by_message and by_message[message_id].group != group
+        ],
+        "not delivered": [str(reply.id) for reply in machine.ledger.undelivered()],
+        "replies to nothing": [f"{reply.id}: {reply.text}" for reply in replies if not reply.answers],
+        "errors": [f"{reply.id}: {reply.text}" for reply in replies if reply.kind == "error"],
+        "out of order": _disordered(machine),
+    }  # fmt: skip
+    prompts = int(machine.ledger.connection.execute("SELECT count(*) FROM prompts").fetchall()[0][0])
+    again = sum(1 for count in seen.values() if count > 1)
+    return Books(len(said), len(replies), len(requests), prompts, again, kills, round(seconds, 1), problems)
+
+
+def _disordered(machine: Any) -> list[str]:
+    """The messages that were answered after one of their group that came in later."""
+    query = (
+        "SELECT i.message_id, i.group_folder, p.reply_id FROM inbox i JOIN prompts p ON p.id = i.prompt_id "
+        "ORDER BY i.group_folder, i.seq"
+    )
+    found: list[str] = []
+    last: dict[str, int] = {}
+    for message_id, group, reply in machine.ledger.connection.execute(query):
+        if reply is not None and reply < last.get(group, 0):
+            found.append(f"{group}: {message_id}")
+        last[group] = max(reply or 0, last.get(group, 0))
+    return found
+
+
+def _as_text(books: Books, options: argparse.Namespace) -> str:
+    lines = [
+        f"{options.groups} groups, {books.messages} messages, {books.kills} kills in {books.seconds} s",
+        f"  {books.prompts} prompts were made of the messages; the API saw {books.requests} requests, "
+        f"in which {books.asked_again} messages were new more than once",
+        f"  {books.replies} replies went out",
+    ]
+    for name, found in books.problems.items():
+        lines.append(f"  {name}: {len(found) or 'none'}{'  ' + ', '.join(found[:5]) if found else ''}")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

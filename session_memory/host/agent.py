@@ -1,0 +1,219 @@
+"""One run of a group's agent: claude-agent-sdk with one session, to which prompts are given while it runs."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from claude_agent_sdk import (
+    ClaudeAgentOptions,
+    ClaudeSDKClient,
+    ClaudeSDKError,
+    HookMatcher,
+    ResultMessage,
+    SystemMessage,
+    UserMessage,
+)
+
+from ..home import ENV_HOME, ENV_SESSION
+from ..tools import host_desk, sdk_server
+from .callbacks import archive_callback, updates_callback
+from .preparing import instructions_for_all
+
+if TYPE_CHECKING:
+    from ..pointers import SessionManager
+    from .config import HostConfig
+    from .layout import Group, Layout
+    from .ledger import Prompt
+
+TOOLS = "session-memory"
+# Clocks of a runtime that ends when nobody has written for a while: the host has a schedule of its own. And the way to
+# sessions of other groups.
+WITHOUT = ("CronCreate", "CronDelete", "CronList", "ScheduleWakeup", "ListAgents")
+LAST_LINES = 5
+STOP_SECONDS = 20.0
+# What a runtime tells the programs it starts, the host perhaps among them.
+OF_ANOTHER_SESSION = ("CLAUDE_CODE_SESSION_ID", "CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA")
+
+
+class Begun(NamedTuple):
+    """The session runs under this id."""
+
+    session_id: str
+
+
+class Taken(NamedTuple):
+    """The agent has begun to work on the prompt with this id."""
+
+    uuid: str
+
+
+class Ended(NamedTuple):
+    """A turn is over: the prompts that it took in, its text, and what went wrong, '' for nothing."""
+
+    uuids: tuple[str, ...]
+    text: str
+    error: str
+
+
+class Stopped(NamedTuple):
+    """The runtime ended; why, '' where it was told to."""
+
+    error: str
+
+
+Event = Begun | Taken | Ended | Stopped
+
+
+class Agent:
+    """A started runtime. `session_id` is known from the start, also of a session that is only to begin; `heard` is when
+    (by the monotonic clock) it last gave a sign of life.
+
+    What it does arrives as events at `tell`, in order; the last one is Stopped.
+    """
+
+    def __init__(self, options: ClaudeAgentOptions, session_id: str, tell: Callable[[Event], None]) -> None:
+        self.session_id = session_id
+        self._client = ClaudeSDKClient(options)
+        self._tell = tell
+        self._stderr: list[str] = []
+        options.stderr = self._stderr.append
+        self.heard = time.monotonic()
+        self._run = asyncio.create_task(self._receive())
+        self._is_ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._is_over = asyncio.Event()
+
+    async def give(self, prompt: Prompt) -> None:
+        """Gives the agent a prompt. What cannot be given any more is told as Stopped."""
+        await self._is_ready
+        try:
+            await self._client.query(_stream(prompt))
+        except ClaudeSDKError:
+            self._is_over.set()
+
+    async def stop(self) -> None:
+        """Ends the runtime and waits for that; no event is told any more. A turn under way has a few seconds left."""
+        self._tell = _nobody
+        self._is_over.set()
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._run, STOP_SECONDS)
+
+    async def _receive(self) -> None:
+        error = ""
+        try:
+            async with self._client:
+                self._is_ready.set_result(None)
+                reading = asyncio.create_task(self._read())
+                over = asyncio.create_task(self._is_over.wait())
+                try:
+                    await asyncio.wait((reading, over), return_when=asyncio.FIRST_COMPLETED)
+                    if reading.done():
+                        reading.result()
+                finally:
+                    for task in (reading, over):
+                        task.cancel()
+                    await asyncio.gather(reading, over, return_exceptions=True)
+        except (ClaudeSDKError, OSError, asyncio.TimeoutError) as failure:
+            error = " ".join([*self._stderr[-LAST_LINES:], str(failure)])
+        except Exception as failure:  # the SDK raises bare ones for what the runtime reports
+            error = f"{type(failure).__name__}: {failure}"
+        finally:
+            if not self._is_ready.done():
+                self._is_ready.set_result(None)
+            self._tell(Stopped(error))
+
+    async def _read(self) -> None:
+        async for message in self._client.receive_messages():
+            self.heard = time.monotonic()
+            if isinstance(message, SystemMessage) and message.subtype == "init":
+                self._tell(Begun(str(message.data["session_id"])))
+            elif isinstance(message, UserMessage) and message.uuid and message.parent_tool_use_id is None:
+                self._tell(Taken(message.uuid))
+            elif isinstance(message, ResultMessage):
+                self._tell(ended(message))
+
+
+def ended(message: ResultMessage) -> Ended:
+    """A turn's end as an event."""
+    text = message.result or ""
+    uuids = tuple(message.user_message_uuids or ([message.user_message_uuid] if message.user_message_uuid else []))
+    if message.is_error or message.subtype != "success":
+        return Ended(uuids, "", text or "; ".join(message.errors or []) or message.subtype)
+    return Ended(uuids, text, "")
+
+
+def start(
+    layout: Layout, group: Group, config: HostConfig, sessions: SessionManager, name: str, resume: str | None,
+    tell: Callable[[Event], None],
+) -> Agent:  # fmt: skip
+    """Starts the agent of a group in the session `resume`, or in a new one, which is known as `name` to the others."""
+    session_id = resume or str(uuid.uuid4())
+    found = options(layout, group, config, sessions, name)
+    if resume:
+        found.resume = resume
+    else:
+        found.session_id = session_id
+    return Agent(found, session_id, tell)
+
+
+def options(
+    layout: Layout, group: Group, config: HostConfig, sessions: SessionManager, name: str
+) -> ClaudeAgentOptions:
+    """How the runtime is started for a group.
+
+    Its agent works in the group's directory, and only there: what lies elsewhere it would have to ask for, and there is
+    nobody to ask. That of main may look into everything.
+    """
+    shared = "" if group.is_main else instructions_for_all(layout)
+    prompt: Any = {"type": "preset", "preset": "claude_code", **({"append": shared} if shared else {})}
+    return ClaudeAgentOptions(
+        cwd=group.root,
+        model=config.model,
+        system_prompt=prompt,
+        setting_sources=["user", "project"],
+        permission_mode="acceptEdits",
+        allowed_tools=["Skill", f"mcp__{TOOLS}", *config.allowed_tools],
+        disallowed_tools=list(WITHOUT),
+        add_dirs=[layout.root] if group.is_main else [],
+        mcp_servers={TOOLS: sdk_server(host_desk(layout, group.name, sessions))},
+        strict_mcp_config=True,
+        hooks={
+            "UserPromptSubmit": [HookMatcher(hooks=[updates_callback(group, name)])],
+            "PreCompact": [HookMatcher(hooks=[archive_callback(group, sessions)])],
+        },
+        env=_environment(group, name),
+        extra_args={"replay-user-messages": None},
+        verbatim_prompts=True,
+    )
+
+
+def _environment(group: Group, name: str) -> dict[str, str]:
+    """What is added to the host's own environment."""
+    return {
+        "HOME": group.home,
+        "CLAUDE_CONFIG_DIR": group.config_dir,
+        "CLAUDE_PROJECT_DIR": group.root,
+        "ENABLE_TOOL_SEARCH": "false",
+        ENV_HOME: group.root,
+        ENV_SESSION: name,
+        **{key: "" for key in OF_ANOTHER_SESSION if key in os.environ},
+    }
+
+
+async def _stream(prompt: Prompt) -> AsyncIterator[dict[str, Any]]:
+    """The prompt as the SDK takes it; under its own id the runtime records it, and would not take it twice."""
+    yield {
+        "type": "user",
+        "message": {"role": "user", "content": prompt.text},
+        "parent_tool_use_id": None,
+        "uuid": prompt.uuid,
+    }
+
+
+def _nobody(event: Event) -> None:
+    """Where events go that nobody waits for."""

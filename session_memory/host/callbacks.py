@@ -1,0 +1,60 @@
+"""What a group's runtime asks of the host while it runs: what the other sessions did, and to keep the conversation.
+
+The paths are the agent's, which may have put links there: they are held for as long as they are used.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from ..agent_sdk import Handover, answering
+from ..home import Home
+from ..hook import Log, Place, tell
+from .holding import held_home
+from .layout import Layout
+
+if TYPE_CHECKING:
+    from claude_agent_sdk import HookCallback
+
+    from ..pointers import SessionManager
+    from .layout import Group
+
+UPDATES_SECONDS = 1.0
+ARCHIVE_SECONDS = 60.0
+
+
+def updates_callback(group: Group, name: str) -> HookCallback:
+    """A callback for UserPromptSubmit: tells the session `name` of a group what the group's other sessions did."""
+
+    def find_text(event: Any, handover: Handover, log: Log) -> None:
+        session_id = str(event["session_id"])
+        if not group.runtime.is_from_a_person(str(event.get("prompt", ""))):
+            return
+        try:
+            with held_home(group) as home:
+                own_path = f"{home.project_dir}/{os.path.basename(group.transcript(session_id))}"
+                log.home = home
+                tell(Place(home, name, own_path, "", group.runtime, session_id), log, handover.offer)
+        except FileNotFoundError:  # the group's first prompt
+            pass
+        finally:
+            log.home = _host_log(group)
+
+    return answering(_host_log(group), "UserPromptSubmit", UPDATES_SECONDS, find_text)
+
+
+def archive_callback(group: Group, sessions: SessionManager) -> HookCallback:
+    """A callback for PreCompact: archives the conversation of the session that is about to be compacted."""
+
+    def archive(event: Any, handover: Handover, log: Log) -> None:
+        sessions.write_markdown(group.name, str(event["session_id"]))
+
+    return answering(_host_log(group), "PreCompact", ARCHIVE_SECONDS, archive)
+
+
+def _host_log(group: Group) -> Home:
+    """Where faults are logged: with the host, since the group's own place may be what is wrong."""
+    home = Home(group.host)
+    home.log_file = Layout(group.host).log_file
+    return home

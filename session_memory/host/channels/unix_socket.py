@@ -1,0 +1,122 @@
+"""The channel `store/host.sock`: a Unix socket for this user alone, one JSON object a line in both directions.
+
+-> {"say": {"group": "main", "text": "hello", "id": "7", "sender": "Anna"}}      id and sender are optional
+<- {"taken": {"group": "main", "id": "7"}}
+-> {"follow": {"group": "main", "after": 0}}                                     after: the last reply that is known
+<- {"reply": {"id": 1, "group": "main", "kind": "reply", "text": "Hello.", "at": "2026-...Z", "answers": ["7"]}}
+<- {"error": {"message": "there is no group 'man'", "hint": "there are main"}}
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+from typing import Any
+
+from ...errors import SessionMemoryError
+from ..ledger import Reply
+from . import Door
+
+POLL_SECONDS = 0.05
+LINE_BYTES = 1024 * 1024
+PATH_BYTES = 100
+UNDERSTOOD = '{"say": {"group": ..., "text": ...}} or {"follow": {"group": ...}}'
+
+
+class SocketError(SessionMemoryError):
+    """The socket cannot be made, or a line that came through it says nothing."""
+
+
+class UnixSocket:
+    """The channel. It has no chats of its own: any group can be spoken to, and every reply be followed."""
+
+    PREFIX = ""
+
+    def __init__(self, path: str, door: Door) -> None:
+        self._path = path
+        self._door = door
+
+    async def serve(self) -> None:
+        """Listens until it is cancelled. Raises SocketError, OSError."""
+        server = await asyncio.start_unix_server(self._converse, sock=_bound(self._path), limit=LINE_BYTES)
+        async with server:
+            await server.serve_forever()
+
+    async def deliver(self, reply: Reply) -> None:
+        """Does nothing: replies are followed."""
+
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        following: list[asyncio.Task[None]] = []
+        try:
+            while line := await reader.readline():
+                try:
+                    answer = self._answer(line, writer, following)
+                except SessionMemoryError as error:
+                    answer = {"error": {"message": str(error), "hint": error.hint}}
+                if answer:
+                    await _send(writer, answer)
+        except (ConnectionError, ValueError):  # the other side is gone, or its line is too long
+            pass
+        finally:
+            for task in following:
+                task.cancel()
+            writer.close()
+
+    def _answer(
+        self, line: bytes, writer: asyncio.StreamWriter, following: list[asyncio.Task[None]]
+    ) -> dict[str, Any] | None:
+        try:
+            ((verb, values),) = json.loads(line).items()
+            group = str(values["group"])
+            if verb == "say":
+                sender = str(values.get("sender", ""))
+                taken = self._door.take(
+                    self._door.chat_of(group), str(values["text"]), sender=sender or "socket", sender_name=sender,
+                    message_id=str(values.get("id", "")),
+                )  # fmt: skip
+                return {"taken": {"group": group, "id": taken}}
+            if verb == "follow":
+                after = int(values.get("after", self._door.last_reply()))
+                following.append(asyncio.create_task(self._follow(self._door.chat_of(group), after, writer)))
+                return None
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise SocketError(f"not understood: {error}", UNDERSTOOD) from None
+        raise SocketError(f"not understood: {verb}", UNDERSTOOD)
+
+    async def _follow(self, jid: str, after: int, writer: asyncio.StreamWriter) -> None:
+        while True:
+            for reply in self._door.replies(jid, after):
+                await _send(writer, {"reply": shown(reply)})
+                after = reply.id
+            await asyncio.sleep(POLL_SECONDS)
+
+
+def shown(reply: Reply) -> dict[str, Any]:
+    """A reply as JSON shows it."""
+    return {
+        "id": reply.id, "group": reply.group, "kind": reply.kind, "text": reply.text, "at": reply.timestamp,
+        "answers": list(reply.answers),
+    }  # fmt: skip
+
+
+async def _send(writer: asyncio.StreamWriter, value: dict[str, Any]) -> None:
+    writer.write(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+    await writer.drain()
+
+
+def _bound(path: str) -> socket.socket:
+    """A socket at `path` that only this user may connect to; what a killed host left there goes."""
+    if len(os.fsencode(path)) > PATH_BYTES:
+        hint = f"put the host where that is at most {PATH_BYTES} bytes"
+        raise SocketError(f"{path}: too long for a socket", hint)
+    if os.path.lexists(path):
+        os.unlink(path)
+    found = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    before = os.umask(0o177)
+    try:
+        found.bind(path)
+    finally:
+        os.umask(before)
+    return found

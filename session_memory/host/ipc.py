@@ -1,0 +1,214 @@
+"""The files that a group's agent shares with its host where it has no database, as in a sandbox: data/ipc/<group>/.
+
+    session_history.json, current_tasks.json, available_groups.json   what there is, written before each run
+    tasks/<id>.json                    {"tool": "clear_session", "arguments": {"name": "Tax"}}: a call of a tool
+    responses/<id>.json                {"id": "<id>", "text": "Done: ...", "is_error": false}: its answer
+
+The directory is the agent's: nothing in it is taken for what its name says. Whoever writes a request gives it a name
+that does not end in .json until it is whole. A request is taken out of the agent's reach before it is looked at
+(data/ipc/.taken/<group>/, on the same file system), and its answer is put in its place there before it is published,
+which is one step: after a crash in between each request has one answer, and none is done twice.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from ..fastjson import decode
+from ..files import NotAFileError, is_regular
+from ..inside import TooLargeError, directory_below, read_inside, write_inside
+from ..names import is_name
+from ..sanitize import neutralise
+from ..tools.calling import Answer, call
+from ..tools.definitions import TOOLS
+
+if TYPE_CHECKING:
+    from ..pointers import SessionManager
+    from ..tools.desk import Desk
+    from .layout import Group, Layout
+
+    Rows = Sequence[Mapping[str, Any]]
+
+REQUEST_BYTES = 64 * 1024
+MOST_REQUESTS = 100  # of one group at a time, so that the others are not kept waiting
+BEING_WRITTEN_SECONDS = 2.0
+_TAKEN = ".taken"
+_SUFFIX, _ANSWERED = ".json", ".answer"
+_MOST_LISTED = 10_000
+_COLUMNS = ("id", "group_folder", "session_id", "name", "created_at", "archived_at")
+
+
+def write_snapshots(layout: Layout, group: str, sessions: SessionManager, tasks: Rows = (), groups: Rows = ()) -> None:
+    """Writes what an agent without a database may know: its history, and of `tasks` and `groups` what is its own.
+
+    `tasks` have a `group_folder`, `groups` a `folder`. Main gets all of them, and the history of all groups that are
+    given. Raises OSError, OutsideGroupError.
+    """
+    own = layout.group(group)
+    names = [group, *[str(row["folder"]) for row in groups if row["folder"] != group]] if own.is_main else [group]
+    history = [dict(zip(_COLUMNS, entry)) for name in names for entry in sessions.get_history(name)]
+    snapshots = {
+        "session_history": {"active": sessions.get(group), "sessions": _visible(history, "group_folder", own)},
+        "current_tasks": {"tasks": _visible(tasks, "group_folder", own)},
+        "available_groups": {"groups": _visible(groups, "folder", own)},
+    }
+    with directory_below(layout.root, own.ipc_dir) as directory:
+        for name, content in snapshots.items():
+            write_inside(directory, name + _SUFFIX, _json(content))
+
+
+def answer_requests(layout: Layout, group: str, desk: Desk) -> int:
+    """Answers what the agent of `group` has asked for in files, at its own `desk`; how many answers were given.
+
+    Waits for nothing: 0 where another process is at it. Raises OSError, OutsideGroupError.
+    """
+    own = layout.group(group)
+    taken_dir = f"{layout.root}/data/ipc/{_TAKEN}/{group}"
+    with (
+        directory_below(layout.root, own.tasks_dir) as tasks,
+        directory_below(layout.root, own.responses_dir) as responses,
+        directory_below(layout.root, taken_dir, make=True) as taken,
+    ):
+        try:
+            fcntl.flock(taken, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return 0
+        files = _Files(tasks, responses, taken, taken_dir)
+        answered = 0
+        for request_id in files.interrupted():
+            files.answer(request_id, _answer(files, request_id, desk, is_again=True))
+            answered += files.publish(request_id)
+        for request_id in files.waiting()[:MOST_REQUESTS]:
+            if files.take(request_id):
+                files.answer(request_id, _answer(files, request_id, desk))
+                answered += files.publish(request_id)
+        return answered
+
+
+class _Files:
+    """Requests and answers in open directories; `taken_dir` is the path of `taken`, where only the host writes."""
+
+    def __init__(self, tasks: int, responses: int, taken: int, taken_dir: str) -> None:
+        self._tasks = tasks
+        self._responses = responses
+        self._taken = taken
+        self._taken_dir = taken_dir
+
+    def interrupted(self) -> list[str]:
+        """Publishes the answers that were given before a crash; the requests that it kept from being answered."""
+        for name in os.listdir(self._taken):
+            if name.startswith("."):  # an answer that was not written to its end
+                self._remove(name)
+            elif name.endswith(_ANSWERED):
+                self.publish(name.removesuffix(_ANSWERED))
+        left = [name.removesuffix(_SUFFIX) for name in sorted(os.listdir(self._taken)) if name.endswith(_SUFFIX)]
+        return [request_id for request_id in left if not self._is_answered(request_id)]
+
+    def waiting(self) -> list[str]:
+        """The requests that lie there whole, the oldest first."""
+        found = []
+        with os.scandir(self._tasks) as entries:
+            for entry in islice(entries, _MOST_LISTED):
+                request_id, suffix = os.path.splitext(entry.name)
+                if suffix == _SUFFIX and is_name(request_id):
+                    status = entry.stat(follow_symlinks=False)
+                    if not (is_regular(status) and self._is_being_written(entry.name, status.st_mtime)):
+                        found.append((status.st_mtime, request_id))
+        return [request_id for _, request_id in sorted(found)]
+
+    def take(self, request_id: str) -> bool:
+        """Takes a request, whatever it is, out of the agent's reach; False where it is gone, or answered already."""
+        name = request_id + _SUFFIX
+        try:
+            os.rename(name, name, src_dir_fd=self._tasks, dst_dir_fd=self._taken)
+        except OSError:
+            return False
+        return not self._is_answered(request_id)
+
+    def read(self, request_id: str) -> bytes:
+        """What a request holds that was taken. Raises NotAFileError, TooLargeError."""
+        name = request_id + _SUFFIX
+        if not is_regular(os.stat(name, dir_fd=self._taken, follow_symlinks=False)):
+            raise NotAFileError("not a regular file")  # a device is not even opened
+        return read_inside(self._taken, name, REQUEST_BYTES)
+
+    def answer(self, request_id: str, answer: Answer) -> None:
+        """Writes the answer down: from now on the request counts as answered."""
+        response = {"id": request_id, "text": answer.text, "is_error": answer.is_error}
+        write_inside(self._taken, request_id + _ANSWERED, _json(response))
+
+    def publish(self, request_id: str) -> bool:
+        """Removes the request and then, in one step, puts the answer where the agent finds it; whether it is there."""
+        self._remove(request_id + _SUFFIX)
+        try:
+            os.rename(request_id + _ANSWERED, request_id + _SUFFIX, src_dir_fd=self._taken, dst_dir_fd=self._responses)
+        except IsADirectoryError:  # the agent has put one there
+            self._remove(request_id + _ANSWERED)
+            return False
+        return True
+
+    def _is_answered(self, request_id: str) -> bool:
+        """Whether the agent has an answer to this request, which it has made again: then it is removed."""
+        try:
+            os.stat(request_id + _SUFFIX, dir_fd=self._responses, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        self._remove(request_id + _SUFFIX)
+        return True
+
+    def _is_being_written(self, name: str, modified: float) -> bool:
+        """Whether a request may only look broken because somebody is about to write more of it."""
+        if time.time() - modified > BEING_WRITTEN_SECONDS:
+            return False
+        try:
+            decode(read_inside(self._tasks, name, REQUEST_BYTES).decode())
+        except ValueError:
+            return True
+        except OSError:
+            pass
+        return False
+
+    def _remove(self, name: str) -> None:
+        try:
+            os.unlink(name, dir_fd=self._taken)
+        except FileNotFoundError:
+            pass
+        except OSError:
+            shutil.rmtree(f"{self._taken_dir}/{name}", ignore_errors=True)
+
+
+def _answer(files: _Files, request_id: str, desk: Desk, *, is_again: bool = False) -> Answer:
+    """The answer to a request that was taken; `is_again` for one that may have been done already, before a crash."""
+    try:
+        request = decode(files.read(request_id).decode())
+        name, arguments = request["tool"], request.get("arguments")
+        tool = next(tool for tool in TOOLS if tool.name == name)
+    except TooLargeError:
+        return Answer(f"A request has at most {REQUEST_BYTES} bytes. Ask again with less", True)
+    except OSError:
+        return Answer("A request is a regular file. Write it anew", True)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return Answer('A request is JSON such as {"tool": "list_sessions", "arguments": {}}. Write it anew', True)
+    except StopIteration:
+        names = ", ".join(tool.name for tool in TOOLS)
+        return Answer(f"There is no such tool. Ask for one of {names}", True)
+    if is_again and not tool.is_read_only:
+        return Answer(f"The host was interrupted in {name}. Look with list_sessions whether it was done", True)
+    return call(desk, tool.name, arguments)
+
+
+def _visible(rows: Rows, key: str, group: Group) -> list[dict[str, Any]]:
+    """The rows that a group may see, harmless for who reads them."""
+    seen = [row for row in rows if group.is_main or row[key] == group.name]
+    return [{name: neutralise(one) if isinstance(one, str) else one for name, one in row.items()} for row in seen]
+
+
+def _json(content: object) -> bytes:
+    return json.dumps(content, ensure_ascii=False, indent=1).encode("utf-8", "replace") + b"\n"

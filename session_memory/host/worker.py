@@ -1,0 +1,251 @@
+"""One group at work: its prompts are given to its agent, one session at a time, and its replies written down."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from ..errors import SessionMemoryError
+from ..names import is_name
+from ..sanitize import readable
+from ..text import counted, one_line, shorten
+from . import leftover
+from .agent import Agent, Begun, Ended, Event, Stopped, Taken
+from .preparing import CHAT, name_session, prepare_group
+from .recovery import recover
+
+if TYPE_CHECKING:
+    from ..pointers import SessionManager
+    from .config import HostConfig
+    from .layout import Group
+    from .ledger import Ledger, Prompt
+
+    # Starts an agent: the group, the name of its session, the session to go on with, and where its events go.
+    Start = Callable[[Group, str, str | None, Callable[[Event], None]], Agent]
+
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 2.0, 300.0
+LEFTOVER_SECONDS = 20.0  # for the turn that a killed host's runtime is still in
+SILENCE_SECONDS = 30 * 60.0
+SHARE_SECONDS = 30.0  # how long a busy group keeps its place while others wait
+ERROR_CHARACTERS = 500
+NO_SESSION = "No conversation found"  # what the runtime says of a session that it cannot read
+
+
+class Worker:
+    """Works for one group until there is nothing to do, or others wait for its place.
+
+    What is given to the agent follows the ledger, which alone decides what is answered: everything here may be lost at
+    any moment. `log` takes a line about what went wrong.
+    """
+
+    def __init__(
+        self, group: Group, ledger: Ledger, sessions: SessionManager, config: HostConfig, start: Start,
+        log: Callable[[str], None],
+    ) -> None:  # fmt: skip
+        self.group = group
+        self._ledger = ledger
+        self._sessions = sessions
+        self._config = config
+        self._start = start
+        self._log = log
+        self._events: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._agent: Agent | None = None
+        self._is_begun = False
+        self._task = ""  # of the isolated session that the agent runs; '' for the group's own
+        self._pointer: str | None = None
+        self._given: dict[str, Prompt] = {}
+        self._taken: set[str] = set()
+        self._since = time.monotonic()
+        self._is_room_wanted = False
+        self._is_last_turn = False
+
+    def poke(self) -> None:
+        """There may be something new to do."""
+        self._events.put_nowait(None)
+
+    def make_room(self) -> None:
+        """Another group waits for a place."""
+        self._is_room_wanted = True
+        self.poke()
+
+    def finish(self) -> None:
+        """The turn that the agent is in is the last one for now."""
+        self._is_last_turn = True
+        self.poke()
+
+    async def work(self) -> None:
+        """Returns after `idle_seconds` with nothing to do, or to make room. Raises SessionMemoryError, OSError."""
+        await asyncio.to_thread(prepare_group, self.group)
+        await leftover.wait_for_end(self.group.config_dir, LEFTOVER_SECONDS)
+        await self._recover()
+        try:
+            while not self._is_time_to_go():
+                await self._give_next()
+                try:
+                    timeout = SILENCE_SECONDS if self._given else self._config.idle_seconds
+                    await self._answer(await asyncio.wait_for(self._events.get(), timeout))
+                except asyncio.TimeoutError:
+                    if not self._given:
+                        return
+                    await self._check_life()
+        finally:
+            await self._close()
+
+    def _is_time_to_go(self) -> bool:
+        """Between two turns, if others wait: at once with nothing to do, else after a fair share."""
+        if self._given or not (self._is_room_wanted or self._is_last_turn):
+            return False
+        return self._is_last_turn or time.monotonic() - self._since > SHARE_SECONDS or self._choose() is None
+
+    async def _recover(self) -> None:
+        """Takes the answers that stand in transcripts though no host has written them down; the rest is asked again."""
+        waiting = self._ledger.open_prompts(self.group.name, even_later=True)
+        for session_id in dict.fromkeys(prompt.session_id for prompt in waiting if prompt.session_id):
+            prompts = {prompt.uuid: prompt for prompt in waiting if prompt.session_id == session_id}
+            found = await asyncio.to_thread(recover, self.group.transcript(session_id), prompts.keys())
+            if found.answers or found.begun:
+                self._adopt(session_id, list(prompts.values()))
+            for answer in found.answers:
+                self._ledger.answer([prompts[one] for one in answer.uuids], answer.text)
+            for one in found.begun:
+                self._ledger.renew(prompts[one])
+
+    def _adopt(self, session_id: str, prompts: list[Prompt]) -> None:
+        """Keeps the pointer to a session that had only begun, when its host died before it noted that."""
+        name = self.group.name
+        is_known = session_id in {entry.session_id for entry in self._sessions.get_history(name)}
+        if self._sessions.get(name) is None and not is_known and not prompts[0].is_isolated:
+            self._sessions.set(name, session_id)
+
+    def _choose(self) -> Prompt | None:
+        """The prompt that may be given now.
+
+        While the agent is in a turn, prompts with messages are given one after the other, each when it has taken in the
+        one before: of several that wait at once the runtime would make one, and nobody could tell them apart. A task
+        runs alone, and what came after a `clear` is for the next session.
+        """
+        if self._is_last_turn:
+            return None
+        if self._given:
+            is_busy = self._given.keys() - self._taken or any(prompt.task for prompt in self._given.values())
+            if is_busy or not self._is_current():
+                return None
+        waiting = [one for one in self._open_prompts(even_later=True) if one.uuid not in self._given]
+        ready = {one.uuid for one in self._open_prompts()}
+        for prompt in waiting:
+            if prompt.uuid in ready and not (self._given and prompt.task):
+                return prompt
+            if not prompt.task:
+                return None  # what is put off keeps its place before what came later
+        return self._ledger.next_prompt(self.group.name)
+
+    def _open_prompts(self, *, even_later: bool = False) -> list[Prompt]:
+        return self._ledger.open_prompts(self.group.name, even_later=even_later)
+
+    def _is_current(self) -> bool:
+        """Whether the agent's session is still the one for the next message: tools may have cleared or switched it."""
+        if self._agent is None:
+            return False
+        expected = self._agent.session_id if self._is_begun else self._pointer
+        return self._sessions.get(self.group.name) == expected
+
+    async def _give_next(self) -> None:
+        prompt = self._choose()
+        if prompt is None:
+            return
+        task = prompt.task if prompt.is_isolated else ""
+        if self._agent and (task or self._task or not self._is_current()):
+            await self._close()
+        if self._agent is None:
+            self._task, self._is_begun = task, False
+            self._pointer = None if task else self._sessions.usable(self.group.name)
+            tell = self._events.put_nowait
+            self._agent = self._start(self.group, self._name(), self._pointer, tell)
+        prompt = self._ledger.begin(prompt, self._agent.session_id)
+        self._given[prompt.uuid] = prompt
+        await self._agent.give(prompt)
+
+    async def _answer(self, event: Event | None) -> None:
+        if isinstance(event, Begun) and not self._is_begun:
+            self._begin(event.session_id)
+        elif isinstance(event, Taken) and event.uuid in self._given:
+            self._taken.add(event.uuid)
+        elif isinstance(event, Ended):
+            await self._end_turn(event)
+        elif isinstance(event, Stopped):
+            await self._give_up(event.error or "the runtime ended")
+
+    def _begin(self, session_id: str) -> None:
+        self._is_begun = True
+        if self._agent:
+            self._agent.session_id = session_id
+        if not self._task and self._sessions.get(self.group.name) == self._pointer != session_id:
+            self._sessions.set(self.group.name, session_id)
+        name_session(self.group, self._name(), session_id)
+
+    async def _end_turn(self, ended: Ended) -> None:
+        uuids = ended.uuids or tuple(self._taken or (self._given if ended.error else ()))
+        prompts = [self._given.pop(one) for one in uuids if one in self._given]
+        self._taken.difference_update(uuids)
+        if ended.error:
+            self._fail(prompts, ended.error)
+        elif prompts:
+            self._ledger.answer(prompts, ended.text)
+        elif ended.text.strip():
+            self._ledger.notify(self._ledger.group(self.group.name).jid, ended.text)
+        if not self._given and (self._task or not self._is_current()):
+            await self._close()
+
+    async def _check_life(self) -> None:
+        """Gives a runtime up that has not said a word for a long time; one that works says what it does."""
+        if self._agent and time.monotonic() - self._agent.heard > SILENCE_SECONDS:
+            await self._give_up(f"nothing was heard of the runtime for {SILENCE_SECONDS / 60:.0f} minutes")
+
+    async def _give_up(self, error: str) -> None:
+        """The runtime is gone. What it had answered stands in the transcript; the rest is tried again."""
+        prompts, was_begun = list(self._given.values()), self._is_begun
+        await self._close()
+        await self._recover()
+        still_open = {prompt.id for prompt in self._open_prompts(even_later=True)}
+        prompts = [prompt for prompt in prompts if prompt.id in still_open]
+        if self._pointer and not was_begun and NO_SESSION in error:
+            self._log(f"{self.group.name}: {self._pointer} cannot be gone on with: {one_line(readable(error))}")
+            self._sessions.lose(self.group.name, self._pointer)  # and what is open begins a new one
+        else:
+            self._fail(prompts, error)
+
+    def _fail(self, prompts: list[Prompt], error: str) -> None:
+        """Tries prompts again later, or, after the last time, answers with what went wrong."""
+        reason = shorten(one_line(readable(error)), ERROR_CHARACTERS)
+        self._log(f"{self.group.name}: {reason}")
+        for prompt in prompts:
+            if prompt.attempt < self._config.attempts:
+                pause = FIRST_PAUSE_SECONDS * 2 ** (prompt.attempt - 1)
+                self._ledger.put_off(prompt, min(pause, LONGEST_PAUSE_SECONDS))
+            else:
+                after = counted(prompt.attempt, "attempt")
+                self._ledger.answer([prompt], f"There is no answer, after {after}: {reason}", reason)
+
+    async def _close(self) -> None:
+        """Ends the agent. What it was given and has not answered is open still."""
+        agent, self._agent = self._agent, None
+        self._given.clear()
+        self._taken.clear()
+        if agent is None:
+            return
+        await agent.stop()
+        while not self._events.empty():
+            self._events.get_nowait()
+        if not self._task and self._sessions.get(self.group.name) != agent.session_id:
+            # It was put by while it ran: the end of its last turn is in the transcript only now.
+            with suppress(SessionMemoryError, OSError):
+                await asyncio.to_thread(self._sessions.write_markdown, self.group.name, agent.session_id)
+
+    def _name(self) -> str:
+        """What the group's other sessions know the agent's session as."""
+        if not self._task:
+            return CHAT
+        return self._task if is_name(self._task) and self._task != CHAT else "task"

@@ -1,0 +1,79 @@
+"""`session-memory mcp`: the tools as an MCP server on stdin and stdout."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from functools import partial
+from typing import TYPE_CHECKING
+
+from .answering import answer
+from .errors import SessionMemoryError
+from .tools.calling import call
+from .tools.stdio import serve_this_process
+
+if TYPE_CHECKING:
+    from .tools.calling import Call
+    from .tools.desk import Desk
+
+SUMMARY = "serve the tools for sessions to an MCP client, on stdin and stdout"
+
+
+class WrongPlaceError(SessionMemoryError):
+    """There is no such host, group or directory."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of mcp."""
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument("--home", metavar="PATH", help="the agent home, or the runtime's directory, to look in")
+    place.add_argument(
+        "--host", metavar="DIR", help="the directory of a host, one group of which is served: see --group"
+    )
+    place.add_argument(
+        "--ipc", metavar="DIR", help="a group's data/ipc directory: its host answers through files there"
+    )
+    parser.add_argument("--group", metavar="NAME", help="the group whose sessions are served")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serves until the client closes stdin. Raises SessionMemoryError."""
+    if bool(arguments.host) != bool(arguments.group):
+        raise WrongPlaceError("--host and --group go together", "session-memory mcp --host DIR --group NAME")
+    serve_this_process(_call(arguments))
+    return 0
+
+
+def main(words: list[str] | None = None) -> int:
+    """The server as a program of its own, for plugins; the exit code."""
+    parser = argparse.ArgumentParser(prog="session-memory mcp", description=SUMMARY)
+    add_arguments(parser)
+    arguments = parser.parse_args(words)
+    return answer(lambda: run(arguments))
+
+
+def _call(arguments: argparse.Namespace) -> Call:
+    if arguments.ipc:
+        from .tools.forwarding import Forwarding
+
+        if not os.path.isdir(f"{arguments.ipc}/tasks"):
+            raise WrongPlaceError(f"{arguments.ipc}: no tasks/ in there", "name the group's directory in data/ipc")
+        return Forwarding(arguments.ipc).call
+    if arguments.host:
+        return partial(call, _host_desk(arguments.host, arguments.group))
+    from .tools.plain import PlainDesk
+
+    return partial(call, PlainDesk(arguments.home, os.environ))
+
+
+def _host_desk(directory: str, group: str) -> Desk:
+    from .host.layout import Layout
+    from .pointers import SessionManager
+    from .tools.host import host_desk
+
+    layout = Layout(directory)
+    if not os.path.isfile(layout.database):
+        raise WrongPlaceError(f"{directory}: no host", "name the directory with store/messages.db in it")
+    if not os.path.isdir(layout.group(group).root):
+        raise WrongPlaceError(f"{directory}: no group {group}", "its directory would be in groups/")
+    return host_desk(layout, group, SessionManager(layout.database, layout.group))

@@ -1,0 +1,111 @@
+"""Search in archives, for where there is no store: every Markdown file is read, each time."""
+
+from __future__ import annotations
+
+import heapq
+import os
+import re
+from typing import TYPE_CHECKING, Any
+
+from ..archive import list_archives
+from ..archive_text import USER, parse, title_in
+from ..files import open_regular, read_at
+from ..text import ELLIPSIS, one_line
+from ..timestamps import epoch_seconds
+from .desk import Hit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    Score = tuple[int, float, int]
+
+ARCHIVE_BYTES = 32 * 1024 * 1024  # what is read of one archive at most
+HITS_OF_ONE_SESSION = 3
+MOST_WORDS = 16
+SNIPPET_CHARACTERS = 240
+_BEFORE_CHARACTERS = 80
+
+# Left out of a query that has other words too: they stand in nearly every message.
+_COMMON = frozenset(
+    [
+        *("a", "about", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can", "could", "did", "do"),
+        *("does", "for", "from", "had", "has", "have", "he", "her", "him", "his", "how", "i", "if", "in", "into", "is"),
+        *("it", "its", "just", "me", "my", "not", "of", "on", "or", "our", "out", "she", "so", "some", "than", "that"),
+        *("the", "their", "them", "then", "there", "these", "they", "this", "those", "to", "up", "us", "was", "we"),
+        *("were", "what", "when", "where", "which", "who", "why", "will", "with", "would", "you", "your"),
+    ]
+)
+
+
+def search_archives(directories: Mapping[str, str], query: str, limit: int) -> list[Hit]:
+    """The messages in the archives of some directories that hold words of `query`, whatever their case.
+
+    `directories` maps each path to what the agent knows it by.
+
+    Those with most of the words come first, then the latest; at most three of one session, `limit` in all. A word also
+    finds longer ones that begin with it. An archive that cannot be read is left out.
+    """
+    words = _words(query)
+    if not words:
+        return []
+    found = (
+        (score, hit._replace(conversation=f"{name}/{hit.conversation}"))
+        for directory, name in directories.items()
+        for path, facts in list_archives(directory)
+        for score, hit in _in_archive(path, facts, words)
+    )
+    return [hit for _, hit in heapq.nlargest(limit, found, key=lambda scored: scored[0])]
+
+
+def _words(query: str) -> list[re.Pattern[str]]:
+    """A pattern for each different word. In scripts that put no spaces between words, parts of a text count too."""
+    words = list(dict.fromkeys(re.findall(r"\w+", query.lower())))
+    rare = [word for word in words if word not in _COMMON] or words
+    begins = [r"(?<!\w)" if word.isascii() else "" for word in rare]
+    return [re.compile(begin + re.escape(word), re.IGNORECASE) for begin, word in zip(begins, rare[:MOST_WORDS])]
+
+
+def _in_archive(path: str, facts: dict[str, Any], words: list[re.Pattern[str]]) -> Iterator[tuple[Score, Hit]]:
+    """The best messages of an archive, each with what it is ranked by: words in it, its conversation's time, place."""
+    text = _content(path)
+    if not any(word.search(text) for word in words):
+        return
+    title = title_in(text.partition("\n")[0])
+    last = epoch_seconds(facts.get("last"))
+    in_title = {word for word in words if word.search(title)}
+    scored = []
+    for place, (speaker, said) in enumerate(parse(text)):
+        in_message = {word for word in words if word.search(said)}
+        if in_message or (in_title and place == 0):
+            scored.append(((len(in_message | in_title), last or 0.0, place), speaker, said))
+    for score, speaker, said in heapq.nlargest(HITS_OF_ONE_SESSION, scored, key=lambda one: one[0]):
+        role = "user" if speaker == USER else "assistant"
+        name = os.path.basename(path)
+        yield score, Hit(facts["session"], title, role, last, _snippet(said, words), name)
+
+
+def _content(path: str) -> str:
+    """The archive's text; '' where it cannot be read any more."""
+    try:
+        descriptor = open_regular(path)
+    except OSError:
+        return ""
+    try:
+        return read_at(descriptor, 0, ARCHIVE_BYTES).decode("utf-8", "replace")
+    finally:
+        os.close(descriptor)
+
+
+def _snippet(text: str, words: list[re.Pattern[str]]) -> str:
+    """The part of `text` around the first of the words, on one line, in whole words where it has such."""
+    text = one_line(text)
+    first = min((found.start() for word in words if (found := word.search(text))), default=0)
+    start = max(0, min(first - _BEFORE_CHARACTERS, len(text) - SNIPPET_CHARACTERS))
+    if start:
+        space = text.find(" ", start, first)
+        start = space + 1 if space >= 0 else start
+    end = start + SNIPPET_CHARACTERS
+    if end < len(text):
+        space = text.rfind(" ", max(start, first), end)
+        end = space if space > first else end
+    return f"{ELLIPSIS if start else ''}{text[start:end]}{ELLIPSIS if end < len(text) else ''}"

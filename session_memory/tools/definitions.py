@@ -1,0 +1,177 @@
+"""The tools, each defined once: its name, what a model is told of it, its arguments, what it does at a desk."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..text import ELLIPSIS
+from . import wording
+from .desk import Listed, RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from .desk import Desk
+
+    Arguments = Mapping[str, Any]
+    Schema = dict[str, Any]
+
+SERVER = "session-memory"
+INSTRUCTIONS = (
+    "The memory of all sessions of this agent. Before you ask the user for something that was said in another "
+    "conversation, or say that you do not know it, use search_sessions."
+)
+TEXT_CHARACTERS = 200
+QUERY_CHARACTERS = 1_000
+MOST_LINES = 500
+MOST_HITS = 50
+MOST_SKIPPED = 100_000
+
+
+class Tool(NamedTuple):
+    """A tool: `schema` is the JSON Schema of its arguments; `run` does it at a desk, and returns the answer's text.
+
+    `is_read_only` says that it changes nothing.
+    """
+
+    name: str
+    title: str
+    description: str
+    schema: Schema
+    run: Callable[[Desk, Arguments], str]
+    is_read_only: bool
+
+    @property
+    def annotations(self) -> dict[str, Any]:
+        """What MCP clients may know of it, for instance before they ask the user."""
+        changes = {} if self.is_read_only else {"destructiveHint": False, "idempotentHint": False}
+        return {"title": self.title, "readOnlyHint": self.is_read_only, **changes, "openWorldHint": False}
+
+
+def _list(desk: Desk, arguments: Arguments) -> str:
+    return wording.listing(desk.sessions(), arguments.get("skip", 0), time.time())
+
+
+def _read(desk: Desk, arguments: Arguments) -> str:
+    session = chosen(desk.sessions(), arguments["name"])
+    lines, skip = arguments.get("lines", 20), arguments.get("skip", 0)
+    entries, unreadable = desk.entries(session, lines + skip)
+    is_all = len(entries) < lines + skip
+    return wording.log(session, entries[: len(entries) - skip], unreadable, skip, is_all=is_all)
+
+
+def _search(desk: Desk, arguments: Arguments) -> str:
+    limit = arguments.get("limit", 10)
+    return wording.hits(desk.search(arguments["query"], limit), limit)
+
+
+def _clear(desk: Desk, arguments: Arguments) -> str:
+    return wording.harmless(desk.clear(arguments["name"]))
+
+
+def _resume(desk: Desk, arguments: Arguments) -> str:
+    session = chosen(desk.sessions(), arguments["id"])
+    return wording.harmless(desk.resume(session, arguments.get("save_as")))
+
+
+def _text(description: str, most: int = TEXT_CHARACTERS) -> Schema:
+    return {"type": "string", "description": description, "minLength": 1, "maxLength": most}
+
+
+def _number(description: str, default: int, least: int, most: int) -> Schema:
+    return {"type": "integer", "description": description, "default": default, "minimum": least, "maximum": most}
+
+
+def _arguments(required: dict[str, Schema], optional: dict[str, Schema]) -> Schema:
+    properties = {**required, **optional}
+    return {"type": "object", "properties": properties, "required": [*required], "additionalProperties": False}
+
+
+TOOLS = (
+    Tool(
+        "list_sessions",
+        "List sessions",
+        "Lists the sessions of this agent, the latest first: name, id, when it was last used, which one you are in. "
+        "Use it to find the session that the user means ('the conversation about taxes', 'what we did on Discord') "
+        "before read_session or resume_session, which take a name or an id from here. To find a conversation by what "
+        "was said in it, use search_sessions.",
+        _arguments({}, {"skip": _number("Leave out this many of the latest, to see older ones.", 0, 0, MOST_SKIPPED)}),
+        _list,
+        True,
+    ),
+    Tool(
+        "clear_session",
+        "Clear the session",
+        "Ends this conversation and keeps it under a name, so that the user's next message begins a new one with an "
+        "empty context. Use it only when the user asks for that ('let us start over', 'new topic', 'clear this'). "
+        "Nothing is lost: what was said stays searchable, and resume_session comes back to it.",
+        _arguments({"name": _text("What the user would call this conversation, such as `Japan trip`.")}, {}),
+        _clear,
+        False,
+    ),
+    Tool(
+        "resume_session",
+        "Resume a session",
+        "Goes on with an earlier conversation from the user's next message on, with all that was said in it. "
+        "Use it when the user wants to continue, or switch to, another conversation. To look something up in one, use "
+        "read_session or search_sessions: they leave this conversation as it is.",
+        _arguments(
+            {"id": _text("The id of the session as list_sessions shows it, such as `3`.")},
+            {"save_as": _text("A name to keep the present conversation under; without one it is not listed any more.")},
+        ),
+        _resume,
+        False,
+    ),
+    Tool(
+        "search_sessions",
+        "Search past conversations",
+        "Searches what was said in past conversations of this agent, by the user or you. Use it when the user refers "
+        "to something earlier ('what did we decide about the budget?'), when context seems to be missing, or before "
+        "you ask for what you may have been told. Give the words that were probably used, not a whole question: "
+        "`budget decision Q3`. Answers with excerpts, each with its session; read_session shows more of that.",
+        _arguments(
+            {"query": _text("Words to look for; messages with most of them come first.", QUERY_CHARACTERS)},
+            {"limit": _number("How many excerpts to show.", 10, 1, MOST_HITS)},
+        ),
+        _search,
+        True,
+    ),
+    Tool(
+        "read_session",
+        "Read a session",
+        "Shows the last messages of a session with their times, and a line such as `[Edit a.md]` for each tool use. "
+        "Use it to see what was said or done in another session, or before you repeat work that it may have done. "
+        "Start with few lines, and go further back with `skip` if the answer is not among them.",
+        _arguments(
+            {"name": _text("The name or id of the session as list_sessions shows it, or how one of them begins.")},
+            {
+                "lines": _number("How many messages to show.", 20, 1, MOST_LINES),
+                "skip": _number("Leave out this many of the latest, to read further back.", 0, 0, MOST_SKIPPED),
+            },
+        ),
+        _read,
+        True,
+    ),
+)
+
+
+def chosen(listed: list[Listed], wanted: str) -> Listed:
+    """The session that is called `wanted`: by id, else by name, else the only one whose name or id begins so.
+
+    It is looked for among those listed and nowhere else. Raises RefusedError.
+    """
+    plain = wanted.strip().removesuffix(ELLIPSIS).casefold()
+    for fits in (
+        lambda one: plain in (one.id.casefold(), one.session_id.casefold()),
+        lambda one: plain == wording.name_of(one).casefold(),
+        lambda one: wording.name_of(one).casefold().startswith(plain) or one.session_id.startswith(plain),
+    ):
+        found = [one for one in listed if fits(one)] if plain else []
+        if len(found) == 1:
+            return found[0]
+        if found:
+            problem = f"several sessions are called {wanted!r}"
+            raise RefusedError(problem, f"ask again with the id of one of these: {wording.candidates(found)}")
+    hint = f"there are: {wording.candidates(listed)}" if listed else "there are no sessions yet"
+    raise RefusedError(f"no session is called {wanted!r}", hint)

@@ -1,0 +1,54 @@
+"""A host's directory with groups in it: sessions with transcripts, archives and histories, as a running host has them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from builders import exchange, new_id, write
+
+from session_memory.host.layout import Group, Layout
+from session_memory.pointers import SessionManager
+from session_memory.tools import Answer, HostDesk, call, host_desk
+
+
+class GroupDir:
+    """A host in `root` with the groups that are added to it."""
+
+    def __init__(self, root: Path) -> None:
+        root.mkdir()
+        self.layout = Layout(root)
+        self.layout.make()
+        self.sessions = SessionManager(self.layout.database, self.layout.group)
+        self.root = Path(self.layout.root)
+
+    def close(self) -> None:
+        self.sessions.close()
+
+    def add(self, name: str) -> Group:
+        group = self.layout.group(name)
+        group.make()
+        return group
+
+    def transcript(self, name: str, session_id: str) -> Path:
+        return Path(self.layout.group(name).transcript(session_id))
+
+    def begin(self, name: str, *records: dict[str, Any]) -> str:
+        """Makes a new session the group's active one; its id."""
+        session_id = new_id()
+        write(self.transcript(name, session_id), *(records or exchange("hello", "hi")))
+        self.sessions.set(name, session_id)
+        return session_id
+
+    def desk(self, name: str) -> HostDesk:
+        return host_desk(self.layout, name, self.sessions)
+
+    def call(self, group: str, tool: str, /, **arguments: Any) -> Answer:
+        """Has the agent of `group` call a tool."""
+        return call(self.desk(group), tool, arguments)
+
+    def archives(self, name: str) -> list[str]:
+        """The names of the group's archives."""
+        directory = self.layout.group(name).conversations_dir
+        return sorted(one for one in os.listdir(directory) if one.endswith(".md")) if os.path.isdir(directory) else []

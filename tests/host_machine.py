@@ -1,0 +1,201 @@
+"""A host on a machine of its own: its directory, the program that serves it, killed and started anew, a fake API.
+
+Its directory has a short path, for a socket has to fit in it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from claude_cli import API_KEY, REPOSITORY
+from fakes.fake_anthropic import FakeAnthropic, Reply
+from fakes.loopback import Json, Request
+
+from session_memory.host.channels import terminal
+from session_memory.host.layout import Group, Layout
+from session_memory.host.ledger import Ledger
+from session_memory.host.ledger import Reply as Answer
+from session_memory.host.leftover import living
+from session_memory.host.schema import open_database
+from session_memory.pointers import SessionManager
+
+WAIT_SECONDS = 60
+PROGRAM = (
+    "from session_memory import cli\ncli.COMMANDS['host'] = cli.Command('host_command')\nraise SystemExit(cli.main())"
+)
+TOKEN = re.compile(r"\bm-[A-Za-z0-9]+-[0-9]+\b")
+Found = TypeVar("Found")
+
+
+class Echo(FakeAnthropic):
+    """A model that answers with the tokens (`m-main-7`) of the messages in front of it, unless a reply is scripted.
+
+    `think` gives the seconds that it takes for that.
+    """
+
+    def __init__(self, think: Callable[[], float] = lambda: 0.0) -> None:
+        super().__init__()
+        self._think = think
+
+    def _kind_and_script(self, request: Request) -> tuple[str, list[Reply]]:
+        kind, script = super()._kind_and_script(request)
+        if kind == "main" and not script:
+            return kind, [{"text": " ".join(tokens(request.news)) or "nothing", "seconds": self._think()}]
+        return kind, script
+
+
+def tokens(text: str) -> list[str]:
+    """The tokens in a text, each once."""
+    return list(dict.fromkeys(TOKEN.findall(text)))
+
+
+class HostMachine:
+    """See the head of the module. `ledger` and `sessions` look into the host's database from outside."""
+
+    def __init__(self, api: FakeAnthropic) -> None:
+        self.api = api
+        self.root = Path(tempfile.mkdtemp(prefix="smh-"))
+        self.layout = Layout(self.root / "h")
+        scratch, home = self.root / "t", self.root / "home"
+        for directory in (scratch, home):
+            directory.mkdir()
+        self.environment = {
+            "PATH": os.defpath,
+            "HOME": str(home),
+            "LANG": "C.UTF-8",
+            "PYTHONPATH": str(REPOSITORY),
+            "TMPDIR": str(scratch),
+            "CLAUDE_CODE_TMPDIR": str(scratch),
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "DISABLE_AUTOUPDATER": "1",
+            "ANTHROPIC_API_KEY": API_KEY,
+            "ANTHROPIC_BASE_URL": api.base_url,
+        }
+        self.child: subprocess.Popen[bytes] | None = None
+        self._opened: list[Any] = []
+
+    def command(self, *words: str, **options: Any) -> subprocess.CompletedProcess[str]:
+        """`session-memory host ...` to its end; the directory stands behind the action, as `--at`."""
+        at = [str(self.layout.root)] if words[0] == "init" else ["--at", str(self.layout.root)]
+        return subprocess.run(
+            [sys.executable, "-c", PROGRAM, "host", words[0], *at, *words[1:]], env=self.environment, text=True,
+            stdin=subprocess.DEVNULL, capture_output=True, timeout=WAIT_SECONDS, cwd=self.root, **options,
+        )  # fmt: skip
+
+    def init(self, *groups: str, config: str = "") -> HostMachine:
+        """Makes the host with these groups."""
+        done = self.command("init", *groups)
+        assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
+        if config:
+            Path(self.layout.config_file).write_text(config)
+        return self
+
+    @property
+    def ledger(self) -> Ledger:
+        found = next((one for one in self._opened if isinstance(one, Ledger)), None)
+        if found is None:
+            found = Ledger(open_database(self.layout.database))
+            self._opened.append(found)
+        return found
+
+    @property
+    def sessions(self) -> SessionManager:
+        found = next((one for one in self._opened if isinstance(one, SessionManager)), None)
+        if found is None:
+            found = SessionManager(self.layout.database, self.layout.group)
+            self._opened.append(found)
+        return found
+
+    def group(self, name: str) -> Group:
+        return self.layout.group(name)
+
+    def start(self) -> None:
+        """Starts the host; it serves a moment later."""
+        assert self.child is None
+        with open(self.root / "out", "ab") as out:
+            self.child = subprocess.Popen(
+                [sys.executable, "-c", PROGRAM, "host", "run", "--at", str(self.layout.root)], env=self.environment,
+                stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=self.root, start_new_session=True,
+            )  # fmt: skip
+
+    def kill(self, *, with_runtimes: bool = False) -> None:
+        """kill -9, of the host alone, whose runtimes live on, or of all that it started too."""
+        child, self.child = self.child, None
+        assert child is not None
+        if with_runtimes:
+            os.killpg(child.pid, signal.SIGKILL)
+        child.kill()
+        child.wait()
+
+    def stop(self) -> int:
+        """Has the host end in good order; its exit code."""
+        child, self.child = self.child, None
+        assert child is not None
+        child.terminate()
+        return child.wait(WAIT_SECONDS)
+
+    def output(self) -> str:
+        """What the host has said so far."""
+        path = self.root / "out"
+        return path.read_text() if path.exists() else ""
+
+    def say(self, group: str, text: str, sender: str = "") -> str:
+        """Puts a message into a group's inbox; its id."""
+        return terminal.say(self.ledger, group, text, sender)
+
+    def reply_to(self, group: str, message_id: str) -> Answer:
+        """The reply to a message, waited for."""
+        jid = self.ledger.group(group).jid
+        self.wait(lambda: self.ledger.reply_to(message_id, jid)[0], f"a reply to {message_id}")
+        _, reply_id = self.ledger.reply_to(message_id, jid)
+        assert reply_id is not None, "the agent had nothing to say"
+        return self.ledger.replies(reply_id - 1, jid, limit=1)[0]
+
+    def ask(self, group: str, text: str, sender: str = "") -> str:
+        """What a group's agent answers."""
+        return self.reply_to(group, self.say(group, text, sender)).text
+
+    def wait(self, what: Callable[[], Found], name: str) -> Found:
+        """What `what` gives once that is something. Fails, with what the host said, if that takes too long."""
+        deadline = time.monotonic() + WAIT_SECONDS
+        while not (found := what()):
+            assert time.monotonic() < deadline, f"no {name} within {WAIT_SECONDS} s; the host said:\n{self.output()}"
+            if self.child is not None:
+                assert self.child.poll() is None, f"the host ended:\n{self.output()}"
+            time.sleep(0.02)
+        return found
+
+    def close(self) -> None:
+        """Ends everything that was started here, and takes the directory away."""
+        if self.child is not None:
+            self.kill()
+        for one in self._opened:
+            one.close()
+        for config_dir in self.root.glob("h/data/sessions/*/.claude"):
+            for pid in living(str(config_dir)):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        shutil.rmtree(self.root, ignore_errors=True)
+
+
+def texts(request: Request) -> list[tuple[str, str]]:
+    """The conversation of a request as pairs of role and text, without what the runtime adds."""
+    found = []
+    for message in request.messages:
+        content: list[Json] | str = message.get("content") or []
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        said = [b["text"] for b in blocks if b.get("type") == "text" and not b["text"].startswith("<system-reminder>")]
+        if said and message.get("role") in ("user", "assistant"):
+            found.append((message["role"], "\n".join(said)))
+    return found

@@ -1,0 +1,541 @@
+"""The parts of a host, without a runtime: its ledger, its tasks, what a transcript tells, paths, settings, commands."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from fakes.fake_anthropic import FakeAnthropic
+from host_machine import HostMachine
+from hypothesis import given
+from hypothesis import strategies as st
+
+from session_memory.errors import ConfigError, SessionMemoryError
+from session_memory.host import config, leftover, schedule
+from session_memory.host.channels import ChannelError, Door, channels_in
+from session_memory.host.channels.unix_socket import SocketError, UnixSocket
+from session_memory.host.layout import GroupNameError, Layout, OutsideGroupError, open_below
+from session_memory.host.ledger import Ledger, Prompt, UnknownGroupError
+from session_memory.host.lock import held, is_running
+from session_memory.host.preparing import instructions_for_all, name_session, prepare_group, prepare_host
+from session_memory.host.prompt_text import Message, of_messages
+from session_memory.host.recovery import Answer, recover
+from session_memory.host.schema import open_database
+
+NOON = datetime(2026, 2, 21, 12, 0).timestamp()  # local
+
+
+class Clock:
+    """A time that passes when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = NOON
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def ledger(tmp_path: Path, clock: Clock) -> Iterator[Ledger]:
+    """A ledger with the groups main and garden; garden answers only to @anna."""
+    ledger = Ledger(open_database(str(tmp_path / "store" / "messages.db")), clock)
+    ledger.register("main", "local:main", "main", "", False)
+    ledger.register("garden", "chat:7", "garden", "@anna", True)
+    yield ledger
+    ledger.close()
+
+
+def take(ledger: Ledger, text: str, jid: str = "local:main", message_id: str = "") -> str:
+    return ledger.take(jid, text, sender="1", sender_name="", message_id=message_id)
+
+
+def next_prompt(ledger: Ledger, group: str = "main") -> Prompt:
+    prompt = ledger.next_prompt(group)
+    assert prompt is not None
+    return prompt
+
+
+class TestLedger:
+    def test_messages_that_wait_go_into_one_prompt_in_their_order(self, ledger: Ledger) -> None:
+        for text in ("one", "two"):
+            take(ledger, text)
+        prompt = next_prompt(ledger)
+        assert prompt.text.index(">one<") < prompt.text.index(">two<")
+        assert ledger.next_prompt("main") is None
+
+    def test_a_message_that_comes_twice_is_one(self, ledger: Ledger) -> None:
+        assert take(ledger, "one", message_id="m1") == take(ledger, "one", message_id="m1") == "m1"
+        assert next_prompt(ledger).text == "one"
+        assert ledger.counts("main")[:2] == (0, 1)
+
+    def test_the_same_id_in_another_chat_is_another_message(self, ledger: Ledger) -> None:
+        take(ledger, "one", message_id="m1")
+        take(ledger, "@anna two", "chat:7", message_id="m1")
+        assert ledger.ready_groups() == {"main", "garden"}
+
+    def test_a_message_from_a_chat_that_no_group_has_is_refused(self, ledger: Ledger) -> None:
+        with pytest.raises(UnknownGroupError, match="no group has the chat local:nobody"):
+            take(ledger, "one", "local:nobody")
+
+    def test_a_reply_answers_every_message_of_its_prompts_once(self, ledger: Ledger) -> None:
+        ids = [take(ledger, "one"), take(ledger, "two")]
+        first = next_prompt(ledger)
+        ids.append(take(ledger, "three"))
+        second = next_prompt(ledger)
+        assert ledger.answer([first, second], "All three.") is not None
+        assert ledger.answer([first, second], "Again.") is None
+        (reply,) = ledger.replies()
+        assert (reply.kind, reply.text, reply.answers) == ("reply", "All three.", tuple(ids))
+        assert ledger.ready_groups() == set()
+
+    def test_an_answer_without_text_closes_the_prompt_and_sends_nothing(self, ledger: Ledger) -> None:
+        message = take(ledger, "one")
+        assert ledger.answer([next_prompt(ledger)], " \n") is None
+        assert (ledger.reply_to(message, "local:main"), ledger.replies()) == ((True, None), [])
+
+    def test_what_is_put_off_waits_and_is_then_a_new_prompt_to_the_runtime(self, ledger: Ledger, clock: Clock) -> None:
+        take(ledger, "one")
+        prompt = next_prompt(ledger)
+        ledger.put_off(prompt, 60)
+        assert (ledger.open_prompts("main"), ledger.ready_groups()) == ([], set())
+        clock.now += 61
+        (again,) = ledger.open_prompts("main")
+        assert (again.id, again.text, again.attempt) == (prompt.id, "one", 2)
+        assert again.uuid != prompt.uuid
+
+    def test_messages_wait_until_one_calls_the_agent_and_then_go_along(self, ledger: Ledger) -> None:
+        take(ledger, "what a day", "chat:7")
+        assert (ledger.ready_groups(), ledger.next_prompt("garden")) == (set(), None)
+        take(ledger, "is it, @anna?", "chat:7")
+        assert ledger.ready_groups() == {"garden"}
+        assert "what a day" in next_prompt(ledger, "garden").text
+
+    def test_the_cursors_tell_what_came_last_and_what_was_answered_last(self, ledger: Ledger, clock: Clock) -> None:
+        take(ledger, "one")
+        answered = schedule.iso(clock.now)
+        prompt = next_prompt(ledger)
+        clock.now += 5
+        take(ledger, "two")
+        ledger.answer([prompt], "One.")
+        state = dict(ledger.connection.execute("SELECT key, value FROM router_state"))
+        assert state["last_timestamp"] == schedule.iso(clock.now)
+        assert json.loads(str(state["last_agent_timestamp"])) == {"local:main": answered}
+
+    def test_replies_are_found_behind_any_of_them_and_per_chat(self, ledger: Ledger) -> None:
+        for number in range(3):
+            take(ledger, f"{number}")
+            ledger.answer([next_prompt(ledger)], f"answer {number}")
+        ledger.notify("chat:7", "by the way")
+        texts = [[r.text for r in ledger.replies(after, jid)] for after, jid in ((0, ""), (1, "local:main"), (9, ""))]
+        assert texts == [["answer 0", "answer 1", "answer 2", "by the way"], ["answer 1", "answer 2"], []]
+        assert [reply.text for reply in ledger.latest_replies("local:main", 2)] == ["answer 1", "answer 2"]
+
+    def test_what_was_delivered_is_delivered_no_more(self, ledger: Ledger) -> None:
+        first, second = (ledger.notify("chat:7", text) for text in ("one", "two"))
+        ledger.mark_delivered(first)
+        assert [reply.id for reply in ledger.undelivered()] == [second]
+
+    def test_text_that_no_database_takes_is_taken_without_what_is_wrong_with_it(self, ledger: Ledger) -> None:
+        take(ledger, "a\0b\ud800c")
+        assert next_prompt(ledger).text == "ab?c"
+
+    @pytest.mark.parametrize(("folder", "jid"), [("main", "chat:8"), ("Garden", "chat:8"), ("new", "chat:7")])
+    def test_a_group_or_chat_is_registered_once(self, ledger: Ledger, folder: str, jid: str) -> None:
+        with pytest.raises(UnknownGroupError, match="already"):
+            ledger.register(folder, jid, folder, "", False)
+
+    def test_a_trigger_that_is_no_pattern_is_refused(self, ledger: Ledger) -> None:
+        with pytest.raises(UnknownGroupError, match=r"the trigger '\['"):
+            ledger.register("new", "chat:8", "new", "[", True)
+
+
+class TestPromptText:
+    @given(st.text(), st.text(min_size=1))
+    def test_nobody_can_write_in_anothers_name(self, text: str, sender: str) -> None:
+        shown = of_messages([Message(sender, "2026-02-21T03:39:07Z", text), Message("", "2026-02-21T03:39:08Z", "b")])
+        assert shown.count("<message") == shown.count("</message>") == 2
+        assert shown.count('from="') <= 1 + text.count('from="')
+
+
+class TestSchedule:
+    @pytest.mark.parametrize(
+        ("kind", "value", "before", "due"),
+        [
+            ("cron", "30 12 * * *", None, NOON + 1800),
+            ("cron", "0 12 * * *", NOON, NOON + 86400),
+            ("interval", "60000", None, NOON + 60),
+            ("interval", "60000", NOON, NOON + 60),
+            ("interval", "60000", NOON - 150, NOON + 30),
+            ("once", "2026-02-21T15:30", None, NOON + 3.5 * 3600),
+            ("once", "2026-02-21T15:30", NOON, None),
+        ],
+    )
+    def test_a_task_is_due_next(self, kind: str, value: str, before: float | None, due: float | None) -> None:
+        assert schedule.next_time(kind, value, NOON, before) == due
+
+    @pytest.mark.parametrize(
+        ("kind", "value"),
+        [("cron", "at noon"), ("cron", "99 * * * *"), ("cron", ""), ("interval", "10"), ("interval", "-1"),
+         ("interval", "soon"), ("once", "tomorrow"), ("daily", "8")],
+    )  # fmt: skip
+    def test_what_says_no_time_is_refused(self, kind: str, value: str) -> None:
+        with pytest.raises(schedule.ScheduleError):
+            schedule.next_time(kind, value, NOON)
+
+    @given(st.integers(1000, 10**8), st.floats(0, 10**8))
+    def test_an_interval_keeps_its_pace_and_is_never_due_in_the_past(self, milliseconds: int, late: float) -> None:
+        due = schedule.next_time("interval", str(milliseconds), NOON + late, NOON)
+        assert due is not None
+        assert due > NOON + late - 1e-3
+        assert due <= NOON + late + milliseconds / 1000 + 1e-3
+
+    def add(self, ledger: Ledger, kind: str, value: str, mode: str = "group") -> schedule.Task:
+        return schedule.add_task(ledger.connection, "main", "local:main", "water", kind, value, mode, NOON)
+
+    def test_a_task_that_is_due_becomes_a_prompt_once(self, ledger: Ledger, clock: Clock) -> None:
+        task = self.add(ledger, "interval", "60000", "isolated")
+        ledger.start_due_tasks()
+        assert ledger.open_prompts("main") == []
+        clock.now += 61
+        ledger.start_due_tasks()
+        ledger.start_due_tasks()
+        (prompt,) = ledger.open_prompts("main")
+        assert (prompt.task, prompt.is_isolated, prompt.text.endswith("\n\nwater")) == (task.id, True, True)
+        assert schedule.task(ledger.connection, task.id).next_run == schedule.iso(NOON + 120)
+
+    def test_what_was_missed_is_run_once_and_not_while_it_still_runs(self, ledger: Ledger, clock: Clock) -> None:
+        self.add(ledger, "interval", "60000")
+        for _ in range(3):
+            clock.now += 3600
+            ledger.start_due_tasks()
+        assert len(ledger.open_prompts("main")) == 1
+
+    def test_a_run_is_logged_with_its_result(self, ledger: Ledger, clock: Clock) -> None:
+        task = self.add(ledger, "interval", "60000")
+        clock.now += 61
+        ledger.start_due_tasks()
+        prompt = ledger.begin(ledger.open_prompts("main")[0], "s1")
+        clock.now += 2.5
+        ledger.answer([prompt], "Watered.")
+        assert schedule.runs(ledger.connection, task.id) == [
+            schedule.Run(task.id, schedule.iso(NOON + 61), 2500, "success", "Watered.", None)
+        ]
+        found = schedule.task(ledger.connection, task.id)
+        assert (found.status, found.last_run, found.last_result) == ("active", schedule.iso(NOON + 61), "Watered.")
+
+    def test_a_run_that_failed_is_logged_as_that(self, ledger: Ledger, clock: Clock) -> None:
+        task = self.add(ledger, "once", "2026-02-21T11:00")
+        ledger.start_due_tasks()
+        ledger.answer(ledger.open_prompts("main"), "There is no answer.", "no credit")
+        (run,) = schedule.runs(ledger.connection, task.id)
+        assert (run.status, run.result, run.error) == ("error", None, "no credit")
+        assert schedule.task(ledger.connection, task.id).status == "completed"
+
+    def test_a_paused_task_waits_and_goes_on_with_what_comes_next(self, ledger: Ledger, clock: Clock) -> None:
+        task = self.add(ledger, "interval", "60000")
+        schedule.set_status(ledger.connection, task.id, "paused", NOON)
+        clock.now += 600
+        ledger.start_due_tasks()
+        schedule.set_status(ledger.connection, task.id, "active", clock.now)
+        ledger.start_due_tasks()
+        assert ledger.open_prompts("main") == []
+        assert schedule.task(ledger.connection, task.id).next_run == schedule.iso(clock.now + 60)
+
+    def test_a_task_that_was_dropped_leaves_nothing_to_do(self, ledger: Ledger, clock: Clock) -> None:
+        task = self.add(ledger, "once", "2026-02-21T11:00")
+        ledger.start_due_tasks()
+        schedule.remove(ledger.connection, task.id)
+        assert (schedule.tasks(ledger.connection), ledger.open_prompts("main")) == ([], [])
+        with pytest.raises(schedule.ScheduleError, match="there is no task"):
+            schedule.remove(ledger.connection, task.id)
+
+
+def user(uuid: str) -> dict[str, object]:
+    return {"type": "user", "uuid": uuid, "message": {"role": "user", "content": "?"}}
+
+
+def queued(uuid: str) -> dict[str, object]:
+    return {"type": "attachment", "uuid": "x", "attachment": {"type": "queued_command", "source_uuid": uuid}}
+
+
+def said(text: str, message_id: str = "m1", stop: str | None = "end_turn", **more: object) -> dict[str, object]:
+    content = [{"type": "text", "text": text}] if text else [{"type": "thinking", "thinking": "..."}]
+    message = {"role": "assistant", "id": message_id, "content": content, "stop_reason": stop, "model": "m"}
+    return {"type": "assistant", "uuid": f"a-{message_id}", "message": message, **more}
+
+
+class TestRecovery:
+    def recover(self, tmp_path: Path, *records: dict[str, object]) -> tuple[list[Answer], set[str]]:
+        path = tmp_path / "s.jsonl"
+        path.write_text("".join(json.dumps(record, separators=(",", ":")) + "\n" for record in records))
+        found = recover(str(path), {"u1", "u2"})
+        return found.answers, found.begun
+
+    def test_an_answer_belongs_to_the_prompts_before_it(self, tmp_path: Path) -> None:
+        records = (user("u0"), said("old", "m0"), user("u1"), said("one"), user("u2"), said("two", "m2"))
+        assert self.recover(tmp_path, *records) == ([Answer(("u1",), "one"), Answer(("u2",), "two")], set())
+
+    def test_what_came_in_the_middle_of_a_turn_has_the_answer_of_the_turn(self, tmp_path: Path) -> None:
+        records = (user("u1"), said("let me see", "m0", "tool_use"), user("result"), queued("u2"), said("both"))
+        assert self.recover(tmp_path, *records) == ([Answer(("u1", "u2"), "both")], set())
+
+    def test_a_turn_that_was_not_over_has_none(self, tmp_path: Path) -> None:
+        records = (user("u1"), said("let me see", "m0", "tool_use"), user("result"))
+        assert self.recover(tmp_path, *records) == ([], {"u1"})
+
+    def test_a_message_of_several_records_is_one_answer(self, tmp_path: Path) -> None:
+        records = (user("u1"), said("", "m1"), said("first", "m1"), said("second", "m1"), user("later"))
+        assert self.recover(tmp_path, *records) == ([Answer(("u1",), "first\n\nsecond")], set())
+
+    def test_faults_and_what_a_sub_agent_says_are_no_answers(self, tmp_path: Path) -> None:
+        fault, side = said("API Error", "m1", isApiErrorMessage=True), said("sub", "m2", isSidechain=True)
+        assert self.recover(tmp_path, user("u1"), fault, side) == ([], {"u1"})
+
+    def test_a_torn_line_and_a_missing_file_tell_nothing(self, tmp_path: Path) -> None:
+        path = tmp_path / "s.jsonl"
+        path.write_text(json.dumps(user("u1"), separators=(",", ":")) + "\n" + json.dumps(said("one"))[:40])
+        assert recover(str(path), {"u1"}) == ([], {"u1"})
+        assert recover(str(tmp_path / "gone.jsonl"), {"u1"}) == ([], set())
+
+
+class TestLayout:
+    @pytest.fixture
+    def layout(self, tmp_path: Path) -> Layout:
+        layout = Layout(tmp_path / "h")
+        prepare_host(layout)
+        prepare_group(layout.group("main"))
+        return layout
+
+    @pytest.mark.parametrize(
+        "name", ["..", ".", "", "/etc", "a/b", "a\\b", "global", "GLOBAL", ".hid", "mаin", "a\n", "a\0", "n" * 300]
+    )
+    def test_a_hostile_name_is_rejected_not_rewritten(self, layout: Layout, name: str) -> None:
+        with pytest.raises(GroupNameError):
+            layout.group(name)
+
+    def test_directories_and_files_are_for_this_user_alone(self, layout: Layout) -> None:
+        modes = {path.stat().st_mode & 0o077 for path in Path(layout.root).rglob("*")}
+        assert modes == {0}
+
+    @pytest.mark.parametrize("which", ["groups/main", "data/sessions/main", "data/ipc/main/tasks"])
+    def test_a_link_in_the_place_of_a_groups_directory_is_refused(self, layout: Layout, which: str) -> None:
+        path, elsewhere = Path(layout.root, which), Path(layout.root, "elsewhere")
+        path.rename(elsewhere)
+        path.symlink_to(elsewhere)
+        with pytest.raises(OutsideGroupError):
+            prepare_group(layout.group("main"))
+
+    @pytest.mark.parametrize(
+        "names", [("..", "x"), ("/etc", "passwd"), ("a/b",), ("",), ("link", "x"), ("fifo",), ("dir",)]
+    )
+    def test_a_file_below_a_directory_is_opened_without_leaving_it(
+        self, tmp_path: Path, names: tuple[str, ...]
+    ) -> None:
+        (tmp_path / "dir").mkdir()
+        (tmp_path / "dir" / "x").write_text("inside")
+        (tmp_path / "link").symlink_to(tmp_path / "dir")
+        os.mkfifo(tmp_path / "fifo")
+        with pytest.raises(OutsideGroupError):
+            open_below(str(tmp_path), *names)
+        descriptor = open_below(str(tmp_path), "dir", "x")
+        assert os.read(descriptor, 100) == b"inside"
+        os.close(descriptor)
+
+    def test_what_a_group_has_is_not_made_anew(self, layout: Layout) -> None:
+        main = layout.group("main")
+        Path(main.instructions).write_text("I am Anna.\n")
+        assert (prepare_group(main), prepare_host(layout)) == ([], [])
+        assert Path(main.instructions).read_text() == "I am Anna.\n"
+
+    def test_a_name_that_was_not_used_for_long_is_forgotten(self, layout: Layout) -> None:
+        main = layout.group("main")
+        for name in ("chat", "task-old", "task-new"):
+            name_session(main, name, "s1")
+            a_month_ago = time.time() - 30 * 86400
+            if name != "task-new":
+                os.utime(Path(main.memory_home.sessions_dir, f"{name}.json"), (a_month_ago, a_month_ago))
+        prepare_group(main)
+        assert sorted(path.stem for path in Path(main.memory_home.sessions_dir).iterdir()) == ["chat", "task-new"]
+
+    def test_global_instructions_are_not_read_through_a_link(self, layout: Layout) -> None:
+        path = Path(layout.global_instructions)
+        path.unlink()
+        assert instructions_for_all(layout) == ""
+        path.symlink_to("/etc/hostname")
+        with pytest.raises(OutsideGroupError):
+            instructions_for_all(layout)
+
+    def test_one_host_runs_at_a_time(self, layout: Layout) -> None:
+        assert not is_running(layout)
+        with held(layout):
+            assert is_running(layout)
+            with pytest.raises(SessionMemoryError, match="runs already"), held(layout):
+                pass
+        assert not is_running(layout)
+
+
+class TestLeftover:
+    def test_a_process_that_has_the_id_of_another_is_not_taken_for_it(self, tmp_path: Path) -> None:
+        (tmp_path / "sessions").mkdir()
+        listed = tmp_path / "sessions" / "x.json"
+        listed.write_text(json.dumps({"pid": os.getpid(), "procStart": "1"}))
+        if Path("/proc/self/stat").exists():
+            assert leftover.living(str(tmp_path)) == []
+            started = Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
+            listed.write_text(json.dumps({"pid": os.getpid(), "procStart": started}))
+            assert leftover.living(str(tmp_path)) == [os.getpid()]
+        for content in ("", "[]", '{"pid": -1}', '{"pid": "x"}', '{"pid": 1}'):
+            listed.write_text(content)
+            assert leftover.living(str(tmp_path)) == []
+
+
+class TestConfig:
+    def test_what_the_template_documents_are_the_defaults(self, tmp_path: Path) -> None:
+        layout = Layout(tmp_path)
+        prepare_host(layout)
+        assert Path(layout.config_file).read_text() == config.DOCUMENTED
+        assert config.read(layout.config_file) == config.HostConfig()
+        Path(layout.config_file).write_text(
+            "".join(
+                line.removeprefix("# ") + "\n"
+                for line in config.DOCUMENTED.splitlines()
+                if line.startswith("# ") and line[2:].partition(":")[0] in config.HostConfig._fields
+            )
+        )
+        told = config.read(layout.config_file)
+        defaults = config.HostConfig(model="claude-sonnet-5", allowed_tools=("WebSearch",))
+        assert told == defaults
+
+    @pytest.mark.parametrize(
+        "text",
+        ["[", "- a", "colour: red", "groups_at_once: 0", "groups_at_once: 1.5", "idle_seconds: -1", "attempts: yes",
+         "model: 3", "allowed_tools: Bash", "allowed_tools: [1]"],
+    )  # fmt: skip
+    def test_what_is_not_as_documented_is_refused(self, tmp_path: Path, text: str) -> None:
+        (tmp_path / "host.yaml").write_text(text)
+        with pytest.raises(ConfigError, match=r"host\.yaml"):
+            config.read(str(tmp_path / "host.yaml"))
+
+
+class TestChannels:
+    def test_a_file_without_a_channel_is_named(self, tmp_path: Path, ledger: Ledger) -> None:
+        (tmp_path / "pigeon.py").write_text("x = 1\n")
+        with pytest.raises(ChannelError, match=r"pigeon\.py: it has no class `Channel`"):
+            channels_in(str(tmp_path), Door(ledger, lambda: None))
+
+    def test_there_need_not_be_any(self, tmp_path: Path, ledger: Ledger) -> None:
+        assert channels_in(str(tmp_path / "nothing"), Door(ledger, lambda: None)) == []
+
+    def test_a_path_that_is_too_long_for_a_socket_is_said(self, tmp_path: Path, ledger: Ledger) -> None:
+        import asyncio
+
+        channel = UnixSocket(str(tmp_path / ("x" * 100) / "host.sock"), Door(ledger, lambda: None))
+        with pytest.raises(SocketError, match="too long for a socket"):
+            asyncio.run(channel.serve())
+        assert socket.AF_UNIX
+
+
+class TestCommands:
+    @pytest.fixture
+    def machine(self) -> Iterator[HostMachine]:
+        machine = HostMachine(FakeAnthropic())
+        yield machine
+        machine.close()
+
+    def test_a_host_is_made_and_made_again_without_loss(self, machine: HostMachine) -> None:
+        machine.init("main", "garden")
+        Path(machine.group("main").instructions).write_text("I am Anna.\n")
+        done = machine.command("init", "main", "garden", "kitchen", "--json")
+        assert json.loads(done.stdout)["groups"] == ["garden", "kitchen", "main"]
+        assert Path(machine.group("main").instructions).read_text() == "I am Anna.\n"
+
+    def test_what_is_said_while_no_host_runs_is_kept(self, machine: HostMachine) -> None:
+        machine.init("main")
+        done = machine.command("say", "main", "hello", "there")
+        assert (done.returncode, "Kept. The host is not running" in done.stdout) == (0, True)
+        assert next_prompt(machine.ledger).text == "hello there"
+
+    def test_the_status_tells_of_every_group(self, machine: HostMachine) -> None:
+        machine.init("main", "garden")
+        machine.say("main", "hello")
+        machine.sessions.set("main", "s1")
+        done = machine.command("schedule", "garden", "water", "--cron", "0 8 * * 1-5")
+        assert done.returncode == 0
+        status = json.loads(machine.command("status", "--json").stdout)
+        garden, main = status["groups"]
+        assert (status["is_running"], main["session_id"], main["waiting"]) == (False, "s1", 1)
+        assert (garden["waiting"], garden["last_activity"], garden["next_task"]["prompt"]) == (0, "", "water")
+        text = machine.command("status").stdout
+        assert "not running" in text
+        assert "1 waiting, 0 being answered" in text
+
+    def test_replies_are_shown_without_what_commands_a_terminal(self, machine: HostMachine) -> None:
+        machine.init("main")
+        machine.ledger.notify("local:main", "red \x1b[31malert")
+        assert "red alert" in machine.command("tail", "main", "--no-follow").stdout
+        (line,) = machine.command("tail", "main", "--no-follow", "--json").stdout.splitlines()
+        assert json.loads(line)["kind"] == "notice"
+
+    def test_a_task_is_scheduled_paused_and_dropped(self, machine: HostMachine) -> None:
+        machine.init("main")
+        done = machine.command("schedule", "main", "water", "the beans", "--every", "3600", "--isolated", "--json")
+        task = json.loads(done.stdout)["task"]
+        assert (task["context_mode"], task["schedule_value"], task["prompt"]) == (
+            "isolated", "3600000", "water the beans",
+        )  # fmt: skip
+        assert json.loads(machine.command("pause", task["id"], "--json").stdout)["task"]["status"] == "paused"
+        assert task["id"] in machine.command("tasks").stdout
+        assert machine.command("drop", task["id"]).returncode == 0
+        assert json.loads(machine.command("tasks", "--json").stdout) == {"tasks": []}
+
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            (("say", "nobody", "hello"), "there is no group 'nobody'\n  there are main"),
+            (("add", "../main"), "'../main' is no name for a group"),
+            (("add", "main"), "group main has the chat local:main already"),
+            (("schedule", "main", "x", "--cron", "soon"), "the cron expression 'soon'"),
+            (("drop", "task-0"), "there is no task 'task-0'"),
+        ],
+    )
+    def test_what_cannot_be_done_is_said_in_a_line_with_a_hint(
+        self, machine: HostMachine, words: tuple[str, ...], said: str
+    ) -> None:
+        machine.init("main")
+        done = machine.command(*words)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert said in done.stderr
+        assert "Traceback" not in done.stderr
+
+    def test_a_database_that_is_none_is_named_and_left_alone(self, machine: HostMachine) -> None:
+        machine.init("main")
+        path = Path(machine.layout.database)
+        path.write_bytes(b"no database, but longer than a header: " * 100)
+        before = path.read_bytes()
+        for words in (("status",), ("init", "main"), ("say", "main", "hello")):
+            done = machine.command(*words)
+            assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+            assert f"{path}: " in done.stderr
+        assert path.read_bytes() == before
+
+    def test_a_directory_without_a_host_is_named(self, machine: HostMachine) -> None:
+        done = machine.command("status")
+        assert done.returncode == 1
+        assert f"{machine.layout.root}: no host is there" in done.stderr
+        assert not Path(machine.layout.root).exists()
+
+
+def test_a_time_is_written_so_that_texts_sort_as_times_do() -> None:
+    times = [0.0, 0.001, 1.0, 1.5, NOON, time.time()]
+    assert sorted(map(schedule.iso, times)) == list(map(schedule.iso, times))
