@@ -6,12 +6,14 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
 
 from .errors import SessionMemoryError
 from .files import lock, open_private, open_regular
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from apsw import Connection
 
     Migration = Callable[[Connection], None]

@@ -40,7 +40,7 @@ SOMETHING_NEW = {
 LAYERS = {
     "edges": {
         "agent_sdk", "archive_command", "archive_hooks", "cli", "doctor", "errors_command", "filter_command", "finding",
-        "graph_command", "hook", "host", "host_command", "mcp_command", "memories_command", "memory_folders",
+        "graph_command", "hook", "host", "host_command", "mcp_command", "memories_command", "memory_folders", "memory_search",
         "patterns_command", "pi_to_claude", "plugin_start", "process_command", "reader", "session_monitor", "setup",
         "store_commands", "store_place", "tools",
     },
@@ -55,7 +55,7 @@ LAYERS = {
     },
     "pure": {
         "__init__", "answering", "archive_text", "entries", "errors", "failures", "fastjson", "markdown",
-        "memories_section", "names", "patterns", "plugin_data", "sanitize", "secrets", "shell_commands", "summary",
+        "memories_section", "named_tuple", "names", "patterns", "plugin_data", "sanitize", "secrets", "shell_commands", "summary",
         "text", "timestamps",
     },
 }  # fmt: skip

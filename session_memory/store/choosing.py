@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from heapq import nlargest
-from typing import TYPE_CHECKING, NamedTuple
 
 from ..database import fetch
+from ..named_tuple import NamedTuple
 from .items import heads_of, ids_of, items_of
 from .query import contains, literal_spans, occurrences
 from .ranking import conversation_score, entry_score, fused, promising_files
@@ -15,6 +15,7 @@ from .selecting import CONVERSATION_COLUMNS, conversation_of, where
 from .snippet import Span, excerpts, snippet
 from .values import Conversation, Filter, Hit
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from apsw import Connection
 

@@ -6,7 +6,8 @@ Only the last conversation of a file can grow, so what was appended is folded on
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+
+from ..named_tuple import NamedTuple
 
 
 class Item(NamedTuple):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..named_tuple import NamedTuple
 from .schema import ITEM_BITS
 from .values import TOOL_ROLE, StoredEntry
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from apsw import Connection
 
 ENTRIES = f"""

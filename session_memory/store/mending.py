@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from ..database import LOCK_WAIT_SECONDS, CorruptDatabaseError, explained, fetch, set_aside
 from ..files import lock
@@ -11,6 +10,7 @@ from .cutting import Item, Span, fold
 from .schema import ITEM_BITS
 from .settings import DEFAULT_GAP_MINUTES
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from apsw import Connection
 

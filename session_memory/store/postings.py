@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..named_tuple import NamedTuple
 from .items import ids_of
 from .ranking import Posting
 from .schema import ITEM_BITS
 from .selecting import where
 from .values import TOOL_ROLE, Filter
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from apsw import Connection
 
 MOST_RANGES = 40  # more are not asked for one by one

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
 
+from ..named_tuple import NamedTuple
 from .terms import split_unspaced
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .terms import Terms
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+
+from ..named_tuple import NamedTuple
 
 PASSAGE_BITS = 5  # 32 items that follow each other: about what a conversation is, without looking up which
 ENTRY_K, ENTRY_B = 0.9, 0.4

@@ -7,8 +7,8 @@ of a conversation, are a range of ids. Times are in milliseconds since the epoch
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from apsw import Connection
 
@@ -173,7 +173,7 @@ def create_work_tables(connection: Connection) -> None:
 
 
 def create_memory_index(connection: Connection) -> None:
-    """The index of the memories that lie as Markdown beside the store (memory_index.py): it is made from these files."""
+    """The index of the memories that lie as Markdown beside the store (memory_index.py), made from these files."""
     connection.execute(f"""
         CREATE TABLE memory_pages (
             home TEXT NOT NULL,

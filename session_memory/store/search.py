@@ -6,8 +6,7 @@ the texts of the best items only are read, which tells how often a term is in th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
+from ..named_tuple import NamedTuple
 from ..sanitize import visible
 from .choosing import Choice
 from .postings import Scope, count_of, fitting, index_size, items_with, literal_posting, scope_of
@@ -17,6 +16,7 @@ from .schema import ITEM_BITS
 from .terms import Terms
 from .values import Filter, Hit
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from apsw import Connection
 
@@ -44,12 +44,13 @@ def search(connection: Connection, query: str, wanted: Filter) -> list[Hit]:
         scope = scope_of(connection, wanted)
         if not asked.parts:
             found = _found_literally(connection, text, scope, wanted)
-            return Choice(connection, terms, asked, found, wanted).hits()
-        hits = Choice(connection, terms, asked, _found(connection, asked, scope, wanted), wanted).hits()
-        if hits or not any(part.is_required for part in asked.parts):
-            return hits
-        asked = relaxed(asked)
-        return Choice(connection, terms, asked, _found(connection, asked, scope, wanted), wanted).hits()
+        else:
+            found = _found(connection, asked, scope, wanted)
+        hits = Choice(connection, terms, asked, found, wanted).hits()
+        if not hits and any(part.is_required for part in asked.parts):
+            asked = relaxed(asked)
+            hits = Choice(connection, terms, asked, _found(connection, asked, scope, wanted), wanted).hits()
+    return hits
 
 
 def _found(connection: Connection, asked: Query, scope: Scope, wanted: Filter) -> Found:

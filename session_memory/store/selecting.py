@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .values import Conversation, Filter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 TITLE_CHARACTERS = 80
 # A conversation is called by its session's title, else by what the user said first in it.

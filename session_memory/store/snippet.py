@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
+from ..named_tuple import NamedTuple
 from ..sanitize import neutralise_all
 from ..text import one_line, shorten
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
 
 from ..database import Database, explained, fetch
-from . import writing
+from .items import ENTRIES, TOOL_USES
 from .schema import ITEM_BITS, MIGRATIONS
 from .search import search
 from .selecting import CONVERSATION_COLUMNS, conversation_of, where
-from .values import TOOL_ROLE, Batch, Conversation, Counts, FileState, Filter, Hit, StoredEntry
+from .values import Batch, Conversation, Counts, FileState, Filter, Hit, StoredEntry
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from apsw import Connection
 
 _STATE_COLUMNS = (
@@ -21,16 +23,6 @@ _STATE_COLUMNS = (
     "generation, inode, head, tail, next_ordinal, unreadable, first_entry_timestamp, last_entry_timestamp, cwd, "
     "title, title_rank"
 )
-_ENTRY = f"""
-    SELECT e.id, e.role, e.content, e.timestamp, coalesce(e.cwd, f.cwd), e.byte_offset, e.message,
-        '', '', '', '', NULL, NULL
-    FROM memory_transcript_entries AS e JOIN memory_file_states AS f ON f.id = e.id >> {ITEM_BITS}
-"""
-_TOOL = f"""
-    SELECT t.id, '{TOOL_ROLE}', t.argument, t.timestamp, f.cwd, t.byte_offset, t.message, t.name, t.kind,
-        coalesce(t.outcome, ''), coalesce(t.error, ''), t.result_size, t.result_lines
-    FROM memory_tool_uses AS t JOIN memory_file_states AS f ON f.id = t.id >> {ITEM_BITS}
-"""
 
 
 class SqliteStore:
@@ -68,6 +60,8 @@ class SqliteStore:
             return [self._write(connection, batch) for batch in batches]
 
     def _write(self, connection: Connection, batch: Batch) -> FileState | None:
+        from . import writing  # what only asks does without it
+
         key = (batch.after.home, batch.after.file_path)
         sql = f"SELECT {_STATE_COLUMNS} FROM memory_file_states WHERE home = ? AND file_path = ?"
         rows = fetch(connection, sql, key)
@@ -84,6 +78,8 @@ class SqliteStore:
             )
 
     def forget(self, home: str, key: str) -> None:
+        from . import writing
+
         with self._database.transaction() as connection:
             sql = "SELECT id FROM memory_file_states WHERE home = ? AND file_path = ?"
             for (file_id,) in fetch(connection, sql, (home, key)):
@@ -150,9 +146,9 @@ class SqliteStore:
 def items_between(connection: Connection, first: int, last: int) -> Iterator[StoredEntry]:
     """The items of one file with ids from `first` to `last`, in file order; those it shares with another where they
     stand in this one."""
-    own = f"{_ENTRY} WHERE e.id BETWEEN ?1 AND ?2 UNION ALL {_TOOL} WHERE t.id BETWEEN ?1 AND ?2 ORDER BY 1"
+    own = f"{ENTRIES} WHERE e.id BETWEEN ?1 AND ?2 UNION ALL {TOOL_USES} WHERE t.id BETWEEN ?1 AND ?2 ORDER BY 1"
     items = [StoredEntry._make(row) for row in fetch(connection, own, (first, last))]
-    one = f"{_ENTRY} WHERE e.id = ?1 UNION ALL {_TOOL} WHERE t.id = ?1"
+    one = f"{ENTRIES} WHERE e.id = ?1 UNION ALL {TOOL_USES} WHERE t.id = ?1"
     places = fetch(connection, "SELECT id, original FROM memory_shared_items WHERE id BETWEEN ? AND ?", (first, last))
     for place, original in places:
         items += [StoredEntry._make(row)._replace(id=place) for row in fetch(connection, one, (original,))]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
 
 from .schema import TOKENIZER
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from apsw import Connection
 
 # Thai, Lao, Myanmar, Khmer; radicals, kana, Bopomofo, ideographs, Hangul; half-width kana; ideographs beyond the BMP.

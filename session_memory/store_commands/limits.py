@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..store.values import Filter
 from .options import Option
 from .times import since
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..store.place import StorePlace
     from .options import Arguments

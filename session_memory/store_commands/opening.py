@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import time
-from typing import TYPE_CHECKING
 
 from ..database import CorruptDatabaseError, DatabaseError, explained
 from ..setup.screen import Screen
@@ -15,6 +14,7 @@ from ..store.unchanged import count_unchanged
 from ..store_place import find_place
 from .options import HOME, JSON, add
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..sanitize import neutralise, neutralise_all
 from ..store.values import ENTRY_ROLES, TOOL_ROLE
 from ..text import one_line, shorten
@@ -13,6 +11,7 @@ from .options import HOME, JSON, Option, add
 from .show_command import number_of
 from .times import moment
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
     from typing import Any

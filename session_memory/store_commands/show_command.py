@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..errors import SessionMemoryError
 from ..sanitize import neutralise_all
 from ..store.schema import ITEM_BITS
@@ -14,6 +12,7 @@ from .opening import at_desk
 from .options import HOME, JSON, Option, add
 from .times import moment
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
