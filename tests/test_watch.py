@@ -165,6 +165,14 @@ class TestOnce:
         assert "1 file: 2 entries" in done.stdout
         assert machine.stored() == ["hello", "hi"]
 
+    def test_it_makes_memories_of_what_has_ended_where_that_is_configured(self, machine):
+        machine.config("memories: {watch: true}\n")
+        machine.session("long", *[one for n in range(4) for one in exchange(f"Question {n}?", "So.", at=MONDAY)])
+        done = machine.run("watch", "--once")
+        assert (done.returncode, done.stderr) == (0, "")
+        [page] = (machine.home / ".session-memory" / "memories" / "episodes").iterdir()
+        assert "Question 0?" in page.read_text()
+
     def test_it_is_silent_where_nothing_is_new(self, machine):
         machine.run("watch", "--once")
         assert machine.run("watch", "--once").stdout == ""
