@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from . import archive_text
-from .archive_writing import Source, Style, Written, write_appended, write_whole
+from .archive_writing import Source, Style, Written, still_holds, write_appended, write_whole
 from .files import lock, make_private_dir, open_regular, read_at
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def write_archive(source: Source, directory: str, style: Style, now: float) -> s
     try:
         path, facts = find_archive(directory, source.session_id) or ("", {})
         written = write_whole(source, temporary, style, now)
-        if written.messages and facts and not written.holds(facts):
+        if written.messages and facts and not (written.holds(facts) or still_holds(source, facts)):
             written = write_appended(source, temporary, style, now, path, facts)
         if not written.messages:
             return path or None

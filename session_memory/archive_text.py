@@ -85,11 +85,9 @@ def facts_in(end_of_archive: str) -> dict[str, Any] | None:
     return facts if isinstance(facts, dict) and isinstance(facts.get("session"), str) else None
 
 
-def trailer_bytes(path: str) -> int:
-    """How many bytes the last line of the archive `path` takes, with the line feed before it. Raises OSError."""
-    with open(path, "rb") as file:
-        content = file.read()[-TRAILER_BYTES:]
-    return len(content) - content.rfind(b"\n<!-- session-memory ")
+def trailer_bytes(end_of_archive: bytes) -> int:
+    """How many bytes the last line of an archive takes, with the line feed before it."""
+    return len(end_of_archive) - end_of_archive.rfind(b"\n<!-- session-memory ")
 
 
 def parse(archive: str) -> Iterator[tuple[str, str]]:

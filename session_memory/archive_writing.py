@@ -75,7 +75,7 @@ class Written:
 
     def holds(self, facts: dict[str, Any]) -> bool:
         """Whether all that the archive with these facts holds was written."""
-        return self.first_id == facts.get("first_id") and hash(facts.get("last_id")) in self._ids
+        return {hash(facts.get("first_id")), hash(facts.get("last_id"))} <= self._ids
 
     def facts(self, source: Source) -> dict[str, Any]:
         """What stands in the archive's last line."""
@@ -96,9 +96,10 @@ def write_whole(source: Source, path: str, style: Style, now: float) -> Written:
     """Writes everything that the transcript holds to `path`. Raises OSError."""
     body = path + ".body"
     try:
-        with _create(body) as file:
-            written = _write_messages(source, file, style, after=None)
-        with _create(path) as file, open(body, "rb") as messages:
+        # Neither is opened a second time: whoever can write to the directory could have put a link in its place.
+        with _create(body) as messages, _create(path) as file:
+            written = _write_messages(source, messages, style, after=None)
+            messages.seek(0)
             file.write(archive_text.header(written.title, now).encode())
             _copy(messages, file)
             file.write(archive_text.trailer(written.facts(source)).encode())
@@ -108,11 +109,27 @@ def write_whole(source: Source, path: str, style: Style, now: float) -> Written:
     return written
 
 
+def still_holds(source: Source, facts: dict[str, Any]) -> bool:
+    """Whether the transcript still has the first and the last entry of the archive with these facts. Raises OSError.
+
+    They may be without text, and so not written: of an archive with tool uses, or from when all entries counted.
+    """
+    wanted = {facts.get("first_id"), facts.get("last_id")}
+    descriptor = open_regular(source.path)
+    try:
+        entries = Reading(source.runtime, descriptor).entries()
+        return wanted == {entry.id for entry in entries if entry is not None and entry.id in wanted}
+    finally:
+        os.close(descriptor)
+
+
 def write_appended(source: Source, path: str, style: Style, now: float, archive: str, facts: dict[str, Any]) -> Written:
     """Writes to `path` what is in `archive`, and behind it what the transcript holds of later times, if anything."""
-    with _create(path) as file, open(archive, "rb") as old:
+    with _create(path) as file, os.fdopen(open_regular(archive), "rb") as old:
         _copy(old, file)
-        file.seek(-archive_text.trailer_bytes(archive), os.SEEK_END)
+        size = file.tell()
+        file.seek(max(0, size - archive_text.TRAILER_BYTES))
+        file.seek(size - archive_text.trailer_bytes(file.read()))
         file.truncate()
         written = _write_messages(source, file, style, after=epoch_seconds(facts.get("last")) or 0.0)
         if written.messages:
@@ -128,7 +145,7 @@ def _write_messages(source: Source, file: BinaryIO, style: Style, after: float |
     written = Written(source.session_id)
     descriptor = open_regular(source.path)
     try:
-        reading = Reading(source.runtime, descriptor)
+        reading = Reading(source.runtime, descriptor, with_tools=style.with_tools)
         prompt = ""
         for batch in _batches(_messages(reading.entries(), after)):
             for message in batch:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from . import plugin_data
+from . import memories_section, plugin_data
 from .errors import ConfigError
 from .settings import DEFAULTS
 
-DOCUMENTED = """\
+_OWN_KEYS = """\
 # session-memory: settings of this home. Every key is optional; these are the defaults.
 
 # Which sessions of a plain Claude Code user count as the others: those of the same project, or all.
@@ -33,7 +33,7 @@ DOCUMENTED = """\
 # sessions:
 #   scratch: {ignore: true}      # never mentioned
 #   email: {text: false}         # only who, when and how much, none of its text
-#   public-*: {text: false}
+#   public-*: {text: false, untrusted: true} # and what is remembered of it is kept apart
 
 # The store of all sessions: what `session-memory ingest`, `search` and `watch` go by.
 # memory:
@@ -41,7 +41,9 @@ DOCUMENTED = """\
 #   conversationGapMinutes: 60       # a silence longer than this ends a conversation
 #   pollIntervalMs: 30000            # how often `watch` looks for conversations that have ended
 #   minConversationMessages: 5       # what has fewer messages is too short to be remembered
+
 """
+DOCUMENTED = _OWN_KEYS + memories_section.DOCUMENTED
 
 _KEYS = (*DEFAULTS, "memory", "memories")
 _MEMORY_NUMBERS = {
@@ -115,9 +117,9 @@ def _check(values: dict[Any, Any], path: str) -> None:
         if not isinstance(name, str) or not isinstance(rule, dict):
             raise ConfigError(f"{path}: sessions: {name!r} should be a name with a rule such as `{{ignore: true}}`")
         for key, value in rule.items():
-            if key not in ("ignore", "text") or not isinstance(value, bool):
+            if key not in ("ignore", "text", "untrusted") or not isinstance(value, bool):
                 message = f"{path}: sessions: {name}: {key}: {value!r}"
-                raise ConfigError(message, "a rule is ignore or text, true or false")
+                raise ConfigError(message, "a rule is ignore, text or untrusted, true or false")
     if "memory" in values:
         _check_memory(values["memory"], f"{path}: memory")
     if "memories" in values:

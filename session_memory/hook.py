@@ -54,7 +54,7 @@ class Place:
     `session` is its key in the home: the name in an agent home, else the same as `session_id`.
     """
 
-    __slots__ = ("_named", "config_dir", "home", "own_path", "runtime", "session", "session_id")
+    __slots__ = ("_named", "config_dir", "home", "own_path", "runtime", "session", "session_id", "settings")
 
     def __init__(
         self,
@@ -74,6 +74,7 @@ class Place:
         self.config_dir = config_dir
         self.runtime = runtime
         self._named = named
+        self.settings: Settings | None = None  # as of the last look
 
     def others(self, settings: Settings) -> list[Session]:
         """The sessions that the one at hand may hear of."""
@@ -85,7 +86,7 @@ class Place:
     def look(self) -> Updates:
         """What the session was not told yet. Raises SessionMemoryError, OSError."""
         self._require_session()
-        settings = self.home.settings()
+        settings = self.settings = self.home.settings()
         updates = awareness.look(
             self.session,
             self.others(settings),
@@ -215,12 +216,32 @@ def run(handler: Callable[[Event, Mapping[str, str], Runtime, Log], None], forma
 
 
 def _tell(event: Event, environ: Mapping[str, str], runtime: Runtime, log: Log) -> None:
-    def answer(text: str | None) -> None:
-        if text:
-            _print(runtime.context_output(text))
+    prompt = str(event.get("prompt", ""))
+    if not runtime.is_from_a_person(prompt):
+        return
+    place = place_of(event, environ, runtime, log)
 
-    if runtime.is_from_a_person(str(event.get("prompt", ""))):
-        tell(place_of(event, environ, runtime, log), log, answer)
+    def answer(text: str | None) -> None:
+        parts = [part for part in (text, _remembered(place, prompt, environ, log)) if part]
+        if parts:
+            _print(runtime.context_output("\n\n".join(parts)))
+
+    tell(place, log, answer)
+
+
+def _remembered(place: Place, prompt: str, environ: Mapping[str, str], log: Log) -> str:
+    """The memories that a prompt is about, if the configuration wants them told."""
+    characters = place.settings.memories.get("prompt_characters", 0) if place.settings else 0
+    if not characters:
+        return ""
+    from .prompt_memories import memories_dir, relevant
+
+    directory = memories_dir(place.home.root, bool(place.home.sessions_dir), environ.get("HOME", ""))
+    try:
+        return relevant(directory, prompt, characters)
+    except (OSError, ValueError) as error:
+        log.write(place.runtime.PROMPT_EVENT, f"memories: {error}")
+        return ""
 
 
 def _start(event: Event, environ: Mapping[str, str], runtime: Runtime, log: Log) -> None:

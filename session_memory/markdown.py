@@ -16,7 +16,7 @@ PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 
 _FENCES = ("```", "~~~")
 _FENCE = re.compile(r"( {0,3})(`{3,}(?=[^`]*$)|~{3,})")
-_TABLE = re.compile(r"^[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-*:?[ \t]*)*$", re.MULTILINE)
+_TABLE = re.compile(r"^[ \t>]*(?:\|[ \t]*)?:?-+:?[ \t]*(?:\|[ \t]*(?:(?::-*:?|-+:?)[ \t]*)?)*$", re.MULTILINE)
 _BEGINS_A_BLOCK = re.compile(r"[-+*] |\d{1,9}[.)] |>|#|\||`{3}|~{3}|    |\t")
 
 # Backticks, with the code and the equal backticks that follow them if any do. In a table a `|` ends a cell, even in the
@@ -30,10 +30,12 @@ _SPECIAL = re.compile(f"{_CODE}|{_LIVE}")
 _SPECIAL_IN_TABLE = re.compile(f"{_CODE_IN_CELL}|{_LIVE}")
 _ESCAPED = re.compile(rf"{_CODE}|{_MARK}.")
 
-_CONTAINERS = r"(?:[ \t]|>|[-+*](?=[ \t])|\d{1,9}[.)](?=[ \t]))*?"
-_BLOCK = r"#(?=[ \t\n]|\Z)|=+[ \t]*(?:\n|\Z)|([-_*])(?:[ \t]*\2)*[ \t]*(?:\n|\Z)|~{3}"
 _OWN = r"(?:\*\*|__)[^*_\n]{1,80}(?:\*\*|__):|\*Compacted "
-_AT_LINE_START = re.compile(rf"(\n(?=[ \t>#=*_+~\d-])(?:{_CONTAINERS}(?={_BLOCK})| {{0,3}}(?={_OWN})))")
+_OWN_LINE = re.compile(rf" {{0,3}}(?={_OWN})")
+# How a line begins that may be a heading, a rule, a fence, or of the archive's own: `_meaning_at` looks closer.
+_MAY_MEAN_MORE = re.compile(rf"\n(?=[ \t>#=*_+~\d-])(?:[ \t>+*_\d.)-]*(?=[#=~\n]|\Z)| {{0,3}}(?={_OWN}))")
+_CONTAINER = re.compile(r"[ \t>]+|[-+*](?=[ \t])|\d{1,9}[.)](?=[ \t])")
+_HEADING = re.compile(r"#(?=[ \t]|\Z)|=+[ \t]*\Z|~{3}")
 _OWN_IN_CODE = re.compile(rf"(\n {{0,3}})(?=\\*(?:{_OWN}))")
 _ESCAPED_OWN_IN_CODE = re.compile(rf"(\n {{0,3}})\\(?=\\*(?:{_OWN}))")
 
@@ -108,9 +110,33 @@ def _fenced_end(lines: list[str], at: int, unclosed: dict[str, int]) -> int | No
 def _escape_prose(text: str, special: re.Pattern[str]) -> str:
     """Takes the meaning first from what has one in a line, then from what makes a line a first-level heading, a rule,
     a fence, or one of the archive's own."""
-    escaped = special.sub(_escape_special, text)
-    lines = "\n" + escaped
-    return _AT_LINE_START.sub(r"\1\\", lines)[1:] if _AT_LINE_START.search(lines) else escaped
+    return _MAY_MEAN_MORE.sub(_escape_line, "\n" + special.sub(_escape_special, text))[1:]
+
+
+def _escape_line(found: re.Match[str]) -> str:
+    begin, end = found.start() + 1, found.string.find("\n", found.end())
+    at = 1 + _meaning_at(found.string[begin:] if end < 0 else found.string[begin:end])
+    return f"{found[0][:at]}\\{found[0][at:]}" if at else found[0]
+
+
+def _meaning_at(line: str) -> int:
+    """Where in `line`, in lists and quotations perhaps, begins what makes it more than text; -1 if nothing does.
+
+    Each mark of a list might begin a rule, and only the end of the line tells: it is looked at once.
+    """
+    shown = line.rstrip(" \t")
+    mark = shown[-1:]
+    rule_at = len(shown.rstrip(f"{mark} \t")) if mark and mark in "-_*" else len(line)
+    at = 0
+    while at < len(line):
+        if (at >= rule_at and line[at] == mark) or _HEADING.match(line, at):
+            return at
+        container = _CONTAINER.match(line, at)
+        if container is None:
+            break
+        at = container.end()
+    own = _OWN_LINE.match(line)
+    return own.end() if own else -1
 
 
 def _escape_special(found: re.Match[str]) -> str:

@@ -59,21 +59,19 @@ def _without_ansi(text: str) -> str:
     """`text` without terminal control sequences (ECMA-48: CSI, OSC and the other strings, two-character escapes)."""
     kept = []
     at = 0
-    while at < len(text):
-        character = text[at]
-        if character == "\x9b" or text.startswith("\x1b[", at):
-            at += 1 if character == "\x9b" else 2
+    for escape in [index for index, character in enumerate(text) if character in "\x1b\x9b"]:
+        if escape < at:  # within the sequence before
+            continue
+        kept.append(text[at:escape])
+        is_single = text[escape] == "\x9b"
+        at = escape + (1 if is_single else 2)
+        if is_single or text.startswith("[", escape + 1):
             while at < len(text) and not "@" <= text[at] <= "~" and text[at] >= " ":
                 at += 1
             at += 1
-        elif character == "\x1b" and text[at + 1 : at + 2] in ("]", "P", "X", "^", "_"):
-            at = _after_control_string(text, at + 2)
-        elif character == "\x1b":
-            at += 2
-        else:
-            kept.append(character)
-            at += 1
-    return "".join(kept)
+        elif text[escape + 1 : escape + 2] in ("]", "P", "X", "^", "_"):
+            at = _after_control_string(text, at)
+    return "".join(kept) + text[at:]
 
 
 def _after_control_string(text: str, at: int) -> int:

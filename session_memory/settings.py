@@ -23,13 +23,15 @@ DEFAULTS: dict[str, Any] = {
 
 
 class Rule:
-    """What may be told of a session: nothing at all (`ignore`), or only who, when and how much (`text` false)."""
+    """What may be told of a session: nothing at all (`ignore`), or only who, when and how much (`text` false). What is
+    said in one that is `untrusted` is remembered apart from the rest."""
 
-    __slots__ = ("ignore", "text")
+    __slots__ = ("ignore", "text", "untrusted")
 
-    def __init__(self, ignore: bool = False, text: bool = True) -> None:
+    def __init__(self, ignore: bool = False, text: bool = True, untrusted: bool = False) -> None:
         self.ignore = ignore
         self.text = text
+        self.untrusted = untrusted
 
 
 class Settings:
@@ -61,6 +63,7 @@ class Settings:
             if any(_fits(pattern, name) for name in names):
                 found.ignore = found.ignore or rule.ignore
                 found.text = found.text and rule.text
+                found.untrusted = found.untrusted or rule.untrusted
         return found
 
 

@@ -60,6 +60,14 @@ def messages(path):
     return list(archive_text.parse(path.read_text()))
 
 
+def rewrite_facts(path, **changed):
+    text = path.read_text()
+    facts = archive_text.facts_in(text)
+    old = archive_text.trailer(facts)
+    assert text.endswith(old)
+    path.write_text(text[: -len(old)] + archive_text.trailer({**facts, **changed}))
+
+
 def titled(title):
     return {"type": "custom-title", "customTitle": title}
 
@@ -189,6 +197,39 @@ class TestOneArchiveASession:
         assert messages(path)[-2:] == [("User", "and more"), ("G2", "sure")]
         assert len(messages(path)) == len(before) + 4
 
+    @pytest.mark.parametrize("before", [Style("G2"), Style("G2", with_tools=True)])
+    @pytest.mark.parametrize("after", [Style("G2"), Style("G2", with_tools=True)])
+    def test_it_grows_whether_or_not_tool_uses_are_shown(self, tmp_path, folder, before, after):
+        """Also where an archive begins and ends with tool uses, which are no longer in it then."""
+        uses = [assistant(("Bash", {"command": "ls"}), at=MONDAY + second) for second in (-9, 20)]
+        transcript = write(tmp_path / "t.jsonl", uses[0], *travel(), uses[1])
+        path = archive(transcript, folder, before)
+        append(transcript, *exchange("and Korea?", "Also nice.", at=MONDAY))
+        assert archive(transcript, folder, after) == path
+        fresh = archive(transcript, tmp_path / "fresh", after)
+        assert path.read_bytes() == fresh.read_bytes()
+
+    def test_one_from_when_every_tool_use_counted_is_known_again_and_grows(self, tmp_path, folder):
+        uses = [assistant(("Bash", {"command": "ls"}), at=MONDAY + second) for second in (-9, 20)]
+        transcript = write(tmp_path / "t.jsonl", uses[0], *travel(), uses[1])
+        path = archive(transcript, folder)
+        rewrite_facts(
+            path, messages=5, first_id=uses[0]["uuid"], last_id=uses[1]["uuid"], last="2026-09-21T14:13:20.000Z"
+        )
+        append(transcript, *exchange("and Korea?", "Also nice.", at=MONDAY))
+        archive(transcript, folder)
+        assert path.read_bytes() == archive(transcript, tmp_path / "fresh").read_bytes()
+
+    def test_one_from_when_every_tool_use_counted_is_not_made_shorter(self, tmp_path, folder):
+        uses = assistant(("Bash", {"command": "ls"}), at=MONDAY + 20)
+        transcript = write(tmp_path / "t.jsonl", *travel(), uses)
+        path = archive(transcript, folder)
+        rewrite_facts(path, messages=4, last_id=uses["uuid"], last="2026-09-21T14:13:20.000Z")
+        before = messages(path)
+        write(transcript, *exchange("new file", "yes", at=MONDAY + 1000))
+        archive(transcript, folder)
+        assert messages(path) == [*before, ("User", "new file"), ("G2", "yes")]
+
     def test_a_missing_transcript_is_an_error_and_leaves_the_archive(self, tmp_path, folder):
         transcript = write(tmp_path / "t.jsonl", *travel())
         before = archive(transcript, folder).read_bytes()
@@ -196,6 +237,32 @@ class TestOneArchiveASession:
         with pytest.raises(FileNotFoundError):
             archive(transcript, folder)
         assert next(folder.glob("*.md")).read_bytes() == before
+
+
+def test_what_it_counts_is_what_is_in_it(tmp_path, folder):
+    last = assistant("Done.", at=MONDAY + 30)
+    uses = assistant(("Bash", {"command": "ls"}), at=MONDAY + 60)
+    transcript = write(tmp_path / "t.jsonl", uses, *travel(), last, uses, tool_result("ten results"))
+    facts = archive_text.facts_in(archive(transcript, folder).read_text())
+    assert (facts["messages"], facts["last_id"]) == (4, last["uuid"])
+    assert (facts["first"], facts["last"]) == ("2026-09-21T14:13:00.000Z", "2026-09-21T14:13:30.000Z")
+    facts = archive_text.facts_in(archive(transcript, tmp_path / "tools", Style(with_tools=True)).read_text())
+    assert (facts["messages"], facts["first_id"], facts["last"]) == (5, uses["uuid"], "2026-09-21T14:14:00.000Z")
+
+
+def test_nothing_but_tool_uses_makes_no_archive(tmp_path, folder):
+    assert archive(write(tmp_path / "t.jsonl", assistant(("Bash", {"command": "ls"}))), folder) is None
+
+
+def test_the_last_record_is_kept_without_its_line_feed(tmp_path, folder):
+    transcript = write(tmp_path / "t.jsonl", *travel(), *exchange("and Korea?", "Also nice.", at=MONDAY + 99))
+    transcript.write_bytes(transcript.read_bytes()[:-1])
+    path = archive(transcript, folder)
+    assert messages(path)[-1] == ("G2", "Also nice.")
+    with transcript.open("ab") as file:
+        file.write(b"\n" + line(user("more", at=MONDAY + 100)))
+    archive(transcript, folder)
+    assert messages(path)[-2:] == [("G2", "Also nice."), ("User", "more")]
 
 
 def test_a_program_finds_what_it_wants_to_know_in_the_last_line(tmp_path, folder):

@@ -79,3 +79,12 @@ def test_a_great_many_of_one_piece_cost_little(piece):
     """Also where each opens something that never closes."""
     text = f"{piece}x\n" * 20_000
     assert unescape(escape(text)) == text
+
+
+@pytest.mark.parametrize("piece", [*PIECES, "- ", "* ", "_ ", "> ", "1. ", "- * ", " ", "|-", "-|  ", "=", "#"])
+@pytest.mark.parametrize("end", ["x", "x -", "|" + " " * 100_000 + "x"])
+@pytest.mark.timeout(60)
+def test_a_long_line_of_one_piece_costs_little(piece, end):
+    """What may begin something is looked at once, and not again for each place where it may begin."""
+    text = piece * 50_000 + end
+    assert unescape(escape(text)) == text

@@ -32,6 +32,9 @@ PROMPT_EVENT = "UserPromptSubmit"
 TITLE_RANKS = {"custom-title": 3, "ai-title": 2, "summary": 1}
 _TITLE_KEYS = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
 _READ_TYPES = tuple(f'{kind}"'.encode() for kind in ("user", "assistant", "attachment", "system", *TITLE_RANKS))
+_RESULTS = (b'tool_use_id":', b'type":"tool_result"')
+_USUAL_RESULTS = tuple(b'user","message":{"role":"user","content":[{"' + result for result in _RESULTS)
+_TEXT = b'{"type":"text","text":'
 HEAD_BYTES = 2048  # of a line, in which its kind shows
 _GLUED = b'}{"parentUuid":'  # a record behind another one on the same line
 
@@ -62,6 +65,9 @@ def may_matter(line: bytes, with_tools: bool = True) -> bool:
     """
     at = line.find(b'"type":"', 0, HEAD_BYTES)
     if at > 0 and line.find(b"{", 1, at) < 0:  # nothing is nested before: the record's type
+        if line.startswith(_USUAL_RESULTS, at + 8):
+            end = line.find(b']},"uuid":"', at)  # of the message: behind it nothing has text but what is glued to it
+            return line.find(_TEXT, at, end) > 0 or line.find(_GLUED, max(at, end)) > 0
         if not line.startswith(_READ_TYPES, at + 8):
             return _GLUED in line
     else:
@@ -70,10 +76,8 @@ def may_matter(line: bytes, with_tools: bool = True) -> bool:
     if at < 0:
         at = line.find(b'"attachment":{"type":"', 0, HEAD_BYTES)
         return at < 0 or line.startswith(b"queued_command", at + 22) or _GLUED in line
-    if line.startswith((b'tool_use_id":', b'type":"tool_result"'), at + 13):
-        # The end of the message, if its record's id follows it: behind that only a glued record can bring text.
-        end = -1 if line.find(b'"uuid":"', 0, at) > 0 else line.find(b']},"uuid":"', at)
-        return line.find(b'{"type":"text","text":', at, end) > 0 or line.find(_GLUED, max(at, end)) > 0
+    if line.startswith(_RESULTS, at + 13):
+        return _TEXT in line or _GLUED in line
     if line.startswith(b'type":"thinking"', at + 13):
         return b'{"type":"text",' in line or (with_tools and b'{"type":"tool_use",' in line) or _GLUED in line
     if not with_tools and line.startswith(b'type":"tool_use"', at + 13):

@@ -10,7 +10,7 @@ import re
 
 from ..sanitize import visible
 
-LOOKED_AT_CHARACTERS = 16 * 1024  # at either end of the text
+LOOKED_AT_CHARACTERS = 3 * 1024  # at either end of the text
 _LINE_CHARACTERS = 1000
 
 _NOISE = re.compile(
@@ -37,6 +37,13 @@ _WEAK = re.compile(
 _NOTHING_WRONG = re.compile(
     r"\b(?:0|no) (?:errors?|failures?|failed|conflicts?)\b|error\W{0,3}\s?(?:false|null|none)\b", re.IGNORECASE
 )
+# In whatever _STRONG and _WEAK find, one of these stands: most lines have none, and looking for these takes less.
+_HINTS = (
+    "error", "fail", "fatal", "panic", "exception", "enoent", "eacces", "eperm", "eexist", "econnrefused", "eaddrinuse",
+    "etimedout", "epipe", "no such", "denied", "cannot", "can't", "could not", "recognized", "undefined", "✗", "✘", "✖",
+    "×", "segmentation", "invalid", "unexpected", "missing", "unable", "refused", "reject", "aborted", "blocked",
+    "timed out", "timeout", "not found", "not allowed", "conflict", "unknown",
+)  # fmt: skip
 
 
 def telling_line(text: str) -> str:
@@ -53,11 +60,18 @@ def telling_line(text: str) -> str:
     raised = [line for line in told if _PYTHON.match(line)]
     if raised and any(line.startswith("Traceback (most recent") for line in lines):
         return exit_code + raised[-1]
-    best = told[0] if _weight(told[0]) else max(told, key=_weight)  # the first of several alike
-    return exit_code + best
+    small = text.lower()
+    hints = [hint for hint in _HINTS if hint in small]
+    weights = [_weight(line, hints) for line in told]
+    best = 0 if weights[0] else weights.index(max(weights))  # the first of several alike
+    return exit_code + told[best]
 
 
-def _weight(line: str) -> int:
+def _weight(line: str, hints: list[str]) -> int:
+    """How much a line tells; `hints` are those that stand in the text at all."""
+    small = line.lower()
+    if not any(hint in small for hint in hints) and not line.startswith("E  "):
+        return 0
     if _NOTHING_WRONG.search(line):
         return 0
     if _STRONG.search(line):

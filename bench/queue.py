@@ -1,0 +1,199 @@
+"""`python -m bench.queue`: kills processes that work off conversations, at random moments, and checks what remains.
+
+Each process is a fork of this one, killed with SIGKILL within a few milliseconds of its work. At the end every
+conversation has to be archived, kept exactly once with what was recorded first, and never processed again after that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from session_memory.files import write_atomically
+from session_memory.memories.budget import TokenBudget
+from session_memory.memories.queue import Queue
+from session_memory.memories.strategy import Memory, MemoryResult, Usage
+from session_memory.store.sqlite import SqliteStore
+from session_memory.store.values import Filter
+from session_memory.store.work import Work
+from tests.stored import Stored, talk
+
+if TYPE_CHECKING:
+    from session_memory.memories.strategy import Budget
+    from session_memory.store.values import Conversation, StoredEntry
+
+LEASE_SECONDS = 0.05
+CALL = Usage(70, 30, 0, "model")
+LONGEST_LIFE_SECONDS = 0.06
+PATIENCE_SECONDS = 120
+
+
+class Outcome(NamedTuple):
+    """What is left after the kills: how many there were, conversations, calls to the strategy, and what is wrong."""
+
+    kills: int
+    conversations: int
+    calls: int
+    problems: list[str]
+
+
+class Slow:
+    """A strategy that takes a moment, spends a little, and tells in a file whenever it is called."""
+
+    id = "slow"
+
+    def __init__(self, log: str, budget: Budget) -> None:
+        self._log = log
+        self._budget = budget
+
+    def should_process(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> bool:
+        return True
+
+    def process(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> MemoryResult:
+        token = f"{os.getpid()}-{time.monotonic_ns()}"
+        with self._budget.call(CALL) as call:
+            _append(self._log, {"event": "processed", "conversation": conversation.id, "token": token})
+            time.sleep(0.002)
+            call.report(CALL)
+        return MemoryResult((Memory("episode", token, entries[0].text),))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser("python -m bench.queue", description=__doc__)
+    parser.add_argument("--kills", type=int, default=2000, metavar="N", help="how many processes are killed (2000)")
+    parser.add_argument("--seed", type=int, default=7, metavar="N", help="of the random moments (7)")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="session-memory-bench-") as name:
+        outcome = run(Path(name), options.kills, options.seed)
+    print(f"{outcome.kills} kills, {outcome.conversations} conversations, {outcome.calls} calls to the strategy")
+    print("\n".join(outcome.problems) or "every conversation archived, kept once, never processed again afterwards")
+    return 1 if outcome.problems else 0
+
+
+def run(root: Path, kills: int, seed: int) -> Outcome:
+    """Kills so many processes, adding conversations all the while; then lets one come to its end."""
+    chance = random.Random(seed)
+    path, log, kept = str(root / "store.db"), str(root / "log.jsonl"), root / "kept"
+    kept.mkdir()
+    stored = Stored(Path(path))
+    recorded: dict[int, str] = {}
+    killed = 0
+    work = partial(_work_off, path, log, str(kept))
+    while killed < kills:
+        if killed % 10 == 0:
+            for _ in range(5):
+                stored.add(*talk(f"topic {chance.random()}"))
+        stored.close()  # a fork must not share an open database
+        killed += _killed_after(chance.uniform(0, LONGEST_LIFE_SECONDS), work)
+        stored.store = SqliteStore(path)
+        recorded |= _recorded(stored.store)
+    stored.close()
+    _await(os_fork(work))
+    stored.store = SqliteStore(path)
+    try:
+        return _checked(stored.store, killed, log, kept, recorded)
+    finally:
+        stored.close()
+
+
+def os_fork(work: partial[None]) -> int:
+    """The id of a new process that does the work and exits."""
+    child = os.fork()
+    if child:
+        return child
+    try:
+        work()
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        os._exit(1)
+    os._exit(0)
+
+
+def _work_off(path: str, log: str, kept: str) -> None:
+    """Works off all that waits, as long as anything does."""
+
+    def keep(
+        conversation: Conversation, entries: Sequence[StoredEntry], strategy: str, result: MemoryResult
+    ) -> list[str]:
+        token = result.memories[0].title
+        _append(log, {"event": "kept", "conversation": conversation.id, "token": token})
+        write_atomically(f"{kept}/{conversation.id}-{conversation.last_message_at}", token.encode())
+        return [token]
+
+    def now() -> int:
+        return time.time_ns() // 1_000_000
+
+    work = Work(path)
+    budget = TokenBudget(work.spending, 10**9, 10**6, now)
+    queue = Queue(path, keep, budget, work, now, lease_seconds=LEASE_SECONDS, interruptions=sys.maxsize)
+    strategy = Slow(log, budget)
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        if all(done.status != "stopped" for done in queue.work_off([strategy], (strategy.id,))):
+            return
+        time.sleep(LEASE_SECONDS / 5)
+
+
+def _killed_after(seconds: float, work: partial[None]) -> bool:
+    """Starts the work and kills it after so long; False if it was done before."""
+    child = os_fork(work)
+    time.sleep(seconds)
+    os.kill(child, signal.SIGKILL)
+    return os.WIFSIGNALED(_await(child))
+
+
+def _await(child: int) -> int:
+    return os.waitpid(child, 0)[1]
+
+
+def _recorded(store: SqliteStore) -> dict[int, str]:
+    """What was made of which conversations and not kept yet: from now on nothing else may become of them."""
+    rows = store.connection.execute("SELECT conversation_id, result FROM memory_work WHERE result IS NOT NULL")
+    return {int(str(row[0])): json.loads(str(row[1]))["memories"][0]["title"] for row in rows}
+
+
+def _checked(store: SqliteStore, kills: int, log: str, kept: Path, recorded: dict[int, str]) -> Outcome:
+    conversations = store.conversations(Filter(limit=10**6))
+    problems = [f"conversation {c.id} is {c.status}: {c.reason}" for c in conversations if c.status != "archived"]
+    events = [json.loads(line) for line in Path(log).read_text().splitlines()]
+    files = {int(file.name.partition("-")[0]): file.read_text() for file in kept.iterdir()}
+    tokens: dict[int, str] = {}
+    for event in events:
+        conversation, token = event["conversation"], event["token"]
+        if event["event"] == "kept":
+            if tokens.setdefault(conversation, token) != token:
+                problems.append(f"conversation {conversation} was kept as {tokens[conversation]} and as {token}")
+        elif conversation in tokens:
+            problems.append(f"conversation {conversation} was processed again after it was kept")
+    for conversation, token in recorded.items():
+        if tokens.get(conversation) != token:
+            problems.append(f"conversation {conversation}: recorded as {token}, kept as {tokens.get(conversation)}")
+    if len(list(kept.iterdir())) != len(conversations) or files != tokens:
+        problems.append(f"{len(files)} kept, {len(tokens)} told, {len(conversations)} conversations")
+    calls = [event for event in events if event["event"] == "processed"]
+    spent = Work(store.path).spending.of_day(time.time_ns() // 1_000_000)
+    if spent < len(calls) * CALL.tokens:
+        problems.append(f"{len(calls)} calls were made, but only {spent} tokens are accounted for")
+    return Outcome(kills, len(conversations), len(calls), problems)
+
+
+def _append(path: str, value: dict[str, object]) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        os.write(descriptor, json.dumps(value).encode() + b"\n")
+    finally:
+        os.close(descriptor)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,129 @@
+"""`session-memory errors TEXT`: whether an error was seen before, in which session, and what solved it."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from .errors import SessionMemoryError
+from .sanitize import neutralise, neutralise_all
+from .store.values import Filter
+from .store_commands.limits import LIMITS, filter_of, limit
+from .store_commands.opening import at_desk, refresh
+from .store_commands.options import HOME, JSON, Option, add
+from .store_commands.times import moment
+from .text import counted, one_line, shorten
+
+if TYPE_CHECKING:
+    import argparse
+
+    from .patterns import Seen
+    from .store.values import Hit
+    from .store_commands.opening import Desk
+    from .store_commands.options import Arguments
+
+SUMMARY = "find where an error was seen before, and what solved it"
+LIMIT = 5
+EVERY_CONVERSATION = 10**9
+ERROR_CHARACTERS = 200
+COMMAND_CHARACTERS = 120
+TITLE_CHARACTERS = 60
+OPTIONS = (
+    Option("text", "the error, or some of it; of several lines any may fit; - reads it from stdin", metavar="TEXT"),
+    *LIMITS,
+    limit(LIMIT),
+    HOME,
+    JSON,
+)
+
+
+class NoErrorTextError(SessionMemoryError):
+    """There is no text to look for."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of errors."""
+    add(parser, OPTIONS)
+
+
+def run(arguments: Arguments) -> int:
+    """Prints where it was seen; 1 if it never was. Raises SessionMemoryError."""
+    text = sys.stdin.read() if arguments.text == "-" else arguments.text
+    if not text.strip():
+        raise NoErrorTextError("there is nothing to look for", 'name the error: session-memory errors "ECONNREFUSED"')
+    return at_desk(arguments, lambda desk: _find(desk, text, filter_of(arguments, desk.place)))
+
+
+def _find(desk: Desk, text: str, wanted: Filter) -> int:
+    from .patterns import seen_errors
+    from .store.tool_patterns import worked
+
+    refresh(desk)
+    everywhere = worked(desk.store, wanted._replace(limit=EVERY_CONVERSATION), with_errors=True)
+    found = seen_errors(text, everywhere)
+    shown = found[: wanted.limit]
+    said = [] if found else desk.store.search(one_line(text), wanted)
+    desk.screen.result(
+        {"seen": [_as_json(one) for one in shown], "all": len(found), "said": [_said_json(hit) for hit in said]}
+    )
+    for one in shown:
+        _show(desk, one)
+    if len(found) > len(shown):
+        desk.screen.line(f"{len(found) - len(shown)} more like it: --limit shows them.")
+    if not found:
+        desk.screen.line("No tool has failed like that." + (" Its words were said in:" if said else ""))
+    for hit in said:
+        when = moment(hit.entry.timestamp)
+        desk.screen.line(f"  conversation {hit.conversation.id}  {when}  {_short(hit.snippet, ERROR_CHARACTERS)}")
+    return 0 if found or said else 1
+
+
+def _show(desk: Desk, one: Seen) -> None:
+    screen, tool, conversation = desk.screen, one.failure.tool, one.conversation
+    times = f" ({counted(one.failure.times, 'time')})" if one.failure.times > 1 else ""
+    screen.line(screen.paint("bold", _short(tool.error, ERROR_CHARACTERS) or "(no output)") + times)
+    screen.line(f"  of      {_short(f'{tool.tool}: {tool.text}', COMMAND_CHARACTERS)}")
+    title = _short(conversation.title, TITLE_CHARACTERS) or "-"
+    screen.line(
+        f"  seen    {moment(tool.timestamp)}, conversation {conversation.id} (session {conversation.session_id})"
+    )
+    screen.line(f"          {title}, in {_short(screen.short(conversation.cwd), COMMAND_CHARACTERS) or '-'}")
+    screen.line(
+        f"  solved  {'it worked ' + _short(one.solved, ERROR_CHARACTERS) if one.solved else 'not that it was seen'}"
+    )
+    screen.line()
+
+
+def _short(text: str, limit: int) -> str:
+    return shorten(one_line(neutralise(text)), limit)
+
+
+def _as_json(one: Seen) -> dict[str, Any]:
+    tool, conversation, fixed = one.failure.tool, one.conversation, one.failure.fixed
+    error, text, title, solved, cwd, fix = neutralise_all(
+        [tool.error, tool.text, conversation.title, one.solved, conversation.cwd, fixed.text if fixed else ""]
+    )
+    return {
+        "error": error,
+        "tool": tool.tool,
+        "argument": text,
+        "times": one.failure.times,
+        "at": tool.timestamp,
+        "conversation": conversation.id,
+        "session": conversation.session_id,
+        "title": title,
+        "directory": cwd,
+        "likeness": round(one.likeness, 3),
+        "solved": solved,
+        "worked": fix,
+        "changed": [neutralise(step.text) for step in one.failure.steps if step.kind == "edit"],
+    }
+
+
+def _said_json(hit: Hit) -> dict[str, Any]:
+    return {
+        "conversation": hit.conversation.id,
+        "session": hit.conversation.session_id,
+        "at": hit.entry.timestamp,
+        "text": neutralise(hit.snippet),
+    }

@@ -1,0 +1,132 @@
+"""`session-memory filter`: what a model gets to read of conversations, and how much less that is."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from .errors import SessionMemoryError
+from .process_command import memory_settings
+from .setup.screen import Screen
+from .store_commands.opening import add_common
+from .store_place import find_place
+from .text import counted
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from .memories.measuring import Measure
+    from .memories.settings import MemorySettings
+    from .store.place import StorePlace
+
+SUMMARY = "show what a model gets to read of conversations, and how much less that is"
+SUFFIX = ".jsonl"
+NAME_CHARACTERS = 40
+
+
+class NothingToFilterError(SessionMemoryError):
+    """No transcript was named, or there is none."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of filter."""
+    parser.add_argument("path", nargs="*", help="a transcript, or a directory of them")
+    parser.add_argument("--all", action="store_true", help="all transcripts that go into the store")
+    parser.add_argument("--show", action="store_true", help="print what is left instead of how much")
+    add_common(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Prints sizes before and after, or the text. Raises SessionMemoryError, OSError."""
+    screen = Screen(os.environ, is_json=arguments.json)
+    place = find_place(arguments.home, os.environ)
+    settings = memory_settings(place)
+    paths = [*_below(arguments.path), *(_all(place) if arguments.all else ())]
+    if not paths:
+        raise NothingToFilterError(
+            "there is no transcript to look at", "name one, or a directory of them, or use --all"
+        )
+    if arguments.show:
+        _show(paths, settings, screen)
+    else:
+        _measure(paths, settings, screen)
+    return 0
+
+
+def _below(paths: list[str]) -> Iterator[str]:
+    """The files that are named, and the transcripts in the directories that are."""
+    for path in paths:
+        if not os.path.isdir(path):
+            yield path
+            continue
+        for directory, folders, names in os.walk(path):
+            folders.sort()
+            yield from (os.path.join(directory, name) for name in sorted(names) if name.endswith(SUFFIX))
+
+
+def _all(place: StorePlace) -> Iterator[str]:
+    for watched in place.watched:
+        try:
+            yield from (found.path for found in watched.find())
+        except OSError:
+            continue  # a runtime's own directory comes with its first session
+
+
+def _show(paths: list[str], settings: MemorySettings, screen: Screen) -> None:
+    from .memories.filtering import filtered
+    from .memories.measuring import transcript_entries
+
+    texts = {path: filtered(transcript_entries(path), settings.filtering) for path in paths}
+    for path, text in texts.items():
+        if len(texts) > 1:
+            screen.heading(screen.short(path))
+        screen.line(text)
+    screen.result({"transcripts": [{"path": path, "text": text} for path, text in texts.items()]})
+
+
+def _measure(paths: list[str], settings: MemorySettings, screen: Screen) -> None:
+    from .memories.measuring import Measure, measured
+
+    rows: list[tuple[str, Measure]] = []
+    for path in paths:
+        size = measured(path, settings)
+        if size is not None:
+            rows.append((path, size))
+    total = Measure()
+    for _, size in rows:
+        total = total.plus(size)
+    screen.line(screen.paint("bold", f"{'TRANSCRIPT':<{NAME_CHARACTERS}}{_HEADINGS}"))
+    for path, size in [*rows, *([("all", total)] if len(rows) > 1 else [])]:
+        screen.line(f"{_name(path):<{NAME_CHARACTERS}}{_columns(size)}")
+    screen.line()
+    share = f"{total.reduction:.1%} less to read: {total.characters_before:,} characters before, "
+    pieces = f"{counted(total.exchanges, 'exchange')} in {counted(total.chunks, 'chunk')}"
+    screen.line(f"{share}{total.characters_after:,} after ({pieces}).")
+    screen.line("Before is what the messages hold: text, thinking, tool parameters, tool results; no images.")
+    if total.file_bytes:
+        share = f"{1 - total.characters_after / total.file_bytes:.1%}"
+        screen.line(f"The files themselves are {total.file_bytes:,} bytes, of which it is {share} less.")
+    left_out = len(paths) - len(rows)
+    if left_out:
+        screen.note(f"{counted(left_out, 'file')} left out, which no known runtime wrote")
+    screen.result({"transcripts": [_as_json(path, size) for path, size in rows], "all": _as_json("", total)})
+
+
+_HEADINGS = f"{'BEFORE':>12}{'TOKENS':>12}{'AFTER':>12}{'TOKENS':>12}{'LESS':>8}"
+
+
+def _columns(size: Measure) -> str:
+    numbers = (size.characters_before, size.tokens_before, size.characters_after, size.tokens_after)
+    return "".join(f"{number:>12,}" for number in numbers) + f"{size.reduction:>8.1%}"
+
+
+def _name(path: str) -> str:
+    """The end of a path that fits its column."""
+    name = path.removesuffix(SUFFIX)
+    return name if len(name) < NAME_CHARACTERS else f"…{name[-NAME_CHARACTERS + 2 :]}"
+
+
+def _as_json(path: str, size: Measure) -> dict[str, object]:
+    told = {**size._asdict(), "reduction": round(size.reduction, 4)}
+    return {"path": path, **told} if path else told

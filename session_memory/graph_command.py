@@ -1,0 +1,94 @@
+"""`session-memory graph`: searches the knowledge graph that the strategy graphiti makes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from .memories import graph, graph_settings
+from .memories.graph_database import EMBEDDED, group_id
+from .memory_folders import groups_of, home_of, strategies_directory
+from .sanitize import neutralise
+from .setup.screen import Screen
+from .store_commands.limits import positive
+from .store_commands.opening import add_common
+from .store_place import find_place
+from .text import one_line, shorten
+
+if TYPE_CHECKING:
+    import argparse
+
+    from .memories.graph import GraphFact
+    from .memories.strategy import Usage
+    from .store.place import StorePlace
+
+SUMMARY = "search the knowledge graph that graphiti made of conversations"
+LIMIT = 10
+QUERY_CHARACTERS = 80
+
+
+class _NoLimit:
+    """A search asks the embedder for one text: that is not worth an account."""
+
+    @contextmanager
+    def call(self, estimate: Usage) -> Iterator[_NoLimit]:
+        yield self
+
+    def report(self, usage: Usage) -> None:
+        """Nobody keeps count."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of graph."""
+    parser.add_argument("action", choices=("search",))
+    parser.add_argument("words", nargs="+", metavar="WORDS", help="a question, or what it is about")
+    parser.add_argument("--untrusted", action="store_true", help="only what untrusted sessions said")
+    parser.add_argument("--limit", metavar="N", type=positive, default=LIMIT, help=f"at most N facts ({LIMIT})")
+    add_common(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Searches. Raises SessionMemoryError."""
+    screen = Screen(os.environ, is_json=arguments.json)
+    query = " ".join(arguments.words)
+    place = find_place(arguments.home, os.environ)
+    found = search_graph(place, query, arguments.limit, is_untrusted=arguments.untrusted)
+    screen.result({"facts": [fact._asdict() for fact in found]})
+    for fact in found:
+        screen.line(_line(fact))
+    if not found:
+        screen.line(f"The graph knows nothing about {shorten(one_line(neutralise(query)), QUERY_CHARACTERS)}.")
+    return 0
+
+
+def search_graph(place: StorePlace, query: str, limit: int, *, is_untrusted: bool = False) -> list[GraphFact]:
+    """The facts in the graphs of the groups that may be seen, best first, at most `limit` of each. Raises
+    SessionMemoryError."""
+    ids = [group_id(group, is_untrusted=is_untrusted) for group in groups_of(place)]
+    return [fact for id in ids for fact in _search_group(place, id, query, limit)]
+
+
+def _search_group(place: StorePlace, group: str, query: str, limit: int) -> list[GraphFact]:
+    values = home_of(place).settings().memories.get("graphiti", {})
+    settings = graph_settings.settings_of(values)
+    url = graph.url_of(settings, strategies_directory(place))
+    path = f"{url.removeprefix(f'{EMBEDDED}://')}/{group}.kuzu"
+    if url.startswith(EMBEDDED) and not os.path.exists(path):
+        return []  # nothing was made yet: no reason to make a graph for it
+
+    async def searched() -> list[GraphFact]:
+        async with graph.opened(settings, url, group, _NoLimit()) as opened:
+            return await opened.search(query, limit)
+
+    return asyncio.run(searched())
+
+
+def _line(fact: GraphFact) -> str:
+    """A fact with since when, and until when, it was so."""
+    since = f"since {fact.valid_at[:10]}" if fact.valid_at else ""
+    until = f"until {fact.invalid_at[:10]}" if fact.invalid_at else "superseded" if fact.expired_at else ""
+    times = ", ".join([part for part in (since, until) if part])
+    return one_line(neutralise(fact.fact)) + (f" ({times})" if times else "")

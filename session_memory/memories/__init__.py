@@ -1,0 +1,1 @@
+"""Durable memories: finished conversations turned into knowledge by strategies, worked off a queue."""

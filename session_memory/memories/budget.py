@@ -1,0 +1,93 @@
+"""What strategies may spend, and the account of it: no call is made whose estimate does not fit what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from .strategy import BudgetError, Usage
+
+if TYPE_CHECKING:
+    from ..store.spending import Spending
+    from .strategy import Call
+
+
+class DayBudgetError(BudgetError):
+    """Nothing more is left for today; tomorrow there will be."""
+
+
+class ConversationBudgetError(BudgetError):
+    """A conversation needs more than may ever be spent on it."""
+
+
+class TokenBudget:
+    """`strategy.Budget`, kept in the store: processes that run at the same time share the day.
+
+    The queue opens an account for each attempt at a conversation; calls are counted there. `clock` returns milliseconds
+    since the epoch.
+    """
+
+    def __init__(self, spending: Spending, day_limit: int, conversation_limit: int, clock: Callable[[], int]) -> None:
+        self._day_limit = day_limit
+        self._limit = min(conversation_limit, day_limit)  # of one account
+        self._spending = spending
+        self._clock = clock
+        self._account: int | None = None
+
+    def open(self, strategy: str, conversation_id: int, estimate: Usage) -> int:
+        """The account of an attempt, with its estimate reserved. Raises BudgetError if that does not fit."""
+        self._account = None
+        self.check(estimate)
+        self._account = self._spending.open(strategy, conversation_id, estimate, self._clock(), self._day_limit)
+        if self._account is None:
+            raise DayBudgetError(self._day_is_spent())
+        return self._account
+
+    def check(self, estimate: Usage) -> None:
+        """Raises ConversationBudgetError if `estimate` is more than may be spent on a conversation, on any day."""
+        if estimate.tokens > self._limit:
+            raise self._too_much(estimate.tokens)
+
+    @contextmanager
+    def call(self, estimate: Usage) -> Iterator[Call]:
+        """Counts `estimate` while a call is made, then what is reported of it. Raises BudgetError."""
+        if self._account is None:
+            raise BudgetError("a call to a model outside the queue's work is not accounted for")
+        account = self._account
+        left = self._spending.begin_call(account, estimate, self._day_limit, self._limit)
+        if left is not None:
+            of_day, of_conversation = left
+            if estimate.tokens > of_conversation:
+                raise self._too_much(self._limit - of_conversation + estimate.tokens)
+            raise DayBudgetError(
+                f"{self._day_is_spent()}: {of_day:,} are left, the next call needs {estimate.tokens:,}"
+            )
+        yield _Call(self._spending, account, estimate)
+
+    def _day_is_spent(self) -> str:
+        spent = self._spending.of_day(self._clock())
+        return f"today's budget of {self._day_limit:,} tokens does not allow more: {spent:,} are spent or reserved"
+
+    def _too_much(self, needed: int) -> BudgetError:
+        return ConversationBudgetError(f"budget: needs about {needed:,} tokens, {self._limit:,} are allowed")
+
+
+class _Call:
+    """A call that is being made; the first report counts."""
+
+    def __init__(self, spending: Spending, account: int, estimate: Usage) -> None:
+        self._spending = spending
+        self._account = account
+        self._estimate = estimate
+        self._is_reported = False
+
+    def report(self, usage: Usage) -> None:
+        if not self._is_reported:
+            self._is_reported = True
+            self._spending.end_call(self._account, self._estimate, checked(usage))
+
+
+def checked(usage: Usage) -> Usage:
+    """A usage in which no number is negative."""
+    return Usage(max(0, usage.input_tokens), max(0, usage.output_tokens), max(0, usage.cached_tokens), usage.model)

@@ -1,0 +1,88 @@
+"""graphiti's driver for Kuzu, with what it lacks: groups, whole episodes or none, an end that Kuzu survives, indexes.
+
+Kuzu is no longer developed, which graphiti warns of; it is what works embedded and offline.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import warnings
+from typing import TYPE_CHECKING, Any
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from graphiti_core.driver.driver import GraphProvider
+    from graphiti_core.driver.kuzu_driver import KuzuDriver, KuzuDriverSession
+
+if TYPE_CHECKING:
+    from graphiti_core.driver.driver import GraphDriver
+
+_SUFFIXES = ("", ".wal", ".shadow", ".tmp")  # of the files that Kuzu keeps for one database
+
+
+class _Session(KuzuDriverSession):
+    """Writes all of an episode or nothing of it: a crash leaves no half of one behind."""
+
+    async def execute_write(self, func: Any, *args: Any, **kwargs: Any) -> Any:
+        await self.driver.execute_query("BEGIN TRANSACTION")
+        try:
+            result = await func(self, *args, **kwargs)
+            await self.driver.execute_query("COMMIT")
+        except BaseException:
+            await self.driver.execute_query("ROLLBACK")
+            raise
+        return result
+
+
+class _Driver(KuzuDriver):
+    """A database of one group: graphiti compares the group with `_database`, which its own driver lacks."""
+
+    def __init__(self, path: str, group: str) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            super().__init__(path)
+        self._database = group
+
+    def clone(self, database: str) -> GraphDriver:
+        return self
+
+    def session(self, _database: str | None = None) -> _Session:
+        return _Session(self)
+
+    async def close(self) -> None:
+        # Where one of graphiti's parallel queries failed, others may still run: Kuzu does not survive that.
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        await asyncio.to_thread(self.client.executor.shutdown, True)
+        self.client.close()
+        self.db.close()
+
+
+async def open_kuzu(path: str, group: str) -> GraphDriver:
+    """The database at `path`, which is made if it is not there; to be called under a lock. Raises RuntimeError, as Kuzu
+    does."""
+    if not os.path.exists(path):
+        await _make(path, group)
+    return _Driver(path, group)
+
+
+async def _make(path: str, group: str) -> None:
+    """Makes a database under another name, and renames it once it is whole: an index that a process died over could
+    neither be used nor made again."""
+    from graphiti_core.graph_queries import get_fulltext_indices
+
+    unfinished = f"{path}.new"
+    for suffix in _SUFFIXES:
+        if os.path.exists(unfinished + suffix):
+            os.unlink(unfinished + suffix)
+    driver = _Driver(unfinished, group)
+    try:
+        for statement in get_fulltext_indices(GraphProvider.KUZU):
+            await driver.execute_query(statement)
+    finally:
+        await driver.close()
+    os.chmod(unfinished, 0o600)
+    os.rename(unfinished, path)

@@ -1,0 +1,63 @@
+"""Writes the index that the prompt hook reads (prompt_memories.py): of each memory what it is about, and a text."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..files import write_atomically
+from ..prompt_memories import BUCKETS, FILE, MAGIC, NUMBER_BYTES, TEXTS_AT, bucket_of, terms
+from ..sanitize import neutralise_all
+from ..store.query import STOP_WORDS
+from ..text import one_line, shorten
+from .item import EPISODE
+
+if TYPE_CHECKING:
+    from ..store.memory_index import IndexedMemory
+
+TEXT_CHARACTERS = 240
+FEWEST = 50  # memories: among fewer every word would seem to be common
+_NOT_ABOUT = frozenset(term for word in STOP_WORDS for term in terms(word))
+
+
+def write(directory: str, memories: Sequence[IndexedMemory]) -> None:
+    """Writes the index of `memories`. Raises OSError."""
+    write_atomically(f"{directory}/{FILE}", content(memories))
+
+
+def content(memories: Sequence[IndexedMemory]) -> bytes:
+    """The index as bytes: the buckets come last, so that where a memory's text stands is known when they are made."""
+    about = [sorted(_about(memory)) for memory in memories]
+    frequency = Counter(term for found in about for term in found)
+    weights = {
+        term: round(100 * math.log(1 + max(len(memories), FEWEST) / number)) for term, number in frequency.items()
+    }
+    texts = bytearray()
+    buckets: list[dict[str, list[tuple[int, int]]]] = [{} for _ in range(BUCKETS)]
+    for found, text in zip(about, neutralise_all([_text(memory) for memory in memories])):
+        at = TEXTS_AT + len(texts)
+        record = json.dumps([sum(weights[term] for term in found), text]).encode()
+        texts += len(record).to_bytes(NUMBER_BYTES, "big") + record
+        for term in found:
+            buckets[bucket_of(term)].setdefault(term, []).append((at, weights[term]))
+    encoded = [json.dumps(bucket).encode() if bucket else b"" for bucket in buckets]
+    start = TEXTS_AT + len(texts)
+    table = bytearray()
+    for one in [*encoded, b""]:
+        table += start.to_bytes(NUMBER_BYTES, "big")
+        start += len(one)
+    return MAGIC + bytes(table) + bytes(texts) + b"".join(encoded)
+
+
+def _about(memory: IndexedMemory) -> set[str]:
+    """What a memory is about: an episode by its title, since it tells of much."""
+    text = f"{memory.title} {memory.subject}" + ("" if memory.kind == EPISODE else f" {memory.text}")
+    return set(terms(text)) - _NOT_ABOUT
+
+
+def _text(memory: IndexedMemory) -> str:
+    about = f" ({memory.subject})" if memory.subject and memory.subject.lower() not in memory.title.lower() else ""
+    return shorten(one_line(f"{memory.kind}{about}: {memory.title} {memory.text}"), TEXT_CHARACTERS)

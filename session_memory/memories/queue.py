@@ -1,0 +1,272 @@
+"""The queue: finished conversations, one after the other, through each strategy, and what becomes of them.
+
+Every step is recorded before the next begins, so that a process may die at any moment: a piece of work is leased, what
+was made of it is recorded together with what it cost, then it is kept, which may be repeated without harm, and then it
+is done. Only a result that was not recorded yet is asked for again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..errors import SessionMemoryError
+from ..sanitize import readable
+from ..store.work import Piece, Work
+from ..text import counted, one_line, shorten
+from .budget import ConversationBudgetError, checked
+from .strategy import BudgetError, Memory, MemoryResult, StrategyError, UnavailableError, Usage
+
+if TYPE_CHECKING:
+    from ..store.values import Conversation, StoredEntry
+    from .budget import TokenBudget
+    from .strategy import Strategy
+
+    Sink = Callable[[Conversation, Sequence[StoredEntry], str, MemoryResult], list[str]]
+
+LEASE_SECONDS = 60
+LONGEST_SECONDS = 30 * 60  # a strategy that takes longer than that has lost its way: its lease is renewed no more
+MOST_INTERRUPTIONS = 10
+FAILURES_IN_A_ROW = 3
+FIRST_PAUSE_SECONDS = 60
+LONGEST_PAUSE_SECONDS = 24 * 3600
+REASON_CHARACTERS = 200
+
+COMMANDS_ONLY = "nothing but commands"
+
+
+class Done(NamedTuple):
+    """What became of a piece of work: `status` is archived, skipped, waiting (to be tried again) or, for it and all
+    others of its strategy, stopped; `reason` is why ('' for archived), `memories` the ids of those that were made."""
+
+    strategy: str
+    conversation: Conversation | None
+    status: str
+    reason: str = ""
+    memories: tuple[str, ...] = ()
+
+
+class Queue:
+    """Works off what waits in the store at `path`. `sink` keeps what a strategy made and returns the ids; called again
+    with the same conversation (by its `last_message_at`), strategy and entries it changes nothing. `clock` returns
+    milliseconds since the epoch. `homes` None is all groups."""
+
+    def __init__(
+        self,
+        path: str,
+        sink: Sink,
+        budget: TokenBudget,
+        work: Work,
+        clock: Callable[[], int],
+        *,
+        attempts: int = 5,
+        interruptions: int = MOST_INTERRUPTIONS,
+        homes: tuple[str, ...] | None = None,
+        lease_seconds: float = LEASE_SECONDS,
+    ) -> None:
+        self._path = path
+        self._sink = sink
+        self._budget = budget
+        self._work = work
+        self._clock = clock
+        self._attempts = attempts
+        self._interruptions = interruptions
+        self._homes = homes
+        self._lease = int(lease_seconds * 1000)
+        self._owner = f"{os.getpid()} {uuid.uuid4()}"
+
+    def work_off(
+        self,
+        strategies: Sequence[Strategy],
+        all_ids: tuple[str, ...],
+        *,
+        limit: int | None = None,
+        statuses: tuple[str, ...] = (),
+        stop: Callable[[], bool] = lambda: False,
+    ) -> Iterator[Done]:
+        """Yields what becomes of each piece of work, at most `limit` of them, until none waits or `stop` says so.
+
+        A conversation is archived once the strategies of `all_ids` are done with it. `statuses` are those of
+        conversations to be taken up beside ready ones. Raises DatabaseError.
+        """
+        self._work.close_done(all_ids)
+        left = -1 if limit is None else limit
+        with _renewing(self._path, self._owner, self._lease, self._clock):
+            for strategy in strategies:
+                for done in self._work_off(strategy, all_ids, statuses):
+                    yield done
+                    if done.status == "stopped":
+                        break
+                    left -= 1
+                    if left == 0 or stop():
+                        return
+
+    def _work_off(self, strategy: Strategy, all_ids: tuple[str, ...], statuses: tuple[str, ...]) -> Iterator[Done]:
+        failures = 0
+        while True:
+            piece = self._work.take(
+                strategy.id, self._owner, self._clock(), lease=self._lease, longest=LONGEST_SECONDS * 1000,
+                homes=self._homes, statuses=statuses,
+            )  # fmt: skip
+            if piece is None:
+                busy = self._work.busy_until(strategy.id, self._owner, self._clock())
+                if busy:
+                    yield Done(strategy.id, None, "stopped", "another process is at work for it")
+                return
+            done = self._step(strategy, piece, all_ids)
+            yield done
+            failures = failures + 1 if done.status == "waiting" else 0
+            if done.status == "stopped":
+                return
+            if failures == FAILURES_IN_A_ROW:
+                yield Done(strategy.id, None, "stopped", f"{failures} in a row failed: {done.reason}")
+                return
+
+    def _step(self, strategy: Strategy, piece: Piece, all_ids: tuple[str, ...]) -> Done:
+        """Takes one piece to its end, or gives it back."""
+        try:
+            entries, is_known = self._work.entries(piece)
+            if not entries and not piece.result and is_known:  # the file was read anew, or cut otherwise
+                return self._finish(piece, "archived", "", all_ids)
+            reason = "" if piece.result else self._given_up(piece) or unfit(strategy, piece, entries)
+            result = MemoryResult(skipped=reason) if reason else self._result(strategy, piece, entries)
+            if result is None:
+                return Done(piece.strategy, piece.conversation, "waiting", "another process has taken it over")
+            if result.skipped:
+                return self._finish(piece, "skipped", _reason(result.skipped), all_ids)
+            ids = tuple(self._sink(piece.conversation, entries, piece.strategy, result)) if result.memories else ()
+            return self._finish(piece, "archived", "", all_ids, ids)
+        except ConversationBudgetError as error:
+            return self._finish(piece, "skipped", _reason(str(error)), all_ids)
+        except (UnavailableError, BudgetError) as error:
+            self._put_back(piece, piece.attempts, 0, str(error))
+            return Done(piece.strategy, piece.conversation, "stopped", _reason(str(error)))
+        except Exception as error:
+            return self._failed(piece, error, all_ids)
+        except BaseException:
+            self._put_back(piece, piece.attempts, 0, "")
+            raise
+
+    def _given_up(self, piece: Piece) -> str:
+        """Why a piece is not tried once more: it may be what takes the process down; '' if it is."""
+        if piece.interruptions < self._interruptions:
+            return ""
+        return f"the process ended {counted(piece.interruptions, 'time')} while it was at work on it"
+
+    def _result(self, strategy: Strategy, piece: Piece, entries: Sequence[StoredEntry]) -> MemoryResult | None:
+        """What the strategy makes of a piece, recorded; None if somebody else has taken it over meanwhile."""
+        if piece.result:
+            return decoded(piece.result)
+        estimate = estimate_of(strategy, piece.conversation, entries)
+        account = self._budget.open(strategy.id, piece.conversation.id, estimate)
+        try:
+            result = strategy.process(piece.conversation, entries)
+        except BaseException:
+            self._work.spending.settle(account, Usage())
+            raise
+        is_ours = self._work.keep_result(piece, self._owner, encoded(result), account, checked(result.usage))
+        return result if is_ours else None
+
+    def _finish(
+        self, piece: Piece, outcome: str, reason: str, all_ids: tuple[str, ...], memories: tuple[str, ...] = ()
+    ) -> Done:
+        if not self._work.finish(piece, self._owner, outcome, reason, all_ids):
+            return Done(piece.strategy, piece.conversation, "waiting", "another process has taken it over")
+        return Done(piece.strategy, piece.conversation, outcome, reason, memories)
+
+    def _failed(self, piece: Piece, error: Exception, all_ids: tuple[str, ...]) -> Done:
+        """Skips what can never be done, or was tried often enough; the rest is tried again later. A result that was
+        recorded is never given up."""
+        problem = str(error) if isinstance(error, SessionMemoryError) else f"{type(error).__name__}: {error}"
+        attempts = piece.attempts + 1
+        has_result = bool(piece.result) or self._work.has_result(piece)
+        is_final = isinstance(error, StrategyError) and not error.is_temporary
+        if not has_result and is_final:
+            return self._finish(piece, "skipped", _reason(problem), all_ids)
+        if not has_result and attempts >= self._attempts:
+            reason = f"failed {counted(attempts, 'time')}: {problem}"
+            return self._finish(piece, "skipped", _reason(reason), all_ids)
+        pause = min(FIRST_PAUSE_SECONDS * 4 ** min(attempts - 1, 9), LONGEST_PAUSE_SECONDS)
+        self._put_back(piece, attempts, self._clock() + pause * 1000, problem)
+        return Done(piece.strategy, piece.conversation, "waiting", _reason(problem))
+
+    def _put_back(self, piece: Piece, attempts: int, next_try: int, problem: str) -> None:
+        self._work.put_back(piece, self._owner, attempts=attempts, next_try=next_try, problem=_reason(problem))
+
+
+def unfit(strategy: Strategy, piece: Piece, entries: Sequence[StoredEntry]) -> str:
+    """Why there is nothing to do for a strategy; '' if there is."""
+    if not entries:
+        return "nothing new in it"
+    if is_commands_only(entries):
+        return COMMANDS_ONLY
+    return "" if strategy.should_process(piece.conversation, entries) else "nothing in it"
+
+
+def is_commands_only(entries: Sequence[StoredEntry]) -> bool:
+    """Whether nobody says anything: users only give the runtime's own commands (`/model`), and no answer has words."""
+    for entry in entries:
+        if entry.role == "assistant" and entry.text:
+            return False
+        if entry.role == "user" and entry.text and not _is_command(entry.text):
+            return False
+    return True
+
+
+def estimate_of(strategy: Strategy, conversation: Conversation, entries: Sequence[StoredEntry]) -> Usage:
+    """What the strategy says that it will spend at most; nothing for one that does not say."""
+    estimate = getattr(strategy, "estimate", None)
+    return checked(estimate(conversation, entries)) if estimate is not None else Usage()
+
+
+def encoded(result: MemoryResult) -> str:
+    """A result as JSON, as the store keeps it until it is done with."""
+    memories = [memory._asdict() for memory in result.memories]
+    return json.dumps({"memories": memories, "skipped": result.skipped, "usage": result.usage._asdict()})
+
+
+def decoded(text: str) -> MemoryResult:
+    """What `encoded` was given."""
+    value = json.loads(text)
+    memories = [Memory(**{**memory, "replaces": tuple(memory["replaces"])}) for memory in value["memories"]]
+    return MemoryResult(tuple(memories), value["skipped"], Usage(**value["usage"]))
+
+
+def _is_command(text: str) -> bool:
+    """Whether a text is a command of the runtime: `/clear`, `/model opus`, but not `/etc/hosts is empty`."""
+    word, _, rest = text.strip().partition(" ")
+    return word.startswith("/") and "/" not in word[1:] and "\n" not in rest and len(rest.split()) < 3
+
+
+def _reason(text: str) -> str:
+    return shorten(one_line(readable(text)), REASON_CHARACTERS)
+
+
+@contextmanager
+def _renewing(path: str, owner: str, lease: int, clock: Callable[[], int]) -> Iterator[None]:
+    """Renews the leases of `owner` while the block runs, whatever a strategy does meanwhile."""
+    is_over = threading.Event()
+
+    def renew() -> None:
+        work = Work(path)
+        try:
+            while not is_over.wait(lease / 3000):
+                try:
+                    work.renew(owner, clock(), lease)
+                except SessionMemoryError:
+                    continue  # locked for long: the next time, before the lease is over
+        finally:
+            work.close()
+
+    thread = threading.Thread(target=renew, name="lease", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()

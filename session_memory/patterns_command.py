@@ -1,0 +1,141 @@
+"""`session-memory patterns`: what is usual in how agents work here: what fails and what helps, which steps follow each
+other, what is changed together, when and where."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from .sanitize import neutralise
+from .store_commands.limits import LIMITS, filter_of, limit
+from .store_commands.opening import at_desk, refresh
+from .store_commands.options import HOME, JSON, add
+from .store_commands.times import moment
+from .text import counted, one_line, shorten
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from .patterns import FailingCommand, Patterns
+    from .store_commands.opening import Desk
+    from .store_commands.options import Arguments
+
+SUMMARY = "show what fails and what helps, and other habits"
+LIMIT = 8
+EVERY_CONVERSATION = 10**9
+TEXT_CHARACTERS = 110
+OPTIONS = (*LIMITS, limit(LIMIT), HOME, JSON)
+_BARS = " ▁▂▃▄▅▆▇█"
+_DAYS = ("Mo", "Tu", "We", "Th", "Fr", "Sa", "Su")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of patterns."""
+    add(parser, OPTIONS)
+
+
+def run(arguments: Arguments) -> int:
+    """Prints them. Raises SessionMemoryError."""
+    return at_desk(arguments, lambda desk: _show(desk, arguments))
+
+
+def _show(desk: Desk, arguments: Arguments) -> int:
+    from .patterns import patterns
+    from .store.tool_patterns import worked
+
+    refresh(desk)
+    wanted = filter_of(arguments, desk.place)._replace(limit=EVERY_CONVERSATION)
+    found = patterns(worked(desk.store, wanted))
+    desk.screen.result(_as_json(found, arguments.limit))
+    if not found.tool_uses:
+        desk.screen.line("No tool was used yet.")
+        return 0
+    desk.screen.line(f"{counted(found.tool_uses, 'tool use')} in {counted(found.conversations, 'conversation')}.")
+    _show_commands(desk, found.commands[: arguments.limit])
+    names = _names(found)
+    routines = [
+        f"{one.times:>4} times  {' -> '.join(_told(step) for step in one.steps)}  ({one.well:.0%} went well)"
+        for one in found.sequences[: arguments.limit]
+    ]
+    together = [
+        f"{one.times:>4} times  {names[one.first]} ({one.first_times})  with  {names[one.second]} ({one.second_times})"
+        for one in found.together[: arguments.limit]
+    ]
+    _show_lines(desk, "Steps that follow each other", routines)
+    _show_lines(desk, "Changed together (how often at all)", together)
+    _show_lines(desk, "Where", [_place(desk, place) for place in found.places[: arguments.limit]])
+    if any(found.hours):
+        days = "  ".join(f"{name} {number}" for name, number in zip(_DAYS, found.weekdays))
+        _show_lines(desk, "When (what the user said)", [f"0h {_bars(found.hours)} 23h", days])
+    return 0
+
+
+def _show_commands(desk: Desk, commands: Sequence[FailingCommand]) -> None:
+    if commands:
+        desk.screen.heading("Commands that fail")
+    for one in commands:
+        share = f"{one.failures} of {counted(one.runs, 'run')} failed ({one.failures / one.runs:.0%})"
+        desk.screen.line(f"  {_told(one.command)}: {share}")
+        for error, times in one.errors:
+            desk.screen.line(f"      {times}x  {_told(error) or 'no output'}")
+        for followed, times in one.then_worked:
+            desk.screen.line(f"      worked {_told(followed)}" + (f" ({times} times)" if times > 1 else ""))
+
+
+def _show_lines(desk: Desk, title: str, lines: Sequence[str]) -> None:
+    if lines:
+        desk.screen.heading(title)
+    for line in lines:
+        desk.screen.line(f"  {line}")
+
+
+def _place(desk: Desk, place: Any) -> str:
+    amount = f"{counted(place.conversations, 'conversation')}, {counted(place.messages, 'message')}"
+    return f"{_told(desk.screen.short(place.directory)) or '(unknown)'}: {amount}, last {moment(place.last_at)}"
+
+
+def _names(found: Patterns) -> dict[str, str]:
+    """What the files that are changed together are called: by the directory of their project, and from there on."""
+    directories = sorted((place.directory for place in found.places if place.directory), key=len, reverse=True)
+    names = {}
+    for path in {path for pair in found.together for path in (pair.first, pair.second)}:
+        above = next((directory for directory in directories if path.startswith(directory.rstrip("/") + "/")), "")
+        names[path] = _told(path.removeprefix(os.path.dirname(above).rstrip("/") + "/") if above else path)
+    return names
+
+
+def _bars(numbers: Sequence[int]) -> str:
+    most = max(numbers)
+    return "".join(_BARS[-(-number * (len(_BARS) - 1) // most)] for number in numbers)
+
+
+def _told(text: str) -> str:
+    return shorten(one_line(neutralise(text)), TEXT_CHARACTERS)
+
+
+def _as_json(found: Patterns, limit: int) -> dict[str, Any]:
+    return {
+        "conversations": found.conversations,
+        "tool_uses": found.tool_uses,
+        "commands": [
+            {
+                **one._asdict(),
+                "command": neutralise(one.command),
+                "errors": [{"error": neutralise(error), "times": times} for error, times in one.errors],
+                "then_worked": [{"what": neutralise(what), "times": times} for what, times in one.then_worked],
+            }
+            for one in found.commands[:limit]
+        ],
+        "sequences": [
+            {**one._asdict(), "steps": [neutralise(step) for step in one.steps], "well": round(one.well, 3)}
+            for one in found.sequences[:limit]
+        ],
+        "together": [
+            {**one._asdict(), "first": neutralise(one.first), "second": neutralise(one.second)}
+            for one in found.together[:limit]
+        ],
+        "places": [{**one._asdict(), "directory": neutralise(one.directory)} for one in found.places[:limit]],
+        "hours": found.hours,
+        "weekdays": found.weekdays,
+    }

@@ -1,0 +1,209 @@
+"""`session-memory process`: turns conversations that have ended into memories."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from .home import ENV_GUARD
+from .memories.settings import MemorySettings, settings_of
+from .memory_folders import home_of, keeper, strategies_directory
+from .sanitize import neutralise
+from .store_commands.limits import positive
+from .store_commands.opening import NEWER, at_desk, note, now_milliseconds, refresh
+from .store_commands.options import HOME, JSON, Option, add
+from .store_commands.times import moment
+from .text import counted, one_line, shorten
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from .memories.keeping import Keeper
+    from .memories.queue import Done
+    from .memories.run import Planned, Run
+    from .store.place import StorePlace
+    from .store.values import Conversation
+    from .store_commands.opening import Desk
+    from .store_commands.options import Arguments
+
+SUMMARY = "turn finished conversations into memories"
+TITLE_CHARACTERS = 60
+WATCH_SECONDS = 30.0
+OPTIONS = (
+    Option("--strategy", "only this one: extractive, summary, graphiti, ...", metavar="S", default=""),
+    Option("--limit", "at most N conversations", metavar="N", convert=positive),
+    Option("--archived", "also those that were archived before the strategy was configured"),
+    Option("--skipped", "also those that were skipped, but not for being too short"),
+    Option("--dry-run", "show what would be done, its tokens and its cost"),
+    HOME,
+    JSON,
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of process."""
+    add(parser, OPTIONS)
+
+
+def run(arguments: Arguments) -> int:
+    """Works off what waits; 1 if something has to wait for another run. Raises SessionMemoryError."""
+    return at_desk(arguments, lambda desk: _process(desk, arguments))
+
+
+def memory_settings(place: StorePlace) -> MemorySettings:
+    """The section `memories` of the home that a store belongs to. Raises ConfigError."""
+    return settings_of(home_of(place).settings().memories)
+
+
+@contextmanager
+def prepared(place: StorePlace, ids: Sequence[str] = ()) -> Iterator[tuple[Run, Keeper]]:
+    """A run with the strategies `ids`, or those that are configured, and where what they make goes.
+
+    Hooks are kept still in whatever runtime a strategy starts: what is said there is no conversation. Raises
+    ConfigError, DatabaseError.
+    """
+    from .memories.run import opened
+
+    os.environ[ENV_GUARD] = "1"
+    with opened(place.database, memory_settings(place), place.homes, ids) as work:
+        keep = keeper(place)
+        keep.attach(work.strategies, strategies_directory(place))
+        yield work, keep
+
+
+def work_off_for_watch(place: StorePlace, stop: Callable[[], bool]) -> Iterator[str]:
+    """Works off what waits, if the configuration says that `watch` does, and yields a line for each conversation. No
+    new one is begun after half a minute: the rest is for the next time. Raises SessionMemoryError."""
+    if not memory_settings(place).watch:
+        return
+    deadline = time.monotonic() + WATCH_SECONDS
+    with prepared(place) as (work, keep):
+        for id, error in work.missing:
+            yield f"{id}: {error}"
+        for done in work.work_off(keep, stop=lambda: stop() or time.monotonic() > deadline):
+            yield " ".join(_line(done).split())
+
+
+def _process(desk: Desk, arguments: Arguments) -> int:
+    if desk.store.is_newer:
+        note(NEWER)
+        return 1
+    refresh(desk)
+    desk.store.mark_ready(now_milliseconds())
+    with prepared(desk.place, (arguments.strategy,) if arguments.strategy else ()) as (work, keep):
+        for id, error in work.missing:
+            note(f"{id}: {error}" + (f" ({error.hint})" if error.hint else ""))
+        statuses = ("archived",) if arguments.archived else ()
+        if arguments.dry_run:
+            plan = work.plan(limit=arguments.limit, statuses=statuses, with_skipped=arguments.skipped)
+            _show_plan(desk, work, plan)
+            return 1 if work.missing else 0
+        if arguments.skipped:
+            work.reopen()
+        return _work_off(desk, work, work.work_off(keep, limit=arguments.limit, statuses=statuses))
+
+
+def _work_off(desk: Desk, work: Run, pieces: Iterable[Done]) -> int:
+    finished: list[Done] = []
+    for done in pieces:
+        finished.append(done)
+        desk.screen.line(_line(done))
+    numbers = {status: sum(done.status == status for done in finished) for status in ("archived", "skipped", "waiting")}
+    memories = sum(len(done.memories) for done in finished)
+    if finished:
+        desk.screen.line()
+    told = ", ".join(f"{number} {status}" for status, number in numbers.items() if number)
+    desk.screen.line(f"{told}; {_memories(memories)}." if told else "Nothing waits.")
+    if work.spent_today():
+        desk.screen.line(_budget(work))
+    desk.screen.result(
+        {
+            "done": [_as_json(done) for done in finished],
+            **numbers,
+            "memories": memories,
+            "missing": {id: str(error) for id, error in work.missing},
+            "tokens_today": work.spent_today(),
+        }
+    )
+    is_unfinished = any(done.status in ("waiting", "stopped") for done in finished)
+    return 1 if is_unfinished or work.missing else 0
+
+
+def _line(done: Done) -> str:
+    """What became of a piece of work, in one line."""
+    told = _memories(len(done.memories)) if done.status == "archived" else neutralise(done.reason)
+    if done.conversation is None or done.status == "stopped":
+        return f"  {done.strategy}: {told}"
+    return f"  {done.status:<9} {_name(done.conversation)}  ({done.strategy}: {told})"
+
+
+def _name(conversation: Conversation) -> str:
+    title = shorten(one_line(neutralise(conversation.title)), TITLE_CHARACTERS) or "-"
+    return f"{conversation.id:>5}  {moment(conversation.last_message_at)}  {title}"
+
+
+def _memories(number: int) -> str:
+    return "1 memory" if number == 1 else f"{number} memories"
+
+
+def _as_json(done: Done) -> dict[str, Any]:
+    conversation = _told(done.conversation) if done.conversation else None
+    told = {"reason": neutralise(done.reason), "conversation": conversation, "memories": list(done.memories)}
+    return {**done._asdict(), **told}
+
+
+def _told(conversation: Conversation) -> dict[str, Any]:
+    return {**conversation._asdict(), "title": neutralise(conversation.title)}
+
+
+def _show_plan(desk: Desk, work: Run, planned: Sequence[Planned]) -> None:
+    screen = desk.screen
+    for one in planned:
+        what = one.reason and f"would be skipped: {neutralise(one.reason)}"
+        screen.line(f"  {_name(one.piece.conversation)}  ({one.piece.strategy}: {what or _spending([one])})")
+    if planned:
+        screen.line()
+    by_strategy: dict[str, list[Planned]] = {strategy.id: [] for strategy in work.strategies}
+    for one in planned:
+        if not one.reason:
+            by_strategy[one.piece.strategy].append(one)
+    for id, chosen in by_strategy.items():
+        screen.line(f"{id}: {counted(len(chosen), 'conversation')}, {_spending(chosen)}")
+    screen.line(_budget(work))
+    screen.result(
+        {
+            "planned": [
+                {
+                    "strategy": one.piece.strategy,
+                    "conversation": _told(one.piece.conversation),
+                    "skipped": neutralise(one.reason),
+                    **one.usage._asdict(),
+                    "tokens": one.usage.tokens,
+                    "dollars": one.dollars,
+                }
+                for one in planned
+            ],
+            "tokens": sum(one.usage.tokens for one in planned),
+            "tokens_today": work.spent_today(),
+            "tokens_per_day": work.settings.tokens_per_day,
+        }
+    )
+
+
+def _spending(planned: Sequence[Planned]) -> str:
+    """`at most 12,000 tokens, $0.05`."""
+    tokens = sum(one.usage.tokens for one in planned)
+    if not tokens:
+        return "no tokens"
+    models = sorted({one.usage.model for one in planned if one.dollars is None})
+    dollars = sum(one.dollars or 0.0 for one in planned)
+    unknown = f"no price is known for {', '.join(neutralise(model) or 'the model' for model in models)}"
+    price = f"${dollars:.2f}" if not models else f"${dollars:.2f} and more: {unknown}" if dollars else unknown
+    return f"at most {tokens:,} tokens, {price}"
+
+
+def _budget(work: Run) -> str:
+    return f"Tokens today: {work.spent_today():,} of {work.settings.tokens_per_day:,}."

@@ -1,0 +1,105 @@
+"""A store with conversations in it, entry by entry, without transcripts: what tests of what is made of them need."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from session_memory.store.sqlite import SqliteStore
+from session_memory.store.values import Batch, FileState, Filter, NewEntry, NewTool, ToolOutcome
+
+ROOT = Path(__file__).resolve().parents[1]
+HOUR = 3_600_000
+START = 1_780_000_000_000
+CWD = "/srv/agent"
+
+_keys = itertools.count(1)
+
+
+class Stored:
+    """A store. Conversations that are added are finished: silent for longer than the gap, and ready."""
+
+    def __init__(self, path: Path, **options: int) -> None:
+        self.path = str(path)
+        self.store = SqliteStore(self.path, **options)
+        self.now = START
+
+    def add(self, *said: object, name: str = "", home: str = "", at: int | None = None, ready: bool = True) -> int:
+        """Adds entries to the file `name`, a minute apart, from `at` on; the id of the conversation that they are in.
+
+        A string is said by the user or, behind `> `, by the assistant; a tuple is a tool use: name, kind, argument,
+        and, if it failed, the error.
+        """
+        key = f"{name or f'session-{next(_keys)}'}.jsonl"
+        before = self.store.file_states(home).get(key)
+        state = before or FileState(home, key, "/root", "claude-code", key.removesuffix(".jsonl"), cwd=CWD)
+        when = START if at is None else at
+        entries = []
+        for number, one in enumerate(said):
+            entries.append(_entry(one, state.offset + number, when + number * 60_000))
+        last = entries[-1].timestamp
+        after = state._replace(offset=state.offset + len(said), last_entry_timestamp=last, next_ordinal=0)
+        self.store.write([Batch(before, after, entries, [])])
+        self.now = max(self.now, (last or START) + 2 * HOUR)
+        if ready:
+            self.store.mark_ready(self.now)
+        wanted = [c for c in self.store.conversations(Filter(limit=10_000)) if c.source_file == key and c.home == home]
+        return max(wanted, key=lambda conversation: conversation.id).id
+
+    def status(self, conversation_id: int) -> tuple[str, str]:
+        """The status of a conversation and the reason for it."""
+        found = self.store.conversation(conversation_id)
+        assert found is not None
+        return found.status, found.reason
+
+    def close(self) -> None:
+        self.store.close()
+
+
+def talk(topic: str) -> tuple[str, ...]:
+    """A conversation that is long enough."""
+    return (
+        f"Please look into {topic} for me", f"> I looked into {topic}.", "And what now?", "> Now it works.", "Thank you!",
+    )  # fmt: skip
+
+
+_RUN = """
+import argparse, importlib, sys
+from session_memory.answering import answer
+command = importlib.import_module("session_memory." + sys.argv.pop(1))
+parser = argparse.ArgumentParser()
+command.add_arguments(parser)
+arguments = parser.parse_args()
+sys.exit(answer(lambda: command.run(arguments)))
+"""
+
+
+def command_line(module: str, *arguments: str) -> list[str]:
+    """What starts the command that a module of the package serves."""
+    return [sys.executable, "-c", _RUN, module, *arguments]
+
+
+def environment(home: Path) -> dict[str, str]:
+    """The environment of a user whose home directory this is."""
+    return {"HOME": str(home), "PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8"}
+
+
+def run_command(module: str, home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs a command to its end, in the home directory."""
+    command = command_line(module, *arguments)
+    return subprocess.run(command, cwd=home, env=environment(home), capture_output=True, text=True, check=False)
+
+
+def _entry(one: object, offset: int, when: int) -> NewEntry:
+    key = next(_keys)
+    if isinstance(one, tuple):
+        name, kind, argument, *error = one
+        ended = ToolOutcome("error", error[0], 20, 1) if error else ToolOutcome("ok", "", 480, 12)
+        tool = NewTool(key, key, name, kind, argument, ended)
+        return NewEntry(key, 0, offset, "assistant", "", when, CWD, (tool,))
+    assert isinstance(one, str)
+    role = "assistant" if one.startswith("> ") else "user"
+    return NewEntry(key, 0, offset, role, one.removeprefix("> "), when, CWD)
