@@ -63,7 +63,7 @@ def main() -> None:
 def import_all(database: str, projects: str) -> None:
     """Takes everything below `projects` into a store."""
     store = SqliteStore(database)
-    Ingestion(store).scan(Source(projects))
+    Ingestion(store, workers=os.cpu_count() or 1).scan(Source(projects))
     store.close()
 
 

@@ -39,13 +39,15 @@ class Style:
 
 
 class Source:
-    """The transcript to archive, and what is known of its session. `group` is the agent's group, '' without groups."""
+    """The transcript to archive, and what is known of its session. `group` is the agent's group, '' without groups;
+    `title` what somebody called it, '' for what the transcript says."""
 
-    def __init__(self, session_id: str, path: str, runtime: Runtime, group: str = "") -> None:
+    def __init__(self, session_id: str, path: str, runtime: Runtime, group: str = "", title: str = "") -> None:
         self.session_id = session_id
         self.path = path
         self.runtime = runtime
         self.group = group
+        self.title = title
 
 
 class Written:
@@ -159,7 +161,7 @@ def _write_messages(source: Source, file: BinaryIO, style: Style, after: float |
     rank, title = reading.title
     if rank <= FIRST_PROMPT_RANK or not title:
         title = shorten(one_line(prompt), PROMPT_TITLE_CHARACTERS)
-    written.title = harmless(title) or "Conversation"
+    written.title = harmless(source.title or title) or "Conversation"
     return written
 
 

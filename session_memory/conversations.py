@@ -23,8 +23,9 @@ RECENT_CHARACTERS = 500
 
 
 def keep(
-    session_id: str, transcript: str, runtime: Runtime, directory: str, settings: Settings, now: float
-) -> str | None:
+    session_id: str, transcript: str, runtime: Runtime, directory: str, settings: Settings, now: float,
+    *, group: str = "", title: str = "",
+) -> str | None:  # fmt: skip
     """Archives a conversation in `directory`; the archive's path, None if nothing was said or there is no transcript.
 
     Raises OSError, LockedError.
@@ -32,7 +33,7 @@ def keep(
     if not os.path.lexists(transcript):  # sessions that are not kept, or have no message yet
         return None
     style = Style(settings.assistant_name, settings.archive_message_characters, settings.archive_tools)
-    return write_archive(Source(session_id, transcript, runtime), directory, style, now)
+    return write_archive(Source(session_id, transcript, runtime, group, title), directory, style, now)
 
 
 def pointer(archive: str) -> str:

@@ -185,7 +185,7 @@ class SessionManager:
         name = _checked(name)
         while True:
             session_id = self._require(group)
-            archive = self.write_markdown(group, session_id)
+            archive = self.write_markdown(group, session_id, name)
             with self._lock, self._writing():
                 if self._active.get(group) == session_id:
                     history_id = self._keep_row(group, session_id, name, self._begun(group, session_id))
@@ -201,7 +201,7 @@ class SessionManager:
         name = None if save_as is None else _checked(save_as)
         while True:
             before = self.get(group)
-            archive = self.write_markdown(group, before) if before else None
+            archive = self.write_markdown(group, before, name or "") if before else None
             with self._lock, self._writing():
                 if self._active.get(group) != before:
                     continue
@@ -212,8 +212,9 @@ class SessionManager:
                 self._restore(group, history_id)
                 return kept
 
-    def write_markdown(self, group: str, session_id: str) -> str | None:
-        """Writes or renews the archive of a session of the group; its path, None if there is nothing to keep.
+    def write_markdown(self, group: str, session_id: str, title: str = "") -> str | None:
+        """Writes or renews the archive of a session of the group, under `title` where it has been given a name; its
+        path, None if there is nothing to keep.
 
         Raises SessionMemoryError, OSError.
         """
@@ -221,8 +222,9 @@ class SessionManager:
         with place.held() as held:
             transcript = held.transcript(session_id)
             archive = conversations.keep(
-                session_id, transcript, held.runtime, held.conversations_dir, held.settings(), self._now()
-            )
+                session_id, transcript, held.runtime, held.conversations_dir, held.settings(), self._now(),
+                group=group, title=title,
+            )  # fmt: skip
         return archive and f"{place.conversations_dir}/{os.path.basename(archive)}"
 
     def _restore(self, group: str, history_id: int) -> str:

@@ -200,25 +200,10 @@ def others(sessions_dir: str, config_dir: str, own_path: str, scope: str) -> lis
 
 
 def encode_cwd(cwd: str) -> str:
-    """The name of the project directory for sessions started in `cwd` (its real path).
+    """The name of the project directory for sessions started in `cwd` (its real path)."""
+    from .claude_projects import folder_of
 
-    Every UTF-16 unit outside `[A-Za-z0-9]` becomes `-`; above 200 units the first 200 and a checksum of the path
-    remain (the 32-bit `h * 31 + unit`, its absolute value in base 36), as Claude Code does it.
-    """
-    from os.path import realpath
-
-    path = realpath(cwd)
-    units = path.encode("utf-16-le", "surrogatepass")
-    codes = [units[i] | units[i + 1] << 8 for i in range(0, len(units), 2)]
-    encoded = "".join([chr(code) if code < 128 and chr(code).isalnum() else "-" for code in codes])
-    if len(encoded) <= 200:
-        return encoded
-    checksum = 0
-    for code in codes:
-        checksum = (checksum * 31 + code) & 0xFFFFFFFF
-    if checksum >= 0x80000000:
-        checksum = 0x100000000 - checksum
-    return f"{encoded[:200]}-{_base36(checksum)}"
+    return folder_of(cwd)
 
 
 def transcript_path(config_dir: str, cwd: str, session_id: str) -> str:
@@ -401,12 +386,3 @@ def _primary_argument(arguments: object) -> str:
 
 def _string(value: object) -> str:
     return value if isinstance(value, str) else ""
-
-
-def _base36(number: int) -> str:
-    digits = ""
-    while True:
-        number, digit = divmod(number, 36)
-        digits = "0123456789abcdefghijklmnopqrstuvwxyz"[digit] + digits
-        if not number:
-            return digits

@@ -14,7 +14,7 @@ from .sources import Found, runtime_of
 if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor
 
-LEAST_BYTES = 48 * 1024 * 1024  # below which the processes would start for too little
+LEAST_BYTES = 256 * 1024 * 1024  # below which the processes would start for too little
 WINDOW = 4  # files a process that are read before they are asked for
 
 
