@@ -38,7 +38,7 @@ _SOURCE = re.compile(
     r"by (?P<strategy>\S+)"
 )
 _BY = re.compile(r"by \^([a-z2-7]{10})")
-_LIKE_OURS = re.compile(r"^(?=## |> |\*(?:About|From|Superseded) )", re.MULTILINE)
+_LIKE_OURS = re.compile(r"^(?=## |>|\*(?:About|From|Superseded) )", re.MULTILINE)
 _TIME = "%Y-%m-%d %H:%M:%S UTC"
 
 
@@ -193,7 +193,9 @@ def time_text(milliseconds: int | None) -> str:
 
 
 def _heading(title: str) -> str:
-    return escape(title).replace("~~", "\\~\\~").replace("^", "\\^")
+    """What is struck out begins with two tildes; any others, and what looks like an id, stand before ours."""
+    escaped = escape(title)
+    return "\\~\\~" + escaped[2:] if escaped.startswith("~~") else escaped
 
 
 def _plain(text: str) -> str:

@@ -65,6 +65,11 @@ class Watching:
         self._poll_at = 0.0
         self._last_trouble = ""
 
+    @property
+    def place(self) -> StorePlace:
+        """What is watched for which store, as was last known."""
+        return self._place
+
     def run(self) -> None:
         """Watches until it is told to stop."""
         try:

@@ -8,7 +8,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from ..errors import LockedError, SessionMemoryError
+from ..errors import ConfigError, LockedError, SessionMemoryError
 from ..setup.screen import Screen
 from ..store_place import find_place
 from ..text import counted
@@ -88,8 +88,13 @@ def _watch(place: StorePlace, find: Callable[[], StorePlace], screen: Screen, *,
     def make_memories(_: SqliteStore) -> None:
         from ..process_command import work_off_for_watch
 
-        for line in work_off_for_watch(find(), stop.is_set):
-            log.say(line)
+        try:
+            for line in work_off_for_watch(watching.place, stop.is_set):
+                log.say(line)
+        except ConfigError:  # said already, as soon as it was read
+            pass
+        except SessionMemoryError as error:
+            log.say_once(str(error))
 
     watching = Watching(find, opened, stop, log.say, log.tell, steps=[make_memories])
     if is_once:
@@ -110,6 +115,12 @@ class _Log:
     def say(self, text: str) -> None:
         """A line with the time of day."""
         self._screen.line(f"{time.strftime('%H:%M:%S')}  {text}")
+
+    def say_once(self, text: str) -> None:
+        """A line that would otherwise come again and again."""
+        if ("", text) not in self._problems:
+            self._problems.add(("", text))
+            self.say(text)
 
     def tell(self, report: Report) -> None:
         """What was taken in, if anything was new."""
