@@ -352,6 +352,18 @@ def test_the_environment_holds_the_pinned_versions_and_nothing_else(bare_machine
     assert "ship it" not in told(bare_machine.installed())[0]
 
 
+def test_the_installed_command_takes_in_what_there_is_and_finds_it(bare_machine: Machine) -> None:
+    apsw = pytest.importorskip("apsw")
+    bare_machine.has_environment().has_claude_code()
+    bare_machine.installed()
+    [packages] = (bare_machine.program_dir / "env" / "lib").glob("python*/site-packages")
+    (packages / "apsw").symlink_to(Path(apsw.__file__).parent)
+    command = str(bare_machine.program_dir / "bin" / "session-memory")
+    found = bare_machine.run(command, "search", "cart")
+    assert found.returncode == 0, found.stderr
+    assert "A **cart**" in found.stdout or "the **cart** empty" in found.stdout
+
+
 def test_the_lock_pins_exactly_one_version_of_all_that_is_asked_for() -> None:
     names = [pin.partition("==")[0] for pin in _pins()]
     assert len(set(names)) == len(names)

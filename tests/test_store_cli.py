@@ -310,6 +310,22 @@ class TestReading:
 
 
 class TestSearch:
+    def test_what_is_remembered_comes_before_what_was_said(self, machine):
+        said = [
+            one for n in range(4) for one in exchange(f"How do we deploy zebra {n}?", "By the pipeline.", at=MONDAY)
+        ]
+        machine.session("deploying", *said)
+        assert machine.run("process").returncode == 0
+        lines = machine.run("search", "zebra").stdout.splitlines()
+        assert "episode" in lines[0]
+        assert lines[1].startswith("  session-memory memories show ")
+        assert machine.run(*lines[1].split()[1:]).stdout.startswith("How do we deploy zebra 0?")
+        assert "**zebra**" in "".join(lines[2:])
+        assert [one["kind"] for one in json.loads(machine.run("search", "zebra", "--json").stdout)["memories"]] == [
+            "episode"
+        ]
+        assert json.loads(machine.run("search", "zebra", "--role", "user", "--json").stdout)["memories"] == []
+
     def test_a_hit_reads_as_its_snapshot_says(self, machine, log):
         machine.session("one", *trip())
         machine.session("two", *exchange("hello", "hi"))

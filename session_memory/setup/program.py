@@ -82,9 +82,11 @@ def launcher_text(python: str, app: Path) -> str:
     if os.name == "nt":
         code = f"import sys; sys.path.insert(0, sys.argv.pop(1)); {start}"
         return f'@"{python}" -I -c "{code}" "{app}" %*\r\n'
-    packages = "sys.prefix + '/lib/python%d.%d/site-packages' % sys.version_info[:2]"
-    code = f"import sys; sys.path[:0] = [sys.argv.pop(1), {packages}]; {start}"
-    return f'#!/bin/sh\nexec {shlex.quote(python)} -I -S -c {shlex.quote(code)} {shlex.quote(str(app))} "$@"\n'
+    prefix = os.path.dirname(os.path.dirname(python))  # without site Python does not know of its environment
+    code = f"import sys; sys.path[:0] = [sys.argv.pop(1), sys.argv.pop(1) % sys.version_info[:2]]; {start}"
+    packages = f"{prefix.replace('%', '%%')}/lib/python%d.%d/site-packages"
+    words = [python, "-I", "-S", "-c", code, str(app), packages]
+    return f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n'
 
 
 def ensure_launcher(places: Places, python: str) -> bool:

@@ -39,6 +39,12 @@ def is_empty(store: SqliteStore) -> bool:
         return not fetch(store.connection, "SELECT 1 FROM memory_file_states LIMIT 1")
 
 
+def holds_memories(store: SqliteStore) -> bool:
+    """Whether anything is remembered beside what was said."""
+    with explained(store.path):
+        return bool(fetch(store.connection, "SELECT 1 FROM memory_items LIMIT 1"))
+
+
 def faults(store: SqliteStore) -> list[str]:
     """What SQLite finds wrong with the file; nothing, if it is whole. Reads all of it."""
     try:

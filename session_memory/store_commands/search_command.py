@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..sanitize import neutralise, neutralise_all
+from ..store.mending import holds_memories
 from ..store.values import ENTRY_ROLES, TOOL_ROLE
 from ..text import one_line, shorten
 from .limits import LIMITS, filter_of, limit
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 SUMMARY = "search everything that was said in all sessions"
 LIMIT = 10
+MEMORIES = 3  # shown at most, before what was said
 TITLE_CHARACTERS = 80
 _QUERY = 'the words; "a phrase" in quotes, -word for what must not be there: best given as one quoted argument'
 OPTIONS = (
@@ -49,8 +51,10 @@ def _search(desk: Desk, arguments: Arguments) -> int:
     query = " ".join(arguments.query)
     hits = desk.store.search(query, filter_of(arguments, desk.place)._replace(role=arguments.role))
     commands = [_command(hit, arguments.home) for hit in hits]
-    desk.screen.result({"hits": [_as_json(hit, command) for hit, command in zip(hits, commands)]})
-    if not hits:
+    remembered = _show_memories(desk, query) if _is_unlimited(arguments) else []
+    as_json = [_as_json(hit, command) for hit, command in zip(hits, commands)]
+    desk.screen.result({"memories": remembered, "hits": as_json})
+    if not hits and not remembered:
         desk.screen.line(f"Nothing found for {shorten(one_line(neutralise(query)), TITLE_CHARACTERS)}.")
     # All texts at once: looking through them for secrets one by one takes longer than the search.
     pieces = [_pieces(hit) for hit in hits]
@@ -61,6 +65,28 @@ def _search(desk: Desk, arguments: Arguments) -> int:
         about = [next(harmless) for _ in _about(hit)]
         _print(desk, hit, about, [next(harmless) for _ in parts], command)
     return 0
+
+
+def _is_unlimited(arguments: Arguments) -> bool:
+    """Whether all that was ever said is asked for. A memory is of no one session, time or role."""
+    limits = (arguments.role, arguments.project, arguments.session, arguments.since, arguments.until)
+    return not any(limits)
+
+
+def _show_memories(desk: Desk, query: str) -> list[dict[str, Any]]:
+    """Shows the memories that fit, and returns them for programs."""
+    if not holds_memories(desk.store):
+        return []
+    from ..memories_command import as_json, line_of
+    from ..memory_search import search_memories
+
+    found = search_memories(desk.place, query, MEMORIES)
+    for memory in found:
+        desk.screen.line(line_of(memory))
+    if found:
+        desk.screen.line(f"  session-memory memories show {' '.join(memory.id for memory in found)}")
+        desk.screen.line()
+    return [as_json(memory) for memory in found]
 
 
 def _command(hit: Hit, home: str | None) -> str:
