@@ -64,9 +64,9 @@ def conversation_archive_hook(
     root = os.path.abspath(home)
 
     def archive(event: Any, handover: Handover, log: Log) -> None:
-        from .archive_hooks import keep
+        from .archive_hooks import keep_when_written
 
-        keep(_place(root, session, event))
+        keep_when_written(_place(root, session, event))
 
     return answering(Home(root), "PreCompact", timeout_seconds, archive)
 

@@ -65,8 +65,14 @@ def context_at_start(source: str, place: Place, cwd: str) -> str | None:
     return conversations.recent(place.home.conversations_dir, cwd, count, place.session_id) if count else None
 
 
+def keep_when_written(place: Place) -> str | None:
+    """The same, once all that was said has reached the transcript."""
+    wait_until_quiet(place.own_path)
+    return keep(place)
+
+
 def _keep(event: Event, environ: Mapping[str, str], runtime: Runtime, log: Log) -> None:
-    keep(place_of(event, environ, runtime, log))
+    keep_when_written(place_of(event, environ, runtime, log))
 
 
 def _keep_what_was_left(event: Event, environ: Mapping[str, str], runtime: Runtime, log: Log) -> None:
@@ -82,13 +88,12 @@ def _keep_from_pi(event: Event, environ: Mapping[str, str], runtime: Runtime, lo
 def _keep_detached(event: Event, environ: Mapping[str, str], runtime: Runtime, log: Log) -> None:
     place = place_of(event, environ, runtime, log)
     if detach():
-        wait_until_quiet(place.own_path)
-        keep(place)
+        keep_when_written(place)
 
 
 def wait_until_quiet(path: str) -> None:
     """Waits until nothing was written for QUIET_SECONDS: the transcript lags behind the events, and the last answer may
-    not be in it yet when the session ends."""
+    not be in it yet when the session ends or is compacted."""
     deadline = time.monotonic() + MOST_WAIT_SECONDS
     size, since = -1, time.monotonic()
     while time.monotonic() < min(deadline, since + QUIET_SECONDS):

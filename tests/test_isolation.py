@@ -68,7 +68,8 @@ def fill(host: GroupDir, group: str) -> None:
 
 
 @pytest.fixture
-def host(tmp_path: Path) -> Iterator[GroupDir]:
+def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GroupDir]:
+    monkeypatch.setattr("session_memory.host.callbacks.wait_until_quiet", lambda path: None)  # nobody writes here
     host = GroupDir(tmp_path / "host")
     for group in GROUPS:
         fill(host, group)

@@ -9,6 +9,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from ..agent_sdk import Handover, answering
+from ..archive_hooks import wait_until_quiet
 from ..home import Home
 from ..hook import Log, Place, tell
 from .holding import held_home
@@ -48,7 +49,9 @@ def archive_callback(group: Group, sessions: SessionManager) -> HookCallback:
     """A callback for PreCompact: archives the conversation of the session that is about to be compacted."""
 
     def archive(event: Any, handover: Handover, log: Log) -> None:
-        sessions.write_markdown(group.name, str(event["session_id"]))
+        session_id = str(event["session_id"])
+        wait_until_quiet(group.transcript(session_id))
+        sessions.write_markdown(group.name, session_id)
 
     return answering(_host_log(group), "PreCompact", ARCHIVE_SECONDS, archive)
 

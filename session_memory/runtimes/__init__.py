@@ -41,6 +41,18 @@ if TYPE_CHECKING:
         PROMPT_EVENT: str
         """What the event of a prompt is called."""
 
+        LIVE_FOLDER: str
+        """The folder in its directory with `<pid>.json` of each open session; '' if there is none."""
+
+        RENAME: str
+        """What a user types to name the session."""
+
+        CLEAR: str
+        """What a user types to begin a new session."""
+
+        RESUME: str
+        """What a user types in a terminal to go on with an earlier session."""
+
         def is_own(self, event: Mapping[str, Any]) -> bool:
             """Whether an event comes from this runtime, and not from another that takes its plugins."""
 

@@ -28,6 +28,8 @@ USUAL_DIR = ".claude"
 PROJECTS_FOLDER = "projects"
 OWN_ID_VARIABLE = "CLAUDE_CODE_SESSION_ID"
 PROMPT_EVENT = "UserPromptSubmit"
+LIVE_FOLDER = "sessions"
+RENAME, CLEAR, RESUME = "/rename {name}", "/clear", "claude --resume {id}"
 
 TITLE_RANKS = {"custom-title": 3, "ai-title": 2, "summary": 1}
 _TITLE_KEYS = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from ..finding import UnknownSessionError, find_sessions
-from ..runtimes.switching import BY_NAME, running
+from ..runtimes.running import running
 from ..text import one_line
 from ..transcript_log import last_entries
 from .archive_search import search_archives
@@ -59,20 +59,19 @@ class PlainDesk:
         runtime, own_id = running(self._environ, os.getppid())
         if runtime is None:
             return f"{_ONLY_THE_USER} begin a new conversation in the program in which they talk to you."
-        words = BY_NAME[runtime.NAME]
         return (
-            f"{_ONLY_THE_USER} type `{words.rename.format(name=one_line(name))}`, then `{words.clear}`. This "
-            f"conversation is kept: `{words.resume.format(id=own_id)}` in a terminal comes back to it."
+            f"{_ONLY_THE_USER} type `{runtime.RENAME.format(name=one_line(name))}`, then `{runtime.CLEAR}`. This "
+            f"conversation is kept: `{runtime.RESUME.format(id=own_id)}` in a terminal comes back to it."
         )
 
     def resume(self, session: Listed, save_as: str | None) -> str:
         """See Desk."""
         if session.is_active:
             raise RefusedError(f"you are in {session.name!r} already", "there is nothing to resume")
-        words = BY_NAME[self._found[session.id].runtime.NAME]
-        first = f"type `{words.rename.format(name=one_line(save_as))}`, then " if save_as else ""
+        runtime = self._found[session.id].runtime
+        first = f"type `{runtime.RENAME.format(name=one_line(save_as))}`, then " if save_as else ""
         return (
-            f"{_ONLY_THE_USER} {first}leave this conversation and run `{words.resume.format(id=session.id)}` in a "
+            f"{_ONLY_THE_USER} {first}leave this conversation and run `{runtime.RESUME.format(id=session.id)}` in a "
             "terminal, in the directory that this one was started in."
         )
 

@@ -1,8 +1,8 @@
-"""How the user of a runtime switches sessions by hand, and which one a program runs in that the runtime started."""
+"""Which session a program runs in that a runtime started."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ..fastjson import decode
 from ..files import read_whole
@@ -15,24 +15,6 @@ if TYPE_CHECKING:
     from . import Runtime
 
 
-class Switching(NamedTuple):
-    """What a user types: to name the session, to begin a new one, and, in a terminal, to go on with an earlier one.
-
-    `live_folder` is the one in the runtime's directory with `<pid>.json` of each open session, '' if there is none.
-    """
-
-    rename: str
-    clear: str
-    resume: str
-    live_folder: str = ""
-
-
-BY_NAME = {
-    "claude-code": Switching("/rename {name}", "/clear", "claude --resume {id}", "sessions"),
-    "pi": Switching("/name {name}", "/new", "pi --session {id}"),
-}
-
-
 def running(environ: Mapping[str, str], parent: int) -> tuple[Runtime | None, str]:
     """The runtime that started this process, None for none that we know, and the id of the session that it is in.
 
@@ -42,7 +24,7 @@ def running(environ: Mapping[str, str], parent: int) -> tuple[Runtime | None, st
     for runtime in all_runtimes():
         started_in = environ.get(runtime.OWN_ID_VARIABLE, "")
         if started_in:
-            folder = BY_NAME[runtime.NAME].live_folder
+            folder = runtime.LIVE_FOLDER
             note = f"{runtime.config_dir({}, environ)}/{folder}/{parent}.json"
             return runtime, (_noted(note) if folder else "") or started_in
     return None, ""
