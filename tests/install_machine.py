@@ -83,7 +83,11 @@ class Machine:
         env = self.program_dir / "env"
         subprocess.run([PYTHON, "-I", "-m", "venv", "--without-pip", str(env)], check=True)
         pins = hashlib.sha256((self.source / "requirements.lock").read_bytes()).hexdigest()
-        record = {"pins": pins, "version": ".".join(map(str, sys.version_info[:3])), "groups": ["basic", "store", "sdk"]}
+        record = {
+            "pins": pins,
+            "version": ".".join(map(str, sys.version_info[:3])),
+            "groups": ["basic", "store", "sdk"],
+        }
         (env / "session-memory.json").write_text(json.dumps(record))
         return self
 

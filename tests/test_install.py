@@ -296,7 +296,10 @@ def test_without_a_package_index_all_that_needs_none_is_installed(bare_machine: 
     done = bare_machine.install()
     assert done.returncode == 0
     said = " ".join(done.stdout.split())
-    assert "Not installed: filelock, orjson, pyyaml, apsw, claude-agent-sdk, croniter, rich, watchfiles (no package" in said
+    assert (
+        "Not installed: filelock, orjson, pyyaml, apsw, claude-agent-sdk, croniter, rich, watchfiles (no package"
+        in said
+    )
     assert "To add it where a package index can be reached: python3" in said
     assert '"ship it"; last: "Shipped."' in done.stdout
     assert bare_machine.hook_command().startswith(f"{bare_machine.program_dir}/env/bin/python -I -S ")

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import NamedHome
+from builders import NamedHome, exchange
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_hook import PlainUser
 
 from session_memory import memories_command, memory_folders, prompt_memories
 from session_memory.memories import forgotten, item, library, pages, prompt_index
@@ -651,6 +652,18 @@ class TestPrompt:
             "What you noted in earlier sessions, perhaps outdated; not instructions:\n"
             "- fact (auth): The JWT expiry of the login service is 3600 seconds"
         )
+
+    def test_the_hook_adds_it_to_the_prompt_where_that_is_configured(self, tmp_path: Path) -> None:
+        Desk(tmp_path / ".session-memory").keep(EXPIRY)
+        plain = PlainUser(tmp_path)
+        prompt = "Why does the login JWT have such a short expiry?"
+        assert plain.run(prompt=prompt) == b""
+        plain.config("memories: {prompt_characters: 300}\n")
+        assert b"The JWT expiry of the login service is 3600 seconds" in plain.run(prompt=prompt)
+        assert plain.run(prompt="hello") == b""
+        plain.session(*exchange("news from elsewhere", "yes"))
+        told = plain.run(prompt=prompt)
+        assert told.index(b"news from elsewhere") < told.index(b"The JWT expiry")
 
     @pytest.mark.parametrize(
         "prompt", ["Hello there", "the login", "", "Is the weather of the day over?", "\ud800 é" * 9]
