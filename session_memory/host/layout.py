@@ -16,9 +16,9 @@ import stat
 from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
-from ..files import READ_FLAGS, is_regular, make_private_dir
+from ..files import make_private_dir
 from ..home import Home
-from ..inside import OutsideGroupError
+from ..inside import OutsideGroupError, open_inside
 from ..names import is_name
 from ..runtimes import claude, runtime
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 MAIN = "main"
 GLOBAL = "global"
-_DIRECTORY_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
 class GroupNameError(SessionMemoryError):
@@ -143,21 +142,10 @@ def open_below(directory: str, *names: str) -> int:
     for name in names:
         if not name or name in (".", "..") or "/" in name or "\0" in name:
             raise OutsideGroupError(f"{name!r} is no name of a file")
-    *above, last = names
-    descriptor = os.open(directory, _DIRECTORY_FLAGS)
+    path = "/".join((directory, *names))
     try:
-        for name in above:
-            inner = os.open(name, _DIRECTORY_FLAGS, dir_fd=descriptor)
-            os.close(descriptor)
-            descriptor = inner
-        found = os.open(last, READ_FLAGS, dir_fd=descriptor)
+        return open_inside(directory, path)
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise OutsideGroupError(f"{directory}/{'/'.join(names)}: {error.strerror}") from None
-    finally:
-        os.close(descriptor)
-    if not is_regular(os.fstat(found)):
-        os.close(found)
-        raise OutsideGroupError(f"{directory}/{'/'.join(names)}: not a regular file")
-    return found
+        raise OutsideGroupError(f"{path}: {error.strerror or error}") from None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..files import open_regular
 from ..store.reading import Reader
-from ..store.sources import runtime_of
+from ..store.recognising import runtime_of
 from ..store.values import TOOL_ROLE, NewEntry, StoredEntry, ToolOutcome
 from ..tail import lines_forward
 from ..transcript import decode

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from ..files import open_regular
 from .reading import Piece, Reader
-from .sources import Found, runtime_of
+from .recognising import runtime_of
+from .sources import Found
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor

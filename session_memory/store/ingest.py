@@ -66,11 +66,12 @@ class Ingestion:
         self._again: list[Found] = []
         self._live_roots: set[str] = set()
 
-    def scan(self, source: Source) -> None:
-        """Takes in what is new below a source, and notes which of its files are gone. Raises DatabaseError; a root that
-        cannot be read is a problem in the report, and none of its files are gone for that."""
+    def scan(self, source: Source, holds: Callable[[str], bool] = lambda key: True) -> None:
+        """Takes in what is new below a source, as far as `holds` says of a key that it belongs there, and notes which
+        of its files are gone. Raises DatabaseError; a root that cannot be read is a problem in the report, and none of
+        its files are gone for that."""
         try:
-            found = find_files(source)
+            found = [one for one in find_files(source) if holds(one.key)]
         except (OSError, OutsideGroupError) as error:
             self.report.problems.append((source.root, getattr(error, "strerror", None) or str(error)))
             return

@@ -29,7 +29,7 @@ def take_in(
         ingestion = Ingestion(store, home, progress, batch_bytes, workers)
         for watched in place.watched:
             if watched.home == home:
-                _scan(store, ingestion, watched)
+                _scan(ingestion, watched)
         add(report, ingestion.report)
     for archives in place.archives:
         # Listing them takes a while: only where something has changed, or nothing is known as yet.
@@ -77,23 +77,7 @@ def add(report: Report, other: Report) -> None:
         setattr(report, name, getattr(report, name) + value)
 
 
-def _scan(store: Store, ingestion: Ingestion, watched: Watched) -> None:
+def _scan(ingestion: Ingestion, watched: Watched) -> None:
     """What is new in a directory, and what is gone from it. A runtime's own directory need not be there yet."""
-    root = watched.root
-    if not watched.is_named and not os.path.isdir(root):
-        return
-    if watched.within is None:
-        ingestion.scan(watched.source)
-        return
-    try:
-        found = watched.find()
-    except OSError as error:
-        ingestion.report.problems.append((root, error.strerror or str(error)))
-        return
-    ingestion.take(found)
-    keys = {one.key for one in found}
-    states = store.file_states(watched.home)
-    gone = [key for key, state in states.items() if state.root == root and state.status != "gone" and key not in keys]
-    if gone:
-        store.mark_gone(watched.home, gone)
-        ingestion.report.gone += len(gone)
+    if watched.is_named or os.path.isdir(watched.root):
+        ingestion.scan(watched.source, watched.holds)

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from ..files import open_regular
 from ..inside import directory_below, open_inside
 from .place import DEEPEST, SUFFIX
-from .recognising import runtime_of as runtime_of
 
 
 class Source(NamedTuple):
