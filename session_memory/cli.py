@@ -45,7 +45,7 @@ class Command:
         """What the words say. Prints help, or what is wrong with them, and exits."""
         options = getattr(self._loaded(), "OPTIONS", None)
         if options is not None:
-            from .store_commands.options import parse
+            from .commands.options import parse
 
             arguments = parse(words, options)
             if arguments is not None:
@@ -64,22 +64,22 @@ class Command:
 
 # Only the module of the subcommand that is called is loaded: most take longer to load than the quick ones to run.
 COMMANDS = {
-    "search": Command("store_commands.search_command"),
-    "show": Command("store_commands.show_command"),
-    "conversations": Command("store_commands.conversations_command"),
-    "ingest": Command("store_commands.ingest_command"),
-    "watch": Command("store_commands.watch_command"),
-    "health-check": Command("store_commands.health_command"),
-    "memories": Command("memories_command"),
-    "process": Command("process_command"),
-    "patterns": Command("patterns_command"),
-    "errors": Command("errors_command"),
-    "filter": Command("filter_command"),
-    "graph": Command("graph_command"),
-    "archive": Command("archive_command"),
-    "host": Command("host_command"),
-    "mcp": Command("mcp_command"),
-    "doctor": Command("doctor"),
+    "search": Command("commands.search"),
+    "show": Command("commands.show"),
+    "conversations": Command("commands.conversations"),
+    "ingest": Command("commands.ingest"),
+    "watch": Command("commands.watch"),
+    "health-check": Command("commands.health"),
+    "memories": Command("commands.memories"),
+    "process": Command("commands.process"),
+    "patterns": Command("commands.patterns"),
+    "errors": Command("commands.errors"),
+    "filter": Command("commands.filter"),
+    "graph": Command("commands.graph"),
+    "archive": Command("commands.archive"),
+    "host": Command("commands.host"),
+    "mcp": Command("commands.mcp"),
+    "doctor": Command("commands.doctor"),
     "new": Command("setup.new_command", add_arguments="add_new_arguments", run="run_new"),
     "install": Command("setup.command", "INSTALL_SUMMARY", "add_install_arguments", "run_install"),
     "uninstall": Command("setup.command", "UNINSTALL_SUMMARY", "add_uninstall_arguments", "run_uninstall"),

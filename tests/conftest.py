@@ -1,15 +1,30 @@
-"""What several test modules share: the fake API and a machine on which the real CLI runs against it."""
+"""What several test modules share: fake APIs, the real programs that run against them, and scenes that many begin with."""
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from claude_cli import Claude, claude_executable
+from claude_plugin import ClaudePlugin
 from fakes.fake_anthropic import FakeAnthropic
+from fakes.fake_llm import FakeLLM
+from host_machine import Echo, HostMachine
+from install_machine import NOBODY_LISTENS, PYTHON, Machine
+from memory_scene import Desk
+from package_copies import copy_repository
+from pi_cli import Pi, pi_command
+from plain_user import PlainUser
+
+from session_memory.host.layout import Layout
+from session_memory.pointers import SessionManager
 
 pytest_plugins = ["runtime_table"]
+
+GROUPS = [f"g{number}" for number in range(24)]
 
 
 @pytest.fixture(scope="session")
@@ -34,3 +49,109 @@ def claude(tmp_path: Path, api: FakeAnthropic) -> Claude:
     claude = Claude(tmp_path, api)
     claude.install_hooks()
     return claude
+
+
+@pytest.fixture
+def plugin(tmp_path: Path, api: FakeAnthropic) -> ClaudePlugin:
+    """Claude Code, with a `python3` on the PATH that has no packages, and no index from which it could get some."""
+    if claude_executable() is None:
+        pytest.skip("the wheel of claude-agent-sdk that is installed carries no CLI")
+    claude = Claude(tmp_path, api)
+    subprocess.run([PYTHON, "-I", "-m", "venv", "--without-pip", tmp_path / "bare"], check=True)
+    claude.environment["PATH"] = f"{tmp_path}/bare/bin:{claude.environment['PATH']}"
+    claude.environment.update(PIP_INDEX_URL=NOBODY_LISTENS, PIP_RETRIES="0", PIP_CONFIG_FILE="/dev/null")
+    plugin = ClaudePlugin(claude, copy_repository(tmp_path / "copy"))
+    plugin.plugin("marketplace", "add", str(plugin.source))
+    return plugin
+
+
+@pytest.fixture(scope="session")
+def fake_llm() -> Iterator[FakeLLM]:
+    """One fake model for all tests of a worker that run the real pi."""
+    with FakeLLM() as model:
+        yield model
+
+
+@pytest.fixture
+def bare_pi(tmp_path: Path, fake_llm: FakeLLM) -> Pi:
+    """The real pi as it comes."""
+    if pi_command() is None:
+        pytest.skip("there is no npm here to install Pi with")
+    fake_llm.reset()
+    return Pi(tmp_path, fake_llm)
+
+
+@pytest.fixture
+def pi(bare_pi: Pi) -> Pi:
+    """The real pi with our package."""
+    bare_pi.use_package()
+    return bare_pi
+
+
+@pytest.fixture
+def bare_machine(tmp_path: Path) -> Machine:
+    """A machine with an empty home directory."""
+    (tmp_path / "home").mkdir()
+    return Machine(tmp_path / "home")
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> PlainUser:
+    """A plain user of Claude Code, without any session yet."""
+    return PlainUser(tmp_path)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    """A directory of memories, empty."""
+    with closing(Desk(tmp_path)) as desk:
+        yield desk
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    """A host's directory with the groups main and garden."""
+    layout = Layout(tmp_path / "host")
+    layout.make()
+    for name in ("main", "garden"):
+        layout.group(name).make()
+    return layout
+
+
+@pytest.fixture
+def sessions(layout: Layout) -> Iterator[SessionManager]:
+    """The pointers of these groups."""
+    with closing(SessionManager(layout.database, layout.group)) as sessions:
+        yield sessions
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[HostMachine]:
+    """One host on the real CLI for all tests of a module: each has a group of its own, and leaves the host running."""
+    if claude_executable() is None:
+        pytest.skip("the wheel of claude-agent-sdk that is installed carries no CLI")
+    with Echo() as api, closing(HostMachine(api)) as machine:
+        machine.init("main", *GROUPS, config="idle_seconds: 1\nattempts: 2\ngroups_at_once: 3\n")
+        machine.start()
+        yield machine
+
+
+@pytest.fixture
+def host(served: HostMachine) -> HostMachine:
+    """This host, running, with an API that has not been asked anything yet."""
+    served.api.reset()
+    if served.child is None:
+        served.start()
+    return served
+
+
+@pytest.fixture(scope="module")
+def unused_groups() -> Iterator[str]:
+    """The groups of this host that no test has used yet."""
+    return iter(GROUPS)
+
+
+@pytest.fixture
+def group(unused_groups: Iterator[str]) -> str:
+    """A group that no other test of the module uses."""
+    return next(unused_groups)

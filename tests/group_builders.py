@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -52,3 +54,12 @@ class GroupDir:
         """The names of the group's archives."""
         directory = self.layout.group(name).conversations_dir
         return sorted(one for one in os.listdir(directory) if one.endswith(".md")) if os.path.isdir(directory) else []
+
+
+@contextmanager
+def three_groups(root: Path) -> Iterator[GroupDir]:
+    """A host with the groups main, family and work."""
+    with closing(GroupDir(root)) as host:
+        for name in ("main", "family", "work"):
+            host.add(name)
+        yield host

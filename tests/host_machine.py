@@ -32,7 +32,7 @@ from session_memory.pointers import SessionManager
 
 WAIT_SECONDS = 60
 PROGRAM = (
-    "from session_memory import cli\ncli.COMMANDS['host'] = cli.Command('host_command')\nraise SystemExit(cli.main())"
+    "from session_memory import cli\ncli.COMMANDS['host'] = cli.Command('commands.host')\nraise SystemExit(cli.main())"
 )
 TOKEN = re.compile(r"\bm-[A-Za-z0-9]+-[0-9]+\b")
 Found = TypeVar("Found")
@@ -199,3 +199,8 @@ def texts(request: Request) -> list[tuple[str, str]]:
         if said and message.get("role") in ("user", "assistant"):
             found.append((message["role"], "\n".join(said)))
     return found
+
+
+def about(host: HostMachine, token: str) -> list[Request]:
+    """The requests that came for the message with this token: it is new in them."""
+    return [request for request in host.api.prompts() if token in request.news]

@@ -20,6 +20,8 @@ PYTHON = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
 NOBODY_LISTENS = "http://127.0.0.1:9/"
 RUN_SECONDS = 120
 HOUR = 3600
+# Settings of a user with a hook of their own.
+MINE = '{\n    "model": "opus",\n    "hooks": {\n        "Stop": [{"hooks": [{"type": "command", "command": "x"}]}]\n    }\n}\n'
 
 
 @dataclass
@@ -143,3 +145,17 @@ def agent_home(root: Path, *, memory_dir: str = ".session-memory", workdir: str 
         (root / workdir).mkdir()
         (root / ".claude").rename(root / workdir / ".claude")
     return root
+
+
+def used_machine(home: Path) -> Machine:
+    """A machine whose environment stands already, and where Claude Code was used."""
+    machine = Machine(home).has_environment()
+    machine.has_claude_code()
+    return machine
+
+
+def told(result: dict[str, object]) -> list[str]:
+    """What the next prompt of each home would be told, by the JSON result of an install."""
+    homes = result["homes"]
+    assert isinstance(homes, list)
+    return [home["trial"]["text"] for home in homes]

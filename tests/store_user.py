@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from builders import write
+from builders import assistant, exchange, user, write
 
 from session_memory.store.sqlite import SqliteStore
 from session_memory.store.values import Filter
@@ -128,3 +128,17 @@ class Watcher:
         """Sends a signal; returns the exit code."""
         self.process.send_signal(number)
         return self.process.wait(WAIT_SECONDS)
+
+
+def trip() -> list[dict[str, Any]]:
+    """A conversation with tool uses, one of which failed."""
+    call = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "npm test"}}
+    failed = {"tool_use_id": "toolu_1", "type": "tool_result", "is_error": True, "content": "Exit code 1\n3 failed"}
+    return [
+        user("plan a trip to <b>Japan</b>", at=MONDAY),
+        assistant("Gladly. The cherry blossom is in April.", at=MONDAY + 5, message_id="m1"),
+        assistant(call, at=MONDAY + 6, message_id="m1"),
+        user([failed], at=MONDAY + 9),
+        assistant("The tests fail.", at=MONDAY + 10),
+        *exchange("never mind", "As you like.", at=MONDAY + 20),
+    ]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from builders import NamedHome, exchange, write
 from pi_builders import PiSession
-from test_hook import PlainUser
+from plain_user import PlainUser
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = "import sys; from session_memory.cli import main; sys.exit(main())"

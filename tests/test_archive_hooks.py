@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from builders import NamedHome, append, exchange, line, new_id, tool_result, write
-from test_hook import PlainUser, run
+from plain_user import PlainUser, run
 
 from session_memory import archive_text
 

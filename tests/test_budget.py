@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from queue_scene import Machine, Scripted
 from stored import HOUR, START, talk
-from test_queue import Machine, Scripted
 
 from session_memory.errors import ConfigError
 from session_memory.memories.budget import ConversationBudgetError, DayBudgetError, TokenBudget
@@ -46,12 +47,10 @@ class Paying(Scripted):
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Iterator[Machine]:
-    machine = Machine(tmp_path / "store.db")
-    for number in range(4):
-        machine.stored.add(*talk(f"topic {number}"), at=START + number * HOUR)
-    yield machine
-    machine.work.close()
-    machine.stored.close()
+    with closing(Machine(tmp_path / "store.db")) as machine:
+        for number in range(4):
+            machine.stored.add(*talk(f"topic {number}"), at=START + number * HOUR)
+        yield machine
 
 
 def budget(machine: Machine, day: int, conversation: int = 10**6) -> TokenBudget:

@@ -185,7 +185,7 @@ class TestMeasuring:
 
 class TestCommand:
     def run(self, tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return run_command("filter_command", tmp_path, *arguments)
+        return run_command("commands.filter", tmp_path, *arguments)
 
     def test_it_prints_sizes_and_the_reduction(self, tmp_path):
         write(tmp_path / "p" / "a.jsonl", user("hello"), assistant("hi"))

@@ -16,7 +16,7 @@ import pytest
 from fakes.fake_openai import DIMENSIONS, FakeOpenAI
 from stored import Stored
 
-from session_memory import graph_command
+from session_memory.commands import graph as graph_command
 from session_memory.errors import ConfigError
 from session_memory.memories import graph, graph_settings
 from session_memory.memories.budget import TokenBudget

@@ -5,81 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import resource
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 from builders import NamedHome, append, assistant, exchange, new_id, tool_result, user, write
+from plain_user import ROOT, PlainUser, run, told
 
-ROOT = Path(__file__).resolve().parents[1]
 CAPTURES = ROOT.parent / "shared" / "captures" / "claude" / "hook-stdin"
-IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
-
-
-def run(event, home, script="user_prompt_submit", preexec_fn=None, **environment):
-    """The hook's stdout; whatever happens it must end well and quietly."""
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", ROOT / "hooks" / f"{script}.py"],
-        input=event if isinstance(event, bytes) else json.dumps(event).encode(),
-        capture_output=True,
-        env={"HOME": str(home), **environment},
-        timeout=30,
-        preexec_fn=preexec_fn,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, b"")
-    return done.stdout
-
-
-def told(output):
-    answer = json.loads(output)["hookSpecificOutput"]
-    assert answer["hookEventName"] == "UserPromptSubmit"
-    assert len(answer["additionalContext"]) <= 500
-    return answer["additionalContext"]
-
-
-class PlainUser:
-    """A plain Claude Code user with one project."""
-
-    def __init__(self, root):
-        self.root = root
-        self.config_dir = root / ".claude"
-        self.project_dir = self.config_dir / "projects" / "-srv-agent"
-        self.project_dir.mkdir(parents=True)
-        self.state_dir = self.config_dir / ".session-memory" / "state"
-        self.session_id = new_id()
-
-    def session(self, *records, project="-srv-agent"):
-        return write(self.config_dir / "projects" / project / f"{new_id()}.jsonl", *records)
-
-    def event(self, **fields):
-        return {
-            "session_id": self.session_id,
-            "transcript_path": str(self.project_dir / f"{self.session_id}.jsonl"),
-            "cwd": "/srv/agent",
-            "hook_event_name": "UserPromptSubmit",
-            "prompt": "hi",
-            **fields,
-        }
-
-    def run(self, script="user_prompt_submit", **fields):
-        return run(self.event(**fields), self.root, script)
-
-    def log(self):
-        path = self.state_dir / "hook.log"
-        return path.read_text().splitlines() if path.exists() else []
-
-    def config(self, text):
-        (self.config_dir / ".session-memory").mkdir(exist_ok=True)
-        (self.config_dir / ".session-memory" / "config.yaml").write_text(text)
-
-
-@pytest.fixture
-def plain(tmp_path):
-    return PlainUser(tmp_path)
 
 
 class TestPlainUser:
@@ -230,139 +162,6 @@ class TestPromptsThatNobodyTyped:
         assert run(plain.event(), plain.root, SESSION_MEMORY_GUARD="1") == b""
 
 
-class TestFailsOpen:
-    """Exit code 0, nothing on stdout, one line in the log."""
-
-    @pytest.mark.parametrize(
-        "stdin",
-        [b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"session_id": 7}', b'{"session_id": "../x"}', b"[" * 100_000],
-    )
-    def test_on_bad_stdin(self, plain, stdin):
-        assert run(stdin, plain.root) == b""
-        assert len(plain.log()) == 1
-
-    def test_on_a_missing_home(self, tmp_path):
-        event = PlainUser(tmp_path / "a").event(transcript_path=str(tmp_path / "gone/projects/x/y.jsonl"))
-        assert run(event, tmp_path / "gone") == b""
-        assert not (tmp_path / "gone").exists()
-
-    def test_without_a_home_variable(self, plain):
-        plain.session(*exchange("hello", "hi"))
-        done = subprocess.run(
-            [sys.executable, "-I", "-S", ROOT / "hooks/user_prompt_submit.py"],
-            input=json.dumps(plain.event()).encode(), capture_output=True, env={}, check=True,
-        )  # fmt: skip
-        assert "hello" in told(done.stdout)
-
-    def test_on_a_corrupt_cursor_file(self, plain):
-        path = plain.session(*exchange("hello", "hi"))
-        plain.run()
-        (plain.state_dir / "cursors" / f"{plain.session_id}.json").write_text("{broken")
-        append(path, *exchange("more", "words"))
-        assert plain.run() == b""
-        assert len(plain.log()) == 1
-        append(path, *exchange("later", "on"))
-        assert "later" in told(plain.run())
-
-    def test_on_a_locked_cursor_file(self, plain):
-        import fcntl
-
-        plain.session(*exchange("hello", "hi"))
-        lock = plain.state_dir / "cursors" / f"{plain.session_id}.json.lock"
-        lock.parent.mkdir(parents=True)
-        with lock.open("w") as held:
-            fcntl.flock(held, fcntl.LOCK_EX)
-            assert plain.run() == b""
-        assert len(plain.log()) == 1
-        assert "hello" in told(plain.run())
-
-    def test_on_a_full_disk(self, plain):
-        plain.session(*exchange("hello", "hi"))
-        (plain.state_dir / "cursors").mkdir(parents=True)
-        (plain.state_dir / "hook.log").write_text("")
-
-        def no_space():
-            import signal
-
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
-
-        assert run(plain.event(), plain.root, preexec_fn=no_space) == b""
-        assert len(plain.log()) == 1
-        assert "hello" in told(plain.run())
-
-    def test_on_a_state_directory_that_is_a_file(self, plain):
-        plain.session(*exchange("hello", "hi"))
-        (plain.config_dir / ".session-memory").write_text("in the way")
-        assert plain.run() == b""
-
-    @pytest.mark.skipif(IS_ROOT, reason="permissions do not bind root")
-    def test_on_a_read_only_home(self, plain):
-        plain.session(*exchange("hello", "hi"))
-        plain.config_dir.chmod(0o500)
-        try:
-            assert plain.run() == b""
-        finally:
-            plain.config_dir.chmod(0o700)
-
-    def test_on_a_fifo_in_place_of_a_transcript(self, plain):
-        os.mkfifo(plain.project_dir / f"{new_id()}.jsonl")
-        assert plain.run() == b""
-        assert "not a regular file" in plain.log()[0]
-
-    def test_on_a_directory_in_place_of_a_transcript(self, plain):
-        (plain.project_dir / f"{new_id()}.jsonl").mkdir()
-        assert plain.run() == b""
-        assert len(plain.log()) == 1
-
-    def test_on_a_link_in_place_of_a_transcript(self, plain, tmp_path):
-        secret = write(tmp_path / "secret.jsonl", *exchange("not yours", "no"))
-        (plain.project_dir / f"{new_id()}.jsonl").symlink_to(secret)
-        assert plain.run() == b""
-
-    def test_on_a_line_of_100_megabytes(self, plain):
-        path = plain.session()
-        with path.open("wb") as file:
-            file.truncate(100 * 1024 * 1024)
-        assert plain.run() == b""
-        assert len(plain.log()) == 1
-
-    def test_on_unreadable_records_the_rest_is_told_and_they_are_counted(self, plain):
-        path = plain.session(*exchange("hello", "hi"))
-        with path.open("ab") as file:
-            file.write(b'{"type":"user","mess\n')
-        assert "hello" in told(plain.run())
-        assert "1 records could not be read" in plain.log()[0]
-
-    def test_on_a_closed_stdout_nothing_counts_as_told(self, plain):
-        plain.session(*exchange("hello", "hi"))
-        subprocess.run(
-            ["/bin/sh", "-c", f"'{sys.executable}' -I -S '{ROOT}/hooks/user_prompt_submit.py' >&-"],
-            input=json.dumps(plain.event()).encode(), env={"HOME": str(plain.root)}, check=True, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        assert "hello" in told(plain.run())
-
-    @pytest.mark.parametrize(
-        "config",
-        ["scope: galaxy\n", "sessions: [email]\n", "a: b: c\n", "ignroe: [x]\n", "sessions: {email: {text: maybe}}\n"],
-    )
-    def test_on_a_config_that_cannot_be_used(self, plain, config):
-        """What it forbids is not known, so nothing is told."""
-        plain.session(*exchange("hello", "hi"))
-        plain.config(config)
-        assert plain.run() == b""
-        assert len(plain.log()) == 1
-
-    def test_the_log_does_not_grow_without_bound(self, plain):
-        plain.state_dir.mkdir(parents=True)
-        log = plain.state_dir / "hook.log"
-        log.write_text("x" * 70_000)
-        run(b"{", plain.root)
-        run(b"{", plain.root)
-        assert log.stat().st_size < 1000
-        assert (plain.state_dir / "hook.log.1").stat().st_size > 70_000
-
-
 class TestConfig:
     def test_a_change_of_the_config_holds_from_the_next_prompt_on(self, plain):
         path = plain.session(*exchange("one", "1"), {"type": "custom-title", "customTitle": "email"})
@@ -397,13 +196,3 @@ class TestConfig:
         plain.session(*exchange("word " * 40, "word " * 40), tool_result(), assistant("word " * 60))
         plain.config("max_characters: 150\n")
         assert len(told(plain.run())) <= 150
-
-
-def test_a_broken_installation_does_not_break_the_prompt(tmp_path):
-    hooks = tmp_path / "hooks"
-    hooks.mkdir()
-    (hooks / "user_prompt_submit.py").write_bytes((ROOT / "hooks/user_prompt_submit.py").read_bytes())
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", hooks / "user_prompt_submit.py"], input=b"{}", capture_output=True, check=False
-    )
-    assert (done.returncode, done.stdout) == (0, b"")

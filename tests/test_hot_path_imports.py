@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from builders import append, exchange
-from test_hook import PlainUser
+from plain_user import PlainUser
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "session_memory"
@@ -39,10 +39,8 @@ SOMETHING_NEW = {
 # that is in it.
 LAYERS = {
     "edges": {
-        "agent_sdk", "archive_command", "archive_hooks", "cli", "doctor", "errors_command", "filter_command", "finding",
-        "graph_command", "hook", "host", "host_command", "mcp_command", "memories_command", "memory_folders", "memory_search",
-        "patterns_command", "pi_to_claude", "plugin_start", "process_command", "reader", "session_monitor", "setup",
-        "store_commands", "store_place", "tools",
+        "agent_sdk", "archive_hooks", "cli", "commands", "finding", "hook", "host", "memory_folders", "memory_search",
+        "pi_to_claude", "plugin_start", "reader", "session_monitor", "setup", "store_place", "tools",
     },
     "home": {"home"},
     "use cases": {
@@ -126,11 +124,6 @@ class TestDirection:
         assert imports_in("import session_memory.setup.places", PACKAGE / "text.py") == {"setup"}
         assert imports_in("from session_memory import cli", ROOT / "hooks" / "x.py") == {"cli"}
         assert imports_in("if TYPE_CHECKING:\n    from .hook import Place", PACKAGE / "text.py") == set()
-
-
-@pytest.fixture
-def plain(tmp_path: Path) -> PlainUser:
-    return PlainUser(tmp_path)
 
 
 def run_hook(plain: PlainUser) -> tuple[bytes, set[str]]:

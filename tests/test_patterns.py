@@ -318,35 +318,35 @@ class TestCommands:
         return tmp_path
 
     def test_patterns_prints_what_fails_and_what_helps(self, home):
-        done = run_command("patterns_command", home)
+        done = run_command("commands.patterns", home)
         assert done.returncode == 0, done.stderr
         assert "make dist: 1 of 2 runs failed (50%)" in done.stdout
         assert "make: *** No rule to make target '‹dist›'. Stop." in done.stdout
         assert "worked at another try" in done.stdout
-        value = json.loads(run_command("patterns_command", home, "--json").stdout)
+        value = json.loads(run_command("commands.patterns", home, "--json").stdout)
         assert value["commands"][0]["errors"] == [
             {"error": "make: *** No rule to make target '‹dist›'.  Stop.", "times": 1}
         ]
         assert value["places"][0]["directory"] == "/srv/agent"
 
     def test_patterns_of_a_project_without_any_says_so(self, home):
-        assert run_command("patterns_command", home, "--project", "elsewhere").stdout == "No tool was used yet.\n"
+        assert run_command("commands.patterns", home, "--project", "elsewhere").stdout == "No tool was used yet.\n"
 
     def test_errors_prints_where_it_was_and_what_solved_it(self, home):
-        done = run_command("errors_command", home, "No rule to make target")
+        done = run_command("commands.errors", home, "No rule to make target")
         assert done.returncode == 0, done.stderr
         assert "of      Bash: make dist" in done.stdout
         assert "solved  it worked at another try" in done.stdout
-        [seen] = json.loads(run_command("errors_command", home, "No rule to make target", "--json").stdout)["seen"]
+        [seen] = json.loads(run_command("commands.errors", home, "No rule to make target", "--json").stdout)["seen"]
         assert (seen["session"], seen["solved"], seen["worked"]) == ("a", "at another try", "make dist")
 
     def test_errors_that_were_never_seen_are_looked_for_in_what_was_said(self, home):
-        done = run_command("errors_command", home, "please build")
+        done = run_command("commands.errors", home, "please build")
         assert "No tool has failed like that. Its words were said in:" in done.stdout
-        done = run_command("errors_command", home, "kubernetes evicted")
+        done = run_command("commands.errors", home, "kubernetes evicted")
         assert (done.returncode, done.stdout) == (1, "No tool has failed like that.\n")
 
     def test_without_any_text_it_says_what_to_name(self, home):
-        done = run_command("errors_command", home, "  ")
+        done = run_command("commands.errors", home, "  ")
         assert done.returncode == 1
         assert "nothing to look for" in done.stderr

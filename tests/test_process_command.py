@@ -28,7 +28,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def process(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return run_command("process_command", home, *arguments)
+    return run_command("commands.process", home, *arguments)
 
 
 def as_json(home: Path, *arguments: str) -> dict:
@@ -92,7 +92,7 @@ def test_a_dry_run_tells_tokens_and_cost_by_the_price_of_the_model(home):
     environ = {**environment(home), "PYTHONPATH": f"{environment(home)['PYTHONPATH']}:{site}"}
 
     def run(*arguments: str) -> str:
-        command = command_line("process_command", *arguments)
+        command = command_line("commands.process", *arguments)
         return subprocess.run(command, cwd=home, env=environ, capture_output=True, text=True, check=False).stdout
 
     assert f"paid: {CONVERSATIONS} conversations, at most 1,200,000 tokens, $22.80" in run("--dry-run")
@@ -115,7 +115,7 @@ def test_what_was_skipped_is_taken_up_again_when_that_is_asked_for(home):
 
 
 def test_watch_does_the_same_if_it_is_told_to(home, monkeypatch):
-    from session_memory.process_command import work_off_for_watch
+    from session_memory.commands.process import work_off_for_watch
     from session_memory.store.sqlite import SqliteStore
     from session_memory.store_place import find_place
 
@@ -154,9 +154,9 @@ def test_a_configuration_with_a_mistake_is_an_error_in_one_line(home):
 
 @pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
 def test_killed_at_any_moment_and_started_again_it_makes_each_memory_once(home):
-    run_command("process_command", home, "--dry-run")  # the store is there
+    run_command("commands.process", home, "--dry-run")  # the store is there
     for moment in random.Random(3).sample(range(20, 100), 4):
-        command = command_line("process_command", "--json")
+        command = command_line("commands.process", "--json")
         started = subprocess.Popen(command, cwd=home, env=environment(home), stdout=subprocess.DEVNULL)
         deadline = time.monotonic() + 60
         while started.poll() is None and time.monotonic() < deadline and not _is_at_work(home, moment):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from builders import append, exchange, new_id
-from group_builders import GroupDir
+from group_builders import GroupDir, three_groups
 
 from session_memory.host.layout import GroupNameError
 from session_memory.tools import Hit, call, host_desk
@@ -15,11 +15,8 @@ from session_memory.tools import Hit, call, host_desk
 
 @pytest.fixture
 def host(tmp_path: Path) -> Iterator[GroupDir]:
-    host = GroupDir(tmp_path / "host")
-    for name in ("main", "family", "work"):
-        host.add(name)
-    yield host
-    host.close()
+    with three_groups(tmp_path / "host") as host:
+        yield host
 
 
 def test_a_cleared_session_is_listed_under_its_name_and_the_next_message_begins_a_new_one(host: GroupDir) -> None:

@@ -231,9 +231,10 @@ def encoded(result: MemoryResult) -> str:
 
 
 def decoded(text: str) -> MemoryResult:
-    """What `encoded` was given."""
+    """What `encoded` was given, without what only another version knows of a memory."""
     value = json.loads(text)
-    memories = [Memory(**{**memory, "replaces": tuple(memory["replaces"])}) for memory in value["memories"]]
+    known = [{name: memory[name] for name in Memory._fields if name in memory} for memory in value["memories"]]
+    memories = [Memory(**{**memory, "replaces": tuple(memory["replaces"])}) for memory in known]
     return MemoryResult(tuple(memories), value["skipped"], Usage(**value["usage"]))
 
 

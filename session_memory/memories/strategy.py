@@ -75,7 +75,6 @@ class Memory(NamedTuple):
     text: str
     subject: str = ""
     quote: str = ""
-    quoted_item: int | None = None
     replaces: tuple[str, ...] = ()
 
 

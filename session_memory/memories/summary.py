@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import ConfigError
 from ..sanitize import readable
@@ -34,13 +34,6 @@ _DEFAULTS = {"model": "haiku", "max_input_tokens": 30_000, "max_output_tokens": 
 _NUMBERS = {"max_input_tokens": (2000, 500_000), "max_output_tokens": (1000, 64_000), "timeout_seconds": (1, 1500)}
 
 
-class Part(NamedTuple):
-    """As much of a conversation as is read at once: its text, and the chunks that this is made of."""
-
-    text: str
-    chunks: tuple[Chunk, ...]
-
-
 class SummaryStrategy:
     """`strategy.Strategy` by Claude. Its settings are those under `memories: summary`."""
 
@@ -68,7 +61,7 @@ class SummaryStrategy:
 
     def estimate(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> Usage:
         """Each part, the whole if there are several, and the most expensive of these once more."""
-        calls = [cost_of(self._claude, estimated_tokens(part.text) + KNOWN_TOKENS) for part in self._parts(entries)]
+        calls = [cost_of(self._claude, estimated_tokens(part) + KNOWN_TOKENS) for part in self._parts(entries)]
         if len(calls) > 1:
             calls.append(cost_of(self._claude, WHOLE_TOKENS_A_PART * len(calls)))
         dearest = max(calls, key=lambda usage: usage.tokens, default=Usage())
@@ -89,40 +82,40 @@ class SummaryStrategy:
             for number, part in enumerate(parts, 1)
         ]
         title, summary = replies[0].title, replies[0].summary
-        stated = [(one, part) for reply, part in zip(replies, parts) for one in reply.memories]
+        stated = [one for reply in replies for one in reply.memories]
         if len(parts) > 1:
             title, summary, stated = _as_whole(asking, replies, stated)
         project = conversation.cwd.rstrip("/").rpartition("/")[2]
         episode = Memory("episode", title, summary, project)
-        memories = [_memory(one, part) for one, part in _unique(stated)]
+        memories = [_memory(one) for one in _unique(stated)]
         return MemoryResult((episode, *memories))
 
-    def _parts(self, entries: Sequence[StoredEntry]) -> list[Part]:
-        """The conversation in parts of at most `max_input_tokens`, cut between exchanges wherever that is possible."""
+    def _parts(self, entries: Sequence[StoredEntry]) -> list[str]:
+        """The text in parts of at most `max_input_tokens`, cut between exchanges wherever that is possible."""
         most = min(self._settings.max_chunk_tokens, self._input_tokens)
-        parts: list[Part] = []
+        parts: list[str] = []
         packed: list[Chunk] = []
         tokens = 0
         for chunk in chunks(entries, self._settings.filtering, most):
             if packed and tokens + chunk.tokens + 1 > self._input_tokens:
-                parts.append(_part(packed))
+                parts.append(_joined(packed))
                 packed, tokens = [], 0
             packed.append(chunk)
             tokens += chunk.tokens + 1
-        return [*parts, _part(packed)] if packed else parts
+        return [*parts, _joined(packed)] if packed else parts
 
-    def _read(self, asking: _Asking, conversation: Conversation, part: Part, name: str) -> Reply:
-        known = self._known(conversation, part.text, MOST_KNOWN)
+    def _read(self, asking: _Asking, conversation: Conversation, part: str, name: str) -> Reply:
+        known = self._known(conversation, part, MOST_KNOWN)
         while known and sum(estimated_tokens(f"{one.subject}{one.text}") + 20 for one in known) > KNOWN_TOKENS:
             known = known[:-1]
         ids = frozenset(one.id for one in known)
         mark = new_mark()
         return asking.ask(
             instructions.READING.format(mark=mark),
-            instructions.reading_prompt(part.text, mark, known, name),
+            instructions.reading_prompt(part, mark, known, name),
             reply_schema.CONVERSATION,
-            lambda value: reply_schema.checked(value, part.text, ids),
-            asking.cost(estimated_tokens(part.text) + KNOWN_TOKENS),
+            lambda value: reply_schema.checked(value, part, ids),
+            asking.cost(estimated_tokens(part) + KNOWN_TOKENS),
         )
 
 
@@ -217,44 +210,35 @@ def _judged(check: Callable[[Any], Checked], answer: Answer) -> tuple[Checked | 
     return found, found.problems if isinstance(found, Reply) else ()
 
 
-def _part(packed: Sequence[Chunk]) -> Part:
-    return Part(readable("\n".join([chunk.text for chunk in packed])), tuple(packed))
+def _joined(packed: Sequence[Chunk]) -> str:
+    return readable("\n".join([chunk.text for chunk in packed]))
 
 
-def _as_whole(
-    asking: _Asking, replies: Sequence[Reply], stated: list[tuple[Stated, Part]]
-) -> tuple[str, str, list[tuple[Stated, Part]]]:
+def _as_whole(asking: _Asking, replies: Sequence[Reply], stated: Sequence[Stated]) -> tuple[str, str, list[Stated]]:
     """Title and summary of all parts, and their memories without the questions that a later part answers."""
-    questions = [pair for pair in stated if pair[0].kind == "question"]
+    questions = [one for one in stated if one.kind == "question"]
     mark = new_mark()
     told = [(reply.title, reply.summary) for reply in replies]
-    prompt = instructions.whole_prompt(told, [one.text for one, _ in questions], mark)
+    prompt = instructions.whole_prompt(told, [one.text for one in questions], mark)
     title, summary, answered = asking.ask(
         instructions.WHOLE.format(mark=mark), prompt, reply_schema.WHOLE,
         lambda value: reply_schema.checked_whole(value, len(questions)),
         asking.cost(estimated_tokens(prompt)),
     )  # fmt: skip
-    closed = [pair for number, pair in enumerate(questions, 1) if number in answered]
-    return title, summary, [pair for pair in stated if pair not in closed]
+    closed = {id(one) for number, one in enumerate(questions, 1) if number in answered}
+    return title, summary, [one for one in stated if id(one) not in closed]
 
 
-def _unique(stated: Sequence[tuple[Stated, Part]]) -> list[tuple[Stated, Part]]:
+def _unique(stated: Sequence[Stated]) -> list[Stated]:
     """Without what a later part says once more."""
-    found: dict[tuple[str, str], tuple[Stated, Part]] = {}
-    for one, part in stated:
-        found.setdefault((one.kind, comparable(one.text)), (one, part))
+    found: dict[tuple[str, str], Stated] = {}
+    for one in stated:
+        found.setdefault((one.kind, comparable(one.text)), one)
     return list(found.values())
 
 
-def _memory(one: Stated, part: Part) -> Memory:
+def _memory(one: Stated) -> Memory:
     is_short = len(one.text) <= TITLE_CHARACTERS
     title = one.text if is_short else shorten(one.text, TITLE_CHARACTERS)
     text = "" if is_short else one.text
-    return Memory(one.kind, title, text, one.subject, one.quote, _item_of(one.quote, part), one.replaces)
-
-
-def _item_of(quote: str, part: Part) -> int | None:
-    """The first entry of the chunk that a quote is in; None where it spans several."""
-    wanted = comparable(quote)
-    found = [chunk.first_item for chunk in part.chunks if wanted in comparable(readable(chunk.text))]
-    return found[0] if found else None
+    return Memory(one.kind, title, text, one.subject, one.quote, one.replaces)

@@ -37,10 +37,10 @@ def searching(path: str | None, environ: Mapping[str, str], otherwise: Search) -
 
 
 def _search(place: StorePlace, query: str, limit: int) -> list[Hit]:
+    from ..commands.opening import Desk, open_store, refresh
     from ..memory_search import search_memories
     from ..setup.screen import Screen
     from ..store.values import Filter
-    from ..store_commands.opening import Desk, open_store, refresh
 
     store = open_store(place)
     try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..errors import SessionMemoryError
 from ..store.intake import take_files, take_in
 from ..text import counted
-from .ingest_command import nothing_new
+from .ingest import nothing_new
 from .naming import directory_at, file_at
 from .opening import NEWER, now_milliseconds
 from .progress import entries, megabytes, shown

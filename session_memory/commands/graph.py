@@ -8,22 +8,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from .memories import graph, graph_settings
-from .memories.graph_database import EMBEDDED, group_id
-from .memory_folders import groups_of, home_of, strategies_directory
-from .sanitize import neutralise
-from .setup.screen import Screen
-from .store_commands.limits import positive
-from .store_commands.opening import add_common
-from .store_place import find_place
-from .text import one_line, shorten
+from ..memories import graph, graph_settings
+from ..memories.graph_database import EMBEDDED, group_id
+from ..memory_folders import groups_of, home_of, strategies_directory
+from ..sanitize import neutralise
+from ..setup.screen import Screen
+from ..store_place import find_place
+from ..text import one_line, shorten
+from .limits import positive
+from .opening import add_common
 
 if TYPE_CHECKING:
     import argparse
 
-    from .memories.graph import GraphFact
-    from .memories.strategy import Usage
-    from .store.place import StorePlace
+    from ..memories.graph import GraphFact
+    from ..memories.strategy import Usage
+    from ..store.place import StorePlace
 
 SUMMARY = "search the knowledge graph that graphiti made of conversations"
 LIMIT = 10

@@ -9,17 +9,17 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from . import __version__
-from .setup.composing import composed_home
-from .setup.findings import NOTE, OK, WRONG, Finding, wrong
-from .setup.home_checks import check_home
-from .setup.homes import NoHomeError, Target, find, identify
-from .setup.ledger import Ledger, LedgerError, read_ledger
-from .setup.places import NAME, Places, places, tilde
-from .setup.program_checks import check_program
-from .setup.screen import Screen
-from .setup.showing import show_trial
-from .setup.trial import Trial
+from .. import __version__
+from ..setup.composing import composed_home
+from ..setup.findings import NOTE, OK, WRONG, Finding, wrong
+from ..setup.home_checks import check_home
+from ..setup.homes import NoHomeError, Target, find, identify
+from ..setup.ledger import Ledger, LedgerError, read_ledger
+from ..setup.places import NAME, Places, places, tilde
+from ..setup.program_checks import check_program
+from ..setup.screen import Screen
+from ..setup.showing import show_trial
+from ..setup.trial import Trial
 
 SUMMARY = "check that the hook does its work, and say how to mend what is wrong"
 _STYLES = {OK: "green", NOTE: "yellow", WRONG: "red"}

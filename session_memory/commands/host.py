@@ -9,20 +9,20 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from .database import DatabaseError
-from .errors import SessionMemoryError
-from .sanitize import visible
-from .setup.screen import Screen
-from .text import counted, one_line, shorten
-from .timestamps import age, epoch_seconds
+from ..database import DatabaseError
+from ..errors import SessionMemoryError
+from ..sanitize import visible
+from ..setup.screen import Screen
+from ..text import counted, one_line, shorten
+from ..timestamps import age, epoch_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from .host.layout import Layout
-    from .host.ledger import Ledger, Reply
-    from .host.overview import GroupState
-    from .host.schedule import Task
+    from ..host.layout import Layout
+    from ..host.ledger import Ledger, Reply
+    from ..host.overview import GroupState
+    from ..host.schedule import Task
 
 SUMMARY = "groups of agents with sessions, archives and tasks of their own"
 PROMPT_CHARACTERS = 60
@@ -87,7 +87,7 @@ def _add_task_arguments(action: Callable[..., argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Does what was asked for; returns the exit code. Raises SessionMemoryError, OSError."""
     screen = Screen(os.environ, is_json=getattr(arguments, "json", False))
-    from .host.layout import Layout
+    from ..host.layout import Layout
 
     layout = Layout(os.path.expanduser(arguments.at))
     if arguments.action != "init" and not os.path.isfile(layout.database):
@@ -102,8 +102,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _init(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
-    from .host.layout import MAIN
-    from .host.preparing import prepare_host
+    from ..host.layout import MAIN
+    from ..host.preparing import prepare_host
 
     made = prepare_host(layout)
     ledger = _ledger(layout)
@@ -133,8 +133,8 @@ def _add(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
 def _run(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
     import asyncio
 
-    from .host.lock import held
-    from .host.running import Host
+    from ..host.lock import held
+    from ..host.running import Host
 
     with held(layout):
         host = Host(layout, lambda line: print(line, file=sys.stderr, flush=True))
@@ -149,8 +149,8 @@ def _run(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
 
 
 def _say(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
-    from .host.channels.terminal import say, wait_for_reply
-    from .host.lock import is_running
+    from ..host.channels.terminal import say, wait_for_reply
+    from ..host.lock import is_running
 
     ledger = _ledger(layout)
     message_id = say(ledger, arguments.group, " ".join(arguments.text), arguments.sender)
@@ -168,7 +168,7 @@ def _say(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
 def _tail(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
     import json
 
-    from .host.channels.terminal import follow
+    from ..host.channels.terminal import follow
 
     ledger = _ledger(layout)
     jid = ledger.group(arguments.group).jid
@@ -188,9 +188,9 @@ def _tail(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
 
 
 def _status(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
-    from .host.lock import is_running
-    from .host.overview import as_json, states
-    from .pointers import SessionManager
+    from ..host.lock import is_running
+    from ..host.overview import as_json, states
+    from ..pointers import SessionManager
 
     found = states(_ledger(layout), SessionManager(layout.database, layout.group))
     runs = is_running(layout)
@@ -216,7 +216,7 @@ def _facts(state: GroupState, now: float) -> list[tuple[str, str]]:
 
 
 def _tasks(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
-    from .host import schedule
+    from ..host import schedule
 
     connection = _ledger(layout).connection
     found = schedule.tasks(connection)
@@ -235,7 +235,7 @@ def _tasks(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int
 
 
 def _schedule(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
-    from .host import schedule
+    from ..host import schedule
 
     ledger = _ledger(layout)
     if arguments.cron is not None:
@@ -254,7 +254,7 @@ def _schedule(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> 
 
 
 def _change_task(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
-    from .host import schedule
+    from ..host import schedule
 
     connection = _ledger(layout).connection
     if arguments.action == "drop":
@@ -278,8 +278,8 @@ ACTIONS = {
 
 def _make_group(layout: Layout, ledger: Ledger, name: str, chat: str = "", trigger: str = "") -> list[str]:
     """Registers a group and makes what is its own; the files made. Raises SessionMemoryError, OSError."""
-    from .host.channels import LOCAL
-    from .host.preparing import prepare_group
+    from ..host.channels import LOCAL
+    from ..host.preparing import prepare_group
 
     group = layout.group(name)
     ledger.register(name, chat or f"{LOCAL}{name}", name, trigger, bool(trigger))
@@ -287,14 +287,14 @@ def _make_group(layout: Layout, ledger: Ledger, name: str, chat: str = "", trigg
 
 
 def _ledger(layout: Layout) -> Ledger:
-    from .host.ledger import Ledger
-    from .host.schema import open_database
+    from ..host.ledger import Ledger
+    from ..host.schema import open_database
 
     return Ledger(open_database(layout.database))
 
 
 def _shown(reply: Reply) -> dict[str, object]:
-    from .host.channels.unix_socket import shown
+    from ..host.channels.unix_socket import shown
 
     return shown(reply)
 

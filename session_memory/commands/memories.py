@@ -6,20 +6,20 @@ import argparse
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from .errors import SessionMemoryError
-from .memories.item import time_text
-from .memories.reply_schema import KINDS
-from .memory_folders import folder_of
-from .memory_search import library_of, open_index
-from .sanitize import neutralise
-from .store.memory_index import MemoryFilter
-from .store_commands.limits import positive
-from .store_commands.opening import Desk, add_common, at_desk
-from .store_commands.times import moment
-from .text import one_line, shorten
+from ..errors import SessionMemoryError
+from ..memories.item import time_text
+from ..memories.reply_schema import KINDS
+from ..memory_folders import folder_of
+from ..memory_search import library_of, open_index
+from ..sanitize import neutralise
+from ..store.memory_index import MemoryFilter
+from ..text import one_line, shorten
+from .limits import positive
+from .opening import Desk, add_common, at_desk
+from .times import moment
 
 if TYPE_CHECKING:
-    from .store.memory_index import IndexedMemory, MemoryIndex
+    from ..store.memory_index import IndexedMemory, MemoryIndex
 
 SUMMARY = "what is remembered: list, search, show or forget it"
 LIMIT = 20

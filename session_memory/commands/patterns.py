@@ -6,20 +6,20 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from .sanitize import neutralise
-from .store_commands.limits import LIMITS, filter_of, limit
-from .store_commands.opening import at_desk, refresh
-from .store_commands.options import HOME, JSON, add
-from .store_commands.times import moment
-from .text import counted, one_line, shorten
+from ..sanitize import neutralise
+from ..text import counted, one_line, shorten
+from .limits import LIMITS, filter_of, limit
+from .opening import at_desk, refresh
+from .options import HOME, JSON, add
+from .times import moment
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from .patterns import FailingCommand, Patterns
-    from .store_commands.opening import Desk
-    from .store_commands.options import Arguments
+    from ..patterns import FailingCommand, Patterns
+    from .opening import Desk
+    from .options import Arguments
 
 SUMMARY = "show what fails and what helps, and other habits"
 LIMIT = 8
@@ -41,8 +41,8 @@ def run(arguments: Arguments) -> int:
 
 
 def _show(desk: Desk, arguments: Arguments) -> int:
-    from .patterns import patterns
-    from .store.tool_patterns import worked
+    from ..patterns import patterns
+    from ..store.tool_patterns import worked
 
     refresh(desk)
     wanted = filter_of(arguments, desk.place)._replace(limit=EVERY_CONVERSATION)

@@ -5,20 +5,20 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from .errors import SessionMemoryError
-from .process_command import memory_settings
-from .setup.screen import Screen
-from .store_commands.opening import add_common
-from .store_place import find_place
-from .text import counted
+from ..errors import SessionMemoryError
+from ..setup.screen import Screen
+from ..store_place import find_place
+from ..text import counted
+from .opening import add_common
+from .process import memory_settings
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from .memories.measuring import Measure
-    from .memories.settings import MemorySettings
-    from .store.place import StorePlace
+    from ..memories.measuring import Measure
+    from ..memories.settings import MemorySettings
+    from ..store.place import StorePlace
 
 SUMMARY = "show what a model gets to read of conversations, and how much less that is"
 SUFFIX = ".jsonl"
@@ -74,8 +74,8 @@ def _all(place: StorePlace) -> Iterator[str]:
 
 
 def _show(paths: list[str], settings: MemorySettings, screen: Screen) -> None:
-    from .memories.filtering import filtered
-    from .memories.measuring import transcript_entries
+    from ..memories.filtering import filtered
+    from ..memories.measuring import transcript_entries
 
     texts = {path: filtered(transcript_entries(path), settings.filtering) for path in paths}
     for path, text in texts.items():
@@ -86,7 +86,7 @@ def _show(paths: list[str], settings: MemorySettings, screen: Screen) -> None:
 
 
 def _measure(paths: list[str], settings: MemorySettings, screen: Screen) -> None:
-    from .memories.measuring import Measure, measured
+    from ..memories.measuring import Measure, measured
 
     rows: list[tuple[str, Measure]] = []
     for path in paths:

@@ -9,7 +9,7 @@ from ..text import one_line, shorten
 from .limits import LIMITS, filter_of, limit
 from .opening import at_desk, refresh
 from .options import HOME, JSON, Option, add
-from .show_command import number_of
+from .show import number_of
 from .times import moment
 
 TYPE_CHECKING = False
@@ -77,8 +77,8 @@ def _show_memories(desk: Desk, query: str) -> list[dict[str, Any]]:
     """Shows the memories that fit, and returns them for programs."""
     if not holds_memories(desk.store):
         return []
-    from ..memories_command import as_json, line_of
     from ..memory_search import search_memories
+    from .memories import as_json, line_of
 
     found = search_memories(desk.place, query, MEMORIES)
     for memory in found:

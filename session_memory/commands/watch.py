@@ -86,7 +86,7 @@ def _watch(place: StorePlace, find: Callable[[], StorePlace], screen: Screen, *,
         return store
 
     def make_memories(_: SqliteStore) -> None:
-        from ..process_command import work_off_for_watch
+        from .process import work_off_for_watch
 
         try:
             for line in work_off_for_watch(watching.place, stop.is_set):

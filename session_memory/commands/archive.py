@@ -7,11 +7,11 @@ import os
 import time
 from typing import Any
 
-from . import conversations
-from .errors import SessionMemoryError
-from .finding import Found, choose, find_sessions
-from .setup.screen import Screen
-from .text import counted
+from .. import conversations
+from ..errors import SessionMemoryError
+from ..finding import Found, choose, find_sessions
+from ..setup.screen import Screen
+from ..text import counted
 
 SUMMARY = "keep conversations as Markdown in the home's conversations/"
 

@@ -5,22 +5,22 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from .errors import SessionMemoryError
-from .sanitize import neutralise, neutralise_all
-from .store.values import Filter
-from .store_commands.limits import LIMITS, filter_of, limit
-from .store_commands.opening import at_desk, refresh
-from .store_commands.options import HOME, JSON, Option, add
-from .store_commands.times import moment
-from .text import counted, one_line, shorten
+from ..errors import SessionMemoryError
+from ..sanitize import neutralise, neutralise_all
+from ..store.values import Filter
+from ..text import counted, one_line, shorten
+from .limits import LIMITS, filter_of, limit
+from .opening import at_desk, refresh
+from .options import HOME, JSON, Option, add
+from .times import moment
 
 if TYPE_CHECKING:
     import argparse
 
-    from .patterns import Seen
-    from .store.values import Hit
-    from .store_commands.opening import Desk
-    from .store_commands.options import Arguments
+    from ..patterns import Seen
+    from ..store.values import Hit
+    from .opening import Desk
+    from .options import Arguments
 
 SUMMARY = "find where an error was seen before, and what solved it"
 LIMIT = 5
@@ -55,8 +55,8 @@ def run(arguments: Arguments) -> int:
 
 
 def _find(desk: Desk, text: str, wanted: Filter) -> int:
-    from .patterns import seen_errors
-    from .store.tool_patterns import worked
+    from ..patterns import seen_errors
+    from ..store.tool_patterns import worked
 
     refresh(desk)
     everywhere = worked(desk.store, wanted._replace(limit=EVERY_CONVERSATION), with_errors=True)

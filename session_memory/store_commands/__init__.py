@@ -1,1 +1,0 @@
-"""The commands around the store: one module each."""

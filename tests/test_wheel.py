@@ -1,0 +1,92 @@
+"""The wheel that is built from the repository: it makes the homes that the repository makes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from install_machine import PYTHON, Machine, agent_home, tree
+from package_copies import REPOSITORY, copy_repository
+
+from session_memory import __version__
+
+BUILD_SECONDS = 60
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel that is built from the repository."""
+    root = tmp_path_factory.mktemp("wheel")
+    copy = copy_repository(root / "copy")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", root / "dist"]
+    done = subprocess.run(command, cwd=copy, capture_output=True, text=True, timeout=BUILD_SECONDS)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (built,) = (root / "dist").iterdir()
+    return built
+
+
+@pytest.fixture
+def command(wheel: Path, tmp_path: Path) -> str:
+    """The command that `pip install` of the wheel puts on the PATH of an environment, which has nothing else."""
+    venv = tmp_path / "venv"
+    subprocess.run([PYTHON, "-I", "-m", "venv", "--without-pip", venv], check=True)
+    pips = ([python, "-m", "pip", "--python", f"{venv}/bin/python"] for python in (sys.executable, PYTHON))
+    for pip in pips:
+        if (
+            subprocess.run([*pip, "install", "-q", "--no-deps", "--no-index", wheel], capture_output=True).returncode
+            == 0
+        ):
+            return f"{venv}/bin/session-memory"
+    pytest.skip("there is no pip of version 22.3 or newer here")
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    """A machine with a home of each kind."""
+    machine = Machine(tmp_path / "home")
+    machine.has_claude_code()
+    agent_home(machine.home / "agent")
+    return machine
+
+
+def what_there_is(machine: Machine) -> dict[str, Any]:
+    """All files of a machine, without what differs from one install to the next: times, and the private environment."""
+    found = {path: value for path, value in tree(machine.home).items() if "/env" not in path and ".pyc" not in path}
+    ledger = json.loads((machine.program_dir / "installed.json").read_text())
+    for record in ledger["homes"].values():
+        assert record.pop("installed_at") >= 0
+    found[".local/share/session-memory/installed.json"] = ledger
+    return found
+
+
+def made_by(machine: Machine, program: list[str], install: list[str]) -> dict[str, Any]:
+    """What `program` puts into homes that are there, and into new ones."""
+    machine.has_environment()
+    homes = ["--home", str(machine.claude), "--home", str(machine.home / "agent")]
+    for words in ([*install, *homes], ["new", "anna", "--template", "agent-sdk"], ["new", "bert", "--template", "pi"]):
+        done = machine.run(*program, *words)
+        assert done.returncode == 0, done.stdout + done.stderr
+    return what_there_is(machine)
+
+
+def test_a_wheel_makes_the_same_homes_as_the_repository(machine: Machine, command: str) -> None:
+    by_repository = made_by(machine, [PYTHON, str(REPOSITORY / "install.py")], [])
+    assert machine.install("--uninstall").returncode == 0
+    by_wheel = made_by(machine, [command], ["install"])
+    assert by_wheel.keys() == by_repository.keys()
+    assert [path for path in by_wheel if by_wheel[path] != by_repository[path]] == []
+
+
+def test_a_wheel_says_its_version_and_takes_out_what_it_put_in(machine: Machine, command: str) -> None:
+    before = tree(machine.home)
+    assert machine.run(command, "--version").stdout == f"session-memory {__version__}\n"
+    machine.has_environment()
+    assert machine.run(command, "install").returncode == 0
+    assert "user_prompt_submit.py" in machine.settings.read_text()
+    assert machine.run(command, "uninstall").returncode == 0
+    left = tree(machine.home)
+    assert {path: left[path] for path in left if not path.startswith(".local")} == before

@@ -1,0 +1,72 @@
+"""Desks at which tools are called: one with made-up sessions, and one of an agent home."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from builders import NamedHome
+
+from session_memory.archive import write_archive
+from session_memory.archive_writing import Source, Style
+from session_memory.entries import Entry
+from session_memory.runtimes import claude
+from session_memory.tools import Answer, Hit, Listed, PlainDesk, call
+
+MONDAY = 1_790_000_000.0
+
+
+class Desk:
+    """A desk whose sessions a test made up; `fails` is raised by whatever it is asked."""
+
+    def __init__(self, *sessions: Listed, fails: Exception | None = None) -> None:
+        self._sessions = [*sessions]
+        self._fails = fails
+
+    def sessions(self) -> list[Listed]:
+        self._fail()
+        return self._sessions
+
+    def search(self, query: str, limit: int) -> list[Hit]:
+        self._fail()
+        return []
+
+    def clear(self, name: str) -> str:
+        self._fail()
+        return name
+
+    def _fail(self) -> None:
+        if self._fails:
+            raise self._fails
+
+    def entries(self, session: Listed, count: int) -> tuple[list[Entry], int]:
+        return [Entry("user", f"said in {session.id}")], 0
+
+    def ask(self, tool: str, /, **arguments: Any) -> Answer:
+        return self.ask_with(tool, arguments)
+
+    def ask_with(self, tool: str, arguments: object) -> Answer:
+        return call(self, tool, arguments)  # type: ignore[arg-type]
+
+
+class Home(NamedHome):
+    """An agent home, and what the agent in its session `own` gets from a tool."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.own = ""
+
+    def ask(self, tool: str, /, **arguments: Any) -> Answer:
+        environ = {"CLAUDE_CONFIG_DIR": str(self.root / ".claude"), "SESSION_MEMORY_HOME": str(self.root)}
+        if self.own:
+            environ["CLAUDE_CODE_SESSION_ID"] = self.session_id(self.own)
+        return call(PlainDesk(None, environ), tool, arguments)
+
+    def archived(self, name: str, *records: Any) -> None:
+        path = self.session(name, *records)
+        source = Source(self.session_id(name), str(path), claude)
+        assert write_archive(source, str(self.root / "conversations"), Style(), MONDAY)
+
+
+def some_sessions(count: int) -> list[Listed]:
+    return [Listed(f"id-{number}", f"session number {number}", f"id-{number}", MONDAY) for number in range(count)]
