@@ -8,7 +8,6 @@ Claude Code's transcripts into text, as whole processes, each in an environment 
 from __future__ import annotations
 
 import argparse
-import re
 import subprocess
 import sys
 import tempfile
@@ -18,12 +17,11 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-import orjson
-
 from session_memory.archive import write_archive
 from session_memory.archive_writing import Source, Style
 from session_memory.runtimes import claude
 
+from .decoding import decode
 from .report import Row, as_table
 from .scenes import REPOSITORY
 from .sources import copied, generated
@@ -53,20 +51,9 @@ def main() -> None:
         root = Path(name)
         project = root / ".claude" / "projects" / "-home-dev-alpha"
         transcript = source(project, options.megabytes * MEGABYTE, time.time() - 3600)
-        if options.transcripts:
-            give_ids(transcript)
         print(as_table([against_orjson(root, transcript, options.runs)], options.runs, "times"))
         if options.peers:
             print(as_table(against_peers(root, transcript), RUNS_OF_PEERS, "times"))
-
-
-def give_ids(transcript: Path) -> None:
-    """Gives every record an id of its own: those of a transcript that is in it twice would be left out, at no cost."""
-    copy = transcript.with_suffix(".copy")
-    with open(transcript, "rb") as old, open(copy, "wb") as new:
-        for number, line in enumerate(old):
-            new.write(re.sub(rb'("uuid": ?")[^"]{8}', rb"\g<1>%08x" % number, line))
-    copy.replace(transcript)
 
 
 def against_orjson(root: Path, transcript: Path, runs: int) -> Row:
@@ -76,19 +63,9 @@ def against_orjson(root: Path, transcript: Path, runs: int) -> Row:
         source = Source(f"session-{number}", str(transcript), claude)
         archive = partial(write_archive, source, str(root / "archives"), Style(), 0.0)
         archiving.append(_seconds(archive, time.process_time))
-        decoding.append(_seconds(partial(decode, transcript), time.process_time))
+        decoding.append(_seconds(partial(decode, [transcript]), time.process_time))
     rate = transcript.stat().st_size / 1e6 / median(archiving)
     return Row(f"archiving {rate:.0f} MB/s", median(archiving), median(decoding), "orjson, every line", LIMIT)
-
-
-def decode(transcript: Path) -> None:
-    """Decodes every line, which is the least that a program can do that looks at all of them."""
-    with open(transcript, "rb", buffering=MEGABYTE) as file:
-        for line in file:
-            try:
-                orjson.loads(line)
-            except orjson.JSONDecodeError:  # there are such lines in real ones; contextlib.suppress would take its time
-                continue
 
 
 def against_peers(root: Path, transcript: Path) -> list[Row]:

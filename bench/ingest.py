@@ -19,17 +19,17 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-import orjson
-
 from session_memory.store.ingest import Ingestion
 from session_memory.store.sources import Source
 from session_memory.store.sqlite import SqliteStore
 
 from .corpus import MEGABYTE
+from .decoding import decode
 from .report import Row, as_table
 from .sources import copied, generated
 
 RUNS = 5
+SESSIONS = 24  # that share the megabytes: enough for each kind of them
 IMPORT_LIMIT = 3.0  # times the time of decoding every line
 APPEND_LIMIT = 3.0  # times the time that the same bytes take as a file of their own
 MEMORY_LIMIT_MEGABYTES = 150
@@ -50,8 +50,9 @@ def main() -> None:
         root = Path(name)
         make = copied(options.transcripts) if options.transcripts else generated(seed=7)
         projects = root / ".claude" / "projects"
-        for number in range(4):
-            make(projects / f"-home-dev-{number}", options.megabytes * MEGABYTE // 4, time.time() - 3600 * (5 - number))
+        for number in range(SESSIONS):
+            when = time.time() - 3600 * (SESSIONS - number)
+            make(projects / f"-home-dev-{number % 5}", options.megabytes * MEGABYTE // SESSIONS, when)
         rows = [first_import(root, projects, options.runs), appended(root, make, options.large, options.runs)]
         if options.peers:
             rows.append(against_peer(root, projects, options.runs))
@@ -130,14 +131,6 @@ def peak_memory(root: Path, make: Callable[[Path, int, float], Path], megabytes:
     command = [sys.executable, "-c", script, database, str(root / "large")]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     return int(done.stdout) // (1024 * 1024 if sys.platform == "darwin" else 1024)
-
-
-def decode(files: list[Path]) -> None:
-    """Decodes every line, which is the least that a program can do that looks at all of them."""
-    for path in files:
-        with open(path, "rb", buffering=MEGABYTE) as file:
-            for line in file:
-                orjson.loads(line)
 
 
 def _run(command: list[str], home: Path | None = None) -> None:

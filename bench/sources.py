@@ -15,6 +15,7 @@ Source = Callable[[Path, int, float], Path]
 """Writes into a directory a transcript of some bytes or a little more, with its last record at a time in seconds since
 the epoch, and returns its path: `<session id>.jsonl`."""
 
+_ID = re.compile(rb'("(?:uuid|parentUuid)": ?")[0-9a-f]{8}')
 _TIMESTAMP = re.compile(rb'"timestamp": ?"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)')
 
 
@@ -33,7 +34,8 @@ def generated(seed: int) -> Source:
 
 
 def copied(directory: Path) -> Source:
-    """A source of copies of the transcripts below `directory`, one after the other, moved in time.
+    """A source of copies of the transcripts below `directory`, one after the other, moved in time, each with ids of its
+    own: what is known already costs nothing.
 
     A transcript that is shorter than what is asked for gets the following ones appended. Raises FileNotFoundError where
     there are none.
@@ -42,6 +44,7 @@ def copied(directory: Path) -> Source:
     if not files:
         raise FileNotFoundError(f"{directory}: no transcripts below it")
     numbers = count()
+    copies = count()
     endless = _endless(files)
 
     def write(directory: Path, size: int, end: float) -> Path:
@@ -49,7 +52,8 @@ def copied(directory: Path) -> Source:
         path = directory / f"{next(numbers):08x}-0000-4000-a000-000000000000.jsonl"
         with open(path, "wb") as target:
             while target.tell() < size:
-                target.write(_moved(next(endless).read_bytes().rstrip(b"\n") + b"\n", end))
+                transcript = _ID.sub(rb"\g<1>%08x" % next(copies), next(endless).read_bytes().rstrip(b"\n"))
+                target.write(_moved(transcript + b"\n", end))
         return path
 
     return write

@@ -19,6 +19,7 @@ _FIRST_SELECTOR = "\U000e0100"  # of the supplement: nothing visible is beyond
 # What joins visible characters and shows in emoji and in several scripts: kept once, after a character beyond ASCII.
 _JOINERS = frozenset("\u200c\u200d\ufe0e\ufe0f")
 _ASCII = bytes(range(128))
+FEW = 8  # different characters: so few are quicker replaced one after the other
 
 
 def neutralise(text: str) -> str:
@@ -59,7 +60,7 @@ def _without_ansi(text: str) -> str:
     """`text` without terminal control sequences (ECMA-48: CSI, OSC and the other strings, two-character escapes)."""
     kept = []
     at = 0
-    for escape in [index for index, character in enumerate(text) if character in "\x1b\x9b"]:
+    for escape in _places(text, "\x1b\x9b"):
         if escape < at:  # within the sequence before
             continue
         kept.append(text[at:escape])
@@ -72,6 +73,17 @@ def _without_ansi(text: str) -> str:
         elif text[escape + 1 : escape + 2] in ("]", "P", "X", "^", "_"):
             at = _after_control_string(text, at)
     return "".join(kept) + text[at:]
+
+
+def _places(text: str, characters: str) -> list[int]:
+    """Where any of `characters` stands in `text`, in order."""
+    places = []
+    for character in characters:
+        at = text.find(character)
+        while at >= 0:
+            places.append(at)
+            at = text.find(character, at + 1)
+    return sorted(places)
 
 
 def _after_control_string(text: str, at: int) -> int:
@@ -93,16 +105,30 @@ def _holds_blank(text: str) -> bool:
 
 
 def _without_invisible(text: str) -> str:
-    text = text.translate({ord(c): shown for c in set(text) if (shown := _shown(c)) != c})
-    if _JOINERS.isdisjoint(_beyond_ascii(text)):
-        return text
-    kept: list[str] = []
-    previous = ""
-    for character in text:
-        if character not in _JOINERS or (previous > "\x7f" and previous not in _JOINERS):
-            kept.append(character)
-            previous = character
-    return "".join(kept)
+    shown = {character: _shown(character) for character in set(text)}
+    changed = [character for character in shown if shown[character] != character]
+    if len(changed) <= FEW:
+        for character in changed:
+            text = text.replace(character, shown[character])
+    else:
+        text = text.translate({ord(character): shown[character] for character in changed})
+    joiners = "".join(_JOINERS.intersection(_beyond_ascii(text)))
+    return _with_single_joiners(text, joiners) if joiners else text
+
+
+def _with_single_joiners(text: str, joiners: str) -> str:
+    """`text` in which each run of joiners is its first one, or none where a character of ASCII is before it."""
+    kept = []
+    at = 0
+    for place in _places(text, joiners):
+        if place < at:  # in the run before
+            continue
+        is_kept = place > 0 and text[place - 1] > "\x7f"
+        kept.append(text[at : place + is_kept])
+        at = place + 1
+        while text[at : at + 1] in _JOINERS:
+            at += 1
+    return "".join(kept) + text[at:]
 
 
 def _shown(character: str) -> str:

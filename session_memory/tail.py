@@ -47,7 +47,8 @@ def windows_backward(descriptor: int, start: int, end: int, limit: int | None = 
 
 
 def lines_forward(descriptor: int, start: int, end: int) -> Iterator[Line]:
-    """The complete lines of `[start, end)` one by one, in memory that grows only with the longest of them.
+    """The complete lines of `[start, end)` one by one, each with its line feed, in memory that grows only with the
+    longest of them.
 
     A buffered file cuts lines out of one buffer that it keeps, which takes a third of the time of splitting blocks.
     """
@@ -57,7 +58,7 @@ def lines_forward(descriptor: int, start: int, end: int) -> Iterator[Line]:
             following = start + len(line)
             if following > end or line[-1] != LINE_FEED:
                 return
-            yield start, line[:-1]
+            yield start, line
             start = following
 
 

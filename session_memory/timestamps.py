@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+_MIDNIGHTS: dict[str, int] = {}  # of the days that were met last
+_MOST_MIDNIGHTS = 1000
+
 
 def epoch_seconds(text: object) -> float | None:
     """Seconds since 1970 of `2026-02-21T03:39:07.123Z` (or `+01:00`, or no zone: UTC); None if it is no such text."""
     if not isinstance(text, str) or len(text) < 19 or text[10] not in "T ":
         return None
     try:
-        year, month, day = int(text[0:4]), int(text[5:7]), int(text[8:10])
+        midnight = _MIDNIGHTS.get(text[:10]) or _midnight(text[:10])
         hour, minute = int(text[11:13]), int(text[14:16])
         if text[19:20] == "." and text[-1] == "Z" and text[20:-1].isdigit():  # as nearly all are written
             second, offset = float(text[17:-1]), 0
@@ -16,9 +19,19 @@ def epoch_seconds(text: object) -> float | None:
             second, offset = _second_and_offset(text[17:])
     except ValueError:
         return None
-    if not (1 <= month <= 12 and 1 <= day <= 31 and hour < 24 and minute < 60 and second < 61):
+    if not (hour < 24 and minute < 60 and second < 61):
         return None
-    return _days_from_civil(year, month, day) * 86400 + hour * 3600 + minute * 60 + second - offset
+    return midnight + hour * 3600 + minute * 60 + second - offset
+
+
+def _midnight(day: str) -> int:
+    """The second in which a day begins. Raises ValueError."""
+    year, month, date = int(day[0:4]), int(day[5:7]), int(day[8:10])
+    if not (1 <= month <= 12 and 1 <= date <= 31):
+        raise ValueError(day)
+    if len(_MIDNIGHTS) == _MOST_MIDNIGHTS:
+        _MIDNIGHTS.clear()
+    return _MIDNIGHTS.setdefault(day, _days_from_civil(year, month, date) * 86400)
 
 
 def _second_and_offset(text: str) -> tuple[float, int]:

@@ -204,6 +204,18 @@ def test_the_line_filter_drops_no_line_of_a_real_transcript_that_matters(path):
 
 
 @pytest.mark.skipif(not REAL_FILES, reason="no real transcripts beside the repository")
+@pytest.mark.parametrize("path", REAL_FILES, ids=lambda path: path.name[:60])
+def test_results_that_are_taken_out_of_a_line_are_all_that_it_brings(path):
+    for content in path.read_bytes().split(b"\n"):
+        taken = claude.results_in(content, decode_line)
+        if taken is not None:
+            (value,) = decode_line(content)[0]
+            assert claude.results(value) == taken
+            assert claude.entry(value, 0) is None
+            assert claude.title(value) is None
+
+
+@pytest.mark.skipif(not REAL_FILES, reason="no real transcripts beside the repository")
 def test_an_independent_count_of_the_prompts_in_real_transcripts_agrees():
     """Counts typed prompts by other means: string contents that no wrapper begins, outside meta, side and summary."""
     for path in REAL_FILES:

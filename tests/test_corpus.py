@@ -76,7 +76,7 @@ def test_time_never_goes_back_and_ends_when_it_was_said_to(texts, tmp_path, form
     path = tmp_path / "a.jsonl"
     write_session(path, author(texts), format)
     assert times(path) == sorted(times(path))
-    assert END - 600 < times(path)[-1] <= END
+    assert END - 1800 < times(path)[-1] <= END  # behind the last entry there may be a large result
     assert path.stat().st_mtime == END
 
 

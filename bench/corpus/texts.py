@@ -13,6 +13,8 @@ message token parse stream buffer lock commit branch merge build release version
 """
 VOCABULARY_WORDS = 24_000
 RUNNING_WORDS = 400_000
+HAN_CHARACTERS = 1_200
+HAN_WORDS = 8_000
 FILES = 1_500
 
 # How many lines of a kind there are, and what they look like. Each field is filled anew in each line.
@@ -90,6 +92,7 @@ class _Fields:
         self.vocabulary = _vocabulary(random)
         frequencies = [1 / (rank + 2.7) ** 1.05 for rank in range(VOCABULARY_WORDS)]
         self.running = random.choices(self.vocabulary, frequencies, k=RUNNING_WORDS)
+        self.han = "".join(random.choices(_han_words(random), frequencies[:HAN_WORDS], k=RUNNING_WORDS))
         self.files = [self._file() for _ in range(FILES)]
 
     def __getitem__(self, field: str) -> object:
@@ -127,7 +130,8 @@ class _Words:
     def __format__(self, width: str) -> str:
         random = self.fields.random
         if self.field == "han":
-            return "".join([chr(0x4E00 + number) for number in random.choices(range(1200), k=int(width))])
+            start = random.randrange(len(self.fields.han) - int(width))
+            return self.fields.han[start : start + int(width)]
         words = self.fields.words(int(width), random)
         return words.capitalize() if self.field == "Words" else words
 
@@ -139,6 +143,15 @@ def _vocabulary(random: Random) -> list[str]:
         syllables = random.choice((1, 2, 2, 3, 3, 4))
         words["".join([_syllable(random) for _ in range(syllables)])] = None
     return list(words)
+
+
+def _han_words(random: Random) -> list[str]:
+    """Words of one to three Chinese characters, of which some are in many words."""
+    characters = [chr(0x4E00 + number) for number in range(HAN_CHARACTERS)]
+    frequencies = [1 / (rank + 10) for rank in range(HAN_CHARACTERS)]
+    return [
+        "".join(random.choices(characters, frequencies, k=random.choice((1, 2, 2, 2, 3)))) for _ in range(HAN_WORDS)
+    ]
 
 
 def _syllable(random: Random) -> str:

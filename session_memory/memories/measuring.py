@@ -112,7 +112,7 @@ def _items(entry: NewEntry, number: int, ended: dict[int, ToolOutcome]) -> list[
 def _message_texts(descriptor: int, size: int) -> Iterator[str]:
     """Every text in the messages of a transcript."""
     for _, line in lines_forward(descriptor, 0, size):
-        for record in decode(line)[0] if line else ():
+        for record in decode(line)[0] if len(line) > 1 else ():
             message = record.get("message") if isinstance(record, dict) else None
             if isinstance(message, dict):
                 yield from _texts(message)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any, Protocol
 
     from ..entries import Entry, Session
@@ -107,6 +107,12 @@ if TYPE_CHECKING:
 
         def may_bring_results(self, line: bytes) -> bool:
             """False only for a line that surely brings no result of a tool call."""
+
+        def results_in(self, line: bytes, decode: Callable[[bytes], tuple[list[Any], int]]) -> list[ToolResult] | None:
+            """The results of tool calls that a line brings, where it is recognised as bringing nothing else; else None.
+
+            `decode` gives the values in some JSON, and how many of them could not be read: no more than is needed is
+            decoded."""
 
         def results(self, record: dict[str, Any]) -> list[ToolResult]:
             """The results of tool calls that the record brings."""

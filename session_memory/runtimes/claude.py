@@ -14,7 +14,7 @@ from ..timestamps import epoch_seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any
 
     from . import ToolResult
@@ -35,7 +35,10 @@ TITLE_RANKS = {"custom-title": 3, "ai-title": 2, "summary": 1}
 _TITLE_KEYS = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
 _READ_TYPES = tuple(f'{kind}"'.encode() for kind in ("user", "assistant", "attachment", "system", *TITLE_RANKS))
 _RESULTS = (b'tool_use_id":', b'type":"tool_result"')
-_USUAL_RESULTS = tuple(b'user","message":{"role":"user","content":[{"' + result for result in _RESULTS)
+_BEFORE_RESULTS = b'user","message":{"role":"user","content":'
+_USUAL_RESULTS = tuple(_BEFORE_RESULTS + b'[{"' + result for result in _RESULTS)
+_RESULTS_AT = len(b'"type":"' + _BEFORE_RESULTS)
+_MESSAGE_END = b']},"uuid":"'
 _TEXT = b'{"type":"text","text":'
 HEAD_BYTES = 2048  # of a line, in which its kind shows
 _GLUED = b'}{"parentUuid":'  # a record behind another one on the same line
@@ -68,7 +71,7 @@ def may_matter(line: bytes, with_tools: bool = True) -> bool:
     at = line.find(b'"type":"', 0, HEAD_BYTES)
     if at > 0 and line.find(b"{", 1, at) < 0:  # nothing is nested before: the record's type
         if line.startswith(_USUAL_RESULTS, at + 8):
-            end = line.find(b']},"uuid":"', at)  # of the message: behind it nothing has text but what is glued to it
+            end = line.find(_MESSAGE_END, at)  # behind it nothing has text but what is glued to it
             return line.find(_TEXT, at, end) > 0 or line.find(_GLUED, max(at, end)) > 0
         if not line.startswith(_READ_TYPES, at + 8):
             return _GLUED in line
@@ -131,17 +134,29 @@ def may_bring_results(line: bytes) -> bool:
     return b'"tool_result"' in line and b'"type":"user"' in line
 
 
+def results_in(line: bytes, decode: Callable[[bytes], tuple[list[Any], int]]) -> list[ToolResult] | None:
+    """The results that a line brings, if it is a usual one that brings nothing else; None if that does not show.
+
+    Behind the message the CLI repeats the result in a form of its own, which so need not be decoded.
+    """
+    at = line.find(b'"type":"', 0, HEAD_BYTES)
+    if at < 0 or line.find(b"{", 1, at) > 0 or not line.startswith(_USUAL_RESULTS, at + 8):
+        return None
+    end = line.find(_MESSAGE_END, at)
+    if end < 0 or line.find(_GLUED, end) > 0 or line.find(b'"isSidechain":true', 0, at) > 0:
+        return None
+    decoded, _ = decode(line[at + _RESULTS_AT : end + 1])
+    blocks = decoded[0] if len(decoded) == 1 else []
+    found = _results_of(blocks)
+    return found if found and len(found) == len(blocks) else None
+
+
 def results(record: Record) -> list[ToolResult]:
     """The results that a `user` record brings, one for each `tool_result` block."""
     if record.get("type") != "user" or record.get("isSidechain"):
         return []
     message = record.get("message")
-    content = message.get("content") if isinstance(message, dict) else None
-    return [
-        (_string(block["tool_use_id"]), block.get("is_error") is True, block.get("content"))
-        for block in (content if isinstance(content, list) else ())
-        if isinstance(block, dict) and block.get("type") == "tool_result" and "tool_use_id" in block
-    ]
+    return _results_of(message.get("content") if isinstance(message, dict) else None)
 
 
 def recognises(line: bytes) -> bool:
@@ -343,6 +358,15 @@ def _queued_prompt(record: Record, offset: int) -> Entry | None:
         return None
     text = _user_text(attachment.get("prompt"))
     return _entry("user", text, (), record, offset) if text else None
+
+
+def _results_of(content: object) -> list[ToolResult]:
+    """The results among the blocks of a message."""
+    return [
+        (_string(block["tool_use_id"]), block.get("is_error") is True, block.get("content"))
+        for block in (content if isinstance(content, list) else ())
+        if isinstance(block, dict) and block.get("type") == "tool_result" and "tool_use_id" in block
+    ]
 
 
 def _user_text(content: object) -> str:

@@ -9,7 +9,7 @@ from ..timestamps import epoch_seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
     from . import ToolResult
@@ -137,6 +137,10 @@ def is_compaction(record: Record) -> bool:
 def may_bring_results(line: bytes) -> bool:
     """False only for a line that surely brings no result of a tool call."""
     return b'"toolResult"' in line or b'"bashExecution"' in line
+
+
+def results_in(line: bytes, decode: Callable[[bytes], tuple[list[Any], int]]) -> None:
+    """None: what a record brings is all of it."""
 
 
 def results(record: Record) -> list[ToolResult]:

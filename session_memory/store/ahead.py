@@ -1,78 +1,139 @@
-"""Reading ahead: files that are taken in for the first time are read by several processes, and stored by one."""
+"""Reading ahead: files that are taken in for the first time are read by other processes, and stored by this one."""
 
 from __future__ import annotations
 
-import os
-from collections import deque
-from collections.abc import Iterable
+import marshal
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from queue import Empty, Queue
+from threading import Thread
 from typing import TYPE_CHECKING
 
-from ..files import open_regular
-from .reading import Piece, Reader
-from .recognising import runtime_of
-from .sources import Found
+from .reading_process import SIZE_BYTES, START, unpacked
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future, ProcessPoolExecutor
+    from .reading import Piece
+    from .reading_process import Task
+    from .sources import Found
 
-LEAST_BYTES = 256 * 1024 * 1024  # below which the processes would start for too little
-WINDOW = 4  # files a process that are read before they are asked for
+LEAST_BYTES = 24 * 1024 * 1024  # below which the processes would start for too little
+WAITING_PIECES = 8  # of each process
 
 
 class ReadAhead:
-    """The first pieces of files, to be asked for in the order in which the files are given."""
+    """What stands in files, to be asked for in the order in which the files are given; `limit` is about how many bytes
+    of a file are in one piece. The first file is left to the caller, who has nothing else to do at that time."""
 
     def __init__(self, found: Iterable[Found], home: str, limit: int, workers: int) -> None:
-        self._ahead = deque(found)
-        self._home = home
-        self._limit = limit
-        self._pieces: dict[str, Future[Piece | None]] = {}
-        self._workers = workers if sum(one.size for one in self._ahead) >= LEAST_BYTES else 0
-        self._pool: ProcessPoolExecutor | None = None
+        files = list(found)
+        self._numbers: dict[str, int] = {}
+        self._of_file: dict[int, _Worker] = {}
+        self._following = 0  # the number of the file that will be asked for next
+        self._workers: list[_Worker] = []
+        if workers < 2 or not sys.executable or sum(file.size for file in files) < LEAST_BYTES:
+            return
+        if files[0].size <= limit:
+            del files[0]
+        self._numbers = {file.path: number for number, file in enumerate(files)}
+        tasks = _shared_out(files, min(workers, len(files)))
+        self._workers = [_Worker(own, home, limit) for own in tasks]
+        self._of_file = {number: worker for own, worker in zip(tasks, self._workers) for number, _ in own}
 
     def __enter__(self) -> ReadAhead:
-        if self._workers > 1:
-            from concurrent.futures import ProcessPoolExecutor
-            from multiprocessing import get_context
-
-            # Started anew: a fork would take over the open database.
-            self._pool = ProcessPoolExecutor(self._workers, get_context("spawn"))
-            self._submit()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
+        for worker in self._workers:
+            worker.stop()
 
-    def piece(self, found: Found, inode: int, size: int) -> Piece | None:
-        """The first piece of a file, if it was read ahead while it was the file that it is now."""
-        future = self._pieces.pop(found.path, None)
-        if future is None:
-            return None
-        self._submit()
-        try:
-            piece = future.result()
-        except (OSError, RuntimeError):  # a process that was killed, say: what it should have done is done here
-            return None
-        return piece if piece is not None and piece.inode == inode and piece.size <= size else None
+    def pieces(self, found: Found, inode: int, size: int) -> Iterator[Piece]:
+        """The pieces of a file, from its beginning, as far as they were read ahead while it was the file that it is
+        now. Where they end before the last one, the caller is to read on."""
+        number = self._numbers.pop(found.path, None)
+        if number is None:
+            return
+        worker = self._of_file[number]
+        self._following = number + 1
+        while (piece := worker.piece_of(number)) is not None and piece.inode == inode and piece.size <= size:
+            yield piece
+            if piece.is_last:
+                return
 
-    def _submit(self) -> None:
-        while self._pool is not None and self._ahead and len(self._pieces) < WINDOW * self._workers:
-            found = self._ahead.popleft()
+    def is_behind(self) -> bool:
+        """Whether nothing was read as yet of the file that will be asked for next."""
+        worker = self._of_file.get(self._following)
+        return worker is not None and not worker.has_piece()
+
+
+class _Worker:
+    """A process that reads, and a thread that takes over from its pipe what it has read."""
+
+    def __init__(self, tasks: list[Task], home: str, limit: int) -> None:
+        self._frames: Queue[bytes] = Queue(WAITING_PIECES)
+        self._next: tuple[int, Piece] | None = None
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", START],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        self._thread = Thread(target=self._talk, args=(tasks, home, limit), daemon=True)
+        self._thread.start()
+
+    def piece_of(self, number: int) -> Piece | None:
+        """The next piece of a file; None if it has no more, or the process is gone. Earlier files are passed over."""
+        while True:
+            if self._next is None:
+                frame = self._frames.get()
+                if not frame:
+                    self._frames.put(b"")  # and that stays so
+                    return None
+                self._next = unpacked(frame)
+            at, piece = self._next
+            if at > number:
+                return None
+            self._next = None
+            if at == number:
+                return piece
+
+    def has_piece(self) -> bool:
+        return self._next is not None or not self._frames.empty()
+
+    def stop(self) -> None:
+        """Ends the process, whatever it is doing."""
+        self._process.kill()
+        while self._thread.is_alive():
             try:
-                self._pieces[found.path] = self._pool.submit(read_first_piece, found.path, self._home, self._limit)
-            except RuntimeError:  # a pool that broke
-                self._pool = None
+                self._frames.get_nowait()
+            except Empty:
+                self._thread.join(0.001)
+        self._process.wait()
+
+    def _talk(self, tasks: list[Task], home: str, limit: int) -> None:
+        process = self._process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            with process.stdin as stdin:
+                marshal.dump(sys.path, stdin)
+                marshal.dump((tasks, home, limit), stdin)
+            with process.stdout as stdout:
+                while size := int.from_bytes(stdout.read(SIZE_BYTES), "little"):
+                    frame = stdout.read(size)
+                    if len(frame) < size:
+                        break
+                    self._frames.put(frame)
+        except OSError:  # a process that was killed, say: what it should have done is done by the caller
+            pass
+        finally:
+            self._frames.put(b"")
 
 
-def read_first_piece(path: str, home: str, limit: int) -> Piece | None:
-    """About the first `limit` bytes of a transcript; None if it is nobody's."""
-    descriptor = open_regular(path)
-    try:
-        runtime = runtime_of(descriptor)
-        if runtime is None:
-            return None
-        status = os.fstat(descriptor)
-        return Reader(runtime, descriptor, home).read(0, status.st_size, limit)
-    finally:
-        os.close(descriptor)
+def _shared_out(files: list[Found], number: int) -> list[list[Task]]:
+    """The files for each of so many processes, each in order: the next one goes to the one that has least to read."""
+    tasks: list[list[Task]] = [[] for _ in range(number)]
+    sizes = [0] * number
+    for at, file in enumerate(files):
+        least = sizes.index(min(sizes))
+        tasks[least].append((at, file.path))
+        sizes[least] += file.size
+    return tasks

@@ -12,6 +12,7 @@ from ..sanitize import visible
 
 LOOKED_AT_CHARACTERS = 3 * 1024  # at either end of the text
 _LINE_CHARACTERS = 1000
+_MOST = 3
 
 _NOISE = re.compile(
     r"> |\(node:\d+\)|\(Use `node |Debugger (?:attached|listening)|Waiting for the debugger|npm (?:warn|notice)|"
@@ -20,30 +21,27 @@ _NOISE = re.compile(
     re.IGNORECASE,
 )
 _EXIT = re.compile(r"(?:exit code|command (?:exited with code|failed with exit code)) -?\d+\.?$", re.IGNORECASE)
-_WRAPPER = re.compile(r"npm (?:error|ERR!) (?:code|errno|syscall|path|command|Lifecycle|Failed at)", re.IGNORECASE)
 _PYTHON = re.compile(r"(?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception|Interrupt|Exit)(?:: |$)")
+
+# What follows is for lines in small letters, and each alternative begins with letters (what comes before them is looked
+# at afterwards): without regard to case, or from a word's beginning, a search takes several times as long.
+_CODE_AND_COLON = r"\b(?:[ \[(]+[a-z]*\d+[\])]?)?\s*:"
 _STRONG = re.compile(
-    r"\b(?:error|fatal|panic(?:ked)?|exception)\b(?:[ \[(]+[A-Za-z]*\d+[\])]?)?\s*:|^(?:error|fatal|FAIL(?:ED)?)\b|"
-    r"\berror TS\d+|\b\w+(?:Error|Exception)\b: |\bE(?:NOENT|ACCES|PERM|EXIST|CONNREFUSED|ADDRINUSE|TIMEDOUT|PIPE)\b|"
-    r"^E {2,}\S|command not found|no such file or directory|permission denied|cannot find|could not (?:find|resolve)|"
-    r"is not recognized as|\bundefined (?:symbol|reference)\b|^[✗✘✖×] |^(?:AssertionError|Segmentation fault)",
-    re.IGNORECASE,
+    rf"error(?:: |(?<=\berror)(?:{_CODE_AND_COLON}| ts\d+))|exception(?:: |(?<=\bexception){_CODE_AND_COLON})|"
+    rf"fatal(?<=\bfatal){_CODE_AND_COLON}|panic(?<=\bpanic)(?:ked)?{_CODE_AND_COLON}|"
+    r"e(?<=\be)(?:noent|acces|perm|exist|connrefused|addrinuse|timedout|pipe)\b|"
+    r"command not found|no such file or directory|permission denied|cannot find|could not (?:find|resolve)|"
+    r"is not recognized as|undefined(?<=\bundefined) (?:symbol|reference)\b"
 )
+_STRONG_BEGINNING = re.compile(r"(?:error|fatal|fail(?:ed)?)\b|e {2,}\S|[✗✘✖×] |assertionerror|segmentation fault")
+_WRAPPER = re.compile(r"npm (?:error|err!) (?:code|errno|syscall|path|command|lifecycle|failed at)")
 _WEAK = re.compile(
     r"\b(?:errors?|fail(?:s|ed|ure|ures|ing)?|denied|invalid|unexpected|missing|unable|refused|reject(?:ed)?|aborted|"
-    r"blocked|timed out|timeout|not found|not allowed|cannot|can't|conflicts?|unknown|unrecognized)\b",
-    re.IGNORECASE,
+    r"blocked|timed out|timeout|not found|not allowed|cannot|can't|conflicts?|unknown|unrecognized)\b"
 )
 _NOTHING_WRONG = re.compile(
-    r"\b(?:0|no) (?:errors?|failures?|failed|conflicts?)\b|error\W{0,3}\s?(?:false|null|none)\b", re.IGNORECASE
+    r"(?:0(?<=\b0)|no(?<=\bno)) (?:errors?|failures?|failed|conflicts?)\b|error\W{0,3}\s?(?:false|null|none)\b"
 )
-# In whatever _STRONG and _WEAK find, one of these stands: most lines have none, and looking for these takes less.
-_HINTS = (
-    "error", "fail", "fatal", "panic", "exception", "enoent", "eacces", "eperm", "eexist", "econnrefused", "eaddrinuse",
-    "etimedout", "epipe", "no such", "denied", "cannot", "can't", "could not", "recognized", "undefined", "✗", "✘", "✖",
-    "×", "segmentation", "invalid", "unexpected", "missing", "unable", "refused", "reject", "aborted", "blocked",
-    "timed out", "timeout", "not found", "not allowed", "conflict", "unknown",
-)  # fmt: skip
 
 
 def telling_line(text: str) -> str:
@@ -52,28 +50,53 @@ def telling_line(text: str) -> str:
     text = text.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>")
     if len(text) > 2 * LOOKED_AT_CHARACTERS:
         text = f"{text[:LOOKED_AT_CHARACTERS]}\n{text[-LOOKED_AT_CHARACTERS:]}"
-    lines = [line.strip()[:_LINE_CHARACTERS] for line in visible(text).splitlines() if line.strip()]
-    told = [line for line in lines if not _NOISE.match(line) and not _EXIT.match(line)]
-    if not told:
+    if "\x1b" in text or "\x9b" in text:
+        text = visible(text)
+    lines = [stripped[:_LINE_CHARACTERS] for line in text.splitlines() if (stripped := line.strip())]
+    return visible(_telling(lines)).strip()
+
+
+def _telling(lines: list[str]) -> str:
+    first = next((number for number, line in enumerate(lines) if _tells(line)), None)
+    if first is None:
         return next((line for line in lines if _EXIT.match(line)), lines[0] if lines else "")
     exit_code = f"{lines[0]}: " if _EXIT.match(lines[0]) else ""
-    raised = [line for line in told if _PYTHON.match(line)]
-    if raised and any(line.startswith("Traceback (most recent") for line in lines):
-        return exit_code + raised[-1]
-    small = text.lower()
-    hints = [hint for hint in _HINTS if hint in small]
-    weights = [_weight(line, hints) for line in told]
-    best = 0 if weights[0] else weights.index(max(weights))  # the first of several alike
-    return exit_code + told[best]
+    if raised := _raised(lines):
+        return exit_code + raised
+    return exit_code + _weightiest(lines[first:])
 
 
-def _weight(line: str, hints: list[str]) -> int:
-    """How much a line tells; `hints` are those that stand in the text at all."""
+def _tells(line: str) -> bool:
+    """Whether a line can be the one: it is not noise, nor the exit code alone."""
+    return not _NOISE.match(line) and not _EXIT.match(line)
+
+
+def _raised(lines: list[str]) -> str:
+    """The last exception that a traceback of Python ends with; '' where there is none."""
+    if not any(line.startswith("Traceback (most recent") for line in lines):
+        return ""
+    return next((line for line in reversed(lines) if _PYTHON.match(line) and _tells(line)), "")
+
+
+def _weightiest(lines: list[str]) -> str:
+    """The first of `lines`, if that tells anything, else the one that tells most, the first of several alike."""
+    best, most = lines[0], _weight(lines[0])
+    if most:
+        return best
+    for line in lines[1:]:
+        weight = _weight(line)
+        if weight > most and _tells(line):
+            best, most = line, weight
+            if most == _MOST:
+                break
+    return best
+
+
+def _weight(line: str) -> int:
+    """How much a line tells, up to _MOST."""
     small = line.lower()
-    if not any(hint in small for hint in hints) and not line.startswith("E  "):
-        return 0
-    if _NOTHING_WRONG.search(line):
-        return 0
-    if _STRONG.search(line):
-        return 1 if _WRAPPER.match(line) else 3
-    return 2 if _WEAK.search(line) else 0
+    if _STRONG_BEGINNING.match(small) or _STRONG.search(small):
+        weight = 1 if _WRAPPER.match(small) else _MOST
+    else:
+        weight = 2 if _WEAK.search(small) else 0
+    return 0 if weight and _NOTHING_WRONG.search(small) else weight

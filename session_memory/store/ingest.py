@@ -130,21 +130,22 @@ class Ingestion:
         reader = Reader(runtime, descriptor, self._home)
         self.report.changed += 1
         self._progress(found.path, 0)
-        piece = ahead.piece(found, status.st_ino, status.st_size) if before is None else None
+        pieces = ahead.pieces(found, status.st_ino, status.st_size) if before is None else iter(())
         while True:
-            piece = piece or reader.read(start, status.st_size, self._batch_bytes)
-            is_last = piece.reached - start < self._batch_bytes
+            piece = next(pieces, None) or reader.read(start, status.st_size, self._batch_bytes)
             after = _advanced(state, piece, descriptor, status)
-            if not is_last:
+            if not piece.is_last:
                 after = after._replace(status="ingesting")
             self._waiting.append((found, Batch(before, after, piece.entries, piece.outcomes)))
             self._count(found.path, piece.reached - start, piece)
-            if self._waiting_bytes >= self._batch_bytes or not is_last:
+            # Of less than that the index is made in too many pieces; but there may be nothing else to do.
+            enough = self._batch_bytes // 4 if ahead.is_behind() else self._batch_bytes
+            if self._waiting_bytes >= enough or not piece.is_last:
                 self._flush()
-            if is_last or found in self._again:
+            if piece.is_last or found in self._again:
                 return
             state = before = self._states[found.key]
-            start, piece = piece.reached, None
+            start = piece.reached
 
     def _is_older_copy(self, found: Found, state: FileState, descriptor: int, status: os.stat_result) -> bool:
         """Whether this is a copy, in another directory, of what is known: a backup beside what it is of."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,8 +27,9 @@ _GROUP = 64  # texts that are looked through for secrets at once
 
 
 class Piece(NamedTuple):
-    """What stood in some bytes of a file: `reached` is where to read on, `outcomes` are those of tool uses that were
-    met in an earlier piece. `inode` and `size` (in bytes) are the file's as it was read, `title` has its rank."""
+    """What stood in some bytes of a file: `reached` is where to read on, unless it `is_last`; `outcomes` are those of
+    tool uses that were met in an earlier piece. `inode` and `size` (in bytes) are the file's as it was read; `title`
+    has its rank."""
 
     inode: int
     size: int
@@ -39,6 +39,7 @@ class Piece(NamedTuple):
     title: tuple[int, str]
     cwd: str
     unreadable: int
+    is_last: bool
 
 
 class Reader:
@@ -61,18 +62,23 @@ class Reader:
         self._title, self._cwd, self._unreadable = (-1, ""), "", 0
         may_matter, may_bring_results = self._runtime.may_matter, self._runtime.may_bring_results
         reached = start
+        is_last = False
         for offset, line in lines_forward(self._descriptor, start, end):
             if offset - start >= limit:
                 break
-            reached = offset + len(line) + 1
-            if line and (may_bring_results(line) or may_matter(line)):
+            reached = offset + len(line)
+            if may_bring_results(line):
+                if not self._takes_results(line):
+                    self._take_line(line, offset)
+            elif may_matter(line) and len(line) > 1:
                 self._take_line(line, offset)
         else:
             reached = self._take_last_line(reached, end)
+            is_last = True
         entries = self._new_entries()
         outcomes = [(key_of(call), _harmless(ended)) for call, ended in self._ended.items()]
         inode = os.fstat(self._descriptor).st_ino
-        return Piece(inode, end, reached, entries, outcomes, self._title, self._cwd, self._unreadable)
+        return Piece(inode, end, reached, entries, outcomes, self._title, self._cwd, self._unreadable, is_last)
 
     def _take_last_line(self, start: int, end: int) -> int:
         """Takes the last line though it has no line feed, if it is whole; the offset behind what was taken."""
@@ -81,6 +87,13 @@ class Reader:
             return start
         self._take_line(line, start)
         return start + len(line)
+
+    def _takes_results(self, line: bytes) -> bool:
+        """Takes the results of a line that brings nothing else, if it is one."""
+        results = self._runtime.results_in(line, decode)
+        for call_id, is_error, content in results or ():
+            self._ended[call_id] = outcome(is_error, content)
+        return results is not None
 
     def _take_line(self, line: bytes, offset: int) -> None:
         records, unreadable = decode(line)
@@ -148,17 +161,21 @@ def _redacted(entries: list[NewEntry]) -> list[NewEntry]:
     """The entries without secrets. Nearly none has one, so that they are looked through several at once."""
     for at in range(0, len(entries), _GROUP):
         group = entries[at : at + _GROUP]
-        joined = "\n\n".join([text for entry in group for text in _texts(entry)])
+        joined = "\n\n".join(_texts(group))
         if redact(joined) != joined:
             entries[at : at + _GROUP] = map(_without_secrets, group)
     return entries
 
 
-def _texts(entry: NewEntry) -> Iterator[str]:
-    yield entry.text
-    for tool in entry.tools:
-        yield tool.argument
-        yield tool.ended.error if tool.ended else ""
+def _texts(entries: list[NewEntry]) -> list[str]:
+    texts = []
+    for entry in entries:
+        texts.append(entry.text)
+        for tool in entry.tools:
+            texts.append(tool.argument)
+            if tool.ended and tool.ended.error:
+                texts.append(tool.ended.error)
+    return texts
 
 
 def _without_secrets(entry: NewEntry) -> NewEntry:

@@ -20,6 +20,7 @@ _UNSPACED = (
     ("\u3040", "\u312f"), ("\u31a0", "\u31ff"), ("\u3400", "\u4dbf"), ("\u4e00", "\u9fff"), ("\uac00", "\ud7af"),
     ("\uf900", "\ufaff"), ("\uff66", "\uff9f"), ("\U00020000", "\U0003ffff"),
 )  # fmt: skip
+_SPACED: set[str] = set()  # characters that were met, of other scripts
 _LETTER = re.compile(r"[^\W\x00-\x7f]")  # beyond ASCII
 
 
@@ -33,8 +34,11 @@ def _has_unspaced(text: str) -> bool:
     """Whether there is anything in `text` of a script that writes no spaces."""
     if text.isascii():
         return False
-    beyond = [character for character in set(text) if character >= _UNSPACED[0][0]]
-    return any(first <= character <= last for character in beyond for first, last in _UNSPACED)
+    for character in set(text).difference(_SPACED):
+        if any(first <= character <= last for first, last in _UNSPACED):
+            return True
+        _SPACED.add(character)
+    return False
 
 
 def indexable(text: str) -> str:
