@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 BUSY_MILLISECONDS = 30_000
 LOCK_WAIT_SECONDS = 10.0
 PAGE_CACHE_KIBIBYTES = 16 * 1024
+LEAST_FREE_PAGES = 32  # fewer are not worth the work of giving them back
+FREE_SHARE = 4  # what is given back is more than this part of all pages
 
 
 class DatabaseError(SessionMemoryError):
@@ -110,9 +112,8 @@ def writing(connection: Connection) -> Iterator[None]:
 def migrate(connection: Connection, migrations: Sequence[Migration]) -> None:
     """Applies the migrations, in order, that the database has no record of: each with its record, or not at all."""
     applied = _applied(connection)
-    for migration in migrations:
-        if migration.__name__ in applied:
-            continue
+    missing = [migration for migration in migrations if migration.__name__ not in applied]
+    for migration in missing:
         with writing(connection):
             connection.execute(
                 "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL)"
@@ -121,6 +122,26 @@ def migrate(connection: Connection, migrations: Sequence[Migration]) -> None:
                 migration(connection)
                 applied_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
                 connection.execute("INSERT INTO migrations VALUES (?, ?)", (migration.__name__, applied_at))
+    if missing:
+        give_back(connection)
+
+
+def give_back(connection: Connection) -> None:
+    """Gives back to the system what of the file is unused, if that is much. Where the disk is full or another process
+    is writing, it stays, and is used again."""
+    import apsw
+
+    free = connection.pragma("freelist_count")
+    if free < LEAST_FREE_PAGES or free * FREE_SHARE <= connection.pragma("page_count"):
+        return
+    connection.set_busy_timeout(0)
+    try:
+        connection.execute("PRAGMA temp_store = file; VACUUM; PRAGMA wal_checkpoint(truncate)")
+    except apsw.Error:
+        pass
+    finally:
+        connection.set_busy_timeout(BUSY_MILLISECONDS)
+        connection.execute("PRAGMA temp_store = memory")
 
 
 @contextmanager

@@ -5,11 +5,14 @@ from __future__ import annotations
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import apsw
 import pytest
 
+from bench.crashes import failing_files
 from session_memory import database
 from session_memory.database import Database, DatabaseError, NewerDatabaseError
 
@@ -20,6 +23,14 @@ def make_notes(connection: apsw.Connection) -> None:
 
 def add_dates(connection: apsw.Connection) -> None:
     connection.execute("ALTER TABLE notes ADD COLUMN date TEXT")
+
+
+def fill_notes(connection: apsw.Connection) -> None:
+    connection.executemany("INSERT INTO notes VALUES (?)", [("x" * 1000,)] * 2000)
+
+
+def empty_notes(connection: apsw.Connection) -> None:
+    connection.execute("DELETE FROM notes WHERE rowid > 200")
 
 
 def break_down(connection: apsw.Connection) -> None:
@@ -61,6 +72,64 @@ def test_a_migration_that_fails_leaves_nothing_behind(path):
         opened(path, make_notes, break_down)
     tables = opened(path).connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
     assert ("half",) not in tables
+
+
+def test_what_a_migration_frees_is_given_back(path):
+    opened(path, make_notes, fill_notes).close()
+    before = path.stat().st_size
+    made = opened(path, make_notes, fill_notes, empty_notes)
+    assert made.connection.pragma("freelist_count") == 0
+    assert made.connection.pragma("temp_store") == 2
+    made.close()
+    assert path.stat().st_size < before / 4
+
+
+def test_little_that_is_free_is_left_to_be_used_again(path):
+    opened(path, make_notes, fill_notes).close()
+    with opened(path, make_notes, fill_notes).transaction() as connection:
+        connection.execute("DELETE FROM notes WHERE rowid > 1800")
+        free = connection.pragma("freelist_count")
+    assert opened(path, make_notes, fill_notes, add_dates).connection.pragma("freelist_count") == free > 0
+
+
+def test_what_is_free_stays_where_another_process_writes(path):
+    other = opened(path, make_notes, fill_notes)
+    with other.transaction() as connection:
+        connection.execute("DELETE FROM notes")
+    with writing_elsewhere(path):
+        database.give_back(other.connection)
+    assert other.connection.pragma("freelist_count") > 100
+    with other.transaction() as connection:
+        assert connection.execute("PRAGMA busy_timeout").get == database.BUSY_MILLISECONDS
+    database.give_back(other.connection)
+    assert other.connection.pragma("freelist_count") == 0
+
+
+@pytest.mark.parametrize("kind", [apsw.FullError, apsw.IOError])
+def test_whatever_fails_while_pages_are_given_back_the_database_is_whole_and_usable(path, kind):
+    with failing_files() as files:
+        made = opened(path, make_notes, fill_notes, empty_notes)
+        for number in range(0, 40, 3):
+            with made.transaction() as connection:
+                fill_notes(connection)
+                empty_notes(connection)
+            files.fail_at(number, kind)
+            database.give_back(made.connection)
+            assert files.has_failed
+            files.fail_at(None, kind)
+            assert made.connection.execute("PRAGMA integrity_check").get == "ok"
+            assert made.connection.execute("SELECT count(*) FROM notes").get == 200
+        made.close()
+
+
+@contextmanager
+def writing_elsewhere(path: Path) -> Iterator[None]:
+    """Another connection has begun to write."""
+    other = apsw.Connection(str(path))
+    other.execute("BEGIN IMMEDIATE")
+    yield
+    other.execute("ROLLBACK")
+    other.close()
 
 
 def test_many_processes_may_open_a_new_database_at_once(path):

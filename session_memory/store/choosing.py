@@ -13,6 +13,7 @@ from .ranking import conversation_score, entry_score, fused, promising_files
 from .schema import ITEM_BITS
 from .selecting import CONVERSATION_COLUMNS, conversation_of, where
 from .snippet import Span, excerpts, snippet
+from .texts import Texts
 from .values import Conversation, Filter, Hit
 
 TYPE_CHECKING = False
@@ -50,6 +51,7 @@ class Choice:
 
     def __init__(self, connection: Connection, terms: Terms, asked: Query, found: Found, wanted: Filter) -> None:
         self._connection = connection
+        self._texts = Texts(connection)
         self._terms = terms
         self._asked = asked
         self._found = found
@@ -85,7 +87,8 @@ class Choice:
     def _checked(self, candidates: set[int], phrases: list[tuple[str, ...]]) -> set[int]:
         """Of the candidates, the newest, those whose text has the phrases, and none that is unwanted."""
         kept = set()
-        for item, head in heads_of(self._connection, nlargest(MOST_CHECKED, candidates), CHECKED_CHARACTERS).items():
+        newest = nlargest(MOST_CHECKED, candidates)
+        for item, head in heads_of(self._connection, newest, CHECKED_CHARACTERS, self._texts).items():
             terms = self._terms.of(head.text)
             if all(contains(terms, phrase) for phrase in phrases) and not any(
                 contains(terms, phrase) for phrase in self._asked.unwanted_phrases
@@ -118,10 +121,11 @@ class Choice:
     def _places_in(self, files: set[int]) -> tuple[list[int], list[int], list[Place]]:
         """The conversations of these files: where each begins, where it ends, and what it is."""
         condition, values = where(self._wanted)
+        # CROSS JOIN has SQLite begin with the few files, not with all that fit the filter.
         sql = (
             "SELECT c.first_item, c.last_item, c.id, c.text_bytes, coalesce(c.last_message_at, 0) "
-            "FROM memory_conversations AS c JOIN memory_file_states AS f ON f.id = c.file_id "
-            f"WHERE {condition} AND c.file_id IN carray(?) ORDER BY c.first_item"
+            "FROM memory_conversations AS c CROSS JOIN memory_file_states AS f ON f.id = c.file_id "
+            f"WHERE {condition} AND c.file_id IN carray(?) ORDER BY c.file_id, c.first_item"
         )
         rows = fetch(self._connection, sql, (*values, ids_of(files)))
         number = len(self._found.parts)
@@ -134,7 +138,7 @@ class Choice:
         is_everything = all(posting.is_complete for posting in self._found.postings)
         most = MOST_READ_OF_FEW if is_everything else MOST_READ
         best = nlargest(most, candidates, key=lambda item: (self._scores[item], item))
-        for item, head in heads_of(self._connection, best, READ_CHARACTERS).items():
+        for item, head in heads_of(self._connection, best, READ_CHARACTERS, self._texts).items():
             terms = self._terms.of(head.text)
             often = [
                 occurrences(part, head.text, terms) if item in having else 0.0
@@ -159,7 +163,7 @@ class Choice:
         return [(by_id[id], score) for id, score in ranked]
 
     def _shown(self, chosen: list[tuple[Place, int, float]]) -> list[Hit]:
-        entries = items_of(self._connection, [item for _, item, _ in chosen])
+        entries = items_of(self._connection, [item for _, item, _ in chosen], self._texts)
         conversations = self._conversations({place.id for place, _, _ in chosen})
         weights = {
             term: weight.entry for part, weight in zip(self._found.parts, self._found.weights) for term in part.terms
@@ -176,7 +180,7 @@ class Choice:
             "JOIN memory_file_states AS f ON f.id = c.file_id WHERE c.id IN carray(?)"
         )
         rows = self._connection.execute(sql, (ids_of(ids),))
-        return {row[0]: conversation_of(row) for row in rows}
+        return {row[0]: conversation_of(row, self._texts) for row in rows}
 
     def _spans(self, text: str) -> list[Span]:
         """The terms of a text; of a part that is but the beginning of terms, that beginning; a literal part itself."""

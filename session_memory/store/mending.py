@@ -9,6 +9,7 @@ from ..files import lock
 from .cutting import Item, Span, fold
 from .schema import ITEM_BITS
 from .settings import DEFAULT_GAP_MINUTES
+from .texts import size_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,15 +19,14 @@ if TYPE_CHECKING:
 
 _CHECKED_FAULTS = 10
 _ITEMS = """
-    SELECT id, message, timestamp, length(CAST(content AS BLOB)) FROM memory_transcript_entries
-    WHERE id BETWEEN ?1 AND ?2
+    SELECT id, message, timestamp, content FROM memory_transcript_entries WHERE id BETWEEN ?1 AND ?2
     UNION ALL
-    SELECT id, message, timestamp, length(CAST(argument AS BLOB)) FROM memory_tool_uses WHERE id BETWEEN ?1 AND ?2
+    SELECT id, message, timestamp, argument FROM memory_tool_uses WHERE id BETWEEN ?1 AND ?2
     UNION ALL
-    SELECT s.id, e.message, e.timestamp, length(CAST(e.content AS BLOB))
+    SELECT s.id, e.message, e.timestamp, e.content
     FROM memory_shared_items AS s JOIN memory_transcript_entries AS e ON e.id = s.original WHERE s.id BETWEEN ?1 AND ?2
     UNION ALL
-    SELECT s.id, t.message, t.timestamp, length(CAST(t.argument AS BLOB))
+    SELECT s.id, t.message, t.timestamp, t.argument
     FROM memory_shared_items AS s JOIN memory_tool_uses AS t ON t.id = s.original WHERE s.id BETWEEN ?1 AND ?2
     ORDER BY 1
 """
@@ -107,7 +107,10 @@ def recut(store: SqliteStore, gap_minutes: int) -> bool:
 def _recut_file(connection: Connection, file_id: int, gap: int) -> None:
     first, last = file_id << ITEM_BITS, (file_id + 1 << ITEM_BITS) - 1
     # A message's number, which may be 0, stands for its id: within a file it tells messages apart as well.
-    items = [Item(row[0], row[1] + 1, row[2], row[3]) for row in fetch(connection, _ITEMS, (first, last))]
+    items = [
+        Item(id, message + 1, timestamp, size_of(kept))
+        for id, message, timestamp, kept in connection.execute(_ITEMS, (first, last))
+    ]
     known = {
         row[0]: row
         for row in fetch(

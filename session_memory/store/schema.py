@@ -1,12 +1,15 @@
 """The tables, as named migrations: each runs once, in one transaction with its record.
 
 An item (an entry or a tool use) has the id `file id << 32 | its number in the file`: the items of a file, and so those
-of a conversation, are a range of ids. Times are in milliseconds since the epoch.
+of a conversation, are a range of ids. Times are in milliseconds since the epoch. The tables of items are those that
+packing.py makes of what `create_tables` made.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+
+from .packing import pack_texts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -204,4 +207,9 @@ def create_memory_index(connection: Connection) -> None:
     """)
 
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (create_tables, create_work_tables, create_memory_index)
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
+    create_tables,
+    create_work_tables,
+    create_memory_index,
+    pack_texts,
+)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .texts import Texts
 from .values import Conversation, Filter
 
 TYPE_CHECKING = False
@@ -9,10 +10,11 @@ if TYPE_CHECKING:
     from typing import Any
 
 TITLE_CHARACTERS = 80
-# A conversation is called by its session's title, else by what the user said first in it.
+# A conversation is called by its session's title, else by what the user said first in it, which may be packed.
 CONVERSATION_COLUMNS = f"""
     c.id, c.session_id, c.source_file, f.home, f.source, f.cwd, coalesce(nullif(f.title, ''), (
-        SELECT substr(content, 1, {TITLE_CHARACTERS}) FROM memory_transcript_entries
+        SELECT iif(typeof(content) = 'text', substr(content, 1, {TITLE_CHARACTERS}), content)
+        FROM memory_transcript_entries
         WHERE id BETWEEN c.first_item AND c.last_item AND role = 'user' ORDER BY id LIMIT 1
     ), ''), c.first_message_at, c.last_message_at, c.entry_count, c.status, c.reason
 """
@@ -44,6 +46,10 @@ def where(wanted: Filter) -> tuple[str, tuple[Any, ...]]:
     return " AND ".join(conditions), tuple(values)
 
 
-def conversation_of(row: tuple[Any, ...]) -> Conversation:
+def conversation_of(row: tuple[Any, ...], texts: Texts) -> Conversation:
     """A row of CONVERSATION_COLUMNS."""
-    return Conversation._make(row)
+    conversation = Conversation._make(row)
+    title: str | bytes = conversation.title
+    if isinstance(title, bytes):
+        return conversation._replace(title=texts.beginning(title, TITLE_CHARACTERS)[0])
+    return conversation

@@ -6,10 +6,11 @@ import os
 from collections.abc import Iterable, Iterator
 
 from ..database import Database, explained, fetch
-from .items import ENTRIES, TOOL_USES
+from .items import ENTRIES, TOOL_USES, entry_of
 from .schema import ITEM_BITS, MIGRATIONS
 from .search import search
 from .selecting import CONVERSATION_COLUMNS, conversation_of, where
+from .texts import Texts
 from .values import Batch, Conversation, Counts, FileState, Filter, Hit, StoredEntry
 
 TYPE_CHECKING = False
@@ -56,11 +57,15 @@ class SqliteStore:
             return {row[1]: FileState._make(row) for row in rows}
 
     def write(self, batches: Iterable[Batch]) -> list[FileState | None]:
-        with self._database.transaction() as connection:
-            return [self._write(connection, batch) for batch in batches]
-
-    def _write(self, connection: Connection, batch: Batch) -> FileState | None:
         from . import writing  # what only asks does without it
+
+        with self._database.transaction() as connection:
+            waiting = list(batches)
+            texts = writing.texts_for(connection, waiting)
+            return [self._write(connection, batch, texts) for batch in waiting]
+
+    def _write(self, connection: Connection, batch: Batch, texts: Texts) -> FileState | None:
+        from . import writing
 
         key = (batch.after.home, batch.after.file_path)
         sql = f"SELECT {_STATE_COLUMNS} FROM memory_file_states WHERE home = ? AND file_path = ?"
@@ -68,7 +73,7 @@ class SqliteStore:
         before = FileState._make(rows[0]) if rows else None
         if before != batch.before:
             return None
-        return writing.write(connection, batch, self._gap)
+        return writing.write(connection, batch, self._gap, texts)
 
     def mark_gone(self, home: str, keys: Iterable[str]) -> None:
         with self._database.transaction() as connection:
@@ -112,7 +117,9 @@ class SqliteStore:
             "ORDER BY c.last_message_at DESC, c.id DESC LIMIT ?"
         )
         with explained(self.path):
-            return [conversation_of(row) for row in fetch(self.connection, sql, (*values, wanted.limit))]
+            texts = Texts(self.connection)
+            rows = self.connection.execute(sql, (*values, wanted.limit))
+            return [conversation_of(row, texts) for row in rows]
 
     def conversation(self, conversation_id: int, homes: tuple[str, ...] | None = None) -> Conversation | None:
         condition, values = where(Filter(homes=homes))
@@ -122,7 +129,7 @@ class SqliteStore:
         )
         with explained(self.path):
             rows = fetch(self.connection, sql, (*values, conversation_id))
-        return conversation_of(rows[0]) if rows else None
+            return conversation_of(rows[0], Texts(self.connection)) if rows else None
 
     def entries(self, conversation_id: int) -> Iterator[StoredEntry]:
         sql = "SELECT first_item, last_item FROM memory_conversations WHERE id = ?"
@@ -147,11 +154,12 @@ def items_between(connection: Connection, first: int, last: int) -> Iterator[Sto
     """The items of one file with ids from `first` to `last`, in file order; those it shares with another where they
     stand in this one."""
     own = f"{ENTRIES} WHERE e.id BETWEEN ?1 AND ?2 UNION ALL {TOOL_USES} WHERE t.id BETWEEN ?1 AND ?2 ORDER BY 1"
-    items = [StoredEntry._make(row) for row in fetch(connection, own, (first, last))]
+    texts = Texts(connection)
+    items = [entry_of(row, texts) for row in fetch(connection, own, (first, last))]
     one = f"{ENTRIES} WHERE e.id = ?1 UNION ALL {TOOL_USES} WHERE t.id = ?1"
     places = fetch(connection, "SELECT id, original FROM memory_shared_items WHERE id BETWEEN ? AND ?", (first, last))
     for place, original in places:
-        items += [StoredEntry._make(row)._replace(id=place) for row in fetch(connection, one, (original,))]
+        items += [entry_of(row, texts)._replace(id=place) for row in fetch(connection, one, (original,))]
     return iter(sorted(items, key=lambda item: item.id) if places else items)
 
 

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..database import explained
+from .items import entry_of
 from .selecting import CONVERSATION_COLUMNS, conversation_of, where
+from .texts import Texts
 from .values import TOOL_ROLE, StoredEntry
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ def worked(store: SqliteStore, wanted: Filter, *, with_errors: bool = False) -> 
         "ORDER BY c.last_message_at DESC, c.id DESC LIMIT ?"
     )
     with explained(store.path):
+        texts = Texts(store.connection)
         for first, last, *row in store.connection.execute(sql, (*values, wanted.limit)).fetchall():
-            steps = [StoredEntry._make(step) for step in store.connection.execute(_STEPS, (first, last))]
-            yield Worked(conversation_of(tuple(row)), steps)
+            steps = [entry_of(step, texts) for step in store.connection.execute(_STEPS, (first, last))]
+            yield Worked(conversation_of(tuple(row), texts), steps)

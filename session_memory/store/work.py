@@ -16,6 +16,7 @@ from .seen import seen_elsewhere, seen_of, unseen
 from .selecting import CONVERSATION_COLUMNS, conversation_of, where
 from .spending import Spending, settle
 from .sqlite import items_between
+from .texts import Texts
 from .values import Conversation, Filter, StoredEntry
 
 if TYPE_CHECKING:
@@ -75,14 +76,16 @@ class Work:
 
         `statuses` are those of conversations that count beside ready ones.
         """
-        return [_piece(strategy, row) for row in self._rows(strategy, now, homes, statuses)]
+        texts = Texts(self._database.connection)
+        return [_piece(strategy, row, texts) for row in self._rows(strategy, now, homes, statuses)]
 
     def skipped(self, strategy: str, homes: tuple[str, ...] | None = None) -> list[Piece]:
         """The pieces that were skipped, the oldest first."""
         condition, values = where(Filter(homes=homes))
         sql = f"SELECT {_COLUMNS} {_FROM} WHERE {condition} AND {_SKIPPED} ORDER BY c.last_message_at, c.id"
         rows = fetch(self._database.connection, sql, (strategy, *values))
-        return [_piece(strategy, row)._replace(is_again=True) for row in rows]
+        texts = Texts(self._database.connection)
+        return [_piece(strategy, row, texts)._replace(is_again=True) for row in rows]
 
     def reopen(self, strategy: str, homes: tuple[str, ...] | None = None) -> None:
         """Lets what was skipped be taken up again."""
@@ -124,7 +127,7 @@ class Work:
             row = next(iter(self._rows(strategy, now, homes, statuses, limit=1)), None)
             if row is None:
                 return None
-            piece = _piece(strategy, row)
+            piece = _piece(strategy, row, Texts(connection))
             conversation = piece.conversation
             is_interrupted = _was_interrupted(connection, piece)
             connection.execute(
@@ -245,9 +248,9 @@ def _update(connection: Connection, piece: Piece, owner: str, columns: str, valu
     return connection.changes() > 0
 
 
-def _piece(strategy: str, row: tuple[Any, ...]) -> Piece:
+def _piece(strategy: str, row: tuple[Any, ...], texts: Texts) -> Piece:
     first_item, last_item, until_item, until_at, result, attempts, interruptions = row[:7]
-    conversation = conversation_of(row[7:])
+    conversation = conversation_of(row[7:], texts)
     if result:  # what it was made of is what it will be recorded for
         last_item, conversation = until_item, conversation._replace(last_message_at=until_at)
     return Piece(conversation, strategy, first_item, last_item, result or "", attempts or 0, interruptions or 0)
