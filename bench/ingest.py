@@ -1,8 +1,8 @@
 """`python -m bench.ingest`: what it costs to take transcripts into the store, against decoding every line with orjson.
 
-First import: both in this process, one after the other, on the same files. One megabyte appended to a large file:
-against the same megabyte as a file of its own. Memory: a process of its own over one large file. `--peers` also races
-agentsview from PyPI, each in its own process on the same files (needs a package index).
+First import: each in a process of its own, one after the other, on the same files. One megabyte appended to a large
+file: against the same megabyte as a file of its own. Memory: a process of its own over one large file. `--peers` also
+races agentsview from PyPI, each in its own process on the same files (needs a package index).
 """
 
 from __future__ import annotations
@@ -35,6 +35,13 @@ APPEND_LIMIT = 3.0  # times the time that the same bytes take as a file of their
 MEMORY_LIMIT_MEGABYTES = 150
 SIZE_LIMIT = 1.2  # times the bytes of text that the store holds
 PEER = "agentsview==0.46.1"
+TIMED = """
+import sys, time
+from bench import ingest
+began = time.perf_counter()
+getattr(ingest, sys.argv[1])(*sys.argv[2:])
+print(time.perf_counter() - began)
+"""
 MEASURED = "import sys; from bench.ingest import import_all; import_all(sys.argv[1], sys.argv[2])"
 
 
@@ -53,6 +60,7 @@ def main() -> None:
         for number in range(SESSIONS):
             when = time.time() - 3600 * (SESSIONS - number)
             make(projects / f"-home-dev-{number % 5}", options.megabytes * MEGABYTE // SESSIONS, when)
+        os.sync()  # else whoever syncs first waits for all of it
         rows = [first_import(root, projects, options.runs), appended(root, make, options.large, options.runs)]
         if options.peers:
             rows.append(against_peer(root, projects, options.runs))
@@ -69,17 +77,20 @@ def import_all(database: str, projects: str) -> None:
 
 
 def first_import(root: Path, projects: Path, runs: int) -> Row:
-    """The time to import against the time to decode every line."""
-    files = list(projects.rglob("*.jsonl"))
+    """The time to import against the time to decode every line, each in a process that has done nothing else."""
     importing, decoding = [], []
     for number in range(runs):
         database = root / ("first.db" if not number else f"first-{number}.db")
-        importing.append(_seconds(partial(import_all, str(database), str(projects))))
-        decoding.append(_seconds(partial(decode, files)))
-    rate = sum(path.stat().st_size for path in files) / 1e6 / median(importing)
+        importing.append(_seconds_alone("import_all", str(database), str(projects)))
+        decoding.append(_seconds_alone("decode_all", str(projects)))
+    rate = sum(path.stat().st_size for path in projects.rglob("*.jsonl")) / 1e6 / median(importing)
     return Row(
         f"first import, {rate:.0f} MB/s", median(importing), median(decoding), "orjson, every line", IMPORT_LIMIT
     )
+
+
+def decode_all(projects: str) -> None:
+    decode(sorted(Path(projects).rglob("*.jsonl")))
 
 
 def appended(root: Path, make: Callable[[Path, int, float], Path], megabytes: int, runs: int) -> Row:
@@ -137,6 +148,12 @@ def _run(command: list[str], home: Path | None = None) -> None:
     environment = {"HOME": str(home or "/nonexistent"), "PATH": os.defpath, "LANG": "C.UTF-8"}
     environment |= {"AGENTSVIEW_NO_DAEMON": "1"}  # else it leaves a server behind
     subprocess.run(command, env=environment, check=True, capture_output=True, stdin=subprocess.DEVNULL)
+
+
+def _seconds_alone(function: str, *arguments: str) -> float:
+    """The time that a function of this module takes in a process of its own, once that has imported everything."""
+    done = subprocess.run([sys.executable, "-c", TIMED, function, *arguments], check=True, capture_output=True)
+    return float(done.stdout)
 
 
 def _seconds(work: Callable[[], object]) -> float:

@@ -14,7 +14,7 @@ from builders import assistant, exchange, lines, tool_result, user
 from store_scene import Scene
 
 from session_memory.runtimes import claude
-from session_memory.store import ahead
+from session_memory.store import ahead, reading_start
 from session_memory.store.ahead import ReadAhead
 from session_memory.store.ingest import Ingestion
 from session_memory.store.reading import Reader
@@ -29,21 +29,33 @@ import sys
 sys.stdin.buffer.read()
 sys.stdout.buffer.write((1000).to_bytes(8, "little") + b"half of what was announced")
 """
-HOLDS_THE_PIPE = f"""
-import subprocess, sys, time
+# Both are run as programs of their own: what runs the tests may have several threads, and then nothing is forked.
+HOLDS_THE_PIPES = f"""
+import sys, time
 sys.path[:0] = [{str(ROOT)!r}]
-from session_memory.store import ahead
+from session_memory.store import ahead, reading_start
 from session_memory.store.sources import Source, find_files
-started = subprocess.Popen
-def start(*arguments, **options):
-    process = started(*arguments, **options)
-    print(process.pid, flush=True)
-    return process
-ahead.subprocess.Popen = start
 ahead.LEAST_BYTES = 0
 ahead.WAITING_PIECES = 1
+if sys.argv[2] == "interpreters":
+    ahead.may_fork = reading_start.may_fork = lambda: False
 held = ahead.ReadAhead(find_files(Source(sys.argv[1])), "", 2000, 2)
+print(*[getattr(process, "_id", 0) or process._process.pid for process in [worker._process for worker in held._workers]])
+print(type(held._workers[0]._process).__name__, flush=True)
 time.sleep(60)
+"""
+TAKES_IN = f"""
+import sys
+sys.path[:0] = [{str(ROOT)!r}]
+from session_memory.store import ahead, reading_start
+from session_memory.store.ingest import Ingestion
+from session_memory.store.sources import Source
+from session_memory.store.sqlite import SqliteStore
+ahead.LEAST_BYTES = 0
+store = SqliteStore(sys.argv[2])
+for number in range(2):
+    Ingestion(store, workers=2, batch_bytes=4000).scan(Source(sys.argv[1]))
+store.close()
 """
 
 
@@ -58,6 +70,13 @@ def scene(tmp_path: Path) -> Scene:
         told = [{"type": "tool_result", "tool_use_id": call_id, "content": "Exit code 2\nno rule", "is_error": True}]
         scene.write(f"session-{number}", user("begin"), call, *said, user(told), user("end"))
     return scene
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From this process, whose state a test may have changed."""
+    for module in (ahead, reading_start):
+        monkeypatch.setattr(module, "may_fork", lambda: False)
 
 
 def everything(scene: Scene) -> list[object]:
@@ -83,6 +102,17 @@ def test_what_is_stored_is_the_same(scene, monkeypatch, batch_bytes):
     assert [item.error for item in several if item.tool] == ["Exit code 2: no rule"] * FILES
 
 
+def test_what_forks_read_is_stored_as_well(scene):
+    """The database is open when they are forked, and must bear that."""
+    one = take_in(scene, "one", 0)
+    scene.database = scene.path / "forks" / "memory.db"
+    scene.database.parent.mkdir()
+    subprocess.run([sys.executable, "-c", TAKES_IN, str(scene.root), str(scene.database)], check=True)
+    scene.store = scene.open()
+    assert everything(scene) == one
+    assert scene.store.connection.execute("PRAGMA integrity_check").get == "ok"
+
+
 def test_it_is_the_other_processes_that_read(scene, monkeypatch):
     monkeypatch.setattr(ahead, "LEAST_BYTES", 0)
     read: list[int] = []
@@ -97,8 +127,31 @@ def test_it_is_the_other_processes_that_read(scene, monkeypatch):
 def test_what_a_process_leaves_is_read_here(scene, monkeypatch, program):
     one = take_in(scene, "one", 0)
     monkeypatch.setattr(ahead, "LEAST_BYTES", 0)
-    monkeypatch.setattr(ahead, "START", program)
+    monkeypatch.setattr(reading_start, "_PROGRAM", program)
     assert take_in(scene, "several", 2) == one
+
+
+def test_where_no_process_can_be_started_everything_is_read_here(scene, monkeypatch):
+    one = take_in(scene, "one", 0)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise BlockingIOError("no more processes")
+
+    monkeypatch.setattr(ahead, "LEAST_BYTES", 0)
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    assert take_in(scene, "several", 2) == one
+
+
+def test_of_one_large_file_what_follows_is_read_while_the_beginning_is_stored(scene, monkeypatch):
+    one = take_in(scene, "one", 0)
+    for number in range(1, FILES):
+        scene.file(f"session-{number}").unlink()
+    monkeypatch.setattr(ahead, "LEAST_BYTES", 0)
+    monkeypatch.setattr(Reader, "read", None)  # not in this process
+    scene.database = scene.path / "large" / "memory.db"
+    scene.store = scene.open()
+    assert scene.ingest(workers=2, batch_bytes=4000).entries == 83
+    assert everything(scene) == one[: len(everything(scene))]
 
 
 def test_a_file_that_was_replaced_since_is_read_here(scene, monkeypatch):
@@ -136,14 +189,18 @@ def test_a_piece_is_the_same_on_the_other_side(scene):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="looks for processes by signals")
-def test_the_processes_end_when_the_one_that_started_them_is_killed(scene):
+@pytest.mark.parametrize(("way", "kind"), [("forks", "_Fork"), ("interpreters", "Process")])
+def test_the_processes_end_when_the_one_that_started_them_is_killed(scene, way, kind):
+    if way == "forks" and not sys.platform.startswith("linux"):
+        pytest.skip("nothing is forked here")
     for number in range(FILES):  # more than a pipe holds
         with scene.file(f"session-{number}").open("ab") as file:
             file.write(lines(*[user(f"{turn} " * 2000) for turn in range(100)]))
-    command = [sys.executable, "-c", HOLDS_THE_PIPE, str(scene.root)]
+    command = [sys.executable, "-c", HOLDS_THE_PIPES, str(scene.root), way]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        started = [int(process.stdout.readline()) for _ in range(2)]
+        started = [int(number) for number in process.stdout.readline().split()]
+        assert process.stdout.readline().strip() == kind
         time.sleep(0.5)
         assert all(map(is_running, started))
         process.send_signal(signal.SIGKILL)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import marshal
-import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from queue import Empty, Queue
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from .reading_process import SIZE_BYTES, START, unpacked
+from .reading_process import unpacked
+from .reading_start import may_fork, start
 
 if TYPE_CHECKING:
     from .reading import Piece
     from .reading_process import Task
+    from .reading_start import Process
     from .sources import Found
 
 LEAST_BYTES = 24 * 1024 * 1024  # below which the processes would start for too little
@@ -23,7 +23,7 @@ WAITING_PIECES = 8  # of each process
 
 class ReadAhead:
     """What stands in files, to be asked for in the order in which the files are given; `limit` is about how many bytes
-    of a file are in one piece. The first file is left to the caller, who has nothing else to do at that time."""
+    of a file are in one piece."""
 
     def __init__(self, found: Iterable[Found], home: str, limit: int, workers: int) -> None:
         files = list(found)
@@ -31,13 +31,14 @@ class ReadAhead:
         self._of_file: dict[int, _Worker] = {}
         self._following = 0  # the number of the file that will be asked for next
         self._workers: list[_Worker] = []
-        if workers < 2 or not sys.executable or sum(file.size for file in files) < LEAST_BYTES:
+        if workers < 2 or not files or sum(file.size for file in files) < LEAST_BYTES or not sys.executable:
             return
-        if files[0].size <= limit:
-            del files[0]
+        if files[0].size <= limit and not may_fork():
+            del files[0]  # for the caller, who has nothing else to do while the processes start
         self._numbers = {file.path: number for number, file in enumerate(files)}
         tasks = _shared_out(files, min(workers, len(files)))
-        self._workers = [_Worker(own, home, limit) for own in tasks]
+        # A thread in this process keeps further ones from being forked.
+        self._workers = [_Worker(process) for process in start(tasks, home, limit)]
         self._of_file = {number: worker for own, worker in zip(tasks, self._workers) for number, _ in own}
 
     def __enter__(self) -> ReadAhead:
@@ -50,10 +51,10 @@ class ReadAhead:
     def pieces(self, found: Found, inode: int, size: int) -> Iterator[Piece]:
         """The pieces of a file, from its beginning, as far as they were read ahead while it was the file that it is
         now. Where they end before the last one, the caller is to read on."""
-        number = self._numbers.pop(found.path, None)
-        if number is None:
+        number = self._numbers.pop(found.path, -1)
+        worker = self._of_file.get(number)
+        if worker is None:
             return
-        worker = self._of_file[number]
         self._following = number + 1
         while (piece := worker.piece_of(number)) is not None and piece.inode == inode and piece.size <= size:
             yield piece
@@ -69,14 +70,11 @@ class ReadAhead:
 class _Worker:
     """A process that reads, and a thread that takes over from its pipe what it has read."""
 
-    def __init__(self, tasks: list[Task], home: str, limit: int) -> None:
+    def __init__(self, process: Process) -> None:
         self._frames: Queue[bytes] = Queue(WAITING_PIECES)
         self._next: tuple[int, Piece] | None = None
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", START],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        self._thread = Thread(target=self._talk, args=(tasks, home, limit), daemon=True)
+        self._process = process
+        self._thread = Thread(target=self._take_over, daemon=True)
         self._thread.start()
 
     def piece_of(self, number: int) -> Piece | None:
@@ -100,28 +98,17 @@ class _Worker:
 
     def stop(self) -> None:
         """Ends the process, whatever it is doing."""
-        self._process.kill()
+        self._process.stop()
         while self._thread.is_alive():
             try:
                 self._frames.get_nowait()
             except Empty:
                 self._thread.join(0.001)
-        self._process.wait()
 
-    def _talk(self, tasks: list[Task], home: str, limit: int) -> None:
-        process = self._process
-        assert process.stdin is not None
-        assert process.stdout is not None
+    def _take_over(self) -> None:
         try:
-            with process.stdin as stdin:
-                marshal.dump(sys.path, stdin)
-                marshal.dump((tasks, home, limit), stdin)
-            with process.stdout as stdout:
-                while size := int.from_bytes(stdout.read(SIZE_BYTES), "little"):
-                    frame = stdout.read(size)
-                    if len(frame) < size:
-                        break
-                    self._frames.put(frame)
+            for frame in self._process.frames():
+                self._frames.put(frame)
         except OSError:  # a process that was killed, say: what it should have done is done by the caller
             pass
         finally:

@@ -12,7 +12,7 @@ from ..sanitize import visible
 
 LOOKED_AT_CHARACTERS = 3 * 1024  # at either end of the text
 _LINE_CHARACTERS = 1000
-_MOST = 3
+_WRAPPING, _WEAKER, _STRONGEST = 1, 2, 3  # how much a line tells
 
 _NOISE = re.compile(
     r"> |\(node:\d+\)|\(Use `node |Debugger (?:attached|listening)|Waiting for the debugger|npm (?:warn|notice)|"
@@ -36,7 +36,7 @@ _STRONG = re.compile(
 _STRONG_BEGINNING = re.compile(r"(?:error|fatal|fail(?:ed)?)\b|e {2,}\S|[✗✘✖×] |assertionerror|segmentation fault")
 _WRAPPER = re.compile(r"npm (?:error|err!) (?:code|errno|syscall|path|command|lifecycle|failed at)")
 _WEAK = re.compile(
-    r"\b(?:errors?|fail(?:s|ed|ure|ures|ing)?|denied|invalid|unexpected|missing|unable|refused|reject(?:ed)?|aborted|"
+    r"(?:errors?|fail(?:s|ed|ure|ures|ing)?|denied|invalid|unexpected|missing|unable|refused|reject(?:ed)?|aborted|"
     r"blocked|timed out|timeout|not found|not allowed|cannot|can't|conflicts?|unknown|unrecognized)\b"
 )
 _NOTHING_WRONG = re.compile(
@@ -80,23 +80,23 @@ def _raised(lines: list[str]) -> str:
 
 def _weightiest(lines: list[str]) -> str:
     """The first of `lines`, if that tells anything, else the one that tells most, the first of several alike."""
-    best, most = lines[0], _weight(lines[0])
+    best, most = lines[0], _weight(lines[0], 0)
     if most:
         return best
     for line in lines[1:]:
-        weight = _weight(line)
+        weight = _weight(line, most)
         if weight > most and _tells(line):
             best, most = line, weight
-            if most == _MOST:
+            if most == _STRONGEST:
                 break
     return best
 
 
-def _weight(line: str) -> int:
-    """How much a line tells, up to _MOST."""
+def _weight(line: str, least: int) -> int:
+    """How much a line tells, up to _STRONGEST; whatever is not more than `least` may be 0."""
     small = line.lower()
     if _STRONG_BEGINNING.match(small) or _STRONG.search(small):
-        weight = 1 if _WRAPPER.match(small) else _MOST
+        weight = _WRAPPING if _WRAPPER.match(small) else _STRONGEST
     else:
-        weight = 2 if _WEAK.search(small) else 0
+        weight = _WEAKER if least < _WEAKER and _WEAK.search(small) else 0
     return 0 if weight and _NOTHING_WRONG.search(small) else weight

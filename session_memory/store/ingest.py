@@ -139,7 +139,7 @@ class Ingestion:
             self._waiting.append((found, Batch(before, after, piece.entries, piece.outcomes)))
             self._count(found.path, piece.reached - start, piece)
             # Of less than that the index is made in too many pieces; but there may be nothing else to do.
-            enough = self._batch_bytes // 4 if ahead.is_behind() else self._batch_bytes
+            enough = self._batch_bytes // 8 if ahead.is_behind() else self._batch_bytes
             if self._waiting_bytes >= enough or not piece.is_last:
                 self._flush()
             if piece.is_last or found in self._again:

@@ -10,6 +10,7 @@ from ..entry_reader import first_line
 from ..files import read_at
 from ..sanitize import readable, visible
 from ..secrets import redact
+from ..secrets.scan import suspects
 from ..tail import lines_forward
 from ..transcript import decode, is_whole
 from .results import outcome
@@ -160,22 +161,18 @@ def _mixed(key: int, number: int) -> int:
 def _redacted(entries: list[NewEntry]) -> list[NewEntry]:
     """The entries without secrets. Nearly none has one, so that they are looked through several at once."""
     for at in range(0, len(entries), _GROUP):
-        group = entries[at : at + _GROUP]
-        joined = "\n\n".join(_texts(group))
-        if redact(joined) != joined:
-            entries[at : at + _GROUP] = map(_without_secrets, group)
+        texts: list[str] = []
+        owners: list[int] = []
+        for number, entry in enumerate(entries[at : at + _GROUP], at):
+            texts.append(entry.text)
+            for tool in entry.tools:
+                texts.append(tool.argument)
+                if tool.ended and tool.ended.error:
+                    texts.append(tool.ended.error)
+            owners += [number] * (len(texts) - len(owners))
+        for number in {owners[index] for index in suspects(texts)}:
+            entries[number] = _without_secrets(entries[number])
     return entries
-
-
-def _texts(entries: list[NewEntry]) -> list[str]:
-    texts = []
-    for entry in entries:
-        texts.append(entry.text)
-        for tool in entry.tools:
-            texts.append(tool.argument)
-            if tool.ended and tool.ended.error:
-                texts.append(tool.ended.error)
-    return texts
 
 
 def _without_secrets(entry: NewEntry) -> NewEntry:

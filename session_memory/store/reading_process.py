@@ -1,7 +1,7 @@
 """What a process does that reads transcripts ahead for another one (ahead.py): it is told its files, and writes what it
 reads of them into its pipe, until that is full. So it ends when nobody reads any more, however that came.
 
-It is started for a moment's work, so it imports little.
+It is started for little work, so it imports little.
 """
 
 from __future__ import annotations
@@ -21,23 +21,29 @@ if TYPE_CHECKING:
 
 Task = tuple[int, str]  # the number of a file, and its path
 
-START = (
-    "import sys, marshal; sys.path[:] = marshal.load(sys.stdin.buffer); "
-    "from session_memory.store.reading_process import read_all; read_all(sys.stdin.buffer, sys.stdout.buffer)"
-)
 SIZE_BYTES = 8
+NICENESS = 5  # everything waits for the one process that stores it all
 
 
 def read_all(stdin: IO[bytes], stdout: IO[bytes]) -> None:
-    """Reads tasks, a home and a limit, and writes frames: the size of what follows, the number of a file, and a piece
-    of it. A file of which nothing can be read, or which is nobody's, has none: whoever asked finds that out."""
+    """Reads its tasks from `stdin`, and does them."""
     tasks, home, limit = marshal.load(stdin)
+    read_tasks(tasks, home, limit, stdout)
+
+
+def read_tasks(tasks: list[Task], home: str, limit: int, stdout: IO[bytes]) -> None:
+    """Writes frames: the size of what follows, the number of a file, and a piece of it. A file of which nothing can be
+    read, or which is nobody's, has none: whoever asked finds that out."""
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
     for number, path in tasks:
         try:
             for piece in read_pieces(path, home, limit):
                 frame = packed(number, piece)
                 stdout.write(len(frame).to_bytes(SIZE_BYTES, "little") + frame)
                 stdout.flush()
+        except BrokenPipeError:
+            return
         except OSError:
             continue
 

@@ -20,6 +20,7 @@ _UNSPACED = (
     ("\u3040", "\u312f"), ("\u31a0", "\u31ff"), ("\u3400", "\u4dbf"), ("\u4e00", "\u9fff"), ("\uac00", "\ud7af"),
     ("\uf900", "\ufaff"), ("\uff66", "\uff9f"), ("\U00020000", "\U0003ffff"),
 )  # fmt: skip
+_ASCII = bytes(range(128))
 _SPACED: set[str] = set()  # characters that were met, of other scripts
 _LETTER = re.compile(r"[^\W\x00-\x7f]")  # beyond ASCII
 
@@ -34,7 +35,8 @@ def _has_unspaced(text: str) -> bool:
     """Whether there is anything in `text` of a script that writes no spaces."""
     if text.isascii():
         return False
-    for character in set(text).difference(_SPACED):
+    beyond = text.encode("utf-8", "replace").translate(None, _ASCII).decode()  # few, most of the time
+    for character in set(beyond).difference(_SPACED):
         if any(first <= character <= last for first, last in _UNSPACED):
             return True
         _SPACED.add(character)
