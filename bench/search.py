@@ -4,9 +4,10 @@ Inside a process: over a store of a million invented entries, written through th
 as they occur in the texts, so that common ones are asked for most, stop words left out; a *common term* is in at least
 one of 200 entries. Each query is run three times, and the median counts: other work on the machine is not the search.
 
-In a fresh process: `session-memory search` for two terms in what was taken in of a gigabyte of invented transcripts,
-against a bare interpreter start, and against ripgrep (`grep -r` where there is none), which prints the lines of the
-files that have either; printing them is most of what it does, so another row tells what it takes just to count them.
+In a fresh process: `session-memory search` for two terms, drawn likewise, in what was taken in of a gigabyte of
+invented transcripts, against a bare interpreter start, and against ripgrep (`grep -r` where there is none), which
+prints the lines of the files that have either; printing them is most of what it does, so another row tells what it
+takes just to count them.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from statistics import median, quantiles
 
+from session_memory.setup.program import launcher_text
 from session_memory.store.query import STOP_WORDS
 from session_memory.store.sqlite import SqliteStore
 from session_memory.store.values import Batch, FileState, Filter, NewEntry
@@ -39,8 +42,7 @@ RUNS_OF_A_QUERY = 3
 SESSIONS = 64
 START = 1_760_000_000_000
 HOUR = 3_600_000
-OURS = "import sys; from session_memory.cli import main; sys.exit(main(sys.argv[1:]))"
-TERMS = ["commit", "cursor"]
+FRESH_QUERIES = 5
 
 
 def main() -> None:
@@ -69,7 +71,7 @@ def inside_a_process(root: Path, number: int, queries: int) -> None:
     size = (root / "million.db").stat().st_size / 1e6
     print(f"{number:,} entries, {size:,.0f} MB, written in {time.perf_counter() - began:.0f} s", flush=True)
     sample = [_text(texts, random) for _ in range(2000)]
-    words = [word for text in sample for word in re.findall(r"\w{2,}", text.lower()) if word not in STOP_WORDS]
+    words = _words(sample)
     common = [word for word in words if _share(word, sample) >= COMMON_SHARE]
     _measure(store, "one common term, p95 limit 25 ms", [random.choice(common) for _ in range(queries)])
     _measure(store, "one term", [random.choice(words) for _ in range(queries)])
@@ -77,6 +79,11 @@ def inside_a_process(root: Path, number: int, queries: int) -> None:
     _measure(store, "two common terms", [" ".join(random.sample(common, 2)) for _ in range(queries)])
     _measure(store, "eight terms", [" ".join(random.sample(words, 8)) for _ in range(queries)])
     store.close()
+
+
+def _words(sample: list[str]) -> list[str]:
+    """What may be asked for, each word as often as it is in the texts."""
+    return [word for text in sample for word in re.findall(r"\w{2,}", text.lower()) if word not in STOP_WORDS]
 
 
 def _share(word: str, sample: list[str]) -> float:
@@ -115,30 +122,46 @@ def _text(texts: Texts, random: Random) -> str:
 
 
 def fresh_process(root: Path, megabytes: int, runs: int) -> list[Row]:
-    """Rows for `session-memory search`, which also looks whether there is something new to take in."""
+    """Rows for `session-memory search`, which also looks whether there is something new to take in: medians over
+    FRESH_QUERIES."""
     projects = root / ".claude" / "projects"
     source = generated(SEED)
     for number in range(SESSIONS):
         source(projects / f"-home-dev-{number % 5}", megabytes * 1_000_000 // SESSIONS, time.time() - number * 86_400)
-    environment = {"HOME": str(root), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONPATH": str(REPOSITORY)}
-    bare = Command([sys.executable, "-I", "-c", "pass"], environment)
-    ours = Command([sys.executable, "-c", OURS, "search", " ".join(TERMS), "--home", str(root)], environment)
+    launcher = root / "session-memory"  # as it is installed
+    launcher.write_text(launcher_text(sys.executable, REPOSITORY))
+    launcher.chmod(0o755)
+    environment = {"HOME": str(root), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
     ripgrep = shutil.which("rg")
     raw = [ripgrep, "-i"] if ripgrep else ["/bin/grep", "-r", "-i"]
-    pattern = [word for term in TERMS for word in ("-e", term)]
-    printing = Command([*raw, *pattern, str(projects)], environment)
-    counting = Command([*raw, "-c", *pattern, str(projects)], environment)
+    random = Random(SEED)
+    words = _words([_text(Texts(SEED), random) for _ in range(100)])
+    pairs = [random.sample(words, 2) for _ in range(FRESH_QUERIES)]
+    bare = Command([sys.executable, "-I", "-c", "pass"], environment)
+    ours = [Command([str(launcher), "search", " ".join(pair)], environment) for pair in pairs]
+    raws = [[word for term in pair for word in ("-e", term)] + [str(projects)] for pair in pairs]
+    printing = [Command([*raw, *pattern], environment) for pattern in raws]
+    counting = [Command([*raw, "-c", *pattern], environment) for pattern in raws]
+    few = max(3, runs // 5)
     with Stopwatch() as stopwatch:
-        stopwatch.run(Command([sys.executable, "-c", OURS, "ingest", "--home", str(root)], environment))
-        own, reference = stopwatch.compare(ours, bare, runs, lambda: None, _expect_hits)
-        printed, beside = stopwatch.compare(printing, ours, max(3, runs // 5), lambda: None, _expect_output)
-        counted, beside_count = stopwatch.compare(counting, ours, max(3, runs // 5), lambda: None, _expect_output)
+        stopwatch.run(Command([str(launcher), "ingest"], environment))
+        own, start = _compared(stopwatch, ours, [bare] * len(ours), runs, _expect_hits)
+        printed, beside = _compared(stopwatch, printing, ours, few, _expect_output)
+        counted, beside_counting = _compared(stopwatch, counting, ours, few, _expect_output)
     name = "ripgrep" if ripgrep else "grep -r"
     return [
-        Row(f"search, {megabytes} MB of transcripts", own.seconds, reference.seconds, "bare", 4.0),
-        Row(f"{name} over the files (at least 20 x)", printed.seconds, beside.seconds, "search"),
-        Row(f"{name} -c, which only counts", counted.seconds, beside_count.seconds, "search"),
+        Row(f"search, {megabytes} MB of transcripts", own, start, "bare", 4.0),
+        Row(f"{name} over the files (at least 20 x)", printed, beside, "search"),
+        Row(f"{name} -c, which only counts", counted, beside_counting, "search"),
     ]
+
+
+def _compared(
+    stopwatch: Stopwatch, commands: list[Command], others: list[Command], runs: int, check: Callable[[bytes], None]
+) -> tuple[float, float]:
+    """The median seconds of commands, and of the others that they are run in turn with."""
+    pairs = [stopwatch.compare(command, other, runs, lambda: None, check) for command, other in zip(commands, others)]
+    return median([own.seconds for own, _ in pairs]), median([other.seconds for _, other in pairs])
 
 
 def _expect_hits(stdout: bytes) -> None:

@@ -12,11 +12,13 @@ from __future__ import annotations
 import zlib
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
 
 from ..database import fetch
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from apsw import Connection
 
     Kept = str | bytes
