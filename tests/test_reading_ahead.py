@@ -40,7 +40,7 @@ ahead.WAITING_PIECES = 1
 if sys.argv[2] == "interpreters":
     ahead.may_fork = reading_start.may_fork = lambda: False
 held = ahead.ReadAhead(find_files(Source(sys.argv[1])), "", 2000, 2)
-print(*[getattr(process, "_id", 0) or process._process.pid for process in [worker._process for worker in held._workers]])
+print(*[worker._process.pid for worker in held._workers])
 print(type(held._workers[0]._process).__name__, flush=True)
 time.sleep(60)
 """
@@ -189,7 +189,7 @@ def test_a_piece_is_the_same_on_the_other_side(scene):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="looks for processes by signals")
-@pytest.mark.parametrize(("way", "kind"), [("forks", "_Fork"), ("interpreters", "Process")])
+@pytest.mark.parametrize(("way", "kind"), [("forks", "Fork"), ("interpreters", "Interpreter")])
 def test_the_processes_end_when_the_one_that_started_them_is_killed(scene, way, kind):
     if way == "forks" and not sys.platform.startswith("linux"):
         pytest.skip("nothing is forked here")

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Protocol
 
 from ..secrets.scan import suspects
 from .reading_process import SIZE_BYTES, read_tasks
@@ -20,15 +20,27 @@ if TYPE_CHECKING:
 
     from .reading_process import Task
 
-_TASKS = "/proc/self/task"  # has an entry for each thread of this process, also for those of libraries
+_THREADS = "/proc/self/task"  # has an entry for each thread of this process, also for those of libraries
 _PROGRAM = (
     "import sys, marshal; sys.path[:] = marshal.load(sys.stdin.buffer); "
     "from session_memory.store.reading_process import read_all; read_all(sys.stdin.buffer, sys.stdout.buffer)"
 )
 
 
-class Process:
-    """An interpreter of its own, which is told its tasks through a pipe."""
+class Process(Protocol):
+    """One that reads."""
+
+    pid: int
+
+    def frames(self) -> Iterator[bytes]:
+        """What it writes, frame by frame, until it ends. Raises OSError."""
+
+    def stop(self) -> None:
+        """Ends it, whatever it is doing."""
+
+
+class Interpreter:
+    """A Python of its own, which is told its tasks through a pipe."""
 
     def __init__(self, tasks: list[Task], home: str, limit: int) -> None:
         command = [sys.executable, "-I", "-S", "-c", _PROGRAM]
@@ -36,9 +48,9 @@ class Process:
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
+        self.pid = self._process.pid
 
     def frames(self) -> Iterator[bytes]:
-        """What it writes, frame by frame, until it ends. Raises OSError."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with self._process.stdin as stdin:
@@ -47,24 +59,23 @@ class Process:
         yield from _frames(self._process.stdout)
 
     def stop(self) -> None:
-        """Ends it, whatever it is doing."""
         self._process.kill()
         self._process.wait()
 
 
-class _Fork(Process):
+class Fork:
     """This process once more. It neither touches what it has taken over from this one, the open database above all, nor
     ends as an interpreter does, which would close that. Of `others` it holds no pipe: their end shows by that."""
 
-    def __init__(self, tasks: list[Task], home: str, limit: int, others: list[_Fork]) -> None:
-        self.pipe: IO[bytes]
+    def __init__(self, tasks: list[Task], home: str, limit: int, others: list[Fork]) -> None:
+        self._pipe: IO[bytes]
         own_end, its_end = os.pipe()
-        self._id = os.fork()
-        if not self._id:
+        self.pid = os.fork()
+        if not self.pid:
             status = 1
             try:
                 gc.disable()
-                for descriptor in (own_end, *[other.pipe.fileno() for other in others]):
+                for descriptor in (own_end, *[other._pipe.fileno() for other in others]):
                     os.close(descriptor)
                 with open(its_end, "wb") as stdout:
                     read_tasks(tasks, home, limit, stdout)
@@ -72,29 +83,30 @@ class _Fork(Process):
             finally:
                 os._exit(status)
         os.close(its_end)
-        self.pipe = os.fdopen(own_end, "rb")
+        self._pipe = os.fdopen(own_end, "rb")
 
     def frames(self) -> Iterator[bytes]:
-        yield from _frames(self.pipe)
+        yield from _frames(self._pipe)
 
     def stop(self) -> None:
-        os.kill(self._id, signal.SIGKILL)
+        os.kill(self.pid, signal.SIGKILL)
         with suppress(ChildProcessError):  # where the caller has the system do that
-            os.waitpid(self._id, 0)
+            os.waitpid(self.pid, 0)
 
 
 def start(tasks: list[list[Task]], home: str, limit: int) -> list[Process]:
     """A process for each of these lists of tasks; none where the system has no room for them."""
     started: list[Process] = []
-    forks: list[_Fork] = []
+    forks: list[Fork] = []
+    is_forking = may_fork()
     suspects([])  # which loads once what each fork would load for itself
     try:
         for own in tasks:
-            if forks or (not started and may_fork()):
-                forks.append(_Fork(own, home, limit, forks))
+            if is_forking:
+                forks.append(Fork(own, home, limit, forks))
                 started.append(forks[-1])
             else:
-                started.append(Process(own, home, limit))
+                started.append(Interpreter(own, home, limit))
     except OSError:
         for process in started:
             process.stop()
@@ -105,7 +117,7 @@ def start(tasks: list[list[Task]], home: str, limit: int) -> list[Process]:
 def may_fork() -> bool:
     """Whether this process has one thread: what others held would stay locked in a fork. Elsewhere than on Linux the
     system's own libraries may not bear it."""
-    return os.path.isdir(_TASKS) and len(os.listdir(_TASKS)) == 1
+    return os.path.isdir(_THREADS) and len(os.listdir(_THREADS)) == 1
 
 
 def _frames(stdout: IO[bytes]) -> Iterator[bytes]:
