@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     Migration = Callable[[Connection], None]
 
+UPDATE = "update session-memory: python3 install.py"
 BUSY_MILLISECONDS = 30_000
 LOCK_WAIT_SECONDS = 10.0
 PAGE_CACHE_KIBIBYTES = 16 * 1024
@@ -64,8 +65,7 @@ class Database:
     def transaction(self) -> Iterator[Connection]:
         """One transaction for writing: all of it or nothing. Raises DatabaseError."""
         if self.is_newer:
-            hint = "update session-memory: python3 install.py"
-            raise NewerDatabaseError(f"{self.path}: made by a newer version, so it is only read", hint)
+            raise NewerDatabaseError(f"{self.path}: made by a newer version, so it is only read", UPDATE)
         with explained(self.path), writing(self.connection):
             yield self.connection
 

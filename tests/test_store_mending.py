@@ -113,6 +113,24 @@ class TestNewerStore:
         assert "**cherry**" in done.stdout
         assert "a newer session-memory made this store" in done.stderr
 
+    @pytest.mark.parametrize("column", ["content", "timestamp"])
+    def test_what_cannot_be_understood_of_it_is_no_reason_to_set_it_aside(self, newer, column):
+        connection = sqlite3.connect(newer.database)
+        if column == "content":
+            connection.execute("UPDATE memory_transcript_entries SET content = x'2aff00'")  # packed in a new way
+        else:
+            connection.execute("ALTER TABLE memory_transcript_entries RENAME timestamp TO time")
+        connection.commit()
+        connection.close()
+        before = newer.database.read_bytes()
+        done = newer.run("search", "cherry")
+        assert done.returncode == 1
+        assert "this version cannot read it" in done.stderr
+        assert "update session-memory: python3 install.py" in done.stderr
+        assert "Traceback" not in done.stderr
+        assert newer.database.read_bytes() == before
+        assert not list(newer.database.parent.glob("*corrupt*"))
+
     def test_nothing_is_added_and_what_to_do_is_said(self, newer):
         before = newer.database.read_bytes()
         for words in (("ingest",), ("watch", "--once")):

@@ -6,7 +6,8 @@ import os
 import sys
 import time
 
-from ..database import CorruptDatabaseError, DatabaseError, explained
+from ..database import UPDATE, CorruptDatabaseError, DatabaseError, NewerDatabaseError, explained
+from ..errors import SessionMemoryError
 from ..setup.screen import Screen
 from ..store.mending import is_empty, recut, set_aside_if_corrupt
 from ..store.sqlite import SqliteStore
@@ -67,14 +68,28 @@ def _work(place: StorePlace, screen: Screen, work: Callable[[Desk], int], aside:
         aside = aside or store.set_aside
         if aside:
             note(CORRUPT.format(screen.short(aside)))
+        desk = Desk(store, place, screen, bool(aside))
         if store.is_newer:
             note(NEWER)
-        desk = Desk(store, place, screen, bool(aside))
+            return _read(desk, work)
         if aside:
             refresh(desk)
         return work(desk)
     finally:
         store.close()
+
+
+def _read(desk: Desk, work: Callable[[Desk], int]) -> int:
+    """Has work done with a newer store, as far as an older program can: what it does not understand is no fault of the
+    store, which must not be set aside for that. Raises NewerDatabaseError."""
+    try:
+        return work(desk)
+    except (OSError, NewerDatabaseError):
+        raise
+    except Exception as error:
+        if isinstance(error, SessionMemoryError) and not isinstance(error, DatabaseError):
+            raise
+        raise NewerDatabaseError(f"{desk.place.database}: this version cannot read it", UPDATE) from error
 
 
 def open_store(place: StorePlace) -> SqliteStore:
