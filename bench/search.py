@@ -70,9 +70,7 @@ def inside_a_process(root: Path, number: int, queries: int) -> None:
     store.connection.execute("PRAGMA wal_checkpoint(truncate)")
     size = (root / "million.db").stat().st_size / 1e6
     print(f"{number:,} entries, {size:,.0f} MB, written in {time.perf_counter() - began:.0f} s", flush=True)
-    sample = [_text(texts, random) for _ in range(2000)]
-    words = _words(sample)
-    common = [word for word in words if _share(word, sample) >= COMMON_SHARE]
+    words, common = _words_and_common(texts, random)
     _measure(store, "one common term, p95 limit 25 ms", [random.choice(common) for _ in range(queries)])
     _measure(store, "one term", [random.choice(words) for _ in range(queries)])
     _measure(store, "two terms, p95 limit 5 ms", [" ".join(random.sample(words, 2)) for _ in range(queries)])
@@ -81,9 +79,11 @@ def inside_a_process(root: Path, number: int, queries: int) -> None:
     store.close()
 
 
-def _words(sample: list[str]) -> list[str]:
-    """What may be asked for, each word as often as it is in the texts."""
-    return [word for text in sample for word in re.findall(r"\w{2,}", text.lower()) if word not in STOP_WORDS]
+def _words_and_common(texts: Texts, random: Random) -> tuple[list[str], list[str]]:
+    """What may be asked for, each word as often as it is in the texts; and of it what is common."""
+    sample = [_text(texts, random) for _ in range(2000)]
+    words = [word for text in sample for word in re.findall(r"\w{2,}", text.lower()) if word not in STOP_WORDS]
+    return words, [word for word in words if _share(word, sample) >= COMMON_SHARE]
 
 
 def _share(word: str, sample: list[str]) -> float:
@@ -123,7 +123,7 @@ def _text(texts: Texts, random: Random) -> str:
 
 def fresh_process(root: Path, megabytes: int, runs: int) -> list[Row]:
     """Rows for `session-memory search`, which also looks whether there is something new to take in: medians over
-    FRESH_QUERIES."""
+    FRESH_QUERIES of a kind."""
     projects = root / ".claude" / "projects"
     source = generated(SEED)
     for number in range(SESSIONS):
@@ -131,29 +131,38 @@ def fresh_process(root: Path, megabytes: int, runs: int) -> list[Row]:
     launcher = root / "session-memory"  # as it is installed
     launcher.write_text(launcher_text(sys.executable, REPOSITORY))
     launcher.chmod(0o755)
-    environment = {"HOME": str(root), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
-    ripgrep = shutil.which("rg")
-    raw = [ripgrep, "-i"] if ripgrep else ["/bin/grep", "-r", "-i"]
     random = Random(SEED)
-    words = _words([_text(Texts(SEED), random) for _ in range(100)])
-    pairs = [random.sample(words, 2) for _ in range(FRESH_QUERIES)]
-    bare = Command([sys.executable, "-I", "-c", "pass"], environment)
-    ours = [Command([str(launcher), "search", " ".join(pair)], environment) for pair in pairs]
-    raws = [[word for term in pair for word in ("-e", term)] + [str(projects)] for pair in pairs]
-    printing = [Command([*raw, *pattern], environment) for pattern in raws]
-    counting = [Command([*raw, "-c", *pattern], environment) for pattern in raws]
-    few = max(3, runs // 5)
+    rows = []
     with Stopwatch() as stopwatch:
-        stopwatch.run(Command([str(launcher), "ingest"], environment))
-        own, start = _compared(stopwatch, ours, [bare] * len(ours), runs, _expect_hits)
-        printed, beside = _compared(stopwatch, printing, ours, few, _expect_output)
-        counted, beside_counting = _compared(stopwatch, counting, ours, few, _expect_output)
-    name = "ripgrep" if ripgrep else "grep -r"
+        stopwatch.run(Command([str(launcher), "ingest"], _environment(root)))
+        for kind, words in zip(("two terms", "two common terms"), _words_and_common(Texts(SEED), random)):
+            pairs = [random.sample(words, 2) for _ in range(FRESH_QUERIES)]
+            rows += _fresh_rows(stopwatch, root, f"{kind}, {megabytes} MB", pairs, runs)
+    return rows
+
+
+def _fresh_rows(stopwatch: Stopwatch, root: Path, title: str, pairs: list[list[str]], runs: int) -> list[Row]:
+    environment = _environment(root)
+    ripgrep = shutil.which("rg")
+    name, raw = ("ripgrep", [ripgrep, "-i"]) if ripgrep else ("grep -r", ["/bin/grep", "-r", "-i"])
+    bare = Command([sys.executable, "-I", "-c", "pass"], environment)
+    ours = [Command([f"{root}/session-memory", "search", " ".join(pair)], environment) for pair in pairs]
+    patterns = [[word for term in pair for word in ("-e", term)] + [f"{root}/.claude/projects"] for pair in pairs]
+    printing = [Command([*raw, *pattern], environment) for pattern in patterns]
+    counting = [Command([*raw, "-c", *pattern], environment) for pattern in patterns]
+    few = max(3, runs // 5)
+    own, start = _compared(stopwatch, ours, [bare] * len(ours), runs, _expect_hits)
+    printed, beside = _compared(stopwatch, printing, ours, few, _expect_output)
+    counted, beside_counting = _compared(stopwatch, counting, ours, few, _expect_output)
     return [
-        Row(f"search, {megabytes} MB of transcripts", own, start, "bare", 4.0),
-        Row(f"{name} over the files (at least 20 x)", printed, beside, "search"),
+        Row(f"search, {title}", own, start, "bare", 4.0),
+        Row(f"{name}, {title} (at least 20 x)", printed, beside, "search"),
         Row(f"{name} -c, which only counts", counted, beside_counting, "search"),
     ]
+
+
+def _environment(root: Path) -> dict[str, str]:
+    return {"HOME": str(root), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
 
 
 def _compared(

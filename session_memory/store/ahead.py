@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 LEAST_BYTES = 24 * 1024 * 1024  # below which the processes would start for too little
 WAITING_PIECES = 8  # of each process
+MOST_PROCESSES = 4  # read more than one can store
 
 
 class ReadAhead:
@@ -36,7 +37,7 @@ class ReadAhead:
         if files[0].size <= limit and not may_fork():
             del files[0]  # for the caller, who has nothing else to do while the processes start
         self._numbers = {file.path: number for number, file in enumerate(files)}
-        tasks = _shared_out(files, min(workers, len(files)))
+        tasks = _shared_out(files, min(workers, len(files), MOST_PROCESSES))
         # A thread in this process keeps further ones from being forked.
         self._workers = [_Worker(process) for process in start(tasks, home, limit)]
         self._of_file = {number: worker for own, worker in zip(tasks, self._workers) for number, _ in own}
