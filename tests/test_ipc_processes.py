@@ -51,8 +51,8 @@ class CountingDesk:
         return self._ledger.read_text().splitlines()
 
 
-def in_child(work: Callable[[], object]) -> int:
-    """Runs `work` in a process of its own; the exit code: 0, or what it killed itself with."""
+def started(work: Callable[[], object]) -> int:
+    """The id of a process of its own that does `work`."""
     pid = os.fork()
     if pid == 0:
         try:
@@ -60,6 +60,11 @@ def in_child(work: Callable[[], object]) -> int:
         except BaseException:
             os._exit(1)
         os._exit(0)
+    return pid
+
+
+def exit_code(pid: int) -> int:
+    """With what such a process ended: 0, or what it killed itself with."""
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
@@ -81,7 +86,7 @@ def killed_at(step: int, work: Callable[[], object]) -> bool:
             setattr(os, name, counted(getattr(os, name)))
         work()
 
-    return in_child(run) == 9
+    return exit_code(started(run)) == 9
 
 
 class Agent:
@@ -110,7 +115,7 @@ def test_killed_at_any_step_a_request_is_answered_once_and_done_at_most_once(
         box.ask(f"r{steps}", tool, **({"name": "Japan"} if tool == "clear_session" else {}))
         was_killed = killed_at(steps, lambda desk=desk: answer_requests(layout, "family", desk))
         agent.look()
-        assert in_child(lambda desk=desk: answer_requests(layout, "family", desk)) == 0
+        assert exit_code(started(lambda desk=desk: answer_requests(layout, "family", desk))) == 0
         agent.look()
         assert [one["id"] for one in agent.read] == [f"r{steps}"]
         done = len(desk.done())
@@ -137,17 +142,8 @@ def test_several_hosts_at_once_do_each_request_once(box: Box, tmp_path: Path) ->
         while list(box.tasks.iterdir()):
             answer_requests(box.host.layout, "family", desk)
 
-    children = []
-    for _ in range(3):
-        pid = os.fork()
-        if pid == 0:
-            try:
-                work()
-            except BaseException:
-                os._exit(1)
-            os._exit(0)
-        children.append(pid)
-    assert [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in children] == [0, 0, 0]
+    children = [started(work) for _ in range(3)]
+    assert [exit_code(pid) for pid in children] == [0, 0, 0]
     assert sorted(desk.done()) == sorted(f"n{number}" for number in range(40))
     assert len(box.answered()) == 40
 

@@ -80,9 +80,7 @@ def nothing_is_forked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def everything(scene: Scene) -> list[object]:
-    return [
-        item._replace(id=0) for conversation in scene.conversations() for item in scene.items(conversation)
-    ]  # fmt: skip
+    return [item._replace(id=0) for conversation in scene.conversations() for item in scene.items(conversation)]
 
 
 def take_in(scene: Scene, name: str, workers: int, batch_bytes: int = 4000) -> list[object]:

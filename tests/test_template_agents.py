@@ -11,7 +11,6 @@ import subprocess
 import sys
 import sysconfig
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,7 @@ from claude_cli import Claude, activity, claude_executable
 from fakes.fake_anthropic import FakeAnthropic
 from fakes.fake_llm import FakeLLM
 from install_machine import PYTHON, Machine
-from pi_cli import Pi, pi_command, records
+from pi_cli import Pi, records
 from pi_cli import activity as pi_activity
 from template_scene import AGENTS, TEMPLATES, composed, machine_with_environment
 
@@ -218,28 +217,19 @@ def test_an_agent_on_pi_says_what_it_misses(machine: Machine, tmp_path: Path) ->
 
 
 @pytest.fixture
-def model() -> Iterator[FakeLLM]:
-    with FakeLLM() as model:
-        yield model
-
-
-@pytest.fixture
-def pi_agent(tmp_path: Path, model: FakeLLM) -> Agent:
+def pi_agent(tmp_path: Path, bare_pi: Pi) -> Agent:
     """An agent on the real pi."""
-    if pi_command() is None:
-        pytest.skip("there is no npm to install pi with")
-    pi = Pi(tmp_path, model)
-    home = composed(Machine(pi.home).has_environment(), "pi")
-    environment = {key: value for key, value in pi.environment.items() if key != "SESSION_MEMORY_PYTHON"}
-    path = path_with(tmp_path / "bin", pi=shlex.join([*pi.command, "--model", "fake/fake-1"]) + ' "$@"')
+    home = composed(Machine(bare_pi.home).has_environment(), "pi")
+    environment = {key: value for key, value in bare_pi.environment.items() if key != "SESSION_MEMORY_PYTHON"}
+    path = path_with(tmp_path / "bin", pi=shlex.join([*bare_pi.command, "--model", "fake/fake-1"]) + ' "$@"')
     return Agent(home, {**environment, "PATH": path})
 
 
-def test_an_agent_on_pi_lives_in_two_sessions_over_three_starts(pi_agent: Agent, model: FakeLLM) -> None:
+def test_an_agent_on_pi_lives_in_two_sessions_over_three_starts(pi_agent: Agent, fake_llm: FakeLLM) -> None:
     assert pi_agent.say("plan the garden").startswith("ECHO[1]")
     assert pi_agent.say("--session", "discord", "who is there?").startswith("ECHO[2]")
     assert pi_agent.say("and water it").startswith("ECHO[3]")
-    first, second, third = model.requests
+    first, second, third = fake_llm.requests
     assert pi_activity(first) == []
     (told,) = pi_activity(second)
     assert told.startswith('- main (just now, 2 messages): "plan the garden"')
@@ -254,14 +244,14 @@ def test_an_agent_on_pi_lives_in_two_sessions_over_three_starts(pi_agent: Agent,
     ]
 
 
-def test_an_agent_on_pi_knows_who_it_is_and_has_its_skills(pi_agent: Agent, model: FakeLLM) -> None:
+def test_an_agent_on_pi_knows_who_it_is_and_has_its_skills(pi_agent: Agent, fake_llm: FakeLLM) -> None:
     (pi_agent.home / "AGENTS.md").write_text("You are Anna, the gardener.\n")
     pi_agent.say("who are you?")
-    system = json.dumps(model.requests[0].body["system"])
+    system = json.dumps(fake_llm.requests[0].body["system"])
     assert "You are Anna, the gardener." in system
     assert "Look into the other sessions" in system
 
 
-def test_an_agent_on_pi_passes_what_else_it_is_given_to_pi(pi_agent: Agent, model: FakeLLM) -> None:
+def test_an_agent_on_pi_passes_what_else_it_is_given_to_pi(pi_agent: Agent, fake_llm: FakeLLM) -> None:
     pi_agent.say("--session=discord", "--append-system-prompt", "Speak like a gardener.", "hello")
-    assert "Speak like a gardener." in json.dumps(model.requests[0].body["system"])
+    assert "Speak like a gardener." in json.dumps(fake_llm.requests[0].body["system"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..entries import Entry, Session, ToolUse
 from ..fastjson import decode
-from ..files import is_directory, is_file, os, read_each
+from ..files import is_file, os, read_each
 from ..names import is_name
 from ..timestamps import epoch_seconds
 
@@ -287,10 +287,12 @@ def all_sessions(config_dir: str, project_dir: str) -> list[Session]:
 
 def located(sessions_dir: str, config_dir: str, root: str) -> list[Session]:
     """The named sessions with their transcripts wherever these lie: among those of `root`, else in any project."""
+    from .claude_projects import dir_of
+
     found = []
     for session in named_sessions(sessions_dir, f"{config_dir}/projects/{encode_cwd(root)}"):
         if not is_file(session.path):
-            elsewhere = project_dir_of(config_dir, session.path.rpartition("/")[2][:-6], "")
+            elsewhere = dir_of(config_dir, session.path.rpartition("/")[2][:-6], "")
             session.path = f"{elsewhere}/{session.path.rpartition('/')[2]}" if elsewhere else session.path
         found.append(session)
     return found
@@ -298,7 +300,9 @@ def located(sessions_dir: str, config_dir: str, root: str) -> list[Session]:
 
 def of_project(config_dir: str, own_id: str, directory: str, scope: str) -> list[Session]:
     """The sessions of the project of `own_id`, or of `directory`, or of `all` projects."""
-    project_dir = project_dir_of(config_dir, own_id, directory)
+    from .claude_projects import dir_of
+
+    project_dir = dir_of(config_dir, own_id, directory)
     if scope == "all":
         return all_sessions(config_dir, project_dir)
     return project_sessions(project_dir) if project_dir else []
@@ -307,21 +311,6 @@ def of_project(config_dir: str, own_id: str, directory: str, scope: str) -> list
 def session_id_of(path: str) -> str:
     """The id of the session whose transcript lies at `path`."""
     return path.rpartition("/")[2].removesuffix(".jsonl")
-
-
-def project_dir_of(config_dir: str, session_id: str, cwd: str) -> str:
-    """The directory with the transcript of `session_id`, else the one for `cwd` or a directory above it; else ''."""
-    projects_dir = f"{config_dir}/projects"
-    if session_id:
-        for name in os.listdir(projects_dir):
-            if is_file(f"{projects_dir}/{name}/{session_id}.jsonl"):
-                return f"{projects_dir}/{name}"
-    while cwd.strip("/"):
-        directory = f"{projects_dir}/{encode_cwd(cwd)}"
-        if is_directory(directory):
-            return directory
-        cwd = cwd.rstrip("/").rpartition("/")[0]
-    return ""
 
 
 def _entry(

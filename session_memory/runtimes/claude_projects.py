@@ -1,6 +1,9 @@
-"""What Claude Code calls a project's directory. Seldom needed: an event names the transcript."""
+"""What Claude Code calls a project's directory, and which one is a session's. Seldom needed: an event names the
+transcript."""
 
 from __future__ import annotations
+
+from ..files import is_directory, is_file, os
 
 MOST_UNITS = 200
 
@@ -25,6 +28,21 @@ def folder_of(cwd: str) -> str:
     if checksum >= 0x80000000:
         checksum = 0x100000000 - checksum
     return f"{encoded[:MOST_UNITS]}-{_base36(checksum)}"
+
+
+def dir_of(config_dir: str, session_id: str, cwd: str) -> str:
+    """The directory with the transcript of `session_id`, else the one for `cwd` or a directory above it; else ''."""
+    projects_dir = f"{config_dir}/projects"
+    if session_id:
+        for name in os.listdir(projects_dir):
+            if is_file(f"{projects_dir}/{name}/{session_id}.jsonl"):
+                return f"{projects_dir}/{name}"
+    while cwd.strip("/"):
+        directory = f"{projects_dir}/{folder_of(cwd)}"
+        if is_directory(directory):
+            return directory
+        cwd = cwd.rstrip("/").rpartition("/")[0]
+    return ""
 
 
 def _base36(number: int) -> str:
