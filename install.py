@@ -8,7 +8,7 @@ def main() -> int:
     if sys.version_info < (3, 10):  # noqa: UP036
         return _complain()
     sys.path.insert(0, str(Path(__file__).resolve().parent))
-    from session_memory.setup.command import main as run
+    from session_memory.install.command import main as run
 
     return run(sys.argv[0], sys.argv[1:])
 

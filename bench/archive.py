@@ -17,8 +17,8 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from session_memory.archive import write_archive
-from session_memory.archive_writing import Source, Style
+from session_memory.archives.files import write_archive
+from session_memory.archives.writer import Source, Style
 from session_memory.runtimes import claude
 
 from .decoding import decode

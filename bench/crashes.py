@@ -22,11 +22,11 @@ from typing import Any
 
 import apsw
 
-from session_memory.database import DatabaseError
-from session_memory.store.ingest import Ingestion
-from session_memory.store.sources import Source
-from session_memory.store.sqlite import SqliteStore
+from session_memory.store.ingest.ingestion import Ingestion
+from session_memory.store.ingest.sources import Source
+from session_memory.store.sqlite.engine import SqliteStore
 from session_memory.store.values import Filter
+from session_memory.system.sqlite import DatabaseError
 
 from .histories import Histories
 

@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 from session_memory.memories.filtering import Filtering
-from session_memory.memories.measuring import Measure, measured
-from session_memory.memories.settings import MemorySettings
+from session_memory.memories.reduction import Measure, measured
+from session_memory.settings.memories_values import MemorySettings
 
 TRANSCRIPTS = Path(__file__).resolve().parents[2] / "shared" / "transcripts"
 SETTINGS = {

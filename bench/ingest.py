@@ -19,9 +19,9 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from session_memory.store.ingest import Ingestion
-from session_memory.store.sources import Source
-from session_memory.store.sqlite import SqliteStore
+from session_memory.store.ingest.ingestion import Ingestion
+from session_memory.store.ingest.sources import Source
+from session_memory.store.sqlite.engine import SqliteStore
 
 from .corpus import MEGABYTE
 from .decoding import decode

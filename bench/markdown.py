@@ -12,7 +12,7 @@ import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 
-from session_memory.markdown import escape, unescape
+from session_memory.text.markdown import escape, unescape
 from tests.markdown_check import Judge, random_text
 
 STRINGS = 1_000_000

@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from session_memory.setup.program import launcher_text
+from session_memory.install.program import launcher_text
 
 from .report import Row, as_table
 from .scenes import REPOSITORY

@@ -27,7 +27,7 @@ from .scenes import AGE_SECONDS, REPOSITORY
 from .stopwatch import WARM_UP_RUNS, Command, CommandError, Stopwatch
 
 sys.path.insert(0, str(REPOSITORY / "tests"))
-harness: Any = import_module("pi_cli")
+harness: Any = import_module("clients.pi")
 fake_llm: Any = import_module("fakes.fake_llm")
 
 RUNS = 40

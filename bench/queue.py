@@ -19,13 +19,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from session_memory.files import write_atomically
 from session_memory.memories.budget import TokenBudget
 from session_memory.memories.queue import Queue
 from session_memory.memories.strategy import Memory, MemoryResult, Usage
-from session_memory.store.sqlite import SqliteStore
+from session_memory.store.sqlite.engine import SqliteStore
+from session_memory.store.sqlite.queue import Work
 from session_memory.store.values import Filter
-from session_memory.store.work import Work
+from session_memory.system.files import write_atomically
 from tests.stored import Stored, talk
 
 if TYPE_CHECKING:

@@ -23,9 +23,9 @@ from pathlib import Path
 from random import Random
 from statistics import median, quantiles
 
-from session_memory.setup.program import launcher_text
-from session_memory.store.query import STOP_WORDS
-from session_memory.store.sqlite import SqliteStore
+from session_memory.install.program import launcher_text
+from session_memory.store.search.query import STOP_WORDS
+from session_memory.store.sqlite.engine import SqliteStore
 from session_memory.store.values import Batch, FileState, Filter, NewEntry
 
 from .corpus import Texts

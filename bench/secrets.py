@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from session_memory.secrets import find_secrets, redact
+from session_memory.text.secrets import find_secrets, redact
 from tests.secret_samples import samples
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -2,7 +2,7 @@ import sys
 
 sys.path.insert(0, __file__[: -len("/hooks/plugin_start.py")])
 try:
-    from session_memory.plugin_start import run
+    from session_memory.install.plugin_start import run
 except Exception:  # a broken installation must not break the session; `session-memory doctor` says what is wrong
     sys.exit(0)
 run(__file__, sys.argv[1:])

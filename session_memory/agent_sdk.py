@@ -11,10 +11,10 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 
 from .errors import SessionMemoryError
-from .home import Home, agent_home
-from .hook import Log, Place, UnknownSessionError, tell
-from .names import is_name
+from .hooks.prompt import Log, Place, UnknownSessionError, tell
 from .runtimes import claude
+from .settings.homes import Home, agent_home
+from .text.names import is_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,7 +64,7 @@ def conversation_archive_hook(
     root = os.path.abspath(home)
 
     def archive(event: Any, handover: Handover, log: Log) -> None:
-        from .archive_hooks import keep_when_written
+        from .hooks.archive import keep_when_written
 
         keep_when_written(_place(root, session, event))
 

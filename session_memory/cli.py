@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from . import __version__
-from .answering import NAME, answer
+from .system.failure import NAME, answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,9 +80,9 @@ COMMANDS = {
     "host": Command("commands.host"),
     "mcp": Command("commands.mcp"),
     "doctor": Command("commands.doctor"),
-    "new": Command("setup.new_command", add_arguments="add_new_arguments", run="run_new"),
-    "install": Command("setup.command", "INSTALL_SUMMARY", "add_install_arguments", "run_install"),
-    "uninstall": Command("setup.command", "UNINSTALL_SUMMARY", "add_uninstall_arguments", "run_uninstall"),
+    "new": Command("install.new_command", add_arguments="add_new_arguments", run="run_new"),
+    "install": Command("install.command", "INSTALL_SUMMARY", "add_install_arguments", "run_install"),
+    "uninstall": Command("install.command", "UNINSTALL_SUMMARY", "add_uninstall_arguments", "run_uninstall"),
 }
 
 

@@ -10,17 +10,19 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import awareness, home, transcript_log
-from .entries import Entry, Session
-from .entry_reader import EntryReader
+from .activity import changes as awareness
+from .activity.report import SessionSummary, summarize
 from .runtimes import claude, pi, runtime
-from .settings import Settings
-from .summary import SessionSummary, summarize
+from .settings import homes as home
+from .settings.compiled import Settings
+from .transcripts import log as transcript_log
+from .transcripts.entries import Entry, Session
+from .transcripts.entry_reader import EntryReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from .tail import Line
+    from .transcripts.lines import Line
 
     AnyPath = str | os.PathLike[str]
 

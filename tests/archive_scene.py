@@ -7,9 +7,9 @@ from pathlib import Path
 
 from builders import assistant, tool_result, user
 
-from session_memory import archive_text
-from session_memory.archive import write_archive
-from session_memory.archive_writing import Source, Style
+from session_memory.archives import format as archive_text
+from session_memory.archives.files import write_archive
+from session_memory.archives.writer import Source, Style
 from session_memory.runtimes import claude
 
 MONDAY = datetime(2026, 9, 21, 14, 13, tzinfo=timezone.utc).timestamp()

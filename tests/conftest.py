@@ -8,19 +8,19 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from claude_cli import Claude, claude_executable
-from claude_plugin import ClaudePlugin
+from clients.claude import Claude, claude_executable
+from clients.claude_plugin import ClaudePlugin
+from clients.pi import Pi, pi_command
 from fakes.fake_anthropic import FakeAnthropic
 from fakes.fake_llm import FakeLLM
 from host_machine import Echo, HostMachine
 from install_machine import NOBODY_LISTENS, PYTHON, Machine
 from memory_scene import Desk
 from package_copies import copy_repository
-from pi_cli import Pi, pi_command
 from plain_user import PlainUser
 
-from session_memory.host.layout import Layout
-from session_memory.pointers import SessionManager
+from session_memory.settings.host_layout import Layout
+from session_memory.transcripts.pointers import SessionManager
 
 pytest_plugins = ["runtime_table"]
 

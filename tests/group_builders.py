@@ -10,9 +10,9 @@ from typing import Any
 
 from builders import exchange, new_id, write
 
-from session_memory.host.layout import Group, Layout
-from session_memory.pointers import SessionManager
+from session_memory.settings.host_layout import Group, Layout
 from session_memory.tools import Answer, HostDesk, call, host_desk
+from session_memory.transcripts.pointers import SessionManager
 
 
 class GroupDir:

@@ -18,17 +18,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from claude_cli import API_KEY, REPOSITORY
+from clients.claude import API_KEY, REPOSITORY
 from fakes.fake_anthropic import FakeAnthropic, Reply
 from fakes.loopback import Json, Request
 
 from session_memory.host.channels import terminal
-from session_memory.host.layout import Group, Layout
+from session_memory.host.database import open_database
 from session_memory.host.ledger import Ledger
 from session_memory.host.ledger import Reply as Answer
-from session_memory.host.leftover import living
-from session_memory.host.schema import open_database
-from session_memory.pointers import SessionManager
+from session_memory.host.orphans import living
+from session_memory.settings.host_layout import Group, Layout
+from session_memory.transcripts.pointers import SessionManager
 
 WAIT_SECONDS = 60
 PROGRAM = (

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from session_memory.memories import library
-from session_memory.memories.keeping import Keeper
+from session_memory.memories.keeper import Keeper
 from session_memory.memories.strategy import Memory, MemoryResult
-from session_memory.store.memory_index import IndexedMemory, MemoryFilter, MemoryIndex
+from session_memory.store.sqlite.memory_index import IndexedMemory, MemoryFilter, MemoryIndex
 from session_memory.store.values import Conversation
 
 FEBRUARY = 1771684325_000  # 2026-02-21 14:32:05 UTC

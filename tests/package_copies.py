@@ -9,7 +9,7 @@ import zipfile
 from importlib.metadata import distribution
 from pathlib import Path
 
-from session_memory.setup.environment import GROUPS
+from session_memory.install.environment import GROUPS
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 MANIFESTS = (".claude-plugin/plugin.json", ".codex-plugin/plugin.json")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from session_memory.host.layout import Group
-from session_memory.pointers import SessionManager
+from session_memory.settings.host_layout import Group
+from session_memory.transcripts.pointers import SessionManager
 
 BEGAN = "2026-02-21T03:39:07.123Z"
 

@@ -11,8 +11,8 @@ from stored import Stored
 from session_memory.memories.budget import TokenBudget
 from session_memory.memories.queue import Done, Queue
 from session_memory.memories.strategy import Memory, MemoryResult
+from session_memory.store.sqlite.queue import Work
 from session_memory.store.values import Conversation, StoredEntry
-from session_memory.store.work import Work
 
 MINUTE = 60_000
 

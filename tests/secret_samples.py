@@ -8,7 +8,7 @@ import string
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from session_memory.secrets import build
+from session_memory.text.secrets import build
 
 ALPHABETS = {
     "dig": string.digits,

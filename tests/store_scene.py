@@ -7,13 +7,25 @@ from typing import Any
 
 from builders import append, lines
 
-from session_memory.store.ingest import Ingestion, Report
-from session_memory.store.sources import Source
-from session_memory.store.sqlite import SqliteStore
-from session_memory.store.values import Conversation, Filter, StoredEntry
+from session_memory.store.ingest.extract import key_of
+from session_memory.store.ingest.ingestion import Ingestion, Report
+from session_memory.store.ingest.sources import Source
+from session_memory.store.sqlite.engine import SqliteStore
+from session_memory.store.values import (
+    Batch,
+    Conversation,
+    FileState,
+    Filter,
+    NewEntry,
+    NewTool,
+    StoredEntry,
+    ToolOutcome,
+)
 
 PROJECT = "-srv-agent"
 EVERYTHING = Filter(limit=1000)
+MINUTE = 60_000
+START = 1_780_000_000_000
 
 
 class Scene:
@@ -60,3 +72,27 @@ class Scene:
             for conversation in self.conversations(**wanted)
             for item in self.items(conversation)
         ]
+
+
+def state(name: str = "a", home: str = "", **fields: object) -> FileState:
+    known = FileState(home, f"-srv-agent/{name}.jsonl", "/root", "claude-code", name, cwd="/srv/agent")
+    return known._replace(**fields)
+
+
+def said(
+    text: str, minute: float = 0, role: str = "user", key: str = "", message: int = 0, **fields: object
+) -> NewEntry:
+    when = START + round(minute * MINUTE)
+    return NewEntry(key_of(key or text), message, 0, role, text, when, "/srv/agent")._replace(**fields)
+
+
+def tool(argument: str, ended: ToolOutcome | None = None, call: str = "") -> NewTool:
+    return NewTool(key_of(f"tool {argument}"), key_of(call or argument), "Bash", "command", argument, ended)
+
+
+def put(
+    scene: Scene, before: FileState | None, after: FileState, *entries: NewEntry, outcomes: object = ()
+) -> FileState:
+    [stored] = scene.store.write([Batch(before, after, list(entries), list(outcomes))])
+    assert stored is not None
+    return stored

@@ -15,7 +15,7 @@ from typing import Any
 
 from builders import assistant, exchange, user, write
 
-from session_memory.store.sqlite import SqliteStore
+from session_memory.store.sqlite.engine import SqliteStore
 from session_memory.store.values import Filter
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from session_memory.store.sqlite import SqliteStore
+from session_memory.store.sqlite.engine import SqliteStore
 from session_memory.store.values import Batch, FileState, Filter, NewEntry, NewTool, ToolOutcome
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -68,7 +68,7 @@ def talk(topic: str) -> tuple[str, ...]:
 
 _RUN = """
 import argparse, importlib, sys
-from session_memory.answering import answer
+from session_memory.system.failure import answer
 command = importlib.import_module("session_memory." + sys.argv.pop(1))
 parser = argparse.ArgumentParser()
 command.add_arguments(parser)

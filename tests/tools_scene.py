@@ -7,11 +7,11 @@ from typing import Any
 
 from builders import NamedHome
 
-from session_memory.archive import write_archive
-from session_memory.archive_writing import Source, Style
-from session_memory.entries import Entry
+from session_memory.archives.files import write_archive
+from session_memory.archives.writer import Source, Style
 from session_memory.runtimes import claude
 from session_memory.tools import Answer, Hit, Listed, PlainDesk, call
+from session_memory.transcripts.entries import Entry
 
 MONDAY = 1_790_000_000.0
 

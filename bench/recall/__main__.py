@@ -16,9 +16,9 @@ from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
 
-from session_memory.store.ingest import Ingestion
-from session_memory.store.sources import Source
-from session_memory.store.sqlite import SqliteStore
+from session_memory.store.ingest.ingestion import Ingestion
+from session_memory.store.ingest.sources import Source
+from session_memory.store.sqlite.engine import SqliteStore
 from session_memory.store.values import Filter
 
 from .sets import Group, Question, SetError, read_set, write_transcripts

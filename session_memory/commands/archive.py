@@ -7,11 +7,11 @@ import os
 import time
 from typing import Any
 
-from .. import conversations
+from ..archives import homes as conversations
 from ..errors import SessionMemoryError
-from ..finding import Found, choose, find_sessions
-from ..setup.screen import Screen
-from ..text import counted
+from ..system.screen import Screen
+from ..text.format import counted
+from ..transcripts.sessions import Found, choose, find_sessions
 
 SUMMARY = "keep conversations as Markdown in the home's conversations/"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from ..sanitize import neutralise_all
 from ..store.values import STATUSES
-from ..text import one_line, shorten
-from .limits import LIMITS, filter_of, limit
-from .opening import at_desk, refresh
+from ..text.format import one_line, shorten
+from ..text.sanitize import neutralise_all
+from .filters import LIMITS, filter_of, limit
+from .opened_store import at_desk, refresh
 from .options import HOME, JSON, Option, add
 from .times import moment
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import argparse
 
     from ..store.values import Conversation
-    from .opening import Desk
+    from .opened_store import Desk
     from .options import Arguments
 
 SUMMARY = "list conversations, the latest first"

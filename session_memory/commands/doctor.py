@@ -10,16 +10,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from .. import __version__
-from ..setup.composing import composed_home
-from ..setup.findings import NOTE, OK, WRONG, Finding, wrong
-from ..setup.home_checks import check_home
-from ..setup.homes import NoHomeError, Target, find, identify
-from ..setup.ledger import Ledger, LedgerError, read_ledger
-from ..setup.places import NAME, Places, places, tilde
-from ..setup.program_checks import check_program
-from ..setup.screen import Screen
-from ..setup.showing import show_trial
-from ..setup.trial import Trial
+from ..install.composition import composed_home
+from ..install.finding import NOTE, OK, WRONG, Finding, wrong
+from ..install.home_checks import check_home
+from ..install.homes import NoHomeError, Target, find, identify
+from ..install.ledger import Ledger, LedgerError, read_ledger
+from ..install.output import show_trial
+from ..install.places import NAME, Places, places, tilde
+from ..install.program_checks import check_program
+from ..install.trial import Trial
+from ..system.screen import Screen
 
 SUMMARY = "check that the hook does its work, and say how to mend what is wrong"
 _STYLES = {OK: "green", NOTE: "yellow", WRONG: "red"}

@@ -6,20 +6,20 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from ..errors import SessionMemoryError
-from ..sanitize import neutralise, neutralise_all
 from ..store.values import Filter
-from ..text import counted, one_line, shorten
-from .limits import LIMITS, filter_of, limit
-from .opening import at_desk, refresh
+from ..text.format import counted, one_line, shorten
+from ..text.sanitize import neutralise, neutralise_all
+from .filters import LIMITS, filter_of, limit
+from .opened_store import at_desk, refresh
 from .options import HOME, JSON, Option, add
 from .times import moment
 
 if TYPE_CHECKING:
     import argparse
 
-    from ..patterns import Seen
+    from ..patterns.habits import Seen
     from ..store.values import Hit
-    from .opening import Desk
+    from .opened_store import Desk
     from .options import Arguments
 
 SUMMARY = "find where an error was seen before, and what solved it"
@@ -55,8 +55,8 @@ def run(arguments: Arguments) -> int:
 
 
 def _find(desk: Desk, text: str, wanted: Filter) -> int:
-    from ..patterns import seen_errors
-    from ..store.tool_patterns import worked
+    from ..patterns.habits import seen_errors
+    from ..store.sqlite.tool_uses import worked
 
     refresh(desk)
     everywhere = worked(desk.store, wanted._replace(limit=EVERY_CONVERSATION), with_errors=True)

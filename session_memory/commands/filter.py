@@ -6,18 +6,18 @@ import os
 from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
-from ..setup.screen import Screen
-from ..store_place import find_place
-from ..text import counted
-from .opening import add_common
+from ..store.location import find_place
+from ..system.screen import Screen
+from ..text.format import counted
+from .opened_store import add_common
 from .process import memory_settings
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from ..memories.measuring import Measure
-    from ..memories.settings import MemorySettings
+    from ..memories.reduction import Measure
+    from ..settings.memories_values import MemorySettings
     from ..store.place import StorePlace
 
 SUMMARY = "show what a model gets to read of conversations, and how much less that is"
@@ -75,7 +75,7 @@ def _all(place: StorePlace) -> Iterator[str]:
 
 def _show(paths: list[str], settings: MemorySettings, screen: Screen) -> None:
     from ..memories.filtering import filtered
-    from ..memories.measuring import transcript_entries
+    from ..memories.reduction import transcript_entries
 
     texts = {path: filtered(transcript_entries(path), settings.filtering) for path in paths}
     for path, text in texts.items():
@@ -86,7 +86,7 @@ def _show(paths: list[str], settings: MemorySettings, screen: Screen) -> None:
 
 
 def _measure(paths: list[str], settings: MemorySettings, screen: Screen) -> None:
-    from ..memories.measuring import Measure, measured
+    from ..memories.reduction import Measure, measured
 
     rows: list[tuple[str, Measure]] = []
     for path in paths:

@@ -8,20 +8,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ..memories import graph, graph_settings
-from ..memories.graph_database import EMBEDDED, group_id
-from ..memory_folders import groups_of, home_of, strategies_directory
-from ..sanitize import neutralise
-from ..setup.screen import Screen
-from ..store_place import find_place
-from ..text import one_line, shorten
-from .limits import positive
-from .opening import add_common
+from ..memories.folders import groups_of, home_of, strategies_directory
+from ..memories.strategies.graphiti import settings as graph_settings
+from ..memories.strategies.graphiti import strategy as graph
+from ..memories.strategies.graphiti.database import EMBEDDED, group_id
+from ..store.location import find_place
+from ..system.screen import Screen
+from ..text.format import one_line, shorten
+from ..text.sanitize import neutralise
+from .filters import positive
+from .opened_store import add_common
 
 if TYPE_CHECKING:
     import argparse
 
-    from ..memories.graph import GraphFact
+    from ..memories.strategies.graphiti.strategy import GraphFact
     from ..memories.strategy import Usage
     from ..store.place import StorePlace
 

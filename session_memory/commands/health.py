@@ -5,20 +5,20 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from ..database import CorruptDatabaseError
-from ..store.mending import faults
-from ..text import counted
-from .opening import at_desk
+from ..store.sqlite.repair import faults
+from ..system.sqlite import CorruptDatabaseError
+from ..text.format import counted
+from ..upkeep.watch_lock import holder
+from .opened_store import at_desk
 from .options import HOME, JSON, add
 from .progress import entries, megabytes
-from .watch_lock import holder
 
 if TYPE_CHECKING:
     import argparse
 
-    from ..setup.screen import Screen
     from ..store.values import FileState
-    from .opening import Desk
+    from ..system.screen import Screen
+    from .opened_store import Desk
     from .options import Arguments
 
 SUMMARY = "check the store, and say what it holds"

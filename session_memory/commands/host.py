@@ -9,20 +9,20 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ..database import DatabaseError
 from ..errors import SessionMemoryError
-from ..sanitize import visible
-from ..setup.screen import Screen
-from ..text import counted, one_line, shorten
-from ..timestamps import age, epoch_seconds
+from ..system.screen import Screen
+from ..system.sqlite import DatabaseError
+from ..text.format import counted, one_line, shorten
+from ..text.sanitize import visible
+from ..text.timestamps import age, epoch_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from ..host.layout import Layout
     from ..host.ledger import Ledger, Reply
     from ..host.overview import GroupState
     from ..host.schedule import Task
+    from ..settings.host_layout import Layout
 
 SUMMARY = "groups of agents with sessions, archives and tasks of their own"
 PROMPT_CHARACTERS = 60
@@ -87,7 +87,7 @@ def _add_task_arguments(action: Callable[..., argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Does what was asked for; returns the exit code. Raises SessionMemoryError, OSError."""
     screen = Screen(os.environ, is_json=getattr(arguments, "json", False))
-    from ..host.layout import Layout
+    from ..settings.host_layout import Layout
 
     layout = Layout(os.path.expanduser(arguments.at))
     if arguments.action != "init" and not os.path.isfile(layout.database):
@@ -102,8 +102,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _init(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
-    from ..host.layout import MAIN
-    from ..host.preparing import prepare_host
+    from ..host.group_files import prepare_host
+    from ..settings.host_layout import MAIN
 
     made = prepare_host(layout)
     ledger = _ledger(layout)
@@ -134,7 +134,7 @@ def _run(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
     import asyncio
 
     from ..host.lock import held
-    from ..host.running import Host
+    from ..host.service import Host
 
     with held(layout):
         host = Host(layout, lambda line: print(line, file=sys.stderr, flush=True))
@@ -190,7 +190,7 @@ def _tail(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
 def _status(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
     from ..host.lock import is_running
     from ..host.overview import as_json, states
-    from ..pointers import SessionManager
+    from ..transcripts.pointers import SessionManager
 
     found = states(_ledger(layout), SessionManager(layout.database, layout.group))
     runs = is_running(layout)
@@ -279,7 +279,7 @@ ACTIONS = {
 def _make_group(layout: Layout, ledger: Ledger, name: str, chat: str = "", trigger: str = "") -> list[str]:
     """Registers a group and makes what is its own; the files made. Raises SessionMemoryError, OSError."""
     from ..host.channels import LOCAL
-    from ..host.preparing import prepare_group
+    from ..host.group_files import prepare_group
 
     group = layout.group(name)
     ledger.register(name, chat or f"{LOCAL}{name}", name, trigger, bool(trigger))
@@ -287,8 +287,8 @@ def _make_group(layout: Layout, ledger: Ledger, name: str, chat: str = "", trigg
 
 
 def _ledger(layout: Layout) -> Ledger:
+    from ..host.database import open_database
     from ..host.ledger import Ledger
-    from ..host.schema import open_database
 
     return Ledger(open_database(layout.database))
 

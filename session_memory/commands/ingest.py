@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import time
 
-from ..setup.screen import Screen
-from ..store.unchanged import unchanged_files
-from ..store_place import find_place
+from ..store.ingest.unchanged import unchanged_files
+from ..store.location import find_place
+from ..system.screen import Screen
 from .options import HOME, JSON, Option, add
 
 TYPE_CHECKING = False
@@ -38,8 +38,8 @@ def run(arguments: Arguments) -> int:
         if files:
             Screen(os.environ).line(nothing_new(files))
             return 0
-    from .ingesting import ingest
-    from .opening import at_desk
+    from .ingest_report import ingest
+    from .opened_store import at_desk
 
     return at_desk(arguments, lambda desk: ingest(desk, arguments))
 

@@ -7,14 +7,14 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..answering import answer
 from ..errors import SessionMemoryError
-from ..tools.calling import call
-from ..tools.stdio import serve_this_process
+from ..system.failure import answer
+from ..tools.call import call
+from ..tools.stdio_server import serve_this_process
 
 if TYPE_CHECKING:
-    from ..tools.calling import Call
-    from ..tools.desk import Desk
+    from ..tools.backend import Desk
+    from ..tools.call import Call
 
 SUMMARY = "serve the tools for sessions to an MCP client, on stdin and stdout"
 
@@ -54,22 +54,22 @@ def main(words: list[str] | None = None) -> int:
 
 def _call(arguments: argparse.Namespace) -> Call:
     if arguments.ipc:
-        from ..tools.forwarding import Forwarding
+        from ..tools.request_files import Forwarding
 
         if not os.path.isdir(f"{arguments.ipc}/tasks"):
             raise WrongPlaceError(f"{arguments.ipc}: no tasks/ in there", "name the group's directory in data/ipc")
         return Forwarding(arguments.ipc).call
     if arguments.host:
         return partial(call, _host_desk(arguments.host, arguments.group))
-    from ..tools.plain import PlainDesk
+    from ..tools.plain_backend import PlainDesk
 
     return partial(call, PlainDesk(arguments.home, os.environ))
 
 
 def _host_desk(directory: str, group: str) -> Desk:
-    from ..host.layout import Layout
-    from ..pointers import SessionManager
-    from ..tools.host import host_desk
+    from ..settings.host_layout import Layout
+    from ..tools.host_backend import host_desk
+    from ..transcripts.pointers import SessionManager
 
     layout = Layout(directory)
     if not os.path.isfile(layout.database):

@@ -7,19 +7,19 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from ..errors import SessionMemoryError
+from ..memories.folders import folder_of
 from ..memories.item import time_text
-from ..memories.reply_schema import KINDS
-from ..memory_folders import folder_of
-from ..memory_search import library_of, open_index
-from ..sanitize import neutralise
-from ..store.memory_index import MemoryFilter
-from ..text import one_line, shorten
-from .limits import positive
-from .opening import Desk, add_common, at_desk
+from ..memories.search import library_of, open_index
+from ..memories.strategies.summary.reply import KINDS
+from ..store.sqlite.memory_index import MemoryFilter
+from ..text.format import one_line, shorten
+from ..text.sanitize import neutralise
+from .filters import positive
+from .opened_store import Desk, add_common, at_desk
 from .times import moment
 
 if TYPE_CHECKING:
-    from ..store.memory_index import IndexedMemory, MemoryIndex
+    from ..store.sqlite.memory_index import IndexedMemory, MemoryIndex
 
 SUMMARY = "what is remembered: list, search, show or forget it"
 LIMIT = 20

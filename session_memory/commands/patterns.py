@@ -6,10 +6,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from ..sanitize import neutralise
-from ..text import counted, one_line, shorten
-from .limits import LIMITS, filter_of, limit
-from .opening import at_desk, refresh
+from ..text.format import counted, one_line, shorten
+from ..text.sanitize import neutralise
+from .filters import LIMITS, filter_of, limit
+from .opened_store import at_desk, refresh
 from .options import HOME, JSON, add
 from .times import moment
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from ..patterns import FailingCommand, Patterns
-    from .opening import Desk
+    from ..patterns.habits import FailingCommand, Patterns
+    from .opened_store import Desk
     from .options import Arguments
 
 SUMMARY = "show what fails and what helps, and other habits"
@@ -41,8 +41,8 @@ def run(arguments: Arguments) -> int:
 
 
 def _show(desk: Desk, arguments: Arguments) -> int:
-    from ..patterns import patterns
-    from ..store.tool_patterns import worked
+    from ..patterns.habits import patterns
+    from ..store.sqlite.tool_uses import worked
 
     refresh(desk)
     wanted = filter_of(arguments, desk.place)._replace(limit=EVERY_CONVERSATION)

@@ -7,13 +7,13 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ..home import ENV_GUARD
-from ..memories.settings import MemorySettings, settings_of
-from ..memory_folders import home_of, keeper, strategies_directory
-from ..sanitize import neutralise
-from ..text import counted, one_line, shorten
-from .limits import positive
-from .opening import NEWER, at_desk, note, now_milliseconds, refresh
+from ..memories.folders import home_of, keeper, strategies_directory
+from ..settings.homes import ENV_GUARD
+from ..settings.memories_values import MemorySettings, settings_of
+from ..text.format import counted, one_line, shorten
+from ..text.sanitize import neutralise
+from .filters import positive
+from .opened_store import NEWER, at_desk, note, now_milliseconds, refresh
 from .options import HOME, JSON, Option, add
 from .times import moment
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from ..memories.keeping import Keeper
+    from ..memories.keeper import Keeper
     from ..memories.queue import Done
-    from ..memories.run import Planned, Run
+    from ..memories.runner import Planned, Run
     from ..store.place import StorePlace
     from ..store.values import Conversation
-    from .opening import Desk
+    from .opened_store import Desk
     from .options import Arguments
 
 SUMMARY = "turn finished conversations into memories"
@@ -65,7 +65,7 @@ def prepared(place: StorePlace, ids: Sequence[str] = ()) -> Iterator[tuple[Run, 
     Hooks are kept still in whatever runtime a strategy starts: what is said there is no conversation. Raises
     ConfigError, DatabaseError.
     """
-    from ..memories.run import opened
+    from ..memories.runner import opened
 
     os.environ[ENV_GUARD] = "1"
     with opened(place.database, memory_settings(place), place.homes, ids) as work:

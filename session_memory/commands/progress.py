@@ -7,15 +7,15 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ..store.intake import pending
-from ..text import counted
+from ..store.ingest.intake import pending
+from ..text.format import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from ..setup.screen import Screen
     from ..store.contract import Store
     from ..store.place import Watched
+    from ..system.screen import Screen
 
     Progress = Callable[[str, int], None]
 

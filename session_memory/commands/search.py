@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ..sanitize import neutralise, neutralise_all
-from ..store.mending import holds_memories
+from ..store.sqlite.repair import holds_memories
 from ..store.values import ENTRY_ROLES, TOOL_ROLE
-from ..text import one_line, shorten
-from .limits import LIMITS, filter_of, limit
-from .opening import at_desk, refresh
+from ..text.format import one_line, shorten
+from ..text.sanitize import neutralise, neutralise_all
+from .filters import LIMITS, filter_of, limit
+from .opened_store import at_desk, refresh
 from .options import HOME, JSON, Option, add
 from .show import number_of
 from .times import moment
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..store.values import Hit
-    from .opening import Desk
+    from .opened_store import Desk
     from .options import Arguments
 
 SUMMARY = "search everything that was said in all sessions"
@@ -77,7 +77,7 @@ def _show_memories(desk: Desk, query: str) -> list[dict[str, Any]]:
     """Shows the memories that fit, and returns them for programs."""
     if not holds_memories(desk.store):
         return []
-    from ..memory_search import search_memories
+    from ..memories.search import search_memories
     from .memories import as_json, line_of
 
     found = search_memories(desk.place, query, MEMORIES)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ..errors import SessionMemoryError
-from ..sanitize import neutralise_all
-from ..store.schema import ITEM_BITS
+from ..store.sqlite.schema import ITEM_BITS
 from ..store.values import TOOL_ROLE
-from ..text import counted, one_line, shorten
-from .limits import positive
-from .opening import at_desk
+from ..text.format import counted, one_line, shorten
+from ..text.sanitize import neutralise_all
+from .filters import positive
+from .opened_store import at_desk
 from .options import HOME, JSON, Option, add
 from .times import moment
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import argparse
 
     from ..store.values import Conversation, StoredEntry
-    from .opening import Desk
+    from .opened_store import Desk
     from .options import Arguments
 
 SUMMARY = "read a conversation, or what was said around a message that a search has found"

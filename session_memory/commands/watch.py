@@ -9,22 +9,22 @@ import time
 from typing import TYPE_CHECKING
 
 from ..errors import ConfigError, LockedError, SessionMemoryError
-from ..setup.screen import Screen
-from ..store_place import find_place
-from ..text import counted
-from .opening import CORRUPT, NEWER, open_store
+from ..store.location import find_place
+from ..system.screen import Screen
+from ..text.format import counted
+from ..upkeep.watch_lock import acquire, holder
+from .opened_store import CORRUPT, NEWER, open_store
 from .options import HOME, Option, add
 from .progress import entries, megabytes
-from .services import KINDS, service
-from .watch_lock import acquire, holder
+from .service_files import KINDS, service
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-    from ..store.ingest import Report
+    from ..store.ingest.ingestion import Report
     from ..store.place import StorePlace
-    from ..store.sqlite import SqliteStore
+    from ..store.sqlite.engine import SqliteStore
     from .options import Arguments
 
 SUMMARY = "keep the store up to date while sessions go on, until it is stopped"
@@ -69,7 +69,7 @@ def run(arguments: Arguments) -> int:
 
 
 def _watch(place: StorePlace, find: Callable[[], StorePlace], screen: Screen, *, is_once: bool) -> None:
-    from ..store.watching import Watching
+    from ..upkeep.watch import Watching
 
     stop = threading.Event()
     log = _Log(screen)

@@ -20,15 +20,15 @@ from claude_agent_sdk import (
     UserMessage,
 )
 
-from ..home import ENV_HOME, ENV_SESSION
+from ..settings.homes import ENV_HOME, ENV_SESSION
 from ..tools import host_desk, sdk_server
 from .callbacks import archive_callback, updates_callback
-from .preparing import instructions_for_all
+from .group_files import instructions_for_all
 
 if TYPE_CHECKING:
-    from ..pointers import SessionManager
-    from .config import HostConfig
-    from .layout import Group, Layout
+    from ..settings.host_file import HostConfig
+    from ..settings.host_layout import Group, Layout
+    from ..transcripts.pointers import SessionManager
     from .ledger import Prompt
 
 TOOLS = "session-memory"

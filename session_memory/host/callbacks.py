@@ -9,17 +9,17 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from ..agent_sdk import Handover, answering
-from ..archive_hooks import wait_until_quiet
-from ..home import Home
-from ..hook import Log, Place, tell
-from .holding import held_home
-from .layout import Layout
+from ..hooks.archive import wait_until_quiet
+from ..hooks.prompt import Log, Place, tell
+from ..settings.confined_group import held_home
+from ..settings.homes import Home
+from ..settings.host_layout import Layout
 
 if TYPE_CHECKING:
     from claude_agent_sdk import HookCallback
 
-    from ..pointers import SessionManager
-    from .layout import Group
+    from ..settings.host_layout import Group
+    from ..transcripts.pointers import SessionManager
 
 UPDATES_SECONDS = 1.0
 ARCHIVE_SECONDS = 60.0

@@ -21,18 +21,18 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from ..fastjson import decode
-from ..files import NotAFileError, is_regular
-from ..inside import TooLargeError, directory_below, read_inside, write_inside
-from ..names import is_name
-from ..sanitize import neutralise
-from ..tools.calling import Answer, call
+from ..system.confined_files import TooLargeError, directory_below, read_inside, write_inside
+from ..system.files import NotAFileError, is_regular
+from ..system.json import decode
+from ..text.names import is_name
+from ..text.sanitize import neutralise
+from ..tools.call import Answer, call
 from ..tools.definitions import TOOLS
 
 if TYPE_CHECKING:
-    from ..pointers import SessionManager
-    from ..tools.desk import Desk
-    from .layout import Group, Layout
+    from ..settings.host_layout import Group, Layout
+    from ..tools.backend import Desk
+    from ..transcripts.pointers import SessionManager
 
     Rows = Sequence[Mapping[str, Any]]
 

@@ -14,8 +14,8 @@ import uuid
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..database import writing
 from ..errors import SessionMemoryError
+from ..system.sqlite import writing
 from . import schedule
 from .prompt_text import Message, of_messages, of_task
 

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ..errors import LockedError
-from ..files import lock
+from ..system.files import lock
 
 if TYPE_CHECKING:
-    from .layout import Layout
+    from ..settings.host_layout import Layout
 
 WAIT_SECONDS = 0.5  # longer than anybody holds it who only asks
 

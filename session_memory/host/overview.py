@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from . import schedule
 
 if TYPE_CHECKING:
-    from ..pointers import SessionManager
+    from ..transcripts.pointers import SessionManager
     from .ledger import Ledger
     from .schedule import Task
 

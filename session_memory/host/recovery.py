@@ -6,9 +6,9 @@ import os
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
-from ..fastjson import decode_line
-from ..files import open_regular
-from ..tail import lines_forward
+from ..system.files import open_regular
+from ..system.json import decode_line
+from ..transcripts.lines import lines_forward
 
 # With these a message of the model is not the last one of its turn.
 _GOES_ON = (None, "tool_use", "pause_turn")

@@ -7,9 +7,9 @@ import uuid
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..database import writing
 from ..errors import SessionMemoryError
-from ..text import shorten
+from ..system.sqlite import writing
+from ..text.format import shorten
 
 if TYPE_CHECKING:
     import apsw

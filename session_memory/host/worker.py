@@ -9,18 +9,18 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
-from ..names import is_name
-from ..sanitize import readable
-from ..text import counted, one_line, shorten
-from . import leftover
+from ..text.format import counted, one_line, shorten
+from ..text.names import is_name
+from ..text.sanitize import readable
+from . import orphans as leftover
 from .agent import Agent, Begun, Ended, Event, Stopped, Taken
-from .preparing import CHAT, name_session, prepare_group
+from .group_files import CHAT, name_session, prepare_group
 from .recovery import recover
 
 if TYPE_CHECKING:
-    from ..pointers import SessionManager
-    from .config import HostConfig
-    from .layout import Group
+    from ..settings.host_file import HostConfig
+    from ..settings.host_layout import Group
+    from ..transcripts.pointers import SessionManager
     from .ledger import Ledger, Prompt
 
     # Starts an agent: the group, the name of its session, the session to go on with, and where its events go.

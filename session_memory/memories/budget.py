@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from .strategy import BudgetError, Usage
 
 if TYPE_CHECKING:
-    from ..store.spending import Spending
+    from ..store.sqlite.spending import Spending
     from .strategy import Call
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..text import one_line, shorten
+from ..text.format import one_line, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

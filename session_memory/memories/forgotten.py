@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ..files import read_whole, write_atomically
+from ..system.files import read_whole, write_atomically
 from .item import EPISODE, Item, short_hash
-from .likeness import LIKE, wording
+from .similarity import LIKE, wording
 
 FILE = ".forgotten.jsonl"
 

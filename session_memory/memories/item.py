@@ -21,10 +21,10 @@ from calendar import timegm
 from hashlib import blake2b
 from typing import NamedTuple
 
-from ..markdown import escape, unescape
-from ..sanitize import readable
-from ..text import one_line, shorten
-from .likeness import normalised
+from ..text.format import one_line, shorten
+from ..text.markdown import escape, unescape
+from ..text.sanitize import readable
+from .similarity import normalised
 
 TITLE_CHARACTERS = 200
 TEXT_CHARACTERS = 8000

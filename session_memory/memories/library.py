@@ -10,18 +10,18 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ..files import lock
-from ..sanitize import visible
-from ..secrets import redact_all
-from ..store.memory_index import IndexedMemory, MemoryFilter
+from ..store.sqlite.memory_index import IndexedMemory, MemoryFilter
+from ..system.files import lock
+from ..text.sanitize import visible
+from ..text.secrets import redact_all
 from . import forgotten, pages, prompt_index
 from .item import EPISODE, Item, Origin, restored, struck, time_text, with_origin
-from .likeness import contradicts, says_the_same, wording
 from .pages import EditedMeanwhileError, Page
+from .similarity import contradicts, says_the_same, wording
 from .strategy import StrategyError
 
 if TYPE_CHECKING:
-    from ..store.memory_index import MemoryIndex
+    from ..store.sqlite.memory_index import MemoryIndex
 
 LOCK_WAIT_SECONDS = 30.0
 ATTEMPTS = 5

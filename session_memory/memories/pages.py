@@ -11,8 +11,8 @@ import os
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..archive_text import slug
-from ..files import open_regular, read_at, write_atomically
+from ..archives.format import slug
+from ..system.files import open_regular, read_at, write_atomically
 from .item import EPISODE, Item, parse, render, short_hash, split
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ..files import read_whole
+from ..system.files import read_whole
 
 if TYPE_CHECKING:
     from .strategy import Usage

@@ -8,15 +8,15 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..files import write_atomically
-from ..prompt_memories import BUCKETS, FILE, MAGIC, NUMBER_BYTES, TEXTS_AT, bucket_of, terms
-from ..sanitize import neutralise_all
-from ..store.query import STOP_WORDS
-from ..text import one_line, shorten
+from ..activity.prompt_memories import BUCKETS, FILE, MAGIC, NUMBER_BYTES, TEXTS_AT, bucket_of, terms
+from ..store.search.query import STOP_WORDS
+from ..system.files import write_atomically
+from ..text.format import one_line, shorten
+from ..text.sanitize import neutralise_all
 from .item import EPISODE
 
 if TYPE_CHECKING:
-    from ..store.memory_index import IndexedMemory
+    from ..store.sqlite.memory_index import IndexedMemory
 
 TEXT_CHARACTERS = 240
 FEWEST = 50  # memories: among fewer every word would seem to be common

@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import SessionMemoryError
-from ..sanitize import readable
-from ..store.work import Piece, Work
-from ..text import counted, one_line, shorten
+from ..store.sqlite.queue import Piece, Work
+from ..text.format import counted, one_line, shorten
+from ..text.sanitize import readable
 from .budget import ConversationBudgetError, checked
 from .strategy import BudgetError, Memory, MemoryResult, StrategyError, UnavailableError, Usage
 

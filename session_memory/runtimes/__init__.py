@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any, Protocol
 
-    from ..entries import Entry, Session
+    from ..transcripts.entries import Entry, Session
 
     ToolResult = tuple[str, bool, object]  # the id of the call, whether it went wrong, a string or blocks with text
 

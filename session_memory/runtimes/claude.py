@@ -6,11 +6,11 @@ injected text included, in records of other types.
 
 from __future__ import annotations
 
-from ..entries import Entry, Session, ToolUse
-from ..fastjson import decode
-from ..files import is_file, os, read_each
-from ..names import is_name
-from ..timestamps import epoch_seconds
+from ..system.files import is_file, os, read_each
+from ..system.json import decode
+from ..text.names import is_name
+from ..text.timestamps import epoch_seconds
+from ..transcripts.entries import Entry, Session, ToolUse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@ transcript."""
 
 from __future__ import annotations
 
-from ..files import is_directory, is_file, os
+from ..system.files import is_directory, is_file, os
 
 MOST_UNITS = 200
 

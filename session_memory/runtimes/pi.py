@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..entries import Entry, Session, ToolUse
-from ..fastjson import decode_line
-from ..files import is_directory, os
-from ..timestamps import epoch_seconds
+from ..system.files import is_directory, os
+from ..system.json import decode_line
+from ..text.timestamps import epoch_seconds
+from ..transcripts.entries import Entry, Session, ToolUse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .settings import StoreSettings
-    from .sources import Found, Source
+    from ..settings.store_section import StoreSettings
+    from .ingest.sources import Found, Source
 
 SUFFIX = ".jsonl"
 DEEPEST = 2  # <project>/<session>.jsonl; what lies deeper belongs to sub-agents
@@ -34,7 +34,7 @@ class Watched:
     @property
     def source(self) -> Source:
         """The directory as ingestion takes it."""
-        from .sources import Source
+        from .ingest.sources import Source
 
         return Source(self.root, self.home, is_live=True, confined_to=self.confined_to)
 
@@ -46,7 +46,7 @@ class Watched:
 
     def find(self) -> list[Found]:
         """Its transcripts, the oldest first. Raises OSError where the directory cannot be read."""
-        from .sources import find_files
+        from .ingest.sources import find_files
 
         found = find_files(self.source)
         return found if self.within is None else [one for one in found if self.holds(one.key)]

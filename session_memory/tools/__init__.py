@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from .calling import Answer, call
+from .backend import Desk, Hit, Listed, RefusedError
+from .call import Answer, call
 from .definitions import TOOLS
-from .desk import Desk, Hit, Listed, RefusedError
-from .host import HostDesk, host_desk
-from .plain import PlainDesk
-from .sdk import sdk_server
+from .host_backend import HostDesk, host_desk
+from .plain_backend import PlainDesk
+from .sdk_server import sdk_server
 
 __all__ = [
     "TOOLS", "Answer", "Desk", "Hit", "HostDesk", "Listed", "PlainDesk", "RefusedError", "call", "host_desk",

@@ -7,12 +7,12 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
-from ..archive import list_archives
-from ..archive_text import USER, parse, title_in
-from ..files import open_regular, read_at
-from ..text import ELLIPSIS, one_line
-from ..timestamps import epoch_seconds
-from .desk import Hit
+from ..archives.files import list_archives
+from ..archives.format import USER, parse, title_in
+from ..system.files import open_regular, read_at
+from ..text.format import ELLIPSIS, one_line
+from ..text.timestamps import epoch_seconds
+from .backend import Hit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..text import ELLIPSIS
-from . import wording
-from .desk import Listed, RefusedError
+from ..text.format import ELLIPSIS
+from . import answers as wording
+from .backend import Listed, RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from .desk import Desk
+    from .backend import Desk
 
     Arguments = Mapping[str, Any]
     Schema = dict[str, Any]

@@ -6,14 +6,14 @@ import os
 from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
-from .desk import Hit
+from .backend import Hit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..store.place import StorePlace
     from ..store.values import Hit as StoreHit
-    from .desk import Search
+    from .backend import Search
 
 MEMORIES = 3  # of the memories at most, before what was said
 
@@ -23,7 +23,7 @@ def searching(path: str | None, environ: Mapping[str, str], otherwise: Search) -
     `otherwise` serves where that cannot be."""
 
     def search(query: str, limit: int) -> list[Hit]:
-        from ..store_place import find_place
+        from ..store.location import find_place
 
         try:
             place = find_place(path, environ)
@@ -37,10 +37,10 @@ def searching(path: str | None, environ: Mapping[str, str], otherwise: Search) -
 
 
 def _search(place: StorePlace, query: str, limit: int) -> list[Hit]:
-    from ..commands.opening import Desk, open_store, refresh
-    from ..memory_search import search_memories
-    from ..setup.screen import Screen
+    from ..commands.opened_store import Desk, open_store, refresh
+    from ..memories.search import search_memories
     from ..store.values import Filter
+    from ..system.screen import Screen
 
     store = open_store(place)
     try:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ...errors import SessionMemoryError
-from ...names import is_name
+from ...text.names import is_name
 from ..ledger import Ledger, Reply
 
 LOCAL = "local:"  # chats of groups that no other program has a chat with: nothing delivers there, they are read

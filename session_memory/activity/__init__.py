@@ -1,0 +1,1 @@
+"""What the other sessions did since this one last heard of them."""

@@ -1,0 +1,84 @@
+"""Where reading resumes: one cursor a session, and the locked file they lie in.
+
+The file is JSON, `consuming session -> other session -> cursor`:
+
+    {"main": {"discord": {"offset": 12345, "size": 12345, "inode": 77, "mtime": ..., "head": ..., "tail": ..., ...}}}
+
+Only `offset` must be there; `identity` tells what the rest is for.
+"""
+
+from __future__ import annotations
+
+from ..system.files import NotAFileError, lock, os, read_whole, write_private
+from ..system.json import decode, encode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from os import stat_result
+    from typing import Any
+
+    Cursor = dict[str, Any]
+
+LOCK_WAIT_SECONDS = 0.2
+
+
+def is_unchanged(cursor: Cursor, status: stat_result) -> bool:
+    """Whether `status` alone tells that nothing was written since the cursor was made: no need to open the file."""
+    return (
+        cursor.get("mtime") == status.st_mtime_ns
+        and cursor.get("size") == status.st_size
+        and cursor.get("inode") == status.st_ino
+    )
+
+
+class CursorFile:
+    """The cursors of one file, under an exclusive lock until `close`.
+
+    `cursors` maps consuming session to other session to cursor; `was_corrupt` tells that the file could not be read
+    and was set aside as `<name>.corrupt`.
+    """
+
+    def __init__(self, path: str) -> None:
+        """Raises LockedError after LOCK_WAIT_SECONDS, OSError where the file cannot be had."""
+        self.path = path
+        self.cursors: dict[str, dict[str, Cursor]] = {}
+        self.was_corrupt = False
+        self._lock = lock(path + ".lock", LOCK_WAIT_SECONDS)
+        try:
+            self._load()
+        except BaseException:
+            self.close()
+            raise
+
+    def prepare(self) -> None:
+        """Writes the cursors beside the file. What can fail (a full disk) fails here, before anything is told."""
+        write_private(self.path + ".tmp", encode(self.cursors).encode())
+
+    def commit(self) -> None:
+        """Puts what `prepare` wrote in place, in one step. Not synced: a lost cursor only repeats itself."""
+        os.replace(self.path + ".tmp", self.path)
+
+    def close(self) -> None:
+        """Releases the lock; the kernel does so for a process that dies."""
+        os.close(self._lock)
+
+    def _load(self) -> None:
+        try:
+            cursors = decode(read_whole(self.path).decode())
+        except FileNotFoundError:
+            return
+        except (NotAFileError, ValueError):
+            cursors = None
+        if _is_well_formed(cursors):
+            self.cursors = cursors
+        else:
+            os.replace(self.path, self.path + ".corrupt")
+            self.was_corrupt = True
+
+
+def _is_well_formed(cursors: object) -> bool:
+    return isinstance(cursors, dict) and all(
+        isinstance(others, dict)
+        and all(isinstance(cursor, dict) and isinstance(cursor.get("offset"), int) for cursor in others.values())
+        for others in cursors.values()
+    )

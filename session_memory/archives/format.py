@@ -1,0 +1,127 @@
+"""An archive as text: title, when it was archived, messages, and in a last line what a program wants to know. Pure.
+
+# Travel Planning
+
+Archived: Feb 21, 3:39 AM
+
+---
+
+**User**: I want to plan a trip to Japan...
+
+**G2**: Here are some suggestions...
+
+<!-- session-memory {"session": "d58a79a7-...", "runtime": "agent-sdk", ...} -->
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+import unicodedata
+from typing import TYPE_CHECKING, Any
+
+from ..text.format import ELLIPSIS, one_line, shorten
+from ..text.markdown import begins_a_block, escape, unescape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+USER, TOOL = "User", "Tool"
+COMPACTED = "*Compacted here: from now on the agent knew what came before as a summary.*"
+TITLE_CHARACTERS = 80
+TOOL_CHARACTERS = 120
+SLUG_CHARACTERS = 60
+SLUG_BYTES = 200  # a file name has 255, and some are for the date, a number and the suffix
+TRAILER_BYTES = 4096
+
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_TRAILER = re.compile(r"^<!-- session-memory (\{.*\}) -->$", re.MULTILINE)
+_SPEAKER = re.compile(r"\*\*([^*]{1,80})\*\*:(?: (.*))?$")
+
+
+def header(title: str, archived: float) -> str:
+    """The lines before the first message; `archived` in seconds since the epoch, shown in local time."""
+    at = time.localtime(archived)
+    clock = f"{at.tm_hour % 12 or 12}:{at.tm_min:02} {'AM' if at.tm_hour < 12 else 'PM'}"
+    when = f"{_MONTHS[at.tm_mon - 1]} {at.tm_mday}, {clock}"
+    return f"# {escape(shorten(one_line(title), TITLE_CHARACTERS))}\n\nArchived: {when}\n\n---\n"
+
+
+def title_in(first_line: str) -> str:
+    """The title that the first line of an archive holds."""
+    return unescape(first_line.strip().removeprefix("# "))
+
+
+def message(speaker: str, text: str, limit: int) -> str:
+    """A message's paragraphs. Of more than `limit` characters the rest is left out, which is said; 0 is no limit."""
+    if limit and len(text) > limit:
+        kept = shorten(text, limit)
+        text = f"{kept}\n\n[{len(text) - len(kept) + len(ELLIPSIS):,} more characters]"
+    separator = "\n\n" if begins_a_block(text) else " "
+    return f"\n**{speaker}**:{separator}{escape(text)}\n"
+
+
+def compaction() -> str:
+    """The line where the runtime compacted the conversation."""
+    return f"\n{COMPACTED}\n"
+
+
+def trailer(facts: dict[str, Any]) -> str:
+    """The last line. Its JSON holds no angle brackets, so that nothing in it can end the comment."""
+    content = json.dumps(facts, ensure_ascii=False).replace("<", "\\u003c").replace(">", "\\u003e")
+    return f"\n<!-- session-memory {content} -->\n"
+
+
+def facts_in(end_of_archive: str) -> dict[str, Any] | None:
+    """What the last line holds; None where there is none, as in a file that is no archive of ours."""
+    *_, found = (None, *_TRAILER.finditer(end_of_archive))
+    if found is None or end_of_archive[found.end() :].strip():
+        return None
+    try:
+        facts = json.loads(found.group(1))
+    except ValueError:
+        return None
+    return facts if isinstance(facts, dict) and isinstance(facts.get("session"), str) else None
+
+
+def trailer_bytes(end_of_archive: bytes) -> int:
+    """How many bytes the last line of an archive takes, with the line feed before it."""
+    return len(end_of_archive) - end_of_archive.rfind(b"\n<!-- session-memory ")
+
+
+def parse(archive: str) -> Iterator[tuple[str, str]]:
+    """The messages, as pairs of speaker and text; a compaction is the pair ('', '')."""
+    body = archive.partition("\n---\n")[2]
+    last = body.rfind("\n<!-- session-memory ")
+    speaker, collected = "", [""]
+    for line in (body if last < 0 else body[:last]).split("\n"):
+        found = _SPEAKER.match(line)
+        if found is None and line != COMPACTED:
+            collected.append(line)
+            continue
+        if speaker:
+            yield speaker, unescape("\n".join(collected).strip("\n"))
+        if found is None:
+            speaker = ""
+            yield "", ""
+        else:
+            speaker, collected = found.group(1), [found.group(2) or ""]
+    if speaker:
+        yield speaker, unescape("\n".join(collected).strip("\n"))
+
+
+def slug(title: str) -> str:
+    """`title` as a part of a file name, in whatever script: words in lower case joined by hyphens; perhaps ''."""
+    words = re.findall(r"\w+", unicodedata.normalize("NFC", title).lower().replace("_", " "))
+    joined = ""
+    for word in words:
+        longer = f"{joined}-{word}" if joined else word
+        if len(longer) > SLUG_CHARACTERS or len(longer.encode("utf-8", "replace")) > SLUG_BYTES:
+            break
+        joined = longer
+    return joined or _cut_to_bytes(words[0]) if words else ""
+
+
+def _cut_to_bytes(word: str) -> str:
+    return word[:SLUG_CHARACTERS].encode("utf-8", "replace")[:SLUG_BYTES].decode("utf-8", "ignore")

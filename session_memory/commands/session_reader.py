@@ -1,0 +1,98 @@
+"""The reader, as a command: what another session did, in full; or which sessions there are."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+
+from ..errors import SessionMemoryError
+from ..system.files import NotAFileError
+from ..system.json import encode
+from ..text.sanitize import readable
+from ..text.timestamps import age
+from ..transcripts.log import last_entries, render
+from ..transcripts.sessions import Found, choose, find_sessions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+DESCRIPTION = "Shows what another session of this home did, or which sessions there are."
+
+
+def main(arguments: list[str] | None = None, environ: Mapping[str, str] = os.environ) -> int:
+    """Runs the command; the exit code is 1 where it has to say why there is nothing to show."""
+    parser = argparse.ArgumentParser(prog="session_reader", description=DESCRIPTION)
+    parser.add_argument("name", nargs="?", help="the session: its name, its title, its id, or how one of them begins")
+    parser.add_argument("--lines", type=int, default=50, metavar="N", help="the last N entries (50)")
+    parser.add_argument("--list", action="store_true", help="list the sessions, the latest first (as without a name)")
+    parser.add_argument("--all", action="store_true", help="the sessions of all projects, not only of this one")
+    parser.add_argument("--home", metavar="PATH", help="the agent home, or the runtime's directory, to look in")
+    parser.add_argument("--raw", action="store_true", help="text as it is, secrets, control characters and all")
+    parser.add_argument("--json", action="store_true", help="for programs")
+    options = parser.parse_args(arguments)
+    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
+    try:
+        listed = find_sessions(options.home, options.all, environ)
+        if options.list or not options.name:
+            print(_listing(listed, environ, as_json=options.json))
+        else:
+            chosen = choose(listed, options.name)
+            print(_log(chosen, max(1, options.lines), raw=options.raw, as_json=options.json))
+    except (SessionMemoryError, NotAFileError) as error:
+        print(f"session_reader: {error}", file=sys.stderr)
+        if isinstance(error, SessionMemoryError) and error.hint:
+            print(error.hint, file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # `| head` has seen enough
+    return 0
+
+
+def _listing(listed: list[Found], environ: Mapping[str, str], *, as_json: bool) -> str:
+    if as_json:
+        return encode(
+            [
+                {"name": one.name, "id": one.id, "modified": one.modified, "bytes": one.size, "path": one.session.path}
+                for one in listed
+            ]
+        )
+    if not listed:
+        return "No sessions yet."
+    rows = []
+    for one in listed:
+        own = " (this one)" if one.id == environ.get(one.runtime.OWN_ID_VARIABLE) else ""
+        rows.append((one.name, age(time.time() - one.modified), _bytes(one.size), one.id + own))
+    name, when, size = (max(len(row[column]) for row in rows) for column in range(3))
+    return "\n".join([f"{row[0]:<{name}}  {row[1]:<{when}}  {row[2]:>{size}}  {row[3]}" for row in rows])
+
+
+def _log(one: Found, lines: int, *, raw: bool, as_json: bool) -> str:
+    entries, unreadable = last_entries(one.runtime, one.session.path, lines)
+    if as_json:
+        said = [
+            {
+                "role": entry.role,
+                "text": entry.text if raw else readable(entry.text),
+                "timestamp": entry.timestamp,
+                "tools": [
+                    {"name": tool.name, "argument": tool.argument if raw else readable(tool.argument)}
+                    for tool in entry.tools
+                ],
+            }
+            for entry in entries
+        ]
+        return encode({"name": one.name, "id": one.id, "unreadable": unreadable, "entries": said})
+    if not entries:
+        return f"{one.name}: nothing was said yet."
+    return f"Session {one.name} ({one.id}), the last {len(entries)} entries:\n\n{render(entries, unreadable, raw=raw)}"
+
+
+def _bytes(size: int) -> str:
+    for unit in ("B", "KB", "MB"):
+        if size < 1024:
+            return f"{size} {unit}"
+        size = (size + 512) // 1024
+    return f"{size} GB"

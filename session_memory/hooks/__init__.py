@@ -1,0 +1,1 @@
+"""The hooks of the runtimes: an event, its context, the answer."""

@@ -1,0 +1,215 @@
+"""The host at work: messages and tasks go to the workers of their groups, replies to the channels of their chats."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+from ..errors import SessionMemoryError
+from ..settings import host_file as config
+from ..settings.host_layout import Group, Layout
+from ..system.files import open_private
+from ..text.format import one_line
+from ..text.sanitize import visible
+from ..tools import host_desk
+from ..transcripts.pointers import SessionManager
+from . import agent, ipc, schedule
+from . import group_files as preparing
+from .channels import LOCAL, Channel, Door, channels_in
+from .channels.unix_socket import UnixSocket
+from .database import open_database
+from .ledger import Ledger, Reply
+from .worker import Worker
+
+POLL_SECONDS = 0.05
+CLOCK_SECONDS = 1.0
+REQUEST_SECONDS = 0.2
+AGAIN_SECONDS, LONGEST_PAUSE_SECONDS = 5.0, 300.0
+LAST_TURN_SECONDS = 20.0
+LOG_BYTES = 1024 * 1024
+
+
+class Host:
+    """The program that serves the host in `layout`. One at a time: see `lock.held`."""
+
+    def __init__(self, layout: Layout, say: Callable[[str], None]) -> None:
+        self._layout = layout
+        self._say = say
+        self._config = config.read(layout.config_file)
+        preparing.prepare_host(layout)
+        self._sessions = SessionManager(layout.database, layout.group)
+        self._ledger = Ledger(open_database(layout.database))
+        door = Door(self._ledger, self._wake)
+        self._channels: list[Channel] = [
+            UnixSocket(layout.socket, door), *channels_in(layout.root + "/channels", door),
+        ]  # fmt: skip
+        self._is_new = asyncio.Event()
+        self._workers: dict[str, tuple[Worker, asyncio.Task[None]]] = {}
+        self._waiting: dict[str, None] = {}
+        self._not_before: dict[str, float] = {}
+        self._is_stopping = False
+
+    async def run(self) -> None:
+        """Serves until it is told to stop (SIGTERM, Ctrl-C). Turns under way may come to their end then; what does not
+        within LAST_TURN_SECONDS, or before it is told once more, is taken up by the next run."""
+        stopped = asyncio.Semaphore(0)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, stopped.release)
+        loops = [self._tell_time, self._watch, self._dispatch, self._deliver, self._answer_requests]
+        loops += [channel.serve for channel in self._channels]
+        tasks: list[asyncio.Task[Any]] = [asyncio.create_task(self._keep_up(loop)) for loop in loops]
+        try:
+            await stopped.acquire()
+            self._is_stopping = True
+            ends = [asyncio.create_task(self._end_turns()), asyncio.create_task(stopped.acquire())]
+            tasks += ends
+            await asyncio.wait(ends, timeout=LAST_TURN_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            tasks += [task for _, task in self._workers.values()]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            self._sessions.close()
+            self._ledger.close()
+
+    async def _end_turns(self) -> None:
+        """Returns when every turn that is under way is over."""
+        for worker, _ in self._workers.values():
+            worker.finish()
+        await asyncio.gather(*[task for _, task in self._workers.values()], return_exceptions=True)
+
+    async def _keep_up(self, loop: Callable[[], Awaitable[None]]) -> None:
+        """Runs one of the loops for good: a fault in it is logged, and it goes on after a while, later each time."""
+        pause = AGAIN_SECONDS
+        while True:
+            began = time.monotonic()
+            try:
+                await loop()
+            except Exception as error:
+                self._log(f"{getattr(loop, '__qualname__', loop)}: {type(error).__name__}: {error}")
+            pause = AGAIN_SECONDS if time.monotonic() - began > pause else min(2 * pause, LONGEST_PAUSE_SECONDS)
+            await asyncio.sleep(pause)
+
+    def _wake(self) -> None:
+        self._is_new.set()
+
+    async def _tell_time(self) -> None:
+        """Starts the tasks that are due, and has what was put off looked at."""
+        while True:
+            self._ledger.start_due_tasks()
+            self._wake()
+            await asyncio.sleep(CLOCK_SECONDS)
+
+    async def _watch(self) -> None:
+        """Notices what other programs put into the database."""
+        version = -1
+        while True:
+            now = self._ledger.version()
+            if now != version:
+                version = now
+                self._wake()
+            await asyncio.sleep(POLL_SECONDS)
+
+    async def _dispatch(self) -> None:
+        """Gives every group with something to do a worker, as many at once as the settings allow."""
+        while True:
+            await self._is_new.wait()
+            self._is_new.clear()
+            for name in sorted(self._ledger.ready_groups()):
+                if name in self._workers:
+                    self._workers[name][0].poke()
+                else:
+                    self._waiting.setdefault(name)
+            while not self._is_stopping and self._waiting and len(self._workers) < self._config.groups_at_once:
+                name = next(iter(self._waiting))
+                del self._waiting[name]
+                self._start_worker(name)
+            if self._waiting:
+                for worker, _ in self._workers.values():
+                    worker.make_room()
+
+    def _start_worker(self, name: str) -> None:
+        try:
+            group = self._layout.group(name)
+        except SessionMemoryError as error:
+            return self._log(str(error))
+        worker = Worker(group, self._ledger, self._sessions, self._config, self._start_agent, self._log)
+        self._workers[name] = (worker, asyncio.create_task(self._work(worker)))
+
+    async def _work(self, worker: Worker) -> None:
+        name = worker.group.name
+        try:
+            await worker.work()
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:
+            self._log(f"{name}: {type(error).__name__}: {error}")
+            await asyncio.sleep(AGAIN_SECONDS)
+        finally:
+            del self._workers[name]
+            self._wake()
+
+    def _start_agent(
+        self, group: Group, name: str, resume: str | None, tell: Callable[[agent.Event], None]
+    ) -> agent.Agent:
+        tasks = [one.row() for one in schedule.tasks(self._ledger.connection)]
+        groups = [one._asdict() for one in self._ledger.groups()]
+        ipc.write_snapshots(self._layout, group.name, self._sessions, tasks, groups)
+        return agent.start(self._layout, group, self._config, self._sessions, name, resume, tell)
+
+    async def _deliver(self) -> None:
+        """Brings replies to their chats, in each in their order."""
+        while True:
+            held_up: set[str] = set()
+            for reply in self._ledger.undelivered():
+                if reply.jid not in held_up and not await self._bring(reply):
+                    held_up.add(reply.jid)
+            await asyncio.sleep(POLL_SECONDS)
+
+    async def _bring(self, reply: Reply) -> bool:
+        """Whether the reply is in its chat now. Those in local chats are, since they are read in the database."""
+        if self._not_before.get(reply.jid, 0.0) > time.monotonic():
+            return False
+        try:
+            for channel in self._channels:
+                if channel.PREFIX and reply.jid.startswith(channel.PREFIX):
+                    await channel.deliver(reply)
+                    break
+            else:
+                if not reply.jid.startswith(LOCAL):
+                    raise SessionMemoryError(f"no channel has the chat {reply.jid}")
+        except Exception as error:
+            self._log(f"{reply.jid}: reply {reply.id} was not delivered: {error}")
+            self._not_before[reply.jid] = time.monotonic() + AGAIN_SECONDS
+            return False
+        self._ledger.mark_delivered(reply.id)
+        return True
+
+    async def _answer_requests(self) -> None:
+        """Answers what agents without a database ask for."""
+        while True:
+            for group in self._ledger.groups():
+                desk = host_desk(self._layout, group.folder, self._sessions)
+                with suppress(FileNotFoundError):  # a group that has not worked yet has no directory for them
+                    await asyncio.to_thread(ipc.answer_requests, self._layout, group.folder, desk)
+            await asyncio.sleep(REQUEST_SECONDS)
+
+    def _log(self, text: str) -> None:
+        """A line for whoever runs the host, and in host.log, of which there is at most one older one."""
+        line = f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {one_line(visible(text))}"
+        self._say(line)
+        path = self._layout.log_file
+        with suppress(OSError):
+            descriptor = open_private(path, os.O_WRONLY | os.O_APPEND)
+            try:
+                os.write(descriptor, line.encode("utf-8", "replace") + b"\n")
+                is_full = os.fstat(descriptor).st_size > LOG_BYTES
+            finally:
+                os.close(descriptor)
+            if is_full:
+                os.replace(path, path + ".1")

@@ -1,0 +1,98 @@
+"""A plugin's first start: what needs more than the standard library sets itself up in the plugin's data directory.
+
+It happens in the background, in a process of its own that no session waits for, and is said once. The hooks do without
+until then; `session_memory.settings.check` finds PyYAML there.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from zlib import crc32
+
+from ..runtimes import claude
+from ..settings.homes import ENV_GUARD, Home, claude_config_dir, environment
+from ..settings.plugin_data import ENV_DATA
+from ..system.files import os, read_whole, write_atomically
+from ..system.json import decode, encode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+GROUP = "basic"
+_NOTE_FILE = "/environment.json"
+_RETRY_SECONDS = 24 * 3600
+_CHILD = "--in-background"
+
+
+def run(script: str, words: list[str]) -> None:
+    """The SessionStart hook of a plugin as a process; `script` is its file. Never fails, and ends the process."""
+    environ = environment()
+    try:
+        data_dir = environ.get(ENV_DATA, "")
+        if data_dir and not environ.get(ENV_GUARD):
+            root = script[: -len("/hooks/plugin_start.py")]
+            if _CHILD in words:
+                _set_up(data_dir, root + "/requirements.lock")
+            elif claude.is_own(decode(sys.stdin.buffer.read().decode("utf-8", "replace"))):
+                _start(script, data_dir, root + "/requirements.lock")
+    except BaseException as error:
+        from ..hooks.prompt import Log
+
+        Log(Home(claude_config_dir(environ))).write_fault("SessionStart", error)
+    os._exit(0)
+
+
+def _start(script: str, data_dir: str, lock_file: str) -> None:
+    """Has a child make the environment, unless it stands, or could not be made a short while ago."""
+    wanted = _wanted(lock_file)
+    note = _read_note(data_dir)
+    if note.get("wanted") == wanted and (note.get("is_made") or time.time() - note.get("at", 0) < _RETRY_SECONDS):
+        return
+    _write_note(data_dir, wanted, is_made=False)
+    import subprocess
+
+    subprocess.Popen(
+        [sys.executable, "-I", "-S", script, _CHILD],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        cwd=data_dir, start_new_session=True,
+        creationflags=getattr(subprocess, "DETACHED_PROCESS", 0),
+    )  # fmt: skip
+    if not note:
+        text = f"session-memory works. What reads a config.yaml is being set up in {data_dir}, in the background."
+        sys.stdout.buffer.write(encode({"systemMessage": text}).encode() + b"\n")
+        sys.stdout.buffer.flush()
+
+
+def _set_up(data_dir: str, lock_file: str) -> None:
+    """Makes the environment, or adds to it what it misses, and notes whether it stands."""
+    from pathlib import Path
+
+    from ..system.screen import Screen
+    from . import environment
+    from .lock import locked
+    from .places import Places
+
+    places = Places(Path(data_dir), Path(data_dir, "bin"))
+    with locked(places):
+        made = environment.ensure(places, Path(lock_file), Screen({}, is_json=True), groups=[GROUP])
+    _write_note(data_dir, _wanted(lock_file), is_made=not made.problems, problem="; ".join(made.problems.values()))
+
+
+def _wanted(lock_file: str) -> str:
+    """What an environment is made from, in short: the pinned versions, and this Python."""
+    return f"{crc32(read_whole(lock_file)):08x}-{sys.version_info[0]}.{sys.version_info[1]}"
+
+
+def _read_note(data_dir: str) -> dict[str, Any]:
+    try:
+        note = decode(read_whole(data_dir + _NOTE_FILE).decode())
+    except (OSError, ValueError):
+        return {}
+    return note if isinstance(note, dict) else {}
+
+
+def _write_note(data_dir: str, wanted: str, *, is_made: bool, problem: str = "") -> None:
+    note = {"wanted": wanted, "at": time.time(), "is_made": is_made, "problem": problem}
+    write_atomically(data_dir + _NOTE_FILE, encode(note).encode())

@@ -1,0 +1,94 @@
+"""Keeping what strategies made: where the queue's results become memories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from ..store.sqlite.memory_index import MemoryIndex
+from .item import Origin, new_item
+from .library import Library, item_of
+from .similarity import wording
+from .strategy import Known, Surroundings
+
+if TYPE_CHECKING:
+    from ..store.values import Conversation, StoredEntry
+    from .strategy import MemoryResult, Strategy
+
+KNOWN_KINDS = ("fact", "decision", "preference", "question", "solution", "project", "person")
+KNOWN_SHARE = 0.5  # of a memory's words, in a conversation that seems to be about it
+
+
+class Keeper:
+    """The queue's sink. `directory` gives where the memories of a group lie, `is_untrusted` whether those of a
+    conversation are to be kept apart."""
+
+    def __init__(
+        self,
+        database: str,
+        directory: Callable[[str], str],
+        is_untrusted: Callable[[Conversation], bool] = lambda conversation: False,
+    ) -> None:
+        self._database = database
+        self._directory = directory
+        self._is_untrusted = is_untrusted
+
+    def __call__(
+        self, conversation: Conversation, entries: Sequence[StoredEntry], strategy: str, result: MemoryResult
+    ) -> list[str]:
+        """Keeps what a strategy made of a conversation; the ids of the memories. The same again changes nothing.
+        Raises SessionMemoryError, OSError."""
+        index = MemoryIndex(self._database)
+        try:
+            library = Library(self._directory(conversation.home), index, conversation.home)
+            return keep(library, conversation, strategy, result, is_untrusted=self._is_untrusted(conversation))
+        finally:
+            index.close()
+
+    def known(self, conversation: Conversation, text: str, limit: int) -> list[Known]:
+        """The memories that a text about to be summarised may repeat, correct or answer: see `Surroundings`."""
+        index = MemoryIndex(self._database)
+        try:
+            library = Library(self._directory(conversation.home), index, conversation.home)
+            library.refresh()
+            return known(library, text, limit, is_untrusted=self._is_untrusted(conversation))
+        finally:
+            index.close()
+
+    def attach(self, strategies: Sequence[Strategy], directory: str) -> None:
+        """Gives strategies that ask for it what they may work with; `directory` is for what they keep of their own."""
+        for strategy in strategies:
+            attach = getattr(strategy, "attach", None)
+            if attach is not None:
+                attach(Surroundings(directory, self.known, self._is_untrusted))
+
+
+def keep(
+    library: Library, conversation: Conversation, strategy: str, result: MemoryResult, *, is_untrusted: bool
+) -> list[str]:
+    """Keeps the memories of a result; their ids. Raises as the methods of Library do."""
+    origin = Origin(conversation.last_message_at, conversation.session_id, conversation.id, strategy)
+    items = [
+        (
+            new_item(one.kind, one.title, one.text, one.subject, one.quote, origin, is_untrusted=is_untrusted),
+            one.replaces,
+        )
+        for one in result.memories
+    ]
+    return library.keep([(item, replaces) for item, replaces in items if item.title])
+
+
+def known(library: Library, text: str, limit: int, *, is_untrusted: bool) -> list[Known]:
+    """At most `limit` memories that hold and most of whose words are in `text`, the best first."""
+    said = wording(text)
+    words = said.words | said.values
+    scored = []
+    for kind in KNOWN_KINDS:
+        for memory in library.current(kind, is_untrusted=is_untrusted):
+            item = item_of(memory)
+            own = wording(item.whole_text).words
+            share = len(own & words) / len(own) if own else 0.0
+            if share >= KNOWN_SHARE and item.is_marked:
+                scored.append((share, item))
+    scored.sort(key=lambda pair: -pair[0])
+    return [Known(item.id, item.kind, item.subject, item.whole_text) for _, item in scored[:limit]]

@@ -1,0 +1,132 @@
+"""How much filtering leaves of a transcript: what its messages hold, against what a model would get to read."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..runtimes.recognition import runtime_of
+from ..store.ingest.extract import Reader
+from ..store.values import TOOL_ROLE, NewEntry, StoredEntry, ToolOutcome
+from ..system.files import open_regular
+from ..transcripts.lines import lines_forward
+from ..transcripts.reader import decode
+from .exchanges import chunks, exchanges
+from .filtering import filtered
+from .tokens import estimated_tokens
+
+if TYPE_CHECKING:
+    from ..settings.memories_values import MemorySettings
+
+# Of a message's blocks these are what was said or done; ids, types, signatures and images are not.
+_TEXT_KEYS = ("text", "thinking", "content", "output", "command")
+_PARAMETER_KEYS = ("input", "arguments")
+
+
+class Measure(NamedTuple):
+    """Sizes of a transcript. `file_bytes` is all of it; `before` the content of its messages: what was said and
+    thought, parameters of tool calls as JSON, results of tool calls, sub-agents' too, but no images; `after` what
+    filtering leaves. Tokens are upper estimates. `exchanges` and `chunks` count what the latter falls into."""
+
+    file_bytes: int = 0
+    characters_before: int = 0
+    tokens_before: int = 0
+    characters_after: int = 0
+    tokens_after: int = 0
+    exchanges: int = 0
+    chunks: int = 0
+
+    def plus(self, other: Measure) -> Measure:
+        """Both together."""
+        return Measure(*[one + more for one, more in zip(self, other)])
+
+    @property
+    def reduction(self) -> float:
+        """The share of characters that filtering takes away."""
+        return 1 - self.characters_after / self.characters_before if self.characters_before else 0.0
+
+
+def measured(path: str, settings: MemorySettings) -> Measure | None:
+    """The sizes of a transcript; None if it is no runtime's. Raises OSError."""
+    descriptor = open_regular(path)
+    try:
+        size = os.fstat(descriptor).st_size
+        found = _entries(descriptor, size)
+        if found is None:
+            return None
+        characters = tokens = 0
+        for text in _message_texts(descriptor, size):
+            characters += len(text)
+            tokens += estimated_tokens(text)
+    finally:
+        os.close(descriptor)
+    text = filtered(found, settings.filtering)
+    pieces = chunks(found, settings.filtering, settings.max_chunk_tokens)
+    return Measure(size, characters, tokens, len(text), estimated_tokens(text), len(exchanges(found)), len(pieces))
+
+
+def transcript_entries(path: str) -> list[StoredEntry]:
+    """The entries and tool uses of a transcript as the store would hold them; none if it is no runtime's. Raises
+    OSError."""
+    descriptor = open_regular(path)
+    try:
+        return _entries(descriptor, os.fstat(descriptor).st_size) or []
+    finally:
+        os.close(descriptor)
+
+
+def _entries(descriptor: int, size: int) -> list[StoredEntry] | None:
+    runtime = runtime_of(descriptor)
+    if runtime is None:
+        return None
+    read = Reader(runtime, descriptor).read(0, size, size + 1)
+    ended = dict(read.outcomes)
+    found: list[StoredEntry] = []
+    known: set[int] = set()
+    for entry in read.entries:
+        if entry.key not in known:
+            known.add(entry.key)
+            found += _items(entry, len(found) + 1, ended)
+    return found
+
+
+def _items(entry: NewEntry, number: int, ended: dict[int, ToolOutcome]) -> list[StoredEntry]:
+    """An entry and its tool uses as items with ids from `number` on."""
+    items = []
+    if entry.text:
+        items.append(
+            StoredEntry(number, entry.role, entry.text, entry.timestamp, entry.cwd, entry.offset, entry.message)
+        )
+    for at, tool in enumerate(entry.tools, number + len(items)):
+        item = StoredEntry(at, TOOL_ROLE, tool.argument, entry.timestamp, entry.cwd, entry.offset, entry.message)
+        item = item._replace(tool=tool.name, kind=tool.kind)
+        end = tool.ended or ended.get(tool.call)
+        if end is not None:
+            item = item._replace(outcome=end.outcome, error=end.error, result_size=end.size, result_lines=end.lines)
+        items.append(item)
+    return items
+
+
+def _message_texts(descriptor: int, size: int) -> Iterator[str]:
+    """Every text in the messages of a transcript."""
+    for _, line in lines_forward(descriptor, 0, size):
+        for record in decode(line)[0] if len(line) > 1 else ():
+            message = record.get("message") if isinstance(record, dict) else None
+            if isinstance(message, dict):
+                yield from _texts(message)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for part in value:
+            yield from _texts(part)
+    elif isinstance(value, dict):
+        for key in _TEXT_KEYS:
+            yield from _texts(value.get(key))
+        for key in _PARAMETER_KEYS:
+            if value.get(key):
+                yield json.dumps(value[key], ensure_ascii=False)

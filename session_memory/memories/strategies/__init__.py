@@ -1,0 +1,1 @@
+"""The strategies that make memories of conversations."""

@@ -1,0 +1,1 @@
+"""The strategy that fills a Graphiti knowledge graph."""

@@ -1,0 +1,64 @@
+"""HTTP to an OpenAI-style API in which every request is accounted for: none is sent that the budget has no room for."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from openai import DefaultAsyncHttpxClient
+
+from ...strategy import BudgetError, Usage
+from ...tokens import estimated_tokens
+
+if TYPE_CHECKING:
+    from ...strategy import Budget
+
+
+class MeteredClient(DefaultAsyncHttpxClient):
+    """The HTTP client of an AsyncOpenAI. `refusal` is what the budget said to the request that it refused, None as long
+    as it refused none: the AsyncOpenAI makes an error of its own of it."""
+
+    def __init__(self, budget: Budget, timeout_seconds: float) -> None:
+        super().__init__(timeout=timeout_seconds)
+        self.refusal: BudgetError | None = None
+        self._budget = budget
+
+    async def send(self, request: Any, **options: Any) -> Any:
+        """Sends a request, within the budget."""
+        asked = _json(request.content)
+        model = str(asked.get("model", ""))
+        try:
+            with self._budget.call(_estimate(request.content, asked, model)) as call:
+                response = await super().send(request, **options)
+                await response.aread()
+                call.report(_reported(response.status_code, response.content, model))
+                return response
+        except BudgetError as error:
+            self.refusal = error
+            raise
+
+
+def _estimate(content: bytes, asked: dict[str, Any], model: str) -> Usage:
+    """What a request costs at most: all that is sent, and as much as the answer may have."""
+    most = asked.get("max_tokens") or asked.get("max_completion_tokens") or 0
+    return Usage(
+        estimated_tokens(content.decode("utf-8", "replace")), most if isinstance(most, int) else 0, model=model
+    )
+
+
+def _reported(status: int, content: bytes, model: str) -> Usage:
+    """What the API says that an answer cost; nothing where it refused."""
+    usage = _json(content).get("usage") if status < 400 else None
+    if not isinstance(usage, dict):
+        return Usage(model=model)
+    read, written = usage.get("prompt_tokens") or 0, usage.get("completion_tokens") or 0
+    cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0
+    return Usage(read - cached, written, cached, model)
+
+
+def _json(content: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(content)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,1 @@
+"""The strategy that asks Claude for a summary."""

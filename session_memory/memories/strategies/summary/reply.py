@@ -1,0 +1,166 @@
+"""What Claude is to answer about a conversation, and the check that it did: shapes, lengths, every quote in the text.
+
+Pure. The check is ours, whatever the API promises: a memory that nobody said would be believed for years.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ....text.format import one_line, shorten
+
+KINDS = ("fact", "decision", "preference", "question", "solution", "project", "person")
+MOST_MEMORIES = 40
+LEAST_QUOTE_CHARACTERS = 12
+LONGEST = {"title": 160, "summary": 4000, "subject": 80, "text": 1000, "quote": 1000}
+SHOWN_CHARACTERS = 80
+
+_TYPOGRAPHY = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "—": "-", "…": "...", "\u00a0": " "})
+
+
+def _text(description: str) -> dict[str, str]:
+    return {"type": "string", "description": description}
+
+
+_MEMORY = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["kind", "subject", "text", "quote", "replaces"],
+    "properties": {
+        "kind": {"type": "string", "enum": list(KINDS)},
+        "subject": _text("the project, person or thing that it is about, in one to four words"),
+        "text": _text("one sentence that can be understood without the conversation"),
+        "quote": _text("the words of the record that bear it out, copied exactly, at least three words"),
+        "replaces": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "the ids of known memories that this one corrects or answers; usually none",
+        },
+    },
+}
+CONVERSATION: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["title", "summary", "memories"],
+    "properties": {
+        "title": _text("what the conversation was about, in at most ten words"),
+        "summary": _text("what was wanted, what was done, how it ended; one to three short paragraphs"),
+        "memories": {"type": "array", "items": _MEMORY},
+    },
+}
+WHOLE: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["title", "summary", "answered"],
+    "properties": {
+        "title": _text("what the whole conversation was about, in at most ten words"),
+        "summary": _text("what was wanted, what was done, how it ended; one to three short paragraphs"),
+        "answered": {
+            "type": "array",
+            "items": {"type": "integer"},
+            "description": "the numbers of the open questions that a later part answers",
+        },
+    },
+}
+
+
+class Stated(NamedTuple):
+    """A memory as it was answered."""
+
+    kind: str
+    subject: str
+    text: str
+    quote: str
+    replaces: tuple[str, ...]
+
+
+class Reply(NamedTuple):
+    """An answer about a conversation, as far as it can be used, and what was wrong with the rest of it."""
+
+    title: str
+    summary: str
+    memories: tuple[Stated, ...]
+    problems: tuple[str, ...] = ()
+
+
+class BadReplyError(Exception):
+    """An answer of which nothing can be used; the message says what was wrong with it."""
+
+
+def checked(value: Any, text: str, known_ids: Collection[str]) -> Reply:
+    """The answer in `value`; of its memories those whose quote is in `text`. Raises BadReplyError."""
+    answer = _object(value, ("title", "summary", "memories"), "the answer")
+    memories = answer["memories"]
+    if not isinstance(memories, list):
+        raise BadReplyError("`memories` is no list")
+    comparable_text = comparable(text)
+    stated: list[Stated] = []
+    problems: list[str] = []
+    for number, memory in enumerate(memories[:MOST_MEMORIES], 1):
+        one = _stated(memory, number, known_ids)
+        problem = _problem_of(one.quote, comparable_text)
+        if problem:
+            problems.append(f"memory {number} ({shorten(one_line(one.text), SHOWN_CHARACTERS)}): {problem}")
+        else:
+            stated.append(one)
+    return Reply(_string(answer, "title"), _string(answer, "summary"), tuple(stated), tuple(problems))
+
+
+def checked_whole(value: Any, questions: int) -> tuple[str, str, frozenset[int]]:
+    """Title and summary of a conversation that was read in parts, and which of its questions, from 1, are answered.
+    Raises BadReplyError."""
+    answer = _object(value, ("title", "summary", "answered"), "the answer")
+    answered = answer["answered"]
+    if not isinstance(answered, list) or not all(type(one) is int for one in answered):
+        raise BadReplyError("`answered` is no list of numbers")
+    return (
+        _string(answer, "title"), _string(answer, "summary"), frozenset(n for n in answered if 1 <= n <= questions),
+    )  # fmt: skip
+
+
+def comparable(text: str) -> str:
+    """`text` for the comparison with a quote: white space, case and typography do not count."""
+    return one_line(text.translate(_TYPOGRAPHY)).casefold()
+
+
+def _problem_of(quote: str, comparable_text: str) -> str:
+    """What is wrong with a quote; '' if nothing is."""
+    wanted = comparable(quote)
+    if len(wanted) < LEAST_QUOTE_CHARACTERS and wanted.isascii() and len(wanted.split()) < 3:
+        return f"its quote is too short to bear anything out: {quote!r}"
+    if not wanted or wanted not in comparable_text:
+        return f"its quote is not in the record: {shorten(one_line(quote), SHOWN_CHARACTERS)!r}"
+    return ""
+
+
+def _stated(memory: Any, number: int, known_ids: Collection[str]) -> Stated:
+    where = f"memory {number}"
+    answer = _object(memory, ("kind", "subject", "text", "quote", "replaces"), where)
+    if answer["kind"] not in KINDS:
+        raise BadReplyError(f"{where}: `kind` is none of {', '.join(KINDS)}")
+    replaces = answer["replaces"]
+    if not isinstance(replaces, list) or not all(isinstance(id, str) for id in replaces):
+        raise BadReplyError(f"{where}: `replaces` is no list of ids")
+    text = _string(answer, "text", where)
+    known = tuple([id for id in replaces if id in known_ids])
+    return Stated(
+        answer["kind"], _string(answer, "subject", where, may_be_empty=True), text,
+        _string(answer, "quote", where, may_be_empty=True), known,
+    )  # fmt: skip
+
+
+def _object(value: Any, keys: Sequence[str], where: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise BadReplyError(f"{where} is no JSON object")
+    missing = [key for key in keys if key not in value]
+    if missing:
+        raise BadReplyError(f"{where} lacks {', '.join(f'`{key}`' for key in missing)}")
+    return value
+
+
+def _string(answer: Mapping[str, Any], key: str, where: str = "the answer", *, may_be_empty: bool = False) -> str:
+    value = answer[key]
+    if not isinstance(value, str) or not (may_be_empty or value.strip()):
+        raise BadReplyError(f"{where}: `{key}` is no text")
+    return shorten(value.strip(), LONGEST[key])

@@ -1,0 +1,245 @@
+"""The strategy by Claude: an episode, and what in it is worth remembering, each with the words that bear it out."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ....errors import ConfigError
+from ....settings.memories_values import settings_of
+from ....text.format import shorten
+from ....text.sanitize import readable
+from ...exchanges import chunks
+from ...strategy import Memory, MemoryResult, StrategyError, Usage
+from ...tokens import estimated_tokens
+from . import instructions
+from . import reply as reply_schema
+from .model import OVERHEAD_TOKENS, Answer, Claude, FailedCallError
+from .reply import BadReplyError, Reply, Stated, comparable
+
+if TYPE_CHECKING:
+    from ....store.values import Conversation, StoredEntry
+    from ...exchanges import Chunk
+    from ...strategy import Budget, Known, Surroundings
+
+    Checked = TypeVar("Checked")
+
+GUARD = {"SESSION_MEMORY_GUARD": "1"}  # home.ENV_GUARD, which only edges import
+MOST_KNOWN = 20
+KNOWN_TOKENS = 3000
+WHOLE_TOKENS_A_PART = 3000
+MOST_PROBLEMS = 10
+TITLE_CHARACTERS = 160
+_DEFAULTS = {"model": "haiku", "max_input_tokens": 30_000, "max_output_tokens": 6000, "timeout_seconds": 300}
+_NUMBERS = {"max_input_tokens": (2000, 500_000), "max_output_tokens": (1000, 64_000), "timeout_seconds": (1, 1500)}
+
+
+class SummaryStrategy:
+    """`strategy.Strategy` by Claude. Its settings are those under `memories: summary`."""
+
+    id = "summary"
+
+    def __init__(self, values: Mapping[str, Any], budget: Budget) -> None:
+        """Raises ConfigError."""
+        self._settings = settings_of(values)
+        own = checked_settings(values.get(self.id, {}))
+        self._input_tokens: int = own["max_input_tokens"]
+        self._claude = Claude(
+            own["model"], output_tokens=own["max_output_tokens"], timeout_seconds=own["timeout_seconds"], guard=GUARD
+        )
+        self._budget = budget
+        self._known: Callable[[Conversation, str, int], list[Known]] = lambda conversation, text, limit: []
+
+    def attach(self, surroundings: Surroundings) -> None:
+        """Lets it see what is known already, and start its runtime in a directory of ours."""
+        self._known = surroundings.known
+        self._claude.directory = f"{surroundings.directory}/{self.id}"
+
+    def should_process(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> bool:
+        """Whether somebody said something."""
+        return any(entry.role != "tool" and entry.text for entry in entries)
+
+    def estimate(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> Usage:
+        """Each part, the whole if there are several, and the most expensive of these once more."""
+        calls = [cost_of(self._claude, estimated_tokens(part) + KNOWN_TOKENS) for part in self._parts(entries)]
+        if len(calls) > 1:
+            calls.append(cost_of(self._claude, WHOLE_TOKENS_A_PART * len(calls)))
+        dearest = max(calls, key=lambda usage: usage.tokens, default=Usage())
+        return Usage(
+            sum(call.input_tokens for call in calls) + dearest.input_tokens,
+            sum(call.output_tokens for call in calls) + dearest.output_tokens,
+            model=self._claude.model,
+        )
+
+    def process(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> MemoryResult:
+        """Reads the entries, in parts if they are long. Raises StrategyError."""
+        parts = self._parts(entries)
+        if not parts:
+            return MemoryResult(skipped="nothing of it is left to be read")
+        asking = _Asking(self._claude, self._budget)
+        replies = [
+            self._read(asking, conversation, part, f"part {number} of {len(parts)}" if len(parts) > 1 else "")
+            for number, part in enumerate(parts, 1)
+        ]
+        title, summary = replies[0].title, replies[0].summary
+        stated = [one for reply in replies for one in reply.memories]
+        if len(parts) > 1:
+            title, summary, stated = _as_whole(asking, replies, stated)
+        project = conversation.cwd.rstrip("/").rpartition("/")[2]
+        episode = Memory("episode", title, summary, project)
+        memories = [_memory(one) for one in _unique(stated)]
+        return MemoryResult((episode, *memories))
+
+    def _parts(self, entries: Sequence[StoredEntry]) -> list[str]:
+        """The text in parts of at most `max_input_tokens`, cut between exchanges wherever that is possible."""
+        most = min(self._settings.max_chunk_tokens, self._input_tokens)
+        parts: list[str] = []
+        packed: list[Chunk] = []
+        tokens = 0
+        for chunk in chunks(entries, self._settings.filtering, most):
+            if packed and tokens + chunk.tokens + 1 > self._input_tokens:
+                parts.append(_joined(packed))
+                packed, tokens = [], 0
+            packed.append(chunk)
+            tokens += chunk.tokens + 1
+        return [*parts, _joined(packed)] if packed else parts
+
+    def _read(self, asking: _Asking, conversation: Conversation, part: str, name: str) -> Reply:
+        known = self._known(conversation, part, MOST_KNOWN)
+        while known and sum(estimated_tokens(f"{one.subject}{one.text}") + 20 for one in known) > KNOWN_TOKENS:
+            known = known[:-1]
+        ids = frozenset(one.id for one in known)
+        mark = new_mark()
+        return asking.ask(
+            instructions.READING.format(mark=mark),
+            instructions.reading_prompt(part, mark, known, name),
+            reply_schema.CONVERSATION,
+            lambda value: reply_schema.checked(value, part, ids),
+            asking.cost(estimated_tokens(part) + KNOWN_TOKENS),
+        )
+
+
+class _Asking:
+    """The calls about one conversation. One bad answer is asked for again, with what was wrong with it."""
+
+    def __init__(self, claude: Claude, budget: Budget) -> None:
+        self._claude = claude
+        self._budget = budget
+        self._may_ask_again = True
+
+    def cost(self, tokens: int) -> Usage:
+        """What a call with so many tokens of content costs at most."""
+        return cost_of(self._claude, tokens)
+
+    def ask(
+        self,
+        system: str,
+        prompt: str,
+        schema: Mapping[str, Any],
+        check: Callable[[Any], Checked],
+        estimate: Usage,
+    ) -> Checked:
+        """What `check` makes of the answer. Raises StrategyError, BudgetError."""
+        answer = self._call(system, prompt, schema, estimate)
+        found, problems = _judged(check, answer)
+        if problems and self._may_ask_again:
+            self._may_ask_again = False
+            prompt = instructions.corrected(prompt, problems[:MOST_PROBLEMS])
+            try:
+                again, problems = _judged(check, self._call(system, prompt, schema, estimate))
+            except StrategyError:
+                if found is None:
+                    raise
+            else:
+                found = again if again is not None else found
+        if found is None:
+            raise StrategyError(f"the answer cannot be used: {problems[0]}", is_temporary=False)
+        return found
+
+    def _call(self, system: str, prompt: str, schema: Mapping[str, Any], estimate: Usage) -> Answer:
+        with self._budget.call(estimate) as call:
+            try:
+                answer = self._claude.ask(system, prompt, schema)
+            except FailedCallError as failure:
+                if failure.usage is not None:
+                    call.report(failure.usage)
+                raise failure.error from failure
+            call.report(answer.usage)
+            return answer
+
+
+def checked_settings(values: Any) -> dict[str, Any]:
+    """The section `memories: summary`, with its defaults. Raises ConfigError."""
+    if not isinstance(values, dict):
+        raise ConfigError("memories: summary should be keys and values", f"the keys are {', '.join(_DEFAULTS)}")
+    for key, value in values.items():
+        if key not in _DEFAULTS:
+            raise ConfigError(f"memories: summary: unknown key {key!r}", f"the keys are {', '.join(_DEFAULTS)}")
+        if key == "model":
+            if not isinstance(value, str) or not value.strip() or value.startswith("-"):
+                raise ConfigError(f"memories: summary: model is {value!r}", "it is a name such as haiku")
+        elif isinstance(value, bool) or not isinstance(value, int) or not _fits(key, value):
+            low, high = _NUMBERS[key]
+            raise ConfigError(f"memories: summary: {key} is {value!r}", f"it is a whole number from {low} to {high}")
+    return {**_DEFAULTS, **values}
+
+
+def cost_of(claude: Claude, tokens: int) -> Usage:
+    """What a call with so many tokens of content costs at most."""
+    return Usage(tokens + OVERHEAD_TOKENS, claude.output_tokens, model=claude.model)
+
+
+def new_mark() -> str:
+    """What the beginning and the end of a record are known by."""
+    return f"=== record {secrets.token_hex(8)} ==="
+
+
+def _fits(key: str, value: int) -> bool:
+    low, high = _NUMBERS[key]
+    return low <= value <= high
+
+
+def _judged(check: Callable[[Any], Checked], answer: Answer) -> tuple[Checked | None, Sequence[str]]:
+    """What can be used of an answer, and what was wrong with it."""
+    if answer.value is None:
+        return None, ["it was no JSON object"]
+    try:
+        found = check(answer.value)
+    except BadReplyError as error:
+        return None, [str(error)]
+    return found, found.problems if isinstance(found, Reply) else ()
+
+
+def _joined(packed: Sequence[Chunk]) -> str:
+    return readable("\n".join([chunk.text for chunk in packed]))
+
+
+def _as_whole(asking: _Asking, replies: Sequence[Reply], stated: Sequence[Stated]) -> tuple[str, str, list[Stated]]:
+    """Title and summary of all parts, and their memories without the questions that a later part answers."""
+    questions = [one for one in stated if one.kind == "question"]
+    mark = new_mark()
+    told = [(reply.title, reply.summary) for reply in replies]
+    prompt = instructions.whole_prompt(told, [one.text for one in questions], mark)
+    title, summary, answered = asking.ask(
+        instructions.WHOLE.format(mark=mark), prompt, reply_schema.WHOLE,
+        lambda value: reply_schema.checked_whole(value, len(questions)),
+        asking.cost(estimated_tokens(prompt)),
+    )  # fmt: skip
+    closed = {id(one) for number, one in enumerate(questions, 1) if number in answered}
+    return title, summary, [one for one in stated if id(one) not in closed]
+
+
+def _unique(stated: Sequence[Stated]) -> list[Stated]:
+    """Without what a later part says once more."""
+    found: dict[tuple[str, str], Stated] = {}
+    for one in stated:
+        found.setdefault((one.kind, comparable(one.text)), one)
+    return list(found.values())
+
+
+def _memory(one: Stated) -> Memory:
+    is_short = len(one.text) <= TITLE_CHARACTERS
+    title = one.text if is_short else shorten(one.text, TITLE_CHARACTERS)
+    text = "" if is_short else one.text
+    return Memory(one.kind, title, text, one.subject, one.quote, one.replaces)

@@ -1,0 +1,170 @@
+"""Which tool uses failed, how like errors are told from others, and what followed until it worked. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..text.format import one_line, shorten
+from ..text.shell_commands import family, is_looking, may_find_nothing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ..store.values import StoredEntry
+
+FORGOTTEN_AFTER = 80  # tool uses: what works only then has little to do with the failure
+MOST_STEPS = 12
+LIKE_ENOUGH = 0.7
+COMMAND_CHARACTERS = 100
+
+# What a runtime reports as an error although nothing went wrong: somebody said no, or stopped it.
+_STOPPED = re.compile(
+    r"The user doesn't want to|\[Request interrupted|Command (?:was )?aborted|Permission prompt was aborted|"
+    r"Permission to use \S+ has been denied|Operation aborted|The tool use was rejected|.*requested permissions? to",
+    re.IGNORECASE,
+)
+_SAYS_NOTHING = re.compile(
+    r"(?:\(no output\)|(?:command (?:exited with|failed with exit) code|exit code) -?\d+)?\.?$", re.I
+)
+
+_EXIT_CODE = re.compile(r"exit code -?\d+: ")
+_PART = r"[\w.@+~\[\]-]"
+_ENDING = r"(?:[cm]?[jt]sx?|py|rs|go|rb|java|kt|cc?|cpp|hp?p?|cs|php|swift|sh|md|json|ya?ml|toml|html|css|sql|txt|lock)"
+_SHAPES = tuple(
+    (re.compile(shape), name)
+    for shape, name in (
+        (r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "<id>"),
+        (r"\b\d{4}-\d\d-\d\d[t ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:z|[+-]\d\d:?\d\d)?\b", "<time>"),
+        (r"\b[a-z][a-z0-9+.-]*://[^\s'\"`)\]>]+", "<url>"),
+        (rf"(?:\b[a-z]:)?(?:[\\/~]{_PART}+|\b[\w.@+-]+(?=[\\/][\w.@+-]))(?:[\\/]{_PART}*)+", "<path>"),
+        (r"(?<!\w)/[\w.@+-]{2,}", "<path>"),
+        (rf"\b[\w-]+\.{_ENDING}\b", "<path>"),
+        (r"\b0x[0-9a-f]+\b|\b(?=[a-f]*\d)[0-9a-f]{7,}\b", "<hex>"),
+        (r"\d+(?:[.,:]\d+)*", "<n>"),
+    )
+)
+_WORD = re.compile(r"<\w+>|\w+")
+
+
+class Failure(NamedTuple):
+    """A tool use that failed, `times` with the same error; `fixed` is the like one that worked afterwards (None: none
+    did), `steps` what worked in between: edits, commands, and reading again what could not be edited."""
+
+    tool: StoredEntry
+    times: int
+    fixed: StoredEntry | None
+    steps: tuple[StoredEntry, ...]
+
+
+def is_failure(tool: StoredEntry) -> bool:
+    """Whether a tool use went wrong; not one that somebody stopped, nor a search that found nothing."""
+    if tool.outcome != "error" or _STOPPED.match(tool.error):
+        return False
+    says_nothing = _SAYS_NOTHING.match(tool.error) is not None
+    return not (says_nothing and tool.kind == "command" and may_find_nothing(tool.text))
+
+
+def normalised(error: str) -> str:
+    """An error without what differs between like ones: exit codes, times, addresses, paths, ids, numbers."""
+    text = _EXIT_CODE.sub("", one_line(error).lower())
+    for shape, name in _SHAPES:
+        text = shape.sub(name, text)
+    return text
+
+
+def likeness(wanted: str, error: str) -> float:
+    """How much of the normalised `wanted` an error has: 1.0 where one is part of the other, 0.0 for too little."""
+    if min(len(wanted), len(error)) >= 8 and (wanted in error or error in wanted):
+        return 1.0
+    words, others = set(_WORD.findall(wanted)), set(_WORD.findall(error))
+    own = {word for word in words if not word.startswith("<")}
+    share = len(words & others) / len(words) if words else 0.0
+    return share if share >= LIKE_ENOUGH and len(own & others) >= 3 else 0.0
+
+
+def failures(items: Iterable[StoredEntry]) -> list[Failure]:
+    """The failures among the tool uses of a conversation, in the order in which they first happened."""
+    found: list[_Open] = []
+    waiting: dict[tuple[str, str], list[_Open]] = {}
+    for tool in items:
+        if tool.role != "tool":
+            continue
+        key = _key(tool)
+        same = waiting.get(key, [])
+        if is_failure(tool):
+            known = next((one for one in same if normalised(one.tool.error) == normalised(tool.error)), None)
+            if known is None:
+                known = _Open(tool)
+                found.append(known)
+                waiting.setdefault(key, []).append(known)
+            else:
+                known.times += 1
+        elif tool.outcome == "ok":
+            for one in waiting.pop(key, []):
+                one.fixed = tool
+        waiting = _still_waiting(waiting, tool)
+    return [Failure(one.tool, one.times, one.fixed, tuple(one.steps[-MOST_STEPS:])) for one in found]
+
+
+def what_followed(failure: Failure, names: Mapping[str, str] | None = None) -> str:
+    """How it came to work, in a few words: `after editing a.ts and running npm install`; '' if it did not. `names` are
+    what paths are called."""
+    if failure.fixed is None:
+        return ""
+    names = names or {}
+    if failure.tool.kind == "edit":
+        return "after reading it again" if any(step.kind == "read" for step in failure.steps) else "at another try"
+    edits = list(dict.fromkeys(step.text for step in failure.steps if step.kind == "edit"))
+    runs = list(dict.fromkeys(name for step in failure.steps if step.kind == "command" and (name := family(step.text))))
+    parts = []
+    if edits:
+        told = [f"`{names.get(path) or path.rpartition('/')[2]}`" for path in edits]
+        more = f" and {len(told) - 3} more" if len(told) > 3 else ""
+        parts.append(f"editing {', '.join(told[:3])}{more}")
+    if runs:
+        parts.append(f"running {', '.join(f'`{name}`' for name in runs[-2:])}")
+    if parts:
+        return f"after {' and '.join(parts)}"
+    if one_line(failure.fixed.text) != one_line(failure.tool.text):
+        if failure.fixed.kind == "command":
+            return f"with `{shorten(one_line(failure.fixed.text), COMMAND_CHARACTERS)}`"
+        return "when asked differently"
+    return "at another try"
+
+
+class _Open:
+    """A failure that nothing has followed yet."""
+
+    def __init__(self, tool: StoredEntry) -> None:
+        self.tool = tool
+        self.times = 1
+        self.fixed: StoredEntry | None = None
+        self.steps: list[StoredEntry] = []
+        self.age = 0
+
+
+def _key(tool: StoredEntry) -> tuple[str, str]:
+    """What a tool use and its repetition have in common."""
+    if tool.kind == "command":
+        return "command", family(tool.text)
+    return (tool.kind, tool.text) if tool.kind in ("edit", "read") else (tool.kind, tool.tool)
+
+
+def _still_waiting(
+    waiting: dict[tuple[str, str], list[_Open]], tool: StoredEntry
+) -> dict[tuple[str, str], list[_Open]]:
+    """Notes a step that worked with every failure that waits, and gives up those that have waited for long."""
+    is_step = tool.outcome == "ok" and (tool.kind == "edit" or (tool.kind == "command" and not is_looking(tool.text)))
+    for same in waiting.values():
+        for one in same:
+            one.age += 1
+            if is_step or (tool.kind == "read" and tool.text == one.tool.text):
+                one.steps.append(tool)
+    return {key: kept for key, same in waiting.items() if (kept := [one for one in same if one.age <= FORGOTTEN_AFTER])}
+
+
+def most_like(wanted: str, errors: Sequence[str]) -> float:
+    """The likeness of the error that is most like one of the lines of `wanted`."""
+    lines = [normalised(line) for line in wanted.splitlines() if line.strip()]
+    return max((likeness(line, normalised(error)) for line in lines for error in errors), default=0.0)

@@ -1,0 +1,247 @@
+"""What is usual in how an agent works, from the tool uses of its conversations: no model, only counting. Pure."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from itertools import combinations
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..text.shell_commands import LOOKING, family
+from .failures import Failure, failures, is_failure, most_like, normalised, what_followed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from ..store.sqlite.tool_uses import Worked
+    from ..store.values import Conversation, StoredEntry
+
+SEQUENCE_LENGTH = 3
+LEAST_SEQUENCES = 3
+LEAST_TOGETHER = 3
+MOST_FILES_TOGETHER = 25  # an exchange that changes more files than this says nothing about any two of them
+EXAMPLES = 3
+
+
+class FailingCommand(NamedTuple):
+    """A command that fails: how often it ran, failed, and worked again after a failure; its most frequent errors with
+    how often each was seen; what most often followed until it worked."""
+
+    command: str
+    runs: int
+    failures: int
+    recovered: int
+    errors: list[tuple[str, int]]
+    then_worked: list[tuple[str, int]]
+
+
+class Routine(NamedTuple):
+    """Steps that follow each other: how often, and in what share of that the last one went well."""
+
+    steps: tuple[str, ...]
+    times: int
+    well: float
+
+
+class Together(NamedTuple):
+    """Two files that are changed in answer to the same request: how often together, and each of them at all."""
+
+    first: str
+    second: str
+    times: int
+    first_times: int
+    second_times: int
+
+
+class Place(NamedTuple):
+    """A directory: conversations and messages there, and when the last one was (milliseconds since the epoch)."""
+
+    directory: str
+    conversations: int
+    messages: int
+    last_at: int | None
+
+
+class Patterns(NamedTuple):
+    """All of it, the most frequent first. `hours` and `weekdays` (Monday first) count what the user said, in local
+    time."""
+
+    conversations: int
+    tool_uses: int
+    commands: list[FailingCommand]
+    sequences: list[Routine]
+    together: list[Together]
+    places: list[Place]
+    hours: list[int]
+    weekdays: list[int]
+
+
+class Seen(NamedTuple):
+    """An error that was seen before: where, how like the wanted one it is (up to 1.0), and what solved it ('' if
+    nothing did)."""
+
+    conversation: Conversation
+    failure: Failure
+    command: str
+    likeness: float
+    solved: str
+
+
+def patterns(found: Iterable[Worked]) -> Patterns:
+    """What is usual in the conversations."""
+    counts = _Counts()
+    for worked in found:
+        counts.take(worked)
+    return Patterns(
+        counts.conversations,
+        counts.tool_uses,
+        counts.failing(),
+        counts.usual_routines(),
+        counts.changed_together(),
+        counts.visited(),
+        counts.hours,
+        counts.weekdays,
+    )
+
+
+def seen_errors(wanted: str, found: Iterable[Worked]) -> list[Seen]:
+    """The errors that are like `wanted` (any of its lines): the likest first and, among those, those that were solved,
+    and the latest."""
+    seen = []
+    for conversation, steps in found:
+        for failure in failures(steps):
+            likeness = most_like(wanted, [failure.tool.error])
+            if likeness:
+                name = _label(failure.tool)
+                seen.append(Seen(conversation, failure, name, likeness, what_followed(failure)))
+    return sorted(seen, key=lambda one: (-one.likeness, not one.solved, -(one.failure.tool.timestamp or 0)))
+
+
+class _Counts:
+    """Everything that is counted while conversations go by."""
+
+    def __init__(self) -> None:
+        self.conversations = 0
+        self.tool_uses = 0
+        self.hours = [0] * 24
+        self.weekdays = [0] * 7
+        self._runs: Counter[str] = Counter()
+        self._failed: Counter[str] = Counter()
+        self._recovered: Counter[str] = Counter()
+        self._errors: dict[str, Counter[str]] = defaultdict(Counter)
+        self._examples: dict[tuple[str, str], str] = {}
+        self._followed: dict[str, Counter[str]] = defaultdict(Counter)
+        self._sequences: Counter[tuple[str, ...]] = Counter()
+        self._well: Counter[tuple[str, ...]] = Counter()
+        self._changed: Counter[str] = Counter()
+        self._pairs: Counter[tuple[str, str]] = Counter()
+        self._places: dict[str, Place] = {}
+
+    def take(self, worked: Worked) -> None:
+        conversation, steps = worked
+        self.conversations += 1
+        self._take_place(conversation)
+        for step in steps:
+            if step.role != "tool":
+                self._take_time(step.timestamp)
+            else:
+                self.tool_uses += 1
+                if step.kind == "command":
+                    self._take_command(step)
+        for failure in failures(steps):
+            if failure.tool.kind == "command" and (name := family(failure.tool.text)):
+                followed = what_followed(failure)
+                if followed:
+                    self._recovered[name] += 1
+                    self._followed[name][followed] += 1
+        for exchange in _exchanges(steps):
+            self._take_sequences(exchange)
+            self._take_changes(exchange, conversation.cwd)
+
+    def failing(self) -> list[FailingCommand]:
+        found = []
+        for name, failed in self._failed.most_common():
+            errors = [(self._examples[name, error], times) for error, times in self._errors[name].most_common(EXAMPLES)]
+            followed = self._followed[name].most_common(EXAMPLES)
+            found.append(FailingCommand(name, self._runs[name], failed, self._recovered[name], errors, followed))
+        return found
+
+    def usual_routines(self) -> list[Routine]:
+        usual = [(steps, times) for steps, times in self._sequences.most_common() if times >= LEAST_SEQUENCES]
+        return [Routine(steps, times, self._well[steps] / times) for steps, times in usual]
+
+    def changed_together(self) -> list[Together]:
+        return [
+            Together(first, second, times, self._changed[first], self._changed[second])
+            for (first, second), times in self._pairs.most_common()
+            if times >= LEAST_TOGETHER
+        ]
+
+    def visited(self) -> list[Place]:
+        return sorted(self._places.values(), key=lambda place: -place.messages)
+
+    def _take_place(self, conversation: Conversation) -> None:
+        directory, last = conversation.cwd, conversation.last_message_at
+        before = self._places.get(directory, Place(directory, 0, 0, None))
+        times = [time for time in (before.last_at, last) if time is not None]
+        messages = before.messages + conversation.entry_count
+        self._places[directory] = Place(directory, before.conversations + 1, messages, max(times, default=None))
+
+    def _take_time(self, timestamp: int | None) -> None:
+        if timestamp is not None:
+            local = time.localtime(timestamp / 1000)
+            self.hours[local.tm_hour] += 1
+            self.weekdays[local.tm_wday] += 1
+
+    def _take_command(self, step: StoredEntry) -> None:
+        name = family(step.text)
+        if not name or name == LOOKING or not step.outcome:
+            return
+        self._runs[name] += 1
+        if is_failure(step):
+            error = normalised(step.error)
+            self._failed[name] += 1
+            self._errors[name][error] += 1
+            self._examples.setdefault((name, error), step.error)
+
+    def _take_sequences(self, exchange: Sequence[StoredEntry]) -> None:
+        """Every run of three different steps; a step that is repeated counts once, and ends as its last time did."""
+        steps: list[tuple[str, bool]] = []
+        for step in exchange:
+            label = _label(step)
+            if steps and steps[-1][0] == label:
+                steps.pop()
+            steps.append((label, not is_failure(step)))
+        for at in range(len(steps) - SEQUENCE_LENGTH + 1):
+            part = steps[at : at + SEQUENCE_LENGTH]
+            labels = tuple(label for label, _ in part)
+            if labels[0] == labels[-1]:  # back and forth
+                continue
+            self._sequences[labels] += 1
+            self._well[labels] += part[-1][1]
+
+    def _take_changes(self, exchange: Sequence[StoredEntry], cwd: str) -> None:
+        changed = {step.text for step in exchange if step.kind == "edit" and step.text and not is_failure(step)}
+        self._changed.update(changed)
+        if len(changed) <= MOST_FILES_TOGETHER:
+            self._pairs.update(combinations(sorted(changed), 2))
+
+
+def _exchanges(steps: Iterable[StoredEntry]) -> Iterator[list[StoredEntry]]:
+    """The tool uses in answer to one request."""
+    exchange: list[StoredEntry] = []
+    for step in steps:
+        if step.role == "tool":
+            exchange.append(step)
+        elif exchange:
+            yield exchange
+            exchange = []
+    if exchange:
+        yield exchange
+
+
+def _label(step: StoredEntry) -> str:
+    """What a step is called in a sequence: the tool, or the command that it runs."""
+    if step.kind == "command" and (name := family(step.text)):
+        return name
+    return step.tool[:1].upper() + step.tool[1:]  # runtimes differ in how they write `Read`

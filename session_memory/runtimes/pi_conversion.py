@@ -1,0 +1,256 @@
+"""Pi's session files as transcripts of Claude Code, which can resume them; for those who keep all in one format.
+
+Every record keeps the id and the time that it has in Pi, as that of what it was copied from: the store knows it for the
+same if it meets both. Left out are thinking (nobody else could sign it), failed attempts, what extensions put in, and
+commands that the user ran.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+import uuid
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ..errors import SessionMemoryError
+from ..system.failure import answer
+from ..system.files import open_regular, read_whole, write_atomically
+from ..system.json import decode_line
+from ..text.format import counted
+from ..transcripts.lines import lines_forward
+from . import claude, pi
+from .recognition import PI_CONVERTED
+
+if TYPE_CHECKING:
+    Record = dict[str, Any]
+
+DESCRIPTION = "Converts Pi's session files to transcripts of Claude Code: DIR/<project>/<session>.jsonl."
+_NAMESPACE = uuid.UUID("6f6b5c0e-8f0e-5c55-9c52-8a7d1f0d3b11")
+_VERSION = "2.0.0"  # of Claude Code, whose format it is
+_TOOLS = {"bash": "Bash", "read": "Read", "edit": "Edit", "write": "Write"}
+_CALL_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+class NotConvertedError(SessionMemoryError):
+    """A file that is no session of Pi's, or whose place is taken by another."""
+
+
+def main(words: list[str] | None = None) -> int:
+    """Runs the command; returns the exit code: 1 if something could not be converted."""
+    parser = argparse.ArgumentParser(prog="pi_to_claude", description=DESCRIPTION)
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="a session file, or a directory with some below it")
+    parser.add_argument(
+        "--out", metavar="DIR", required=True, help="where to write: ingest --dir DIR takes it from there"
+    )
+    options = parser.parse_args(words)
+    return answer(lambda: _convert_all(options.paths, os.path.abspath(options.out)))
+
+
+def convert(path: str) -> tuple[str, bytes]:
+    """A session as Claude Code keeps it: its path below a projects folder, and its content, always the same.
+
+    Raises NotConvertedError, OSError.
+    """
+    descriptor = open_regular(path)
+    try:
+        size = os.fstat(descriptor).st_size
+        records = [record for _, line in lines_forward(descriptor, 0, size) for record in _dicts(line)]
+    finally:
+        os.close(descriptor)
+    if not records or records[0].get("type") != "session" or not records[0].get("id"):
+        raise NotConvertedError(f"{path}: no session of Pi's")
+    header = records[0]
+    converted = _Conversion(str(header["id"]), str(header.get("cwd") or "/")).run(records[1:])
+    content = b"".join([_line(one) for one in converted])
+    return f"{claude.encode_cwd(str(header.get('cwd') or '/'))}/{header['id']}.jsonl", content
+
+
+def _line(record: Record) -> bytes:
+    return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
+
+
+class _Conversion:
+    """One session. Records hang on each other as in Pi; one that is left out passes its place on to its parent."""
+
+    def __init__(self, session_id: str, cwd: str) -> None:
+        self._session_id = session_id
+        self._cwd = cwd
+        self._uuids: dict[str, str | None] = {}  # of a record, or of the nearest above it that is kept
+
+    def run(self, records: list[Record]) -> Iterator[Record]:
+        """The records of the transcript, in order."""
+        removed = _removed(records)
+        title = ""
+        previous = ""
+        for number, record in enumerate(records):
+            entry_id = str(record.get("id") or f"#{number}")  # before version 2 there are no ids: a plain sequence
+            parent_id = record.get("parentId") if "id" in record else previous
+            previous = entry_id
+            parent = self._uuids.get(str(parent_id)) if parent_id else None
+            made = [] if entry_id in removed else self._made(record, entry_id, parent)
+            self._uuids[entry_id] = made[-1]["uuid"] if made else parent
+            yield from made
+            if record.get("type") == "session_info":
+                title = str(record.get("name") or "").strip()
+        if title:
+            yield {"type": "custom-title", "customTitle": title, "sessionId": self._session_id}
+
+    def _made(self, record: Record, entry_id: str, parent: str | None) -> list[Record]:
+        message = record.get("message")
+        if record.get("type") == "compaction" and isinstance(record.get("summary"), str):
+            return self._compaction(record, entry_id, parent)
+        if record.get("type") != "message" or not isinstance(message, dict):
+            return []
+        role = message.get("role")
+        if role == "toolResult":
+            block = {
+                "tool_use_id": _call_id(message.get("toolCallId")),
+                "type": "tool_result",
+                "content": _blocks(message.get("content")),
+                "is_error": message.get("isError") is True,
+            }
+            return [self._record("user", record, entry_id, parent, {"role": "user", "content": [block]})]
+        if role == "user":
+            content = _user_content(record)
+            return (
+                [self._record("user", record, entry_id, parent, {"role": "user", "content": content})]
+                if content
+                else []
+            )
+        blocks = _blocks(message.get("content")) if role == "assistant" and message.get("stopReason") != "error" else []
+        if not blocks:
+            return []
+        has_calls = any(block["type"] == "tool_use" for block in blocks)
+        answer = {
+            "id": f"msg_{self._uuid(entry_id).replace('-', '')}", "type": "message", "role": "assistant",
+            "model": str(message.get("model") or "unknown"), "content": blocks,
+            "stop_reason": "tool_use" if has_calls else "end_turn", "stop_sequence": None,
+            "usage": {"input_tokens": 0, "output_tokens": 0},
+        }  # fmt: skip
+        return [self._record("assistant", record, entry_id, parent, answer)]
+
+    def _compaction(self, record: Record, entry_id: str, parent: str | None) -> list[Record]:
+        """The two records that Claude Code writes: a boundary, and the summary as the user's."""
+        boundary = self._record("system", record, f"{entry_id} boundary", None)
+        boundary |= {
+            "logicalParentUuid": parent, "subtype": "compact_boundary", "content": "Conversation compacted",
+            "isMeta": False, "level": "info",
+            "compactMetadata": {"trigger": "auto", "preTokens": record.get("tokensBefore") or 0},
+        }  # fmt: skip
+        text = {"role": "user", "content": record["summary"]}
+        summary = self._record("user", record, entry_id, boundary["uuid"], text)
+        return [boundary, summary | {"isCompactSummary": True, "isVisibleInTranscriptOnly": True}]
+
+    def _record(
+        self, kind: str, record: Record, entry_id: str, parent: str | None, message: Record | None = None
+    ) -> Record:
+        made: Record = {
+            "parentUuid": parent, "isSidechain": False, "userType": "external", "entrypoint": PI_CONVERTED,
+            "cwd": self._cwd, "sessionId": self._session_id, "version": _VERSION, "gitBranch": "", "type": kind,
+            "uuid": self._uuid(entry_id), "timestamp": record.get("timestamp"),
+        }  # fmt: skip
+        if message is not None:
+            made["message"] = message
+            if isinstance(record.get("id"), str):
+                made["forkedFrom"] = {"sessionId": self._session_id, "messageUuid": record["id"]}
+        return made
+
+    def _uuid(self, entry_id: str) -> str:
+        return str(uuid.uuid5(_NAMESPACE, f"{self._session_id} {entry_id}"))
+
+
+def _user_content(record: Record) -> str | list[Record]:
+    """What the user typed; with images, as blocks."""
+    content = record["message"].get("content")
+    blocks = _blocks(content)
+    if any(block["type"] == "image" for block in blocks):
+        return blocks
+    entry = pi.entry(record, 0)
+    return entry.text if entry else ""
+
+
+def _blocks(content: object) -> list[Record]:
+    """Content as Claude Code has it, without thinking."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}] if content else []
+    made: list[Record] = []
+    for block in content if isinstance(content, list) else ():
+        kind = block.get("type") if isinstance(block, dict) else None
+        if kind == "text" and block.get("text"):
+            made.append({"type": "text", "text": str(block["text"])})
+        elif kind == "image":
+            source = {"type": "base64", "media_type": block.get("mimeType", "image/png"), "data": block.get("data", "")}
+            made.append({"type": "image", "source": source})
+        elif kind == "toolCall":
+            name = str(block.get("name") or "tool")
+            given = block.get("arguments")
+            made.append({
+                "type": "tool_use", "id": _call_id(block.get("id")), "name": _TOOLS.get(name, name),
+                "input": _input(given) if isinstance(given, dict) else {},
+            })  # fmt: skip
+    return made
+
+
+def _input(arguments: Record) -> Record:
+    """Arguments under the names that Claude Code's own tools have."""
+    return {"file_path" if key == "path" else key: value for key, value in arguments.items()}
+
+
+def _call_id(value: object) -> str:
+    """The id of a call as the API takes it: some providers' have other characters."""
+    text = str(value or "")
+    return text if _CALL_ID.fullmatch(text) else f"toolu_{uuid.uuid5(_NAMESPACE, text).hex}"
+
+
+def _removed(records: list[Record]) -> set[str]:
+    """The ids of what an edit took out: the last of several edits of a record holds."""
+    last = {str(one.get("targetId")): one.get("replacement") for one in records if one.get("type") == "context_edit"}
+    return {target for target, replacement in last.items() if replacement is None}
+
+
+def _dicts(line: bytes) -> list[Record]:
+    return [value for value in decode_line(line)[0] if isinstance(value, dict)]
+
+
+def _convert_all(paths: list[str], out: str) -> int:
+    written = unchanged = failed = 0
+    for path in _files(paths):
+        try:
+            is_new = _write(path, out)
+        except (SessionMemoryError, OSError) as error:
+            failed += 1
+            print(f"pi_to_claude: {error}", file=sys.stderr)
+        else:
+            written, unchanged = written + is_new, unchanged + (not is_new)
+    more = f", {unchanged} as they were" if unchanged else ""
+    print(f"{counted(written, 'session')} written to {out}{more}.")
+    return 1 if failed or not (written or unchanged) else 0
+
+
+def _files(paths: list[str]) -> Iterator[str]:
+    for path in paths:
+        if not os.path.isdir(path):
+            yield path
+        for directory, names, files in os.walk(path):
+            names.sort()
+            yield from (f"{directory}/{name}" for name in sorted(files) if name.endswith(".jsonl"))
+
+
+def _write(path: str, out: str) -> bool:
+    """Whether the transcript had to be written. It gets the times of the session that it is of."""
+    where, content = convert(path)
+    target = f"{out}/{where}"
+    if os.path.lexists(target):
+        old = read_whole(target)
+        if old == content:
+            return False
+        if f'"entrypoint":"{PI_CONVERTED}"'.encode() not in old[:4096]:
+            raise NotConvertedError(f"{target}: there is another transcript already")
+    status = os.stat(path)
+    write_atomically(target, content)
+    os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
+    return True

@@ -1,0 +1,108 @@
+"""A group's place held fast while something is read or written there: no step of it can be exchanged for a link."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from ..errors import ConfigError
+from ..system.confined_files import OutsideGroupError, directory_below, pinned, pinned_descriptor
+from ..system.files import READ_FLAGS, is_regular
+from . import check as config
+from .compiled import Settings
+from .homes import Home
+
+if TYPE_CHECKING:
+    from ..runtimes import Runtime
+    from .host_layout import Group
+
+
+class HeldGroup:
+    """A group's place for as long as it is held. `project_dir` is '' where there are no transcripts yet."""
+
+    def __init__(self, group: Group, project_dir: str, conversations_dir: str) -> None:
+        self._group = group
+        self._project_dir = project_dir
+        self.conversations_dir = conversations_dir
+
+    @property
+    def runtime(self) -> Runtime:
+        """What the group's agent runs on."""
+        return self._group.runtime
+
+    def transcript(self, session_id: str) -> str:
+        """Where the transcript of a session lies; '' where none can."""
+        name = os.path.basename(self._group.transcript(session_id))
+        return self._project_dir and f"{self._project_dir}/{name}"
+
+    def settings(self) -> Settings:
+        """What config.yaml of the group says, read anew. Raises ConfigError, OutsideGroupError."""
+        return _settings(self._group)
+
+
+class HeldHome(Home):
+    """A group's agent home for as long as it is held. `project_dir` holds its transcripts."""
+
+    def __init__(self, group: Group, sessions_dir: str, state_dir: str, cursors_dir: str, project_dir: str) -> None:
+        super().__init__(group.root, sessions_dir)
+        self.state_dir = state_dir
+        self.log_file = f"{state_dir}/{os.path.basename(self.log_file)}"
+        self.project_dir = project_dir
+        self._cursors_dir = cursors_dir
+        self._group = group
+
+    def cursor_file(self, session: str) -> str:
+        """The cursors of one consuming session."""
+        return f"{self._cursors_dir}/{session}.json"
+
+    def settings(self) -> Settings:
+        """What config.yaml of the group says, read anew. Raises ConfigError, OutsideGroupError."""
+        return _settings(self._group)
+
+
+@contextmanager
+def held(group: Group) -> Iterator[HeldGroup]:
+    """Holds a group's place until the block ends. Raises OutsideGroupError where a part of it is a link."""
+    with ExitStack() as stack:
+        try:
+            project_dir = stack.enter_context(pinned(group.host, os.path.dirname(group.transcript("x"))))
+        except FileNotFoundError:
+            project_dir = ""
+        conversations_dir = stack.enter_context(pinned(group.host, group.conversations_dir, make=bool(project_dir)))
+        yield HeldGroup(group, project_dir, conversations_dir)
+
+
+@contextmanager
+def held_home(group: Group) -> Iterator[HeldHome]:
+    """Holds a group's agent home until the block ends. Raises OutsideGroupError where a part of it is a link,
+    FileNotFoundError where it has no transcripts yet."""
+    home = group.memory_home
+    with ExitStack() as stack:
+        project_dir = stack.enter_context(pinned(group.host, os.path.dirname(group.transcript("x"))))
+        sessions_dir = stack.enter_context(pinned(group.host, home.sessions_dir, make=True))
+        state_dir = stack.enter_context(pinned(group.host, home.state_dir, make=True))
+        cursors_dir = stack.enter_context(pinned(group.host, os.path.dirname(home.cursor_file("x")), make=True))
+        yield HeldHome(group, sessions_dir, state_dir, cursors_dir, project_dir)
+
+
+def _settings(group: Group) -> Settings:
+    path = group.memory_home.config_file
+    try:
+        with directory_below(group.host, os.path.dirname(path)) as directory:
+            descriptor = os.open(os.path.basename(path), READ_FLAGS, dir_fd=directory)
+    except FileNotFoundError:
+        return Settings({})
+    except OSError as error:
+        raise OutsideGroupError(f"{path}: {error.strerror}", "put a file in its place") from None
+    try:
+        if not is_regular(os.fstat(descriptor)):
+            raise OutsideGroupError(f"{path}: not a regular file", "put a file in its place")
+        held = pinned_descriptor(descriptor, path)
+        try:
+            return Settings(config.read(held))
+        except ConfigError as error:
+            raise ConfigError(str(error).replace(held, path), error.hint) from None
+    finally:
+        os.close(descriptor)

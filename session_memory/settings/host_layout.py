@@ -1,0 +1,151 @@
+"""Where everything of a host lies below its directory, and the check that a group's paths stay in the group.
+
+store/messages.db                    messages, pointers, tasks: what survives a restart
+store/host.sock                      the socket channel
+data/sessions/<group>/.claude/       the runtime's directory: transcripts, settings.json
+data/ipc/<group>/{tasks,responses}/  requests of an agent without a database, and their answers
+groups/<group>/CLAUDE.md             who the group's agent is
+groups/<group>/conversations/        archives
+groups/global/CLAUDE.md              what every group but main is told too
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING
+
+from ..errors import SessionMemoryError
+from ..runtimes import claude, runtime
+from ..system.confined_files import OutsideGroupError, open_inside
+from ..system.files import make_private_dir
+from ..text.names import is_name
+from .homes import Home
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from ..runtimes import Runtime
+    from .compiled import Settings
+    from .confined_group import HeldGroup
+
+MAIN = "main"
+GLOBAL = "global"
+
+
+class GroupNameError(SessionMemoryError):
+    """A text that names no group."""
+
+
+class Layout:
+    """The paths of the host in the directory `root` (absolute, without links on the way to it)."""
+
+    def __init__(self, root: str | os.PathLike[str]) -> None:
+        self.root = os.path.realpath(root)
+        self.store_dir = self.root + "/store"
+        self.database = self.store_dir + "/messages.db"
+        self.socket = self.store_dir + "/host.sock"
+        self.lock_file = self.store_dir + "/host.lock"
+        self.log_file = self.store_dir + "/host.log"
+        self.config_file = self.root + "/host.yaml"
+        self.groups_dir = self.root + "/groups"
+        self.global_instructions = f"{self.groups_dir}/{GLOBAL}/CLAUDE.md"
+
+    def group(self, name: str) -> Group:
+        """The paths of a group. Raises GroupNameError unless `name` may be one; it need not exist."""
+        if not is_name(name) or name.casefold() == GLOBAL:
+            hint = "a group's name is 1 to 64 of the characters A-Z a-z 0-9 . _ -, does not begin with a dot"
+            raise GroupNameError(f"{name!r} is no name for a group", f"{hint}, and is not {GLOBAL}")
+        return Group(self.root, name)
+
+    def make(self) -> None:
+        """Makes what is common to all groups. Raises OSError, OutsideGroupError."""
+        make_private_dir(self.root)
+        for directory in (self.store_dir, f"{self.groups_dir}/{GLOBAL}", self.root + "/data/sessions"):
+            make_private_dir(directory)
+            check_directory(self.root, directory)
+
+
+class Group:
+    """The paths of one group. `root` is where its agent works; `home` is that agent's HOME."""
+
+    def __init__(self, host: str, name: str) -> None:
+        self.host = host
+        self.name = name
+        self.is_main = name == MAIN
+        self.root = f"{host}/groups/{name}"
+        self.instructions = self.root + "/CLAUDE.md"
+        self.conversations_dir = self.root + "/conversations"
+        self.home = f"{host}/data/sessions/{name}"
+        self.config_dir = self.home + "/.claude"
+        self.settings_file = self.config_dir + "/settings.json"
+        self.ipc_dir = f"{host}/data/ipc/{name}"
+        self.tasks_dir = self.ipc_dir + "/tasks"
+        self.responses_dir = self.ipc_dir + "/responses"
+
+    @property
+    def runtime(self) -> Runtime:
+        """What the group's agent runs on."""
+        return runtime("agent-sdk")
+
+    @property
+    def memory_home(self) -> Home:
+        """The group's directory as an agent home: its sessions have names there, which tell of each other."""
+        home = Home(self.root)
+        return Home(self.root, f"{home.memory_dir}/{self.runtime.SESSIONS_FOLDER}")
+
+    def transcript(self, session_id: str) -> str:
+        """Where the transcript of a session of the group lies, or will lie."""
+        return claude.transcript_path(self.config_dir, self.root, session_id)
+
+    def settings(self) -> Settings:
+        """What config.yaml of the group says. Raises ConfigError."""
+        return self.memory_home.settings()
+
+    def held(self) -> AbstractContextManager[HeldGroup]:
+        """The place as it is now, whatever is put there until the block ends. Raises OutsideGroupError."""
+        from .confined_group import held
+
+        return held(self)
+
+    def make(self) -> None:
+        """Makes the group's directories, but for conversations/. Raises OSError, OutsideGroupError."""
+        directories = (self.root, self.config_dir, self.tasks_dir, self.responses_dir, self.memory_home.sessions_dir)
+        for directory in directories:
+            make_private_dir(directory)
+        self.check()
+
+    def check(self) -> None:
+        """Raises OutsideGroupError where one of the group's directories is a link, or leads through one."""
+        for directory in (self.root, self.config_dir, self.tasks_dir, self.responses_dir):
+            check_directory(self.host, directory)
+        for directory in (self.conversations_dir, self.memory_home.sessions_dir):
+            if os.path.lexists(directory):
+                check_directory(self.host, directory)
+
+
+def check_directory(root: str, directory: str) -> None:
+    """Raises OutsideGroupError unless every step from `root` to `directory`, which lies below it, is a directory."""
+    path = root
+    for name in os.path.relpath(directory, root).split(os.sep):
+        path = f"{path}/{name}"
+        if not stat.S_ISDIR(os.lstat(path).st_mode):
+            raise OutsideGroupError(f"{path}: not a directory, or a link to one", "put a directory in its place")
+
+
+def open_below(directory: str, *names: str) -> int:
+    """A descriptor for reading the regular file at `names`, a step each, below `directory`.
+
+    No step follows a link, whenever it was put there, nor waits for a FIFO. Raises OutsideGroupError for what is no
+    regular file or leads elsewhere, FileNotFoundError.
+    """
+    for name in names:
+        if not name or name in (".", "..") or "/" in name or "\0" in name:
+            raise OutsideGroupError(f"{name!r} is no name of a file")
+    path = "/".join((directory, *names))
+    try:
+        return open_inside(directory, path)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise OutsideGroupError(f"{path}: {error.strerror or error}") from None

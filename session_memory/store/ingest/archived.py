@@ -1,0 +1,122 @@
+"""Sessions whose transcripts are gone, from their archives: what a rebuilt store would otherwise not know.
+
+An archive stands in for a transcript only as long as there is none. It is one conversation, since it does not tell
+where it was silent: of its messages the last alone is given a time.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
+
+from ...archives import format as archive_text
+from ...archives.files import list_archives
+from ...system.confined_files import OutsideGroupError, pinned
+from ...system.files import open_regular, read_at
+from ...text.sanitize import readable
+from ...text.timestamps import epoch_seconds
+from ..values import Batch, FileState, NewEntry, NewTool
+from .extract import key_of
+from .ingestion import Report
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from typing import Any
+
+    from ..contract import Store
+    from ..place import Archives
+
+SOURCE = "archive"
+PREFIX = "conversations/"
+UNKNOWN_NAME = "tool"
+
+
+def take_archives(store: Store, archives: Archives) -> Report:
+    """Stores the archives of sessions that no transcript is known of, and forgets those of which one has turned up.
+
+    Raises DatabaseError; archives that cannot be read are problems in the report.
+    """
+    report = Report()
+    states = store.file_states(archives.home)
+    known = {state.session_id for state in states.values() if state.source != SOURCE}
+    for key, state in states.items():
+        if state.source == SOURCE and state.root == archives.directory and state.session_id in known:
+            store.forget(archives.home, key)
+    try:
+        with _held(archives) as directory:
+            for path, facts in sorted(list_archives(directory)):
+                if facts["session"] in known or facts.get("group", "") not in ("", archives.home):
+                    continue
+                key = PREFIX + os.path.basename(path)
+                try:
+                    _take_archive(store, path, key, facts, archives, states.get(key), report)
+                except OSError as error:
+                    report.problems.append((f"{archives.directory}/{key}", error.strerror or str(error)))
+    except FileNotFoundError:
+        pass
+    except OutsideGroupError as error:
+        report.problems.append((archives.directory, str(error)))
+    return report
+
+
+def _held(archives: Archives) -> AbstractContextManager[str]:
+    """A path to the directory for as long as it is read: what an agent puts in its place meanwhile does not count."""
+    confined_to = archives.confined_to
+    return pinned(confined_to, archives.directory) if confined_to else nullcontext(archives.directory)
+
+
+def _take_archive(
+    store: Store, path: str, key: str, facts: dict[str, Any], archives: Archives, before: FileState | None,
+    report: Report,
+) -> None:  # fmt: skip
+    descriptor = open_regular(path)
+    try:
+        status = os.fstat(descriptor)
+        if before and (before.file_size, before.inode) == (status.st_size, status.st_ino):
+            return
+        text = read_at(descriptor, 0, status.st_size).decode("utf-8", "replace")
+    finally:
+        os.close(descriptor)
+    if before:
+        store.forget(archives.home, key)
+    entries = _entries(text, facts, archives.home)
+    state = FileState(
+        archives.home, key, archives.directory, SOURCE, facts["session"],
+        last_modified=status.st_mtime_ns // 1_000_000, file_size=status.st_size, offset=status.st_size,
+        inode=status.st_ino, cwd=_string(facts.get("cwd")), title_rank=1,
+        title=readable(archive_text.title_in(text.partition("\n")[0])),
+        first_entry_timestamp=_milliseconds(facts.get("first")), last_entry_timestamp=_milliseconds(facts.get("last")),
+    )  # fmt: skip
+    if store.write([Batch(None, state, entries, [])]) != [None]:
+        report.files += 1
+        report.changed += 1
+        report.bytes += status.st_size
+        report.entries += len(entries)
+
+
+def _entries(text: str, facts: dict[str, Any], home: str) -> list[NewEntry]:
+    """The messages of an archive, and its tool uses where it has them."""
+    cwd = _string(facts.get("cwd"))
+    said = [(speaker, readable(words)) for speaker, words in archive_text.parse(text) if speaker]
+    entries = []
+    for number, (speaker, words) in enumerate(said):
+        when = _milliseconds(facts.get("last")) if number == len(said) - 1 else None
+        key = key_of(f"{home}{SOURCE} {facts['session']} {number} {speaker} {words}")
+        role = "user" if speaker == archive_text.USER else "assistant"
+        if speaker == archive_text.TOOL:
+            name, _, argument = words.partition(" ")
+            tool = NewTool(key, key, name or UNKNOWN_NAME, "other", argument)
+            entries.append(NewEntry(key, 0, number, role, "", when, cwd, (tool,)))
+        else:
+            entries.append(NewEntry(key, 0, number, role, words, when, cwd))
+    return entries
+
+
+def _milliseconds(text: object) -> int | None:
+    seconds = epoch_seconds(text)
+    return None if seconds is None else round(seconds * 1000)
+
+
+def _string(value: object) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,132 @@
+"""Which store is that of whoever asks: an agent's, a group's of a host, the whole host's, or a person's."""
+
+from __future__ import annotations
+
+import os
+
+from ..errors import SessionMemoryError
+from ..runtimes import all_runtimes
+from ..settings import homes
+from ..settings.store_section import settings_of
+from ..text.names import is_name
+from .place import Archives, StorePlace, Watched
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..settings.homes import Home
+    from ..settings.store_section import StoreSettings
+
+FILE = "store/memory.db"
+# Where, below an agent home, its runtime may be started, and so have its own directory.
+_WORK_DIRS = ("", "/home")
+
+
+class NoStoreError(SessionMemoryError):
+    """A path that nobody's store belongs to."""
+
+
+def find_place(path: str | None, environ: Mapping[str, str]) -> StorePlace:
+    """The store of the home `path`, else of the agent home or host that we are in, else of this user.
+
+    Raises NoStoreError for a path that is no home, ConfigError.
+    """
+    user = (environ.get("HOME") or os.path.expanduser("~")).rstrip("/")
+    start = os.path.abspath(path) if path else environ.get(homes.ENV_HOME) or os.getcwd()
+    home = _agent_home_at(start, user)
+    host = _host_of(home.root if home else start)
+    if host:
+        return _of_host(host, home.root if home else "")
+    if home:
+        return _of_agent(home, environ, user)
+    if not path or os.path.realpath(start) == os.path.realpath(user):
+        return _of_person(environ, user)
+    hint = "name an agent home, a host's directory, or your home directory"
+    raise NoStoreError(f"{path}: it is no home that has a store", hint)
+
+
+def _agent_home_at(start: str, stop: str) -> Home | None:
+    """The agent home that `start` lies in, whichever runtime's sessions have names there."""
+    found = [homes.agent_home(start, stop, runtime.SESSIONS_FOLDER) for runtime in all_runtimes()]
+    return max((home for home in found if home), key=lambda home: len(home.root), default=None)
+
+
+def _of_person(environ: Mapping[str, str], user: str) -> StorePlace:
+    """All sessions of a user, in whatever runtime."""
+    home = homes.Home(user)
+    settings = settings_of(home.settings().memory, user)
+    config_dirs = [(runtime, runtime.config_dir({}, environ)) for runtime in all_runtimes()]
+    own = [Watched(f"{directory}/{runtime.PROJECTS_FOLDER}") for runtime, directory in config_dirs]
+    archives = [Archives(homes.Home(directory).conversations_dir) for _, directory in config_dirs]
+    return _place(home, _named(settings) or own, archives, settings)
+
+
+def _of_agent(home: Home, environ: Mapping[str, str], user: str) -> StorePlace:
+    """The sessions of one agent: its own directories whole; of the user's what was started in it or has a name."""
+    settings = settings_of(home.settings().memory, user)
+    own: dict[str, Watched] = {}
+    for runtime in all_runtimes():
+        named = homes.agent_home(home.root, os.path.dirname(home.root), runtime.SESSIONS_FOLDER)
+        sessions = runtime.located(named.sessions_dir, runtime.config_dir({}, environ), home.root) if named else []
+        for directory in [f"{home.root}{below}/{runtime.USUAL_DIR}" for below in _WORK_DIRS]:
+            root = f"{directory}/{runtime.PROJECTS_FOLDER}"
+            if os.path.isdir(root):
+                own[os.path.realpath(root)] = Watched(root)
+        if named and any(session.path.startswith(named.sessions_dir + "/") for session in sessions):
+            own[os.path.realpath(named.sessions_dir)] = Watched(named.sessions_dir)
+        config_dir = runtime.config_dir({}, environ)
+        root = f"{config_dir}/{runtime.PROJECTS_FOLDER}"
+        starts = [home.root + below for below in _WORK_DIRS]
+        within = [_folder(runtime.own_path({"cwd": start}, start, config_dir)) for start in starts]
+        within += [session.path[len(root) + 1 :] for session in sessions if session.path.startswith(root + "/")]
+        own.setdefault(os.path.realpath(root), Watched(root, within=tuple(dict.fromkeys(within))))
+    return _place(home, _named(settings) or list(own.values()), [Archives(home.conversations_dir)], settings)
+
+
+def _of_host(host: str, group_root: str) -> StorePlace:
+    """One group of a host, or all of them where `group_root` is ''. What ends a conversation is for all the same."""
+    from ..settings.host_layout import Layout
+
+    layout = Layout(host)
+    home = homes.Home(layout.root)
+    settings = settings_of(home.settings().memory, layout.root)
+    names = [os.path.basename(group_root)] if group_root else _group_names(layout.groups_dir)
+    groups = [layout.group(name) for name in names]
+    watched = [
+        Watched(f"{group.config_dir}/{group.runtime.PROJECTS_FOLDER}", group.name, confined_to=layout.root)
+        for group in groups
+    ]
+    archives = [Archives(group.conversations_dir, group.name, layout.root) for group in groups]
+    visible = tuple(names) if group_root else None
+    return StorePlace(f"{layout.root}/{FILE}", watched, archives, visible, settings)
+
+
+def _host_of(directory: str) -> str:
+    """The host that `directory` is, or is a group of; '' if it is neither."""
+    above, _, folder = os.path.dirname(directory).rpartition("/")
+    for host in (directory, above if folder == "groups" else ""):
+        if host and os.path.isfile(f"{host}/store/messages.db") and os.path.isdir(f"{host}/groups"):
+            return host
+    return ""
+
+
+def _group_names(groups_dir: str) -> list[str]:
+    from ..settings.host_layout import GLOBAL
+
+    with os.scandir(groups_dir) as entries:
+        names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    return sorted(name for name in names if is_name(name) and name.casefold() != GLOBAL)
+
+
+def _place(home: Home, watched: list[Watched], archives: list[Archives], settings: StoreSettings) -> StorePlace:
+    return StorePlace(f"{home.memory_dir}/{FILE}", tuple(watched), tuple(archives), None, settings)
+
+
+def _named(settings: StoreSettings) -> list[Watched]:
+    return [Watched(path, is_named=True) for path in settings.watch_paths]
+
+
+def _folder(path: str) -> str:
+    """The name of the project folder that a transcript lies in."""
+    return os.path.basename(os.path.dirname(path))

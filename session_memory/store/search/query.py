@@ -1,0 +1,181 @@
+"""A query as somebody types it: words, "quoted phrases", and -what is not wanted. Pure; any text is a query."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ...system.named_tuple import NamedTuple
+from .terms import split_unspaced
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .terms import Terms
+
+LONGEST = 10_000
+MOST_PARTS = 48
+_QUOTES = str.maketrans("“”„‟«»＂「」『』", '"' * 11)
+_PIECE = re.compile(r'(?P<minus>(?<!\S)-(?=[^\s\-]))?(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))')
+
+# What a question consists of beside what it is about; no word that is also a name.
+_STOP_WORDS = """
+a about after again all also am an and any anybody anyone anything are as at be because been before being both but
+by can cannot could d did do does doing don done during each either else ever every few for from further had has
+have having he her here hers herself him himself his how i if in into is isn it its itself just ll m me might more
+most must my myself neither no nor not now o of off on once only or other ought our ours ourselves out over own re s
+same shall she should shouldn so some somebody someone something such t than that the their theirs them themselves
+then there these they this those through to too under until up upon us ve very was wasn we were weren what whatever
+when where whether which while who whom whose why will with won would wouldn yet you your yours yourself yourselves
+aren couldn didn doesn hadn hasn haven please
+"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
+
+
+class Part(NamedTuple):
+    """One thing that is looked for: the expression that the index is asked for, and the terms in it, which stand one
+    after the other where it `is_phrase`. What `is_required` must be in what is found."""
+
+    match: str
+    terms: tuple[str, ...]
+    is_phrase: bool = False
+    is_required: bool = False
+
+    @property
+    def is_prefix(self) -> bool:
+        """Whether its term is but how terms begin: a single character of a script without spaces."""
+        return self.match.endswith("*")
+
+    @property
+    def is_literal(self) -> bool:
+        """Whether it is no term, but a text as it stands."""
+        return not self.match
+
+
+class Query(NamedTuple):
+    """`parts` are looked for; `unwanted` is the expression for words that must not be in what is found ('' for none),
+    `unwanted_phrases` are the terms of phrases that must not."""
+
+    parts: tuple[Part, ...]
+    unwanted: str
+    unwanted_phrases: tuple[tuple[str, ...], ...]
+
+
+def parse(text: str, terms: Terms) -> Query:
+    """What `text` asks for. Words are stemmed and stop words dropped, unless nothing is left; a word that is several
+    terms (`store/search.py`) is looked for as these together."""
+    words: list[str] = []
+    parts: list[Part] = []
+    unwanted: list[str] = []
+    unwanted_phrases: list[tuple[str, ...]] = []
+    for piece in _PIECE.finditer(text[:LONGEST].translate(_QUOTES)):
+        if piece["minus"]:
+            part = _phrase(piece["phrase"] or piece["word"] or "", terms)
+            if part and part.is_phrase:
+                unwanted_phrases.append(part.terms)
+            elif part:
+                unwanted.append(part.match)
+        elif piece["phrase"] is not None:
+            part = _phrase(piece["phrase"], terms)
+            parts += [part] if part else []
+        else:
+            words.append(piece["word"])
+    found = _parts_of_words(words, terms, STOP_WORDS)
+    if not found and not parts:
+        found = _parts_of_words(words, terms, frozenset())
+    unique = {part.terms: part for part in (*found, *parts)}
+    return Query(tuple(unique.values())[-MOST_PARTS:], " OR ".join(unwanted), tuple(unwanted_phrases))
+
+
+def alternatives(part: Part) -> list[Part]:
+    """The terms of a part, each by itself: for where nothing has all of them."""
+    matches = part.match.split(" AND ")
+    return [Part(match, (term,)) for match, term in zip(matches, dict.fromkeys(part.terms))] if matches[1:] else []
+
+
+def relaxed(query: Query) -> Query:
+    """The query without quotation marks: for where nothing has the phrases."""
+    parts = {
+        other.terms: other._replace(is_required=False)
+        for part in query.parts
+        for other in (alternatives(part) if part.is_required else []) or [part]
+    }
+    return query._replace(parts=tuple(parts.values()))
+
+
+def contains(terms: list[str], phrase: tuple[str, ...]) -> bool:
+    """Whether `terms` has those of `phrase` one after the other."""
+    return f" {' '.join(phrase)} " in f" {' '.join(terms)} "
+
+
+def occurrences(part: Part, text: str, terms: list[str]) -> float:
+    """How often a part that the index has for a text is in it, as far as the text was read, `terms` being its terms.
+    Terms that belong together but stand apart count half."""
+    if part.is_literal:
+        return text.count(part.terms[0])
+    if part.is_prefix:
+        return sum([term[0] == part.terms[0] for term in terms]) or 1
+    if len(part.terms) == 1:
+        return terms.count(part.terms[0]) or 1
+    return f" {' '.join(terms)} ".count(f" {' '.join(part.terms)} ") or 0.5
+
+
+def literal_spans(text: str, literal: str) -> list[tuple[int, int, str]]:
+    """Where `literal` stands in `text`, in the form of terms."""
+    spans = []
+    at = text.find(literal)
+    while at >= 0:
+        spans.append((at, at + len(literal), literal))
+        at = text.find(literal, at + len(literal))
+    return spans
+
+
+def _parts_of_words(words: Iterable[str], terms: Terms, stop_words: frozenset[str]) -> list[Part]:
+    parts = []
+    for word in words:
+        for is_unspaced, _, piece in split_unspaced(word):
+            if is_unspaced:
+                parts += _parts_of_unspaced(piece, terms)
+                continue
+            spans = terms.spans(piece)
+            kept = [span for span in spans if piece[span[0] : span[1]].lower() not in stop_words]
+            if not kept and len(spans) > 1 and ("-" in piece or "_" in piece):
+                kept = spans  # `to-do` is about something, `and/or` is not
+            if kept:
+                parts.append(_together(kept, piece))
+    return parts
+
+
+def _parts_of_unspaced(run: str, terms: Terms) -> list[Part]:
+    """Each pair of characters by itself; of a single character, what begins with it."""
+    if len(run) == 1:
+        return [Part(f'"{run}" *', tuple(terms.of(run)))] if terms.of(run) else []
+    parts = []
+    for at in range(len(run) - 1):
+        pair = run[at : at + 2]
+        spans = [span for span in terms.spans(pair) if span[1] - span[0] > 1]
+        if len(spans) == 1:
+            parts.append(Part(f'"{pair}"', (spans[0][2],)))
+    return parts
+
+
+def _together(spans: list[tuple[int, int, str]], piece: str) -> Part:
+    matches = dict.fromkeys([f'"{piece[start:end]}"' for start, end, _ in spans])
+    return Part(" AND ".join(matches), tuple(dict.fromkeys(term for _, _, term in spans)))
+
+
+def _phrase(text: str, terms: Terms) -> Part | None:
+    """A quoted text, all of whose words count; None if there are none."""
+    matches: list[str] = []
+    found: list[str] = []
+    for is_unspaced, _, piece in split_unspaced(text):
+        if is_unspaced:
+            inner = _parts_of_unspaced(piece, terms)
+            matches += [part.match for part in inner]
+            found += [term for part in inner for term in part.terms]
+        else:
+            spans = terms.spans(piece)
+            matches += [f'"{piece[start:end]}"' for start, end, _ in spans]
+            found += [term for _, _, term in spans]
+    if not found:
+        return None
+    return Part(" AND ".join(dict.fromkeys(matches)), tuple(found), is_phrase=len(found) > 1, is_required=True)

@@ -1,0 +1,85 @@
+"""The piece of a text that is shown for a hit, on one line, and where the words of the query stand in it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from ...system.named_tuple import NamedTuple
+from ...text.format import one_line, shorten
+from ...text.sanitize import neutralise_all
+
+CHARACTERS = 200
+_BEFORE = 60  # of what stands before the first word that hits
+_STEP = 2000
+_MOST = 40_000
+
+Span = tuple[int, int, str]
+Spans = Callable[[str], list[Span]]
+
+
+class Excerpt(NamedTuple):
+    """A piece of a text, neutralised, on one line: whether something stands before it, and behind it."""
+
+    text: str
+    has_before: bool
+    has_behind: bool
+
+
+def excerpts(texts: list[str], weights: Mapping[str, float], spans: Spans) -> list[Excerpt]:
+    """Of each of `texts` the piece where most of the terms in `weights` stand together. `spans` finds the terms of a
+    text."""
+    begins = [_begin(text, _best_start(text, weights, spans)) for text in texts]
+    pieces = [text[begin : begin + 2 * CHARACTERS] for text, begin in zip(texts, begins)]
+    return [
+        Excerpt(one_line(piece), begin > 0, len(text) > begin + 2 * CHARACTERS)
+        for piece, begin, text in zip(neutralise_all(pieces), begins, texts)
+    ]
+
+
+def snippet(excerpt: Excerpt, weights: Mapping[str, float], spans: Spans) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """About CHARACTERS of an excerpt, and the pairs of start and end of the terms in it."""
+    shown = shorten(excerpt.text, CHARACTERS)
+    if excerpt.has_behind and not shown.endswith("…"):
+        shown += "…"
+    if excerpt.has_before:
+        shown = f"…{shown}"
+    return shown, merged([(at, end) for at, end, term in spans(shown) if term in weights])
+
+
+def merged(ranges: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """`ranges` in order, those that overlap as one."""
+    found: list[tuple[int, int]] = []
+    for start, end in ranges:
+        if found and start < found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((start, end))
+    return tuple(found)
+
+
+def _begin(text: str, start: int) -> int:
+    """Where to begin, so that something stands before `start`: at a word."""
+    if start <= _BEFORE + 20:
+        return 0
+    return text.rfind(" ", start - _BEFORE - 20, start - _BEFORE) + 1 or start - _BEFORE
+
+
+def _best_start(text: str, weights: Mapping[str, float], spans: Spans) -> int:
+    """Where the stretch begins in which the heaviest different terms stand; 0 if there are none. A long text is looked
+    through step by step, only as far as needed to find something."""
+    for begin in range(0, min(len(text), _MOST), _STEP):
+        hits = [span for span in spans(text[begin : begin + _STEP]) if span[2] in weights]
+        if hits:
+            return begin + _heaviest(hits, weights)
+    return 0
+
+
+def _heaviest(hits: list[Span], weights: Mapping[str, float]) -> int:
+    """The start of the first of `hits` from which on, within what is shown, most weight of different terms stands."""
+    best, best_start = -1.0, 0
+    for number, (start, _, _) in enumerate(hits):
+        terms = {term for at, _, term in hits[number : number + 40] if at < start + CHARACTERS - _BEFORE}
+        weight = sum([weights[term] for term in terms])
+        if weight > best + 1e-9:
+            best, best_start = weight, start
+    return best_start

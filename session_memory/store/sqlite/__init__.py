@@ -1,0 +1,1 @@
+"""The store's engine on SQLite. All of the store's SQL is here."""

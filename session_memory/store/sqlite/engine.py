@@ -1,0 +1,176 @@
+"""The store in SQLite: files, entries and conversations. What a search reads is in search.py."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+
+from ...system.sqlite import Database, explained, fetch
+from ..search.results import search
+from ..values import Batch, Conversation, Counts, FileState, Filter, Hit, StoredEntry
+from .filters import CONVERSATION_COLUMNS, conversation_of, where
+from .items import ENTRIES, TOOL_USES, entry_of
+from .schema import ITEM_BITS, MIGRATIONS
+from .texts import Texts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from apsw import Connection
+
+_STATE_COLUMNS = (
+    "home, file_path, root, source, session_id, id, status, last_modified, file_size, last_processed_offset, "
+    "generation, inode, head, tail, next_ordinal, unreadable, first_entry_timestamp, last_entry_timestamp, cwd, "
+    "title, title_rank"
+)
+
+
+class SqliteStore:
+    """`contract.Store` in one SQLite file. `gap` in milliseconds and `least_messages` tell conversations apart and
+    worth keeping."""
+
+    def __init__(self, path: str, *, gap: int = 3_600_000, least_messages: int = 5) -> None:
+        self.path = path
+        self._gap = gap
+        self._least_messages = least_messages
+        self._database = Database(path, MIGRATIONS)
+
+    @property
+    def connection(self) -> Connection:
+        """For the other modules of this package."""
+        return self._database.connection
+
+    @property
+    def set_aside(self) -> str:
+        """Where a corrupt database went when this one was made; '' if there was none."""
+        return self._database.set_aside
+
+    @property
+    def is_newer(self) -> bool:
+        """Whether a newer version made the database, so that it is only read."""
+        return self._database.is_newer
+
+    def file_states(self, home: str) -> dict[str, FileState]:
+        with explained(self.path):
+            rows = fetch(self.connection, f"SELECT {_STATE_COLUMNS} FROM memory_file_states WHERE home = ?", (home,))
+            return {row[1]: FileState._make(row) for row in rows}
+
+    def write(self, batches: Iterable[Batch]) -> list[FileState | None]:
+        from . import writer as writing  # what only asks does without it
+
+        with self._database.transaction() as connection:
+            waiting = list(batches)
+            texts = writing.texts_for(connection, waiting)
+            return [self._write(connection, batch, texts) for batch in waiting]
+
+    def _write(self, connection: Connection, batch: Batch, texts: Texts) -> FileState | None:
+        from . import writer as writing
+
+        key = (batch.after.home, batch.after.file_path)
+        sql = f"SELECT {_STATE_COLUMNS} FROM memory_file_states WHERE home = ? AND file_path = ?"
+        rows = fetch(connection, sql, key)
+        before = FileState._make(rows[0]) if rows else None
+        if before != batch.before:
+            return None
+        return writing.write(connection, batch, self._gap, texts)
+
+    def mark_gone(self, home: str, keys: Iterable[str]) -> None:
+        with self._database.transaction() as connection:
+            connection.executemany(
+                "UPDATE memory_file_states SET status = 'gone' WHERE home = ? AND file_path = ?",
+                [(home, key) for key in keys],
+            )
+
+    def forget(self, home: str, key: str) -> None:
+        from . import writer as writing
+
+        with self._database.transaction() as connection:
+            sql = "SELECT id FROM memory_file_states WHERE home = ? AND file_path = ?"
+            for (file_id,) in fetch(connection, sql, (home, key)):
+                writing.remove(connection, file_id)
+
+    def mark_ready(self, now: int) -> int:
+        with self._database.transaction() as connection:
+            sql = (
+                "UPDATE memory_conversations SET "
+                "status = iif(entry_count < ?, 'skipped', 'ready'), reason = iif(entry_count < ?, 'too short', '') "
+                "WHERE status = 'active' AND coalesce(last_message_at, 0) < ?"
+            )
+            connection.execute(sql, (self._least_messages, self._least_messages, now - self._gap))
+            return connection.changes()
+
+    def set_status(self, conversation_id: int, status: str, reason: str = "", *, seen_until: int | None = None) -> bool:
+        with self._database.transaction() as connection:
+            sql = (
+                "UPDATE memory_conversations SET status = ?1, reason = ?2 "
+                "WHERE id = ?3 AND (?4 IS NULL OR coalesce(last_message_at, 0) <= ?4)"
+            )
+            connection.execute(sql, (status, reason, conversation_id, seen_until))
+            return connection.changes() > 0
+
+    def conversations(self, wanted: Filter) -> list[Conversation]:
+        condition, values = where(wanted)
+        sql = (
+            f"SELECT {CONVERSATION_COLUMNS} FROM memory_conversations AS c "
+            f"JOIN memory_file_states AS f ON f.id = c.file_id WHERE {condition} "
+            "ORDER BY c.last_message_at DESC, c.id DESC LIMIT ?"
+        )
+        with explained(self.path):
+            texts = Texts(self.connection)
+            rows = self.connection.execute(sql, (*values, wanted.limit))
+            return [conversation_of(row, texts) for row in rows]
+
+    def conversation(self, conversation_id: int, homes: tuple[str, ...] | None = None) -> Conversation | None:
+        condition, values = where(Filter(homes=homes))
+        sql = (
+            f"SELECT {CONVERSATION_COLUMNS} FROM memory_conversations AS c "
+            f"JOIN memory_file_states AS f ON f.id = c.file_id WHERE {condition} AND c.id = ?"
+        )
+        with explained(self.path):
+            rows = fetch(self.connection, sql, (*values, conversation_id))
+            return conversation_of(rows[0], Texts(self.connection)) if rows else None
+
+    def entries(self, conversation_id: int) -> Iterator[StoredEntry]:
+        sql = "SELECT first_item, last_item FROM memory_conversations WHERE id = ?"
+        with explained(self.path):
+            for first, last in fetch(self.connection, sql, (conversation_id,)):
+                yield from items_between(self.connection, first, last)
+
+    def search(self, query: str, wanted: Filter) -> list[Hit]:
+        with explained(self.path):
+            return search(self.connection, query, wanted)
+
+    def counts(self, homes: tuple[str, ...] | None = None) -> Counts:
+        condition, values = where(Filter(homes=homes))
+        with explained(self.path):
+            return _counts(self.connection, condition, values, self.path)
+
+    def close(self) -> None:
+        self._database.close()
+
+
+def items_between(connection: Connection, first: int, last: int) -> Iterator[StoredEntry]:
+    """The items of one file with ids from `first` to `last`, in file order; those it shares with another where they
+    stand in this one."""
+    own = f"{ENTRIES} WHERE e.id BETWEEN ?1 AND ?2 UNION ALL {TOOL_USES} WHERE t.id BETWEEN ?1 AND ?2 ORDER BY 1"
+    texts = Texts(connection)
+    items = [entry_of(row, texts) for row in fetch(connection, own, (first, last))]
+    one = f"{ENTRIES} WHERE e.id = ?1 UNION ALL {TOOL_USES} WHERE t.id = ?1"
+    places = fetch(connection, "SELECT id, original FROM memory_shared_items WHERE id BETWEEN ? AND ?", (first, last))
+    for place, original in places:
+        items += [entry_of(row, texts)._replace(id=place) for row in fetch(connection, one, (original,))]
+    return iter(sorted(items, key=lambda item: item.id) if places else items)
+
+
+def _counts(connection: Connection, condition: str, values: tuple[Any, ...], path: str) -> Counts:
+    join = "memory_conversations AS c JOIN memory_file_states AS f ON f.id = c.file_id"
+    by_status = fetch(connection, f"SELECT c.status, count(*) FROM {join} WHERE {condition} GROUP BY 1", values)
+    [(text_bytes,)] = fetch(connection, f"SELECT sum(c.text_bytes) FROM {join} WHERE {condition}", values)
+    files = "SELECT count(*), sum(f.status = 'gone'), sum(f.status = 'ingesting') FROM memory_file_states AS f"
+    [(all_files, gone, ingesting)] = fetch(connection, f"{files} WHERE {condition}", values)
+    items = f"AS i JOIN memory_file_states AS f ON f.id = i.id >> {ITEM_BITS} WHERE {condition}"
+    [(entries,)] = fetch(connection, f"SELECT count(*) FROM memory_transcript_entries {items}", values)
+    [(tools,)] = fetch(connection, f"SELECT count(*) FROM memory_tool_uses {items}", values)
+    size = sum(os.path.getsize(path + end) for end in ("", "-wal") if os.path.exists(path + end))
+    return Counts(all_files, gone or 0, ingesting or 0, entries, tools, dict(by_status), text_bytes or 0, size)

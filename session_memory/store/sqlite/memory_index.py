@@ -1,0 +1,195 @@
+"""The index of memories: what their pages of Markdown hold, to be searched. Made from these, and anew if it is lost.
+
+`home` is the group whose memories they are, '' without groups; `path` is that of a page below its directory.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...system.sqlite import Database, explained, fetch
+from ..search.query import LONGEST, parse
+from ..search.terms import Terms, indexable
+from .schema import MIGRATIONS
+
+if TYPE_CHECKING:
+    from apsw import Connection
+
+    Changed = tuple[str, Sequence["IndexedMemory"]]
+
+_COLUMNS = (
+    "i.home, i.path, i.id, i.kind, i.title, i.content, i.subject, i.quote, i.origins, i.at, i.superseded, "
+    "i.is_untrusted, i.is_marked"
+)
+_RANK = "bm25(memory_items_search, 3.0, 2.0, 1.0, 0.5)"
+
+
+class IndexedMemory(NamedTuple):
+    """A memory as the index holds it. `origins` are those of the page, as lists; `at` is in milliseconds since the
+    epoch; `superseded` is '' for what holds."""
+
+    home: str
+    path: str
+    id: str
+    kind: str
+    title: str
+    text: str
+    subject: str
+    quote: str
+    origins: tuple[tuple[int | None, str, int, str], ...]
+    at: int | None
+    superseded: str
+    is_untrusted: bool
+    is_marked: bool
+
+
+class MemoryFilter(NamedTuple):
+    """What a listing or a search of memories is limited to. `homes` None is all groups, `is_untrusted` None both
+    kinds; what is superseded is left out unless `with_superseded`."""
+
+    homes: tuple[str, ...] | None = None
+    kinds: tuple[str, ...] = ()
+    is_untrusted: bool | None = None
+    with_superseded: bool = False
+    limit: int = -1
+
+
+class MemoryIndex:
+    """Safe to use from several processes at once. Methods raise DatabaseError."""
+
+    def __init__(self, database: str) -> None:
+        self.path = database
+        self._database = Database(database, MIGRATIONS)
+
+    def close(self) -> None:
+        """Gives back what is held open."""
+        self._database.close()
+
+    def pages(self, home: str) -> dict[str, str]:
+        """The pages that are known of a group, with the stamps that they had when they were read."""
+        with explained(self.path):
+            sql = "SELECT path, stamp FROM memory_pages WHERE home = ?"
+            return dict(fetch(self._database.connection, sql, (home,)))
+
+    def ids(self, home: str, *, only_missing: bool = False) -> set[str]:
+        """The ids of a group's memories that a strategy made; `only_missing`: those that were not found on any page the
+        last time."""
+        condition = " AND is_missing" if only_missing else ""
+        with explained(self.path):
+            sql = f"SELECT id FROM memory_items WHERE home = ? AND is_marked{condition}"
+            return {id for (id,) in fetch(self._database.connection, sql, (home,))}
+
+    def replace(self, home: str, pages: Mapping[str, Changed], kept: Iterable[str]) -> None:
+        """Takes in what changed pages hold now, with their stamps; a page with the stamp '' is gone. What was on one
+        of them and is on none any more is forgotten, but for the ids in `kept`, which are noted as missing."""
+        remembered = set(kept)
+        with self._database.transaction() as connection:
+            now = {memory.id for _, memories in pages.values() for memory in memories}
+            for path, (stamp, memories) in pages.items():
+                for number, id in fetch(
+                    connection, "SELECT number, id FROM memory_items WHERE home = ? AND path = ?", (home, path)
+                ):
+                    if id in remembered and id not in now:
+                        connection.execute("UPDATE memory_items SET is_missing = 1 WHERE number = ?", (number,))
+                    else:
+                        _remove(connection, number)
+                connection.execute("DELETE FROM memory_pages WHERE home = ? AND path = ?", (home, path))
+                if stamp:
+                    connection.execute("INSERT INTO memory_pages VALUES (?, ?, ?)", (home, path, stamp))
+                for memory in memories:
+                    _insert(connection, memory)
+
+    def remove(self, home: str, ids: Iterable[str]) -> None:
+        """Removes memories of a group."""
+        with self._database.transaction() as connection:
+            for id in ids:
+                sql = "SELECT number FROM memory_items WHERE home = ? AND id = ?"
+                for (number,) in fetch(connection, sql, (home, id)):
+                    _remove(connection, number)
+
+    def memories(self, wanted: MemoryFilter) -> list[IndexedMemory]:
+        """The memories that fit, the latest first."""
+        condition, values = _where(wanted)
+        sql = (
+            f"SELECT {_COLUMNS} FROM memory_items AS i WHERE {condition} "
+            "ORDER BY i.at IS NULL DESC, i.at DESC, i.number DESC LIMIT ?"
+        )
+        with explained(self.path):
+            return [_memory(row) for row in fetch(self._database.connection, sql, (*values, wanted.limit))]
+
+    def missing(self, home: str) -> list[IndexedMemory]:
+        """The memories that were not found on any page the last time."""
+        sql = f"SELECT {_COLUMNS} FROM memory_items AS i WHERE i.home = ? AND i.is_missing"
+        with explained(self.path):
+            return [_memory(row) for row in fetch(self._database.connection, sql, (home,))]
+
+    def beginning_with(self, id: str, homes: tuple[str, ...] | None) -> list[IndexedMemory]:
+        """The memories whose id is, or begins with, `id`."""
+        condition, values = _where(MemoryFilter(homes, with_superseded=True))
+        sql = f"SELECT {_COLUMNS} FROM memory_items AS i WHERE {condition} AND substr(i.id, 1, length(?)) = ?"
+        with explained(self.path):
+            return [_memory(row) for row in fetch(self._database.connection, sql, (*values, id, id))]
+
+    def search(self, query: str, wanted: MemoryFilter) -> list[IndexedMemory]:
+        """The memories that fit a query best, best first. Any text is a query."""
+        with explained(self.path):
+            connection = self._database.connection
+            asked = parse(query[:LONGEST], Terms(connection))
+            match = " OR ".join([f"({part.match})" for part in asked.parts if part.match])
+            if not match:
+                return []
+            for part in asked.parts:
+                if part.is_required and part.match:
+                    match = f"({match}) AND ({part.match})"
+            match = f"({match}) NOT ({asked.unwanted})" if asked.unwanted else match
+            condition, values = _where(wanted)
+            sql = (
+                f"SELECT {_COLUMNS} FROM memory_items_search JOIN memory_items AS i "
+                f"ON i.number = memory_items_search.rowid WHERE memory_items_search MATCH ? AND {condition} "
+                f"ORDER BY {_RANK}, i.at DESC LIMIT ?"
+            )
+            return [_memory(row) for row in fetch(connection, sql, (match, *values, wanted.limit))]
+
+
+def _where(wanted: MemoryFilter) -> tuple[str, tuple[Any, ...]]:
+    conditions = ["NOT i.is_missing"]
+    values: list[Any] = []
+    if wanted.homes is not None:
+        conditions.append(f"i.home IN ({', '.join('?' * len(wanted.homes))})")
+        values += wanted.homes
+    if wanted.kinds:
+        conditions.append(f"i.kind IN ({', '.join('?' * len(wanted.kinds))})")
+        values += wanted.kinds
+    if wanted.is_untrusted is not None:
+        conditions.append("i.is_untrusted = ?")
+        values.append(wanted.is_untrusted)
+    if not wanted.with_superseded:
+        conditions.append("i.superseded = ''")
+    return " AND ".join(conditions), tuple(values)
+
+
+def _insert(connection: Connection, memory: IndexedMemory) -> None:
+    connection.execute(
+        "INSERT INTO memory_items (home, path, id, kind, title, content, subject, quote, origins, at, superseded, "
+        "is_untrusted, is_marked) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        memory._replace(origins=json.dumps(memory.origins)),  # type: ignore[arg-type]
+    )
+    number = connection.last_insert_rowid()
+    texts = [indexable(text) for text in (memory.title, memory.subject, memory.text, memory.quote)]
+    connection.execute(
+        "INSERT INTO memory_items_search (rowid, title, subject, content, quote) VALUES (?, ?, ?, ?, ?)",
+        (number, *texts),
+    )
+
+
+def _remove(connection: Connection, number: int) -> None:
+    connection.execute("DELETE FROM memory_items_search WHERE rowid = ?", (number,))
+    connection.execute("DELETE FROM memory_items WHERE number = ?", (number,))
+
+
+def _memory(row: tuple[Any, ...]) -> IndexedMemory:
+    memory = IndexedMemory._make(row)
+    origins = tuple([tuple(origin) for origin in json.loads(row[8])])
+    return memory._replace(origins=origins, is_untrusted=bool(row[11]), is_marked=bool(row[12]))

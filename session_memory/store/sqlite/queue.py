@@ -1,0 +1,299 @@
+"""What strategies have made of conversations: a row for each conversation and strategy, with a lease on what is being
+worked on and the watermark up to which all is done. Times are in milliseconds since the epoch.
+
+A piece of work is what a conversation has that its strategy has not seen (seen.py). Entries are told apart by their
+ids, not by their times, which may be alike, missing or out of order; only where a transcript was forgotten and read
+again, so that its ids are others, time decides.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...system.sqlite import Database, fetch
+from ..values import Conversation, Filter, StoredEntry
+from .engine import items_between
+from .filters import CONVERSATION_COLUMNS, conversation_of, where
+from .schema import MIGRATIONS
+from .seen import seen_elsewhere, seen_of, unseen
+from .spending import Spending, settle
+from .texts import Texts
+
+if TYPE_CHECKING:
+    from apsw import Connection
+
+    from ...memories.strategy import Usage
+
+_FROM = (
+    "FROM memory_conversations AS c JOIN memory_file_states AS f ON f.id = c.file_id "
+    "LEFT JOIN memory_work AS w ON w.conversation_id = c.id AND w.strategy = ?"
+)
+_COLUMNS = (
+    "c.first_item, c.last_item, w.until_item, w.until_at, w.result, w.attempts, w.interruptions, "
+    + CONVERSATION_COLUMNS
+)
+_SKIPPED = "w.outcome = 'skipped' AND w.owner IS NULL"
+_FREE = "(w.owner IS NULL OR w.lease_until <= ?) AND coalesce(w.next_try, 0) <= ?"
+_OPEN = (
+    "(c.status IN ({}) AND coalesce(w.seen_item, 0) < c.last_item OR "
+    "c.id IN (SELECT conversation_id FROM memory_work WHERE strategy = ? AND result IS NOT NULL))"
+)
+
+
+class Piece(NamedTuple):
+    """What a strategy has not seen of the items of a conversation, which are those from `first_item` to `until_item`.
+    `result` is what was made of it already ('' for nothing).
+
+    `attempts` have failed before, `interruptions` is how often the process ended while it was at work. `is_again` tells
+    that what was skipped of it before is part of it.
+    """
+
+    conversation: Conversation
+    strategy: str
+    first_item: int
+    until_item: int
+    result: str
+    attempts: int
+    interruptions: int
+    is_again: bool = False
+
+
+class Work:
+    """The rows. Safe to use from several processes at once, from one thread each. Methods raise DatabaseError."""
+
+    def __init__(self, path: str) -> None:
+        self._database = Database(path, MIGRATIONS)
+        self.spending = Spending(self._database)
+
+    def close(self) -> None:
+        """Gives back what is held open."""
+        self._database.close()
+
+    def waiting(
+        self, strategy: str, now: int, homes: tuple[str, ...] | None = None, statuses: tuple[str, ...] = ()
+    ) -> list[Piece]:
+        """The pieces that could be taken now, the oldest first, so that what is newer may correct what is older.
+
+        `statuses` are those of conversations that count beside ready ones.
+        """
+        texts = Texts(self._database.connection)
+        return [_piece(strategy, row, texts) for row in self._rows(strategy, now, homes, statuses)]
+
+    def skipped(self, strategy: str, homes: tuple[str, ...] | None = None) -> list[Piece]:
+        """The pieces that were skipped, the oldest first."""
+        condition, values = where(Filter(homes=homes))
+        sql = f"SELECT {_COLUMNS} {_FROM} WHERE {condition} AND {_SKIPPED} ORDER BY c.last_message_at, c.id"
+        rows = fetch(self._database.connection, sql, (strategy, *values))
+        texts = Texts(self._database.connection)
+        return [_piece(strategy, row, texts)._replace(is_again=True) for row in rows]
+
+    def reopen(self, strategy: str, homes: tuple[str, ...] | None = None) -> None:
+        """Lets what was skipped be taken up again."""
+        condition, values = where(Filter(homes=homes))
+        with self._database.transaction() as connection:
+            sql = f"SELECT c.id {_FROM} WHERE {condition} AND {_SKIPPED}"
+            for (conversation_id,) in fetch(connection, sql, (strategy, *values)):
+                connection.execute(
+                    "UPDATE memory_work SET seen_item = 0, outcome = '', reason = '' "
+                    "WHERE conversation_id = ? AND strategy = ?",
+                    (conversation_id, strategy),
+                )
+                connection.execute(
+                    "UPDATE memory_conversations SET status = 'ready', reason = '' WHERE id = ? AND status = 'skipped'",
+                    (conversation_id,),
+                )
+
+    def busy_until(self, strategy: str, owner: str, now: int) -> int:
+        """Until when another owner holds a piece of this strategy; 0 if none does."""
+        sql = "SELECT max(lease_until) FROM memory_work WHERE strategy = ? AND owner != ? AND lease_until > ?"
+        return self._database.connection.execute(sql, (strategy, owner, now)).get or 0
+
+    def take(
+        self,
+        strategy: str,
+        owner: str,
+        now: int,
+        *,
+        lease: int,
+        longest: int,
+        homes: tuple[str, ...] | None = None,
+        statuses: tuple[str, ...] = (),
+    ) -> Piece | None:
+        """Takes the oldest piece for `lease`, which may be renewed until `longest` has passed; None if there is none,
+        or if another owner is at work for this strategy: it is to see one conversation after the other."""
+        with self._database.transaction() as connection:
+            if self.busy_until(strategy, owner, now):
+                return None
+            row = next(iter(self._rows(strategy, now, homes, statuses, limit=1)), None)
+            if row is None:
+                return None
+            piece = _piece(strategy, row, Texts(connection))
+            conversation = piece.conversation
+            is_interrupted = _was_interrupted(connection, piece)
+            connection.execute(
+                "INSERT INTO memory_work (conversation_id, strategy, home, source_file, first_message_at, first_item, "
+                "owner, lease_until, longest_until, until_item, until_at) "
+                "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) "
+                "ON CONFLICT DO UPDATE SET owner = ?7, lease_until = ?8, longest_until = ?9, until_item = ?10, "
+                "until_at = ?11, interruptions = interruptions + ?12",
+                (
+                    conversation.id, strategy, conversation.home, conversation.source_file,
+                    conversation.first_message_at, piece.first_item, owner, now + lease, now + longest,
+                    piece.until_item, conversation.last_message_at, is_interrupted,
+                ),
+            )  # fmt: skip
+            _close_spending(connection, piece)
+            sql = "UPDATE memory_conversations SET status = 'processing' WHERE id = ? AND status = 'ready'"
+            connection.execute(sql, (conversation.id,))
+            return piece._replace(interruptions=piece.interruptions + is_interrupted)
+
+    def renew(self, owner: str, now: int, lease: int) -> None:
+        """Renews what `owner` has taken."""
+        with self._database.transaction() as connection:
+            connection.execute(
+                "UPDATE memory_work SET lease_until = min(?, longest_until) WHERE owner = ?", (now + lease, owner)
+            )
+
+    def entries(self, piece: Piece) -> tuple[list[StoredEntry], bool]:
+        """The entries of a piece in file order, and whether something was made before of others of its conversation."""
+        connection = self._database.connection
+        first, last = piece.first_item, piece.until_item
+        seen = seen_of(connection, piece.strategy, piece.conversation, first, last, with_own=not piece.is_again)
+        items = unseen(list(items_between(connection, first, last)), seen)
+        elsewhere = seen_elsewhere(connection, piece.strategy, piece.conversation, first, last) if items else set()
+        return [item for item in items if item.id not in elsewhere], seen.is_archived
+
+    def keep_result(self, piece: Piece, owner: str, result: str, account: int, usage: Usage) -> bool:
+        """Records what was made of a piece, and with it what its account spent; False, and only the account is closed,
+        if somebody else has taken the piece over."""
+        with self._database.transaction() as connection:
+            settle(connection, account, usage)
+            sql = "UPDATE memory_work SET result = ? WHERE conversation_id = ? AND strategy = ? AND owner = ?"
+            connection.execute(sql, (result, piece.conversation.id, piece.strategy, owner))
+            return connection.changes() > 0
+
+    def has_result(self, piece: Piece) -> bool:
+        """Whether a result is recorded that has not been kept yet."""
+        sql = "SELECT result IS NOT NULL FROM memory_work WHERE conversation_id = ? AND strategy = ?"
+        return bool(self._database.connection.execute(sql, (piece.conversation.id, piece.strategy)).get)
+
+    def put_back(
+        self,
+        piece: Piece,
+        owner: str,
+        *,
+        attempts: int = 0,
+        next_try: int = 0,
+        problem: str = "",
+        interruptions: int = 0,
+    ) -> bool:
+        """Gives a piece back undone, to be taken again from `next_try` on; a result that was recorded stays."""
+        columns = "owner = NULL, lease_until = 0, attempts = ?, next_try = ?, problem = ?, interruptions = ?"
+        values = (attempts, next_try, problem, interruptions)
+        with self._database.transaction() as connection:
+            if not _update(connection, piece, owner, columns, values):
+                return False
+            _release(connection, piece.conversation.id)
+            return True
+
+    def finish(self, piece: Piece, owner: str, outcome: str, reason: str, strategies: tuple[str, ...]) -> bool:
+        """Records that a piece is archived or skipped, and that of the conversation if all `strategies` are done with
+        it and it has not grown. False, and nothing is recorded, if somebody else has taken it over."""
+        columns = (
+            "owner = NULL, lease_until = 0, result = NULL, attempts = 0, interruptions = 0, next_try = 0, "
+            "problem = '', seen_item = until_item, seen_until = until_at, reason = ?, "
+            "outcome = iif(outcome = 'archived', 'archived', ?)"  # what is in the memories already stays archived
+        )
+
+        with self._database.transaction() as connection:
+            if not _update(connection, piece, owner, columns, (reason, outcome)):
+                return False
+            _close(connection, piece.conversation.id, strategies)
+            return True
+
+    def close_done(self, strategies: tuple[str, ...]) -> None:
+        """Closes conversations that all `strategies` are done with although they are not marked so: another one, which
+        has not been at work, is no longer among them."""
+        marks = ", ".join("?" * len(strategies))
+        sql = (
+            "SELECT c.id FROM memory_conversations AS c WHERE c.status IN ('ready', 'processing') AND ("
+            "SELECT count(*) FROM memory_work AS w WHERE w.conversation_id = c.id AND w.seen_item >= c.last_item "
+            f"AND w.strategy IN ({marks})) = ?"
+        )
+        with self._database.transaction() as connection:
+            rows: list[Any] = connection.execute(sql, (*strategies, len(strategies))).fetchall()
+            for (conversation_id,) in rows:
+                _close(connection, conversation_id, strategies)
+
+    def _rows(
+        self, strategy: str, now: int, homes: tuple[str, ...] | None, statuses: tuple[str, ...], limit: int = -1
+    ) -> list[tuple[Any, ...]]:
+        """The latest state of what waits; only `limit` of it is looked at closely."""
+        condition, values = where(Filter(homes=homes))
+        all_statuses = ("ready", "processing", *statuses)
+        is_open = _OPEN.format(", ".join("?" * len(all_statuses)))
+        sql = (
+            f"SELECT {_COLUMNS} {_FROM} WHERE c.id IN ("
+            f"SELECT c.id {_FROM} WHERE {condition} AND {is_open} AND {_FREE} ORDER BY c.last_message_at, c.id LIMIT ?"
+            ") ORDER BY c.last_message_at, c.id"
+        )
+        bound = (strategy, strategy, *values, *all_statuses, strategy, now, now, limit)
+        return list(self._database.connection.execute(sql, bound))
+
+
+def _update(connection: Connection, piece: Piece, owner: str, columns: str, values: tuple[Any, ...]) -> bool:
+    """Changes the row of a piece that `owner` holds; False if that is somebody else by now."""
+    sql = f"UPDATE memory_work SET {columns} WHERE conversation_id = ? AND strategy = ? AND owner = ?"
+    connection.execute(sql, (*values, piece.conversation.id, piece.strategy, owner))
+    return connection.changes() > 0
+
+
+def _piece(strategy: str, row: tuple[Any, ...], texts: Texts) -> Piece:
+    first_item, last_item, until_item, until_at, result, attempts, interruptions = row[:7]
+    conversation = conversation_of(row[7:], texts)
+    if result:  # what it was made of is what it will be recorded for
+        last_item, conversation = until_item, conversation._replace(last_message_at=until_at)
+    return Piece(conversation, strategy, first_item, last_item, result or "", attempts or 0, interruptions or 0)
+
+
+def _was_interrupted(connection: Connection, piece: Piece) -> bool:
+    """Whether somebody took the piece and neither finished it nor gave it back."""
+    sql = "SELECT owner IS NOT NULL FROM memory_work WHERE conversation_id = ? AND strategy = ?"
+    return bool(connection.execute(sql, (piece.conversation.id, piece.strategy)).get)
+
+
+def _close_spending(connection: Connection, piece: Piece) -> None:
+    """Ends the accounts that a process left open: what was reserved counts, unless single calls were recorded."""
+    connection.execute(
+        "UPDATE memory_spending SET is_settled = 1, input_tokens = iif(calls, input_tokens, reserved) "
+        "WHERE NOT is_settled AND conversation_id = ? AND strategy = ?",
+        (piece.conversation.id, piece.strategy),
+    )
+
+
+def _release(connection: Connection, conversation_id: int) -> None:
+    """A conversation that nobody works on is ready again."""
+    connection.execute(
+        "UPDATE memory_conversations SET status = 'ready' WHERE id = ?1 AND status = 'processing' "
+        "AND NOT EXISTS (SELECT 1 FROM memory_work WHERE conversation_id = ?1 AND owner IS NOT NULL)",
+        (conversation_id,),
+    )
+
+
+def _close(connection: Connection, conversation_id: int, strategies: tuple[str, ...]) -> None:
+    """The status of a conversation once all `strategies` are done with it: archived if any made something of it."""
+    rows = connection.execute(
+        "SELECT w.strategy, w.outcome, w.reason, w.seen_item >= c.last_item AND w.owner IS NULL FROM memory_work AS w "
+        "JOIN memory_conversations AS c ON c.id = w.conversation_id WHERE c.id = ?",
+        (conversation_id,),
+    ).fetchall()
+    done = {strategy: str(reason) for strategy, _, reason, is_done in rows if is_done and strategy in strategies}
+    if len(done) < len(strategies):
+        _release(connection, conversation_id)
+        return
+    is_archived = any(outcome == "archived" for _, outcome, _, _ in rows)
+    reason = "" if is_archived else "; ".join(dict.fromkeys(done.values()))
+    connection.execute(
+        "UPDATE memory_conversations SET status = ?, reason = ? WHERE id = ?",
+        ("archived" if is_archived else "skipped", reason, conversation_id),
+    )

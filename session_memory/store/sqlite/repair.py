@@ -1,0 +1,150 @@
+"""What keeps a store whole: checks it, sets it aside where it is corrupt, cuts its conversations anew."""
+
+from __future__ import annotations
+
+import os
+
+from ...settings.store_section import DEFAULT_GAP_MINUTES
+from ...system.files import lock
+from ...system.sqlite import LOCK_WAIT_SECONDS, CorruptDatabaseError, explained, fetch, set_aside
+from ..conversations import Item, Span, fold
+from .schema import ITEM_BITS
+from .texts import size_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from apsw import Connection
+
+    from .engine import SqliteStore
+
+_CHECKED_FAULTS = 10
+_ITEMS = """
+    SELECT id, message, timestamp, content FROM memory_transcript_entries WHERE id BETWEEN ?1 AND ?2
+    UNION ALL
+    SELECT id, message, timestamp, argument FROM memory_tool_uses WHERE id BETWEEN ?1 AND ?2
+    UNION ALL
+    SELECT s.id, e.message, e.timestamp, e.content
+    FROM memory_shared_items AS s JOIN memory_transcript_entries AS e ON e.id = s.original WHERE s.id BETWEEN ?1 AND ?2
+    UNION ALL
+    SELECT s.id, t.message, t.timestamp, t.argument
+    FROM memory_shared_items AS s JOIN memory_tool_uses AS t ON t.id = s.original WHERE s.id BETWEEN ?1 AND ?2
+    ORDER BY 1
+"""
+_COLUMNS = "last_item, first_message_at, last_message_at, entry_count, last_message, text_bytes"
+
+
+def is_empty(store: SqliteStore) -> bool:
+    """Whether nothing was ever stored."""
+    with explained(store.path):
+        return not fetch(store.connection, "SELECT 1 FROM memory_file_states LIMIT 1")
+
+
+def holds_memories(store: SqliteStore) -> bool:
+    """Whether anything is remembered beside what was said."""
+    with explained(store.path):
+        return bool(fetch(store.connection, "SELECT 1 FROM memory_items LIMIT 1"))
+
+
+def faults(store: SqliteStore) -> list[str]:
+    """What SQLite finds wrong with the file; nothing, if it is whole. Reads all of it."""
+    try:
+        with explained(store.path):
+            rows = fetch(store.connection, f"PRAGMA quick_check({_CHECKED_FAULTS})")
+    except CorruptDatabaseError as error:
+        return [str(error)]
+    return [text for (text,) in rows if text != "ok"]
+
+
+def set_aside_if_corrupt(path: str, *, is_certain: bool = False) -> str:
+    """Where the database at `path` was moved to, since it is corrupt; '' if it is not, or not any more. Where a check
+    finds nothing and it does fail again, it is certain."""
+    held = lock(f"{path}.lock", LOCK_WAIT_SECONDS)
+    try:
+        return set_aside(path) if os.path.lexists(path) and (is_certain or not _is_whole(path)) else ""
+    finally:
+        os.close(held)
+
+
+def _is_whole(path: str) -> bool:
+    import apsw
+
+    try:
+        with explained(path):
+            connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOFOLLOW)
+            try:
+                return fetch(connection, f"PRAGMA quick_check({_CHECKED_FAULTS})") == [("ok",)]
+            finally:
+                connection.close()
+    except CorruptDatabaseError:
+        return False
+
+
+def recut(store: SqliteStore, gap_minutes: int) -> bool:
+    """Cuts all conversations anew if they were cut with another gap; whether they were.
+
+    The database keeps the gap as its `user_version`. A conversation that stays as it was keeps its id and status, one
+    that only ends elsewhere its id. What a fork took over counts at the time of its original. Raises DatabaseError.
+    """
+    with explained(store.path):
+        [(known,)] = fetch(store.connection, "PRAGMA user_version")
+    if (known or DEFAULT_GAP_MINUTES) == gap_minutes:
+        return False
+    connection = store.connection
+    with explained(store.path):
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            for (file_id,) in fetch(connection, "SELECT id FROM memory_file_states WHERE source != 'archive'"):
+                _recut_file(connection, file_id, gap_minutes * 60_000)
+            connection.execute(f"PRAGMA user_version = {gap_minutes:d}")
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+    return True
+
+
+def _recut_file(connection: Connection, file_id: int, gap: int) -> None:
+    first, last = file_id << ITEM_BITS, (file_id + 1 << ITEM_BITS) - 1
+    # A message's number, which may be 0, stands for its id: within a file it tells messages apart as well.
+    items = [
+        Item(id, message + 1, timestamp, size_of(kept))
+        for id, message, timestamp, kept in connection.execute(_ITEMS, (first, last))
+    ]
+    known = {
+        row[0]: row
+        for row in fetch(
+            connection,
+            f"SELECT first_item, id, status, reason, {_COLUMNS} FROM memory_conversations WHERE file_id = ?",
+            (file_id,),
+        )
+    }
+    if not known or not items:
+        return
+    last_message = max(known.values())[8]
+    spans = fold(None, items, gap)
+    spans[-1].last_message = last_message  # the id itself, which what is appended goes by
+    gone = known.keys() - {span.first_item for span in spans}
+    connection.executemany("DELETE FROM memory_conversations WHERE first_item = ?", [(item,) for item in gone])
+    for span in spans:
+        _write(connection, span, known.get(span.first_item), file_id)
+
+
+def _write(connection: Connection, span: Span, known: tuple[object, ...] | None, file_id: int) -> None:
+    values = (span.last_item, span.first_at, span.last_at, span.count, span.last_message, span.text_bytes)
+    if known is None:
+        connection.execute(
+            f"INSERT INTO memory_conversations (file_id, session_id, source_file, first_item, {_COLUMNS}, status) "
+            "SELECT id, session_id, file_path, ?, ?, ?, ?, ?, ?, ?, 'active' FROM memory_file_states WHERE id = ?",
+            (span.first_item, *values, file_id),
+        )
+    elif known[4] != span.last_item:
+        connection.execute(
+            f"UPDATE memory_conversations SET ({_COLUMNS}) = (?, ?, ?, ?, ?, ?), status = 'active', reason = '' "
+            "WHERE id = ?",
+            (*values, known[1]),
+        )
+    else:
+        connection.execute(
+            "UPDATE memory_conversations SET last_message = ? WHERE id = ?", (span.last_message, known[1])
+        )

@@ -1,0 +1,96 @@
+"""What models have spent: an account for each attempt at a piece of work, and what a day's accounts add up to.
+
+An account counts from before the first token is spent: first with what was estimated, then call by call with what the
+provider reported. So no crash leaves anything uncounted, and processes that run at the same time share one day.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from apsw import Connection
+
+    from ...memories.strategy import Usage
+    from ...system.sqlite import Database
+
+_SPENT = "input_tokens + output_tokens + cached_tokens + pending"
+_COUNTED = f"iif(is_settled, {_SPENT}, max(reserved, {_SPENT}))"
+
+
+class Spending:
+    """The accounts. Methods raise DatabaseError."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def of_day(self, now: int) -> int:
+        """The tokens that count against the day (UTC) of `now`, in milliseconds since the epoch."""
+        sql = f"SELECT coalesce(sum({_COUNTED}), 0) FROM memory_spending WHERE day = ?"
+        total: int = self._database.connection.execute(sql, (day_of(now),)).get
+        return total
+
+    def open(self, strategy: str, conversation_id: int, estimate: Usage, now: int, day_limit: int) -> int | None:
+        """Opens an account with `estimate` reserved; its id, or None if that does not fit what is left of the day."""
+        with self._database.transaction() as connection:
+            if estimate.tokens and self.of_day(now) + estimate.tokens > day_limit:
+                return None
+            connection.execute(
+                "INSERT INTO memory_spending (at, day, strategy, conversation_id, model, reserved) "
+                "VALUES (?, ?, ?, ?, ?, ?)",
+                (now, day_of(now), strategy, conversation_id, estimate.model, estimate.tokens),
+            )
+            return connection.last_insert_rowid()
+
+    def begin_call(self, account: int, estimate: Usage, day_limit: int, account_limit: int) -> tuple[int, int] | None:
+        """Adds a call that will spend at most `estimate`; None if it fits, else how much is left of the day and of the
+        account, and nothing is added."""
+        with self._database.transaction() as connection:
+            sql = f"SELECT {_SPENT}, reserved, day FROM memory_spending WHERE id = ?"
+            spent, reserved, day = connection.execute(sql, (account,)).get
+            others = connection.execute(
+                f"SELECT coalesce(sum({_COUNTED}), 0) FROM memory_spending WHERE day = ? AND id != ?", (day, account)
+            ).get
+            wanted = spent + estimate.tokens
+            if wanted > account_limit or wanted > max(reserved, day_limit - others):
+                return day_limit - others - spent, account_limit - spent
+            connection.execute(
+                "UPDATE memory_spending SET pending = pending + ?, calls = calls + 1, model = ? WHERE id = ?",
+                (estimate.tokens, estimate.model, account),
+            )
+            return None
+
+    def end_call(self, account: int, estimate: Usage, usage: Usage) -> None:
+        """Replaces what a call was estimated to spend by what it did."""
+        with self._database.transaction() as connection:
+            connection.execute(
+                "UPDATE memory_spending SET pending = pending - ?, input_tokens = input_tokens + ?, "
+                "output_tokens = output_tokens + ?, cached_tokens = cached_tokens + ?, "
+                "model = coalesce(nullif(?, ''), model) WHERE id = ?",
+                (
+                    estimate.tokens, usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.model, account,
+                ),
+            )  # fmt: skip
+
+    def settle(self, account: int, usage: Usage) -> None:
+        """Closes an account; `usage` is what was spent if no single calls were recorded. A call that nothing was
+        reported of stays counted as it was estimated."""
+        with self._database.transaction() as connection:
+            settle(connection, account, usage)
+
+
+def settle(connection: Connection, account: int, usage: Usage) -> None:
+    """What `Spending.settle` does, within the caller's transaction. An account on which nothing was spent goes."""
+    connection.execute(
+        "UPDATE memory_spending SET is_settled = 1, input_tokens = iif(calls, input_tokens, ?1), "
+        "output_tokens = iif(calls, output_tokens, ?2), cached_tokens = iif(calls, cached_tokens, ?3), "
+        "model = iif(calls OR ?4 = '', model, ?4) WHERE id = ?5",
+        (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.model, account),
+    )
+    connection.execute(f"DELETE FROM memory_spending WHERE id = ? AND {_SPENT} = 0", (account,))
+
+
+def day_of(now: int) -> str:
+    """The day (UTC) of a point in time in milliseconds since the epoch."""
+    return time.strftime("%Y-%m-%d", time.gmtime(now / 1000))

@@ -1,0 +1,53 @@
+"""The tool uses of conversations, one conversation after the other: what patterns are found in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...system.sqlite import explained
+from ..values import TOOL_ROLE, StoredEntry
+from .filters import CONVERSATION_COLUMNS, conversation_of, where
+from .items import entry_of
+from .texts import Texts
+
+if TYPE_CHECKING:
+    from ..values import Conversation, Filter
+    from .engine import SqliteStore
+
+_STEPS = f"""
+    SELECT id, '{TOOL_ROLE}', argument, timestamp, '', byte_offset, message, name, kind,
+        coalesce(outcome, ''), coalesce(error, ''), result_size, result_lines
+    FROM memory_tool_uses WHERE id BETWEEN ?1 AND ?2
+    UNION ALL SELECT id, 'user', '', timestamp, '', byte_offset, message, '', '', '', '', NULL, NULL
+    FROM memory_transcript_entries WHERE id BETWEEN ?1 AND ?2 AND role = 'user' ORDER BY 1
+"""
+_HAS_ERROR = (
+    " AND EXISTS (SELECT 1 FROM memory_tool_uses AS t "
+    "WHERE t.id BETWEEN c.first_item AND c.last_item AND t.outcome = 'error')"
+)
+
+
+class Worked(NamedTuple):
+    """A conversation and its steps in file order: its tool uses and, without their text, what the user said. What it
+    shares with the session that it was forked from is not among them: there it counts."""
+
+    conversation: Conversation
+    steps: list[StoredEntry]
+
+
+def worked(store: SqliteStore, wanted: Filter, *, with_errors: bool = False) -> Iterator[Worked]:
+    """The conversations that fit, the latest first; `with_errors` only those in which a tool use failed. The filter's
+    limit is one of conversations. Raises DatabaseError."""
+    condition, values = where(wanted)
+    condition += _HAS_ERROR if with_errors else ""
+    sql = (
+        f"SELECT c.first_item, c.last_item, {CONVERSATION_COLUMNS} FROM memory_conversations AS c "
+        f"JOIN memory_file_states AS f ON f.id = c.file_id WHERE {condition} "
+        "ORDER BY c.last_message_at DESC, c.id DESC LIMIT ?"
+    )
+    with explained(store.path):
+        texts = Texts(store.connection)
+        for first, last, *row in store.connection.execute(sql, (*values, wanted.limit)).fetchall():
+            steps = [entry_of(step, texts) for step in store.connection.execute(_STEPS, (first, last))]
+            yield Worked(conversation_of(tuple(row), texts), steps)

@@ -1,0 +1,253 @@
+"""One batch into the tables, within the caller's transaction: items, what forks share, the index, conversations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...system.sqlite import fetch
+from ..conversations import Item, Span, fold
+from ..search.terms import indexable
+from .schema import ITEM_BITS
+from .texts import Texts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apsw import Connection
+
+    from ..values import Batch, FileState, NewEntry, ToolOutcome
+
+_STATE = (
+    "home", "file_path", "root", "source", "session_id", "status", "last_modified", "file_size",
+    "last_processed_offset", "generation", "inode", "head", "tail", "next_ordinal", "unreadable",
+    "first_entry_timestamp", "last_entry_timestamp", "cwd", "title", "title_rank",
+)  # fmt: skip
+
+_ORDINALS = (1 << ITEM_BITS) - 1
+_UNKNOWN = (None, None, None, None)  # how a tool use ended whose result has not come
+
+
+def texts_for(connection: Connection, batches: list[Batch]) -> Texts:
+    """How the texts of `batches`, which are about to be stored, are to lie in their rows."""
+    texts = Texts(connection)
+    texts.learn(_texts_of(batches))
+    return texts
+
+
+def _texts_of(batches: list[Batch]) -> Iterator[str]:
+    """All texts, kind by kind."""
+    entries = [entry for batch in batches for entry in batch.entries]
+    tools = [tool for entry in entries for tool in entry.tools]
+    yield from [entry.text for entry in entries]
+    yield from [tool.argument for tool in tools]
+    yield from [tool.ended.error for tool in tools if tool.ended]
+
+
+def write(connection: Connection, batch: Batch, gap: int, texts: Texts) -> FileState:
+    """Stores `batch` and returns the state of its file; `gap` in milliseconds cuts conversations. An item that is known
+    already, from this file's earlier generation or from another file, is not stored again."""
+    before = batch.before
+    file_id = before.id if before else _new_file(connection, batch.after)
+    first = file_id << ITEM_BITS | (before.next_ordinal if before else 0)
+    rows = _Rows(connection, batch, file_id, first, texts)
+    rows.insert(connection)
+    _write_conversations(connection, batch.after, file_id, rows.items, gap)
+    ordinal = (first & _ORDINALS) + len(rows.items)
+    state = batch.after._replace(id=file_id, next_ordinal=ordinal)
+    _write_state(connection, state)
+    return state
+
+
+def remove(connection: Connection, file_id: int) -> None:
+    """Removes a file and all that only it holds. What another file shares is handed over to that one."""
+    first, last = file_id << ITEM_BITS, (file_id + 1 << ITEM_BITS) - 1
+    connection.execute("DELETE FROM memory_shared_items WHERE id BETWEEN ? AND ?", (first, last))
+    sql = "SELECT original, min(id) FROM memory_shared_items WHERE original BETWEEN ? AND ? GROUP BY original"
+    heirs = dict(fetch(connection, sql, (first, last)))
+    _hand_over_keys(connection, first, last, heirs)
+    connection.executemany(
+        "INSERT INTO memory_search (memory_search, rowid, text) VALUES ('delete', ?, ?)",
+        _indexed(connection, first, last),
+    )
+    for original, heir in heirs.items():
+        connection.execute("DELETE FROM memory_shared_items WHERE id = ?", (heir,))
+        connection.execute("UPDATE memory_shared_items SET original = ? WHERE original = ?", (heir, original))
+        for table in ("memory_transcript_entries", "memory_tool_uses"):
+            connection.execute(f"UPDATE {table} SET id = ? WHERE id = ?", (heir, original))
+        connection.executemany(
+            "INSERT INTO memory_search (rowid, text) VALUES (?, ?)", _indexed(connection, heir, heir)
+        )
+    for table in ("memory_transcript_entries", "memory_tool_uses"):
+        connection.execute(f"DELETE FROM {table} WHERE id BETWEEN ? AND ?", (first, last))
+    connection.execute("DELETE FROM memory_conversations WHERE file_id = ?", (file_id,))
+    connection.execute("DELETE FROM memory_file_states WHERE id = ?", (file_id,))
+
+
+def _hand_over_keys(connection: Connection, first: int, last: int, heirs: dict[int, int]) -> None:
+    """Has the keys of the items with ids from `first` to `last` tell the heirs of these, and removes the others."""
+    sql = "SELECT key, id FROM memory_item_keys WHERE id BETWEEN ? AND ?"  # looks at all keys there are
+    keys = fetch(connection, sql, (first, last))
+    connection.executemany(
+        "UPDATE memory_item_keys SET id = ? WHERE key = ?", [(heirs[item], key) for key, item in keys if item in heirs]
+    )
+    connection.executemany(
+        "DELETE FROM memory_item_keys WHERE key = ?", [(key,) for key, item in keys if item not in heirs]
+    )
+
+
+def _indexed(connection: Connection, first: int, last: int) -> list[tuple[int, str]]:
+    """The items with ids from `first` to `last` and their texts as they were given to the index."""
+    sql = "SELECT id, text FROM memory_texts WHERE id BETWEEN ? AND ? AND text != ''"
+    texts = Texts(connection)
+    return [(item, indexable(texts.whole(kept))) for item, kept in connection.execute(sql, (first, last))]
+
+
+class _Rows:
+    """The rows of a batch, and `items`, what of it is new to this file."""
+
+    def __init__(self, connection: Connection, batch: Batch, file_id: int, first: int, texts: Texts) -> None:
+        self.entries: list[tuple[Any, ...]] = []
+        self.tools: list[tuple[Any, ...]] = []
+        self.shared: list[tuple[int, int]] = []
+        self.keys: list[tuple[int, int]] = []
+        self.indexed: list[tuple[int, str]] = []
+        self.items: list[Item] = []
+        self._outcomes = batch.outcomes
+        self._texts = texts
+        self._is_shared: set[int] = set()
+        self._file_id = file_id
+        self._next = first
+        self._message = 0  # of the last item, and the ordinal of the first item of that message
+        self._number = 0
+        tools = [tool.key for entry in batch.entries for tool in entry.tools]
+        known = _known(connection, [entry.key for entry in batch.entries] + tools)
+        originals = [item for item in known.values() if item >> ITEM_BITS != file_id]
+        if originals:
+            self._is_shared = _shared_by(connection, file_id, originals)
+        for entry in batch.entries:
+            self._take(entry, batch.after, known)
+
+    def _take(self, entry: NewEntry, state: FileState, known: dict[int, int]) -> None:
+        """The rows of an entry that has text, and of its tool uses."""
+        key, message, offset, role, text, when, cwd, tools = entry
+        kept = self._texts.kept
+        if text and (item := self._place(key, known, message, when, text)):
+            elsewhere = None if cwd == state.cwd else cwd
+            self.entries.append((item, self._number, state.generation, offset, role, when, elsewhere, kept(text)))
+        for key, call, name, kind, argument, ended in tools:
+            if item := self._place(key, known, message, when, argument):
+                how = self._ended(ended) if ended else _UNKNOWN
+                if ended:
+                    call = 0  # needed no longer than until the result has come
+                self.tools.append((item, call, self._number, offset, when, name, kind, kept(argument), *how))
+
+    def _ended(self, ended: ToolOutcome) -> tuple[Any, ...]:
+        outcome, error, size, lines = ended
+        return (outcome, self._texts.kept(error), size, lines)
+
+    def _place(self, key: int, known: dict[int, int], message: int, when: int | None, text: str) -> int:
+        """The id of an item that is new; 0 for one that is known, after noting that this file has it too."""
+        original = known.get(key)
+        item = self._next
+        if original is None:
+            known[key] = item
+            self.keys.append((key, item))
+            if text:
+                self.indexed.append((item, indexable(text)))
+        elif original >> ITEM_BITS == self._file_id or original in self._is_shared:
+            return 0
+        else:
+            self._is_shared.add(original)
+            self.shared.append((item, original))
+        if not message or message != self._message:
+            self._message = message
+            self._number = item & _ORDINALS
+        self._next += 1
+        self.items.append(Item(item, message, when, len(text) if text.isascii() else len(text.encode())))
+        return item if original is None else 0
+
+    def insert(self, connection: Connection) -> None:
+        connection.executemany("INSERT INTO memory_transcript_entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", self.entries)
+        connection.executemany("INSERT INTO memory_tool_uses VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self.tools)
+        connection.executemany("INSERT INTO memory_item_keys VALUES (?, ?)", sorted(self.keys))
+        connection.executemany("INSERT INTO memory_shared_items VALUES (?, ?)", self.shared)
+        connection.executemany("INSERT INTO memory_search (rowid, text) VALUES (?, ?)", self.indexed)
+        connection.executemany(
+            "UPDATE memory_tool_uses SET outcome = ?, error = ?, result_size = ?, result_lines = ? "
+            "WHERE call = ? AND outcome IS NULL AND id >> ? = ?",
+            [(*self._ended(ended), call, ITEM_BITS, self._file_id) for call, ended in self._outcomes],
+        )
+
+
+def _known(connection: Connection, keys: list[int]) -> dict[int, int]:
+    """Of `keys` those of items that are stored, with their ids; what is shared counts where it stands first."""
+    import apsw
+
+    if not keys:
+        return {}
+    sql = "SELECT key, id FROM memory_item_keys WHERE key IN carray(?)"
+    return dict(connection.execute(sql, (apsw.carray(_as_array(keys)),)))
+
+
+def _shared_by(connection: Connection, file_id: int, originals: list[int]) -> set[int]:
+    """Of `originals` those that a file has taken note of already."""
+    import apsw
+
+    sql = "SELECT original FROM memory_shared_items WHERE original IN carray(?) AND id >> ? = ?"
+    return {item for (item,) in connection.execute(sql, (apsw.carray(_as_array(originals)), ITEM_BITS, file_id))}
+
+
+def _as_array(numbers: list[int]) -> Any:
+    from array import array
+
+    return array("q", numbers)
+
+
+def _new_file(connection: Connection, state: FileState) -> int:
+    marks = ", ".join("?" * len(_STATE))
+    connection.execute(f"INSERT INTO memory_file_states ({', '.join(_STATE)}) VALUES ({marks})", _state_values(state))
+    return connection.last_insert_rowid()
+
+
+def _write_state(connection: Connection, state: FileState) -> None:
+    columns = ", ".join(f"{column} = ?" for column in _STATE)
+    connection.execute(f"UPDATE memory_file_states SET {columns} WHERE id = ?", (*_state_values(state), state.id))
+
+
+def _state_values(state: FileState) -> list[Any]:
+    return [getattr(state, "offset" if column == "last_processed_offset" else column) for column in _STATE]
+
+
+_SPAN_COLUMNS = (
+    "first_item, last_item, first_message_at, last_message_at, entry_count, last_message, text_bytes, status, reason"
+)
+_NEW_SPAN = (
+    f"INSERT INTO memory_conversations ({_SPAN_COLUMNS}, file_id, session_id, source_file) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, 'active', '', ?, ?, ?)"
+)
+_GROWN_SPAN = f"UPDATE memory_conversations SET ({_SPAN_COLUMNS}) = (?, ?, ?, ?, ?, ?, ?, 'active', '') WHERE id = ?"
+_LAST_SPAN = f"SELECT id, {_SPAN_COLUMNS} FROM memory_conversations WHERE file_id = ? ORDER BY first_item DESC LIMIT 1"
+
+
+def _write_conversations(connection: Connection, state: FileState, file_id: int, items: list[Item], gap: int) -> None:
+    """Folds new items onto the file's last conversation. One that grows is active again."""
+    if not items:
+        return
+    for span in fold(_last_span(connection, file_id), items, gap):
+        times = (span.first_at, span.last_at)
+        values = (span.first_item, span.last_item, *times, span.count, span.last_message, span.text_bytes)
+        if span.id is None:
+            connection.execute(_NEW_SPAN, (*values, file_id, state.session_id, state.file_path))
+        else:
+            connection.execute(_GROWN_SPAN, (*values, span.id))
+
+
+def _last_span(connection: Connection, file_id: int) -> Span | None:
+    for number, first, last, first_at, last_at, count, message, text_bytes, *_ in fetch(
+        connection, _LAST_SPAN, (file_id,)
+    ):
+        span = Span(Item(first, 0, first_at, 0))
+        span.id, span.last_item, span.last_at = number, last, last_at
+        span.count, span.last_message, span.text_bytes = count, message, text_bytes
+        return span
+    return None

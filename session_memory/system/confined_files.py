@@ -1,0 +1,128 @@
+"""Files of a group, reached step by step from its host's directory: whatever an agent puts in their place, and when.
+
+A group's directories are its agent's, which may run in a sandbox of its own. What is a link to nowhere for the agent
+may lead into another group on the host. So no step follows a link, and what was found stays what it is.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ..errors import SessionMemoryError
+from .files import READ_FLAGS, NotAFileError, is_regular, read_at
+
+_DIRECTORY_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
+_NEW_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+_DESCRIPTORS = "/proc/self/fd"
+
+
+class OutsideGroupError(SessionMemoryError):
+    """A link or something else stands where a directory or file of a group belongs."""
+
+
+class TooLargeError(OSError):
+    """A file is larger than any that belongs there."""
+
+
+@contextmanager
+def directory_below(root: str, path: str, *, make: bool = False) -> Iterator[int]:
+    """A descriptor of the directory `path`, which lies below `root`; with `make` what is missing of it is made.
+
+    Raises OutsideGroupError where a step is a link or no directory, FileNotFoundError.
+    """
+    names = os.path.relpath(path, root).split(os.sep)
+    descriptor = os.open(root, _DIRECTORY_FLAGS)
+    try:
+        for name in names:
+            if make:
+                _make(name, descriptor)
+            try:
+                inner = os.open(name, _DIRECTORY_FLAGS, dir_fd=descriptor)
+            except FileNotFoundError:
+                raise
+            except OSError as error:
+                raise OutsideGroupError(f"{path}: {error.strerror}", "put a directory in its place") from None
+            os.close(descriptor)
+            descriptor = inner
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def pinned(root: str, path: str, *, make: bool = False) -> Iterator[str]:
+    """A path that leads to the directory `path` as it was when it was asked for, whatever is put there since.
+
+    For functions that take paths. Where the system has no such paths (it is Linux that has) it is `path` itself, as it
+    was checked once. Raises as `directory_below` does.
+    """
+    with directory_below(root, path, make=make) as descriptor:
+        yield pinned_descriptor(descriptor, path)
+
+
+def pinned_descriptor(descriptor: int, path: str) -> str:
+    """A path that leads to what `descriptor` has open; `path`, where it was found, if the system has none such."""
+    return f"{_DESCRIPTORS}/{descriptor}" if os.path.isdir(_DESCRIPTORS) else path
+
+
+def open_inside(root: str, path: str) -> int:
+    """A descriptor for reading the regular file `path`, which lies below `root`. Waits for nothing.
+
+    Raises OutsideGroupError where a step is a link, NotAFileError, FileNotFoundError and other OSErrors.
+    """
+    with directory_below(root, os.path.dirname(path)) as directory:
+        descriptor = os.open(os.path.basename(path), READ_FLAGS, dir_fd=directory)
+    if not is_regular(os.fstat(descriptor)):
+        os.close(descriptor)
+        raise NotAFileError(f"not a regular file: {path}")
+    return descriptor
+
+
+def read_inside(directory: int, name: str, limit: int) -> bytes:
+    """What the regular file `name` in a directory holds. Waits for nothing.
+
+    Raises NotAFileError, TooLargeError if that is more than `limit` bytes, FileNotFoundError and other OSErrors.
+    """
+    try:
+        descriptor = os.open(name, READ_FLAGS, dir_fd=directory)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise NotAFileError(error.errno, f"not a regular file ({error.strerror})") from None
+    try:
+        status = os.fstat(descriptor)
+        if not is_regular(status):
+            raise NotAFileError("not a regular file")
+        content = read_at(descriptor, 0, limit + 1) if status.st_size <= limit else None
+    finally:
+        os.close(descriptor)
+    if content is None or len(content) > limit:
+        raise TooLargeError(f"larger than {limit} bytes")
+    return content
+
+
+def write_inside(directory: int, name: str, content: bytes) -> None:
+    """Replaces the file `name` of a directory in one step; a reader sees the old content or the new, whole.
+
+    It reaches the disk before it is seen. Raises OSError.
+    """
+    temporary = f".{name}.{os.urandom(8).hex()}.tmp"
+    descriptor = os.open(temporary, _NEW_FLAGS, 0o600, dir_fd=directory)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
+    except OSError:
+        os.unlink(temporary, dir_fd=directory)
+        raise
+
+
+def _make(name: str, directory: int) -> None:
+    try:
+        os.mkdir(name, 0o700, dir_fd=directory)
+    except FileExistsError:
+        pass

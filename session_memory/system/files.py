@@ -1,0 +1,200 @@
+"""The file system: the calls of `os` without its import time, and files of ours that nobody can put something else in.
+
+`import os` takes a tenth of an interpreter start, and its calls are those of `posix` (`nt` on Windows), which is there
+from the start. The hot path has them from here.
+"""
+
+from __future__ import annotations
+
+try:
+    import posix as os
+except ImportError:
+    import nt as os  # type: ignore[no-redef]
+
+__all__ = [
+    "NotAFileError", "is_directory", "is_file", "is_regular", "lock", "make_private_dir", "open_private",
+    "open_regular", "os", "read_at", "read_each", "read_whole", "write_atomically", "write_private",
+]  # fmt: skip
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from os import stat_result
+
+_NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
+_NO_BLOCK: int = getattr(os, "O_NONBLOCK", 0)
+_BINARY: int = getattr(os, "O_BINARY", 0)
+
+READ_FLAGS = os.O_RDONLY | _NO_FOLLOW | _NO_BLOCK | _BINARY
+WRITE_FLAGS = os.O_CREAT | _NO_FOLLOW | _NO_BLOCK | _BINARY
+SMALL_BYTES = 4096
+
+
+class NotAFileError(OSError):
+    """A directory, FIFO, device or link stands where a regular file belongs."""
+
+
+def is_regular(status: stat_result) -> bool:
+    """What `stat.S_ISREG` tells."""
+    return status.st_mode & 0o170000 == 0o100000
+
+
+def is_directory(path: str) -> bool:
+    """Whether `path` is a directory, or a link to one."""
+    try:
+        return os.stat(path).st_mode & 0o170000 == 0o040000
+    except OSError:
+        return False
+
+
+def is_file(path: str) -> bool:
+    """Whether `path` is a regular file, not a link to one."""
+    try:
+        return is_regular(os.stat(path, follow_symlinks=False))
+    except OSError:
+        return False
+
+
+def open_regular(path: str) -> int:
+    """A descriptor for reading; raises NotAFileError rather than follow a link or wait for a FIFO's writer."""
+    descriptor = os.open(path, READ_FLAGS)
+    if not is_regular(os.fstat(descriptor)):
+        os.close(descriptor)
+        raise NotAFileError(f"not a regular file: {path}")
+    return descriptor
+
+
+def read_at(descriptor: int, start: int, end: int) -> bytes:
+    """The bytes of `[start, end)`, fewer where the file ends before."""
+    blocks = []
+    while start < end:
+        block = _pread(descriptor, end - start, start)
+        if not block:
+            break
+        blocks.append(block)
+        start += len(block)
+    return blocks[0] if len(blocks) == 1 else b"".join(blocks)
+
+
+def read_whole(path: str) -> bytes:
+    """What a regular file holds. Raises OSError."""
+    descriptor = open_regular(path)
+    try:
+        return read_at(descriptor, 0, os.fstat(descriptor).st_size)
+    finally:
+        os.close(descriptor)
+
+
+def read_each(directory: str, names: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+    """The name and the content of these files of `directory`, without those that cannot be read.
+
+    Made for many small files: a file is found from the directory in half the time that its whole path takes, and only
+    where it is a larger one it is asked for its size.
+    """
+    try:
+        at = os.open(directory, os.O_RDONLY | os.O_DIRECTORY) if hasattr(os, "O_DIRECTORY") else None
+    except OSError:
+        return
+    try:
+        for name in names:
+            try:
+                descriptor = os.open(name if at is not None else f"{directory}/{name}", READ_FLAGS, dir_fd=at)
+            except OSError:
+                continue
+            try:
+                content = os.read(descriptor, SMALL_BYTES)
+                if len(content) == SMALL_BYTES:
+                    content = read_at(descriptor, 0, os.fstat(descriptor).st_size)
+            except OSError:  # a directory
+                continue
+            finally:
+                os.close(descriptor)
+            yield name, content
+    finally:
+        if at is not None:
+            os.close(at)
+
+
+def make_private_dir(path: str) -> None:
+    """Makes `path` and whatever is missing above it, for this user alone."""
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        if not is_directory(path):
+            raise
+    except FileNotFoundError:
+        make_private_dir(path.rpartition("/")[0])
+        make_private_dir(path)  # by now another process may have made it
+
+
+def open_private(path: str, flags: int) -> int:
+    """A descriptor of `path`, made with mode 0600, and its directory with it, where it is missing."""
+    try:
+        return os.open(path, flags | WRITE_FLAGS, 0o600)
+    except FileNotFoundError:
+        make_private_dir(path.rpartition("/")[0])
+        return os.open(path, flags | WRITE_FLAGS, 0o600)
+
+
+def write_private(path: str, content: bytes) -> None:
+    """Writes a file of mode 0600; leaves none behind if that fails, as on a full disk."""
+    descriptor = open_private(path, os.O_WRONLY | os.O_TRUNC)
+    try:
+        written = 0
+        while written < len(content):
+            written += os.write(descriptor, content[written:])
+    except OSError:
+        os.unlink(path)
+        raise
+    finally:
+        os.close(descriptor)
+
+
+def write_atomically(path: str, content: bytes) -> None:
+    """Replaces `path` in one step: a reader sees the old content or the new, whole."""
+    temporary = f"{path}.{os.getpid()}.tmp"
+    write_private(temporary, content)
+    os.replace(temporary, path)
+
+
+def lock(path: str, wait_seconds: float) -> int:
+    """A descriptor that holds the exclusive lock of `path`, a file made for it; the kernel releases it at its close.
+
+    Raises LockedError if somebody else holds it for longer than `wait_seconds`, OSError if it cannot be had.
+    """
+    from time import monotonic, sleep
+
+    from ..errors import LockedError
+
+    descriptor = open_private(path, os.O_RDWR)
+    deadline = monotonic() + wait_seconds
+    while not _try_lock(descriptor):
+        if monotonic() > deadline:
+            os.close(descriptor)
+            raise LockedError(f"{path}: held by another process for {wait_seconds} s")
+        sleep(0.005)
+    return descriptor
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        try:
+            import fcntl
+        except ImportError:  # Windows
+            import msvcrt
+
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+        else:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    return True
+
+
+def _seek_and_read(descriptor: int, length: int, offset: int) -> bytes:
+    """`os.pread` for a system that has none."""
+    os.lseek(descriptor, offset, 0)
+    return os.read(descriptor, length)
+
+
+_pread = getattr(os, "pread", _seek_and_read)

@@ -1,0 +1,214 @@
+"""SQLite files of ours: made for this user alone, brought up to date by named migrations, set aside where corrupt."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from ..errors import SessionMemoryError
+from .files import lock, open_private, open_regular
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from apsw import Connection
+
+    Migration = Callable[[Connection], None]
+
+UPDATE = "update session-memory: python3 install.py"
+BUSY_MILLISECONDS = 30_000
+LOCK_WAIT_SECONDS = 10.0
+PAGE_CACHE_KIBIBYTES = 16 * 1024
+LEAST_FREE_PAGES = 32  # fewer are not worth the work of giving them back
+FREE_SHARE = 4  # what is given back is more than this part of all pages
+
+
+class DatabaseError(SessionMemoryError):
+    """The database cannot be used as it is: locked for long, full disk, no permission."""
+
+
+class CorruptDatabaseError(DatabaseError):
+    """What the file holds is not a database, or not a whole one."""
+
+
+class NewerDatabaseError(DatabaseError):
+    """A newer version of the program made the database: it can be read, not written."""
+
+
+class Database:
+    """An open file. `is_newer`: it can only be read; `set_aside`: where a corrupt one went ('' if there was none)."""
+
+    def __init__(self, path: str, migrations: Sequence[Migration]) -> None:
+        self.path = path
+        self.set_aside = ""
+        try:
+            self.connection, self.is_newer = _opened(path, migrations)
+        except CorruptDatabaseError:
+            held = lock(f"{path}.lock", LOCK_WAIT_SECONDS)
+            try:
+                self.connection, self.is_newer = self._opened_anew(path, migrations)
+            finally:
+                os.close(held)
+
+    def _opened_anew(self, path: str, migrations: Sequence[Migration]) -> tuple[Connection, bool]:
+        """Under the lock: another process may have set the file aside by now."""
+        try:
+            return _opened(path, migrations)
+        except CorruptDatabaseError:
+            self.set_aside = set_aside(path)
+            return _opened(path, migrations)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """One transaction for writing: all of it or nothing. Raises DatabaseError."""
+        if self.is_newer:
+            raise NewerDatabaseError(f"{self.path}: made by a newer version, so it is only read", UPDATE)
+        with explained(self.path), writing(self.connection):
+            yield self.connection
+
+    def close(self) -> None:
+        """Closes the file; what was committed stays."""
+        self.connection.close()
+
+
+def connect(path: str, synchronous: str = "normal") -> Connection:
+    """A connection to the database at `path`, which is made for this user alone where it is missing.
+
+    Commits reach the disk before they return where `synchronous` is full. Raises OSError, also where a link or anything
+    else stands there, and what apsw raises.
+    """
+    import apsw
+
+    os.close(open_private(path, os.O_RDWR))
+    os.close(open_regular(path))
+    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOFOLLOW)
+    try:
+        connection.set_busy_timeout(BUSY_MILLISECONDS)
+        _choose_wal(connection)
+        connection.execute(f"PRAGMA synchronous = {synchronous}; PRAGMA temp_store = memory")
+        connection.execute(f"PRAGMA cache_size = -{PAGE_CACHE_KIBIBYTES}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+@contextmanager
+def writing(connection: Connection) -> Iterator[None]:
+    """One transaction that holds the write lock from its beginning, so that what it read still holds when it writes."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:  # some failures, such as a full disk, have ended it already
+            connection.execute("ROLLBACK")
+        raise
+
+
+def migrate(connection: Connection, migrations: Sequence[Migration]) -> None:
+    """Applies the migrations, in order, that the database has no record of: each with its record, or not at all."""
+    applied = _applied(connection)
+    missing = [migration for migration in migrations if migration.__name__ not in applied]
+    for migration in missing:
+        with writing(connection):
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL)"
+            )
+            if migration.__name__ not in _applied(connection):
+                migration(connection)
+                applied_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+                connection.execute("INSERT INTO migrations VALUES (?, ?)", (migration.__name__, applied_at))
+    if missing:
+        give_back(connection)
+
+
+def give_back(connection: Connection) -> None:
+    """Gives back to the system what of the file is unused, if that is much. Where the disk is full or another process
+    is writing, it stays, and is used again."""
+    import apsw
+
+    free = connection.pragma("freelist_count")
+    if free < LEAST_FREE_PAGES or free * FREE_SHARE <= connection.pragma("page_count"):
+        return
+    connection.set_busy_timeout(0)
+    try:
+        connection.execute("PRAGMA temp_store = file; VACUUM; PRAGMA wal_checkpoint(truncate)")
+    except apsw.Error:
+        pass
+    finally:
+        connection.set_busy_timeout(BUSY_MILLISECONDS)
+        connection.execute("PRAGMA temp_store = memory")
+
+
+@contextmanager
+def explained(path: str) -> Iterator[None]:
+    """Raises what apsw raises as DatabaseError: what is wrong with the file, and what to do."""
+    import apsw
+
+    try:
+        yield
+    except (apsw.CorruptError, apsw.NotADBError) as error:
+        raise CorruptDatabaseError(f"{path}: {error}", "the next run sets it aside and builds a new one") from error
+    except apsw.BusyError as error:
+        raise DatabaseError(f"{path}: another process has kept it locked", "try again when that is done") from error
+    except apsw.FullError as error:
+        raise DatabaseError(f"{path}: the disk is full", "nothing was lost: make room and run it again") from error
+    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError, apsw.PermissionsError) as error:
+        raise DatabaseError(f"{path}: {error}") from error
+
+
+def fetch(connection: Connection, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    """All rows that a statement gives."""
+    return connection.execute(sql, values).fetchall()
+
+
+def set_aside(path: str) -> str:
+    """Moves a database that cannot be used out of the way, with what belongs to it; where it is now."""
+    aside = f"{path}.corrupt-{time.strftime('%Y%m%d-%H%M%S')}"
+    number = 2
+    while os.path.lexists(aside):
+        aside, number = f"{aside.partition('~')[0]}~{number}", number + 1
+    for suffix in ("-wal", "-shm", ""):
+        if os.path.lexists(path + suffix):
+            os.replace(path + suffix, aside + suffix)
+    return aside
+
+
+def _opened(path: str, migrations: Sequence[Migration]) -> tuple[Connection, bool]:
+    """The connection, and whether the database knows of other migrations: then it is newer, and none is applied."""
+    with explained(path):
+        connection = connect(path)
+        try:
+            if _applied(connection) - {migration.__name__ for migration in migrations}:
+                return connection, True
+            migrate(connection, migrations)
+        except BaseException:
+            connection.close()
+            raise
+        return connection, False
+
+
+def _applied(connection: Connection) -> set[str]:
+    if not fetch(connection, "SELECT 1 FROM sqlite_schema WHERE name = 'migrations'"):
+        return set()
+    return {name for (name,) in fetch(connection, "SELECT name FROM migrations")}
+
+
+def _choose_wal(connection: Connection) -> None:
+    """Has the database keep a write-ahead log. Several that do this at once do not wait for each other unasked."""
+    import apsw
+
+    deadline = time.monotonic() + BUSY_MILLISECONDS / 1000
+    while True:
+        try:
+            connection.pragma("journal_mode", "wal")
+        except apsw.BusyError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+        else:
+            return

@@ -1,0 +1,1 @@
+"""Text as values, without files: shortening, sanitizing, Markdown, timestamps, shell commands, secrets."""

@@ -1,0 +1,183 @@
+"""Secrets out of text, before it is stored, injected or sent to a model: `redact`. What is one: rules.yaml.
+
+A prompt waits for this, so a short text is first looked through with plain string methods: `may_hold_secret`. Only
+where that finds something, or the text is long, is the search itself loaded (scan.py), and with it `re`. What the
+search would find, the look lets through; tests/test_secrets.py holds the two together.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from ._literals import ENDINGS, LITERALS, NAMES, PREFIXES, SHORTEST_PREFIX
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SHORT_CHARACTERS = 4096
+SCAN = "session_memory.text.secrets.scan"
+
+ALPHANUMERIC = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+RUN_CHARACTERS = ALPHANUMERIC + "_+/=-"
+RUN_LENGTH = 10
+SHORTEST_WORD = SHORTEST_PREFIX + RUN_LENGTH
+SIGNS = ":=>|,"
+QUOTES = "\"'`"
+SIGNS_OF_PASSWORDS = SIGNS + QUOTES + "(?"
+SIGN_WITHIN = 60
+OPENING = " \t\n\"'`*>=|?\\"
+VALUE_CHARACTERS = ALPHANUMERIC + "_.+/~%=:|-"
+VALUE_LENGTH = 10
+VALUE_WITHIN = 100
+DIGIT_WITHIN = 65
+NAME_WITHIN = 64
+
+
+class Secret:
+    """Where a secret stands: `text[start:end]`; and its `kind` in a few words, as in `[redacted: kind]`."""
+
+    __slots__ = ("end", "kind", "start")
+
+    def __init__(self, kind: str, start: int, end: int) -> None:
+        self.kind = kind
+        self.start = start
+        self.end = end
+
+    def __repr__(self) -> str:
+        return f"Secret({self.kind!r}, {self.start}, {self.end})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+
+def redact(text: str) -> str:
+    """`text` with `[redacted: kind]` in the place of every secret, all else as it was. Raises for no string.
+
+    It looks again until it finds nothing: a secret shows itself when the one that was glued to it is gone.
+    """
+    while secrets := find_secrets(text):
+        parts = []
+        end = 0
+        for secret in secrets:
+            parts += [text[end : secret.start], f"[redacted: {secret.kind}]"]
+            end = secret.end
+        text = "".join(parts) + text[end:]
+    return text
+
+
+def redact_all(texts: list[str]) -> list[str]:
+    """Each of `texts` as `redact` returns it, after one look through all of them: hardly ever has one a secret."""
+    if SCAN not in sys.modules and not may_hold_secret("\n".join(texts)):
+        return texts
+    return [redact(text) for text in texts]
+
+
+def find_secrets(text: str) -> list[Secret]:
+    """The secrets in `text`, in order, none overlapping another. Raises for no string."""
+    if len(text) <= SHORT_CHARACTERS and SCAN not in sys.modules and not may_hold_secret(text):
+        return []
+    from .scan import find
+
+    return [Secret(kind, start, end) for kind, start, end in find(text)]
+
+
+def may_hold_secret(text: str) -> bool:
+    """Whether in `text` stands a literal of a rule as the rule wants it, or a value with a name of a rule.
+
+    Of several texts with line feeds between them it says no less than of each.
+    """
+    # A prefix and its run have no white space in them, and few words are that long: all else is left out of the search.
+    words = " ".join([word for word in text.split() if len(word) >= SHORTEST_WORD])
+    if words and any(prefix in words and begins_token(words, prefix) for prefix in PREFIXES.split("\n")):
+        return True
+    small = text.lower()
+    for ignores_case, also, ahead, literals in LITERALS:
+        if also in text:
+            within = small if ignores_case else text
+            if any(literal in within and goes_on(within, literal, ahead) for literal in literals.split("\n")):
+                return True
+    return any(names_value(text, at) for sign in SIGNS for at in places(text, sign))
+
+
+def places(text: str, literal: str) -> Iterator[int]:
+    """Every offset of `literal`."""
+    at = text.find(literal)
+    while at >= 0:
+        yield at
+        at = text.find(literal, at + 1)
+
+
+def is_run(text: str, start: int) -> bool:
+    run = text[start : start + RUN_LENGTH]
+    return len(run) == RUN_LENGTH and not run.strip(RUN_CHARACTERS)
+
+
+def begins_token(text: str, prefix: str) -> bool:
+    """Whether `prefix` stands before a run, and not within a word."""
+    return any(
+        is_run(text, at + len(prefix)) and (not at or text[at - 1] not in ALPHANUMERIC or is_escaped(text, at))
+        for at in places(text, prefix)
+    )
+
+
+def is_escaped(text: str, at: int) -> bool:
+    """Whether the letter before `at` may be the end of an escape, of JSON, of a URL or of a terminal."""
+    return text[at - 1] == "m" or "\\" in text[max(0, at - 2) : at] or "%" in text[max(0, at - 3) : at]
+
+
+def goes_on(text: str, literal: str, ahead: str) -> bool:
+    """Whether after `literal` stands what its rule wants there: a run, a sign, or anything."""
+    ends = (at + len(literal) for at in places(text, literal))
+    if ahead == "<run>":
+        return any(is_run(text, end) for end in ends)
+    if ahead == "<sign>":
+        rests = (text[end : end + SIGN_WITHIN].lstrip(ALPHANUMERIC + "_-").lstrip(" \t\\]") for end in ends)
+        return any(rest[0] in SIGNS_OF_PASSWORDS for rest in rests if rest)
+    return True
+
+
+def names_value(text: str, at: int) -> bool:
+    """Whether before the sign at `at` stands a name of a rule, and after it something that can be a key."""
+    after = text[at + 1 : at + VALUE_WITHIN]
+    if text[at] == "," and after.lstrip(" \t?\\")[:1] not in tuple(QUOTES):
+        return False
+    value = after.lstrip(OPENING)
+    if len(value) < VALUE_LENGTH or value[:VALUE_LENGTH].strip(VALUE_CHARACTERS) or not begins_with_digit(value):
+        return False
+    before = text[max(0, at - NAME_WITHIN) : at]
+    for escape in ("\\n", "\\r", "\\t"):
+        before = before.replace(escape, " ")
+    return any(name.endswith(ENDINGS) or f"\n{name}\n" in NAMES for name in names(before))
+
+
+def begins_with_digit(value: str) -> bool:
+    """Whether there is a digit in the beginning of `value`, before anything that is not of a key."""
+    for character in value[:DIGIT_WITHIN]:
+        if character.isdigit():
+            return True
+        if character not in VALUE_CHARACTERS:
+            return False
+    return False
+
+
+def names(text: str) -> list[str]:
+    """What an identifier may be called in a rule: its words in small letters, and pairs of them as one.
+
+    Of `newRelicKey2`: new, relic, key2, newrelic, relickey2, and without their digits key, relickey.
+    """
+    words = []
+    word = ""
+    for character, following in zip(text, text[1:] + " "):
+        begins = character.isupper() and (not word.isupper() or following.islower())
+        if word and (begins or not character.isalnum() or (word[-1].isdigit() and character.isalpha())):
+            words.append(word.lower())
+            word = ""
+        if character.isalpha() or (word and character.isdigit()):
+            word += character
+    words += [word.lower()] if word else []
+    words += [*map(str.__add__, words, words[1:])]
+    return words + [word.rstrip("0123456789") for word in words if word[-1].isdigit()]

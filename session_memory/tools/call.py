@@ -1,0 +1,80 @@
+"""One call of a tool: its arguments are checked, whatever goes wrong becomes a text that a model can act on."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..errors import LockedError, SessionMemoryError
+from . import answers as wording
+from .definitions import TOOLS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .backend import Desk
+    from .definitions import Schema
+
+    Call = Callable[[str, object], "Answer"]
+
+_TYPES = {"string": (str, "a text"), "integer": (int, "a whole number")}
+
+
+class Answer(NamedTuple):
+    """What the model that called gets to read."""
+
+    text: str
+    is_error: bool = False
+
+
+def call(desk: Desk, name: str, arguments: object) -> Answer:
+    """Calls the tool `name` at a desk. Raises KeyError where there is no such tool, and nothing else."""
+    tool = {tool.name: tool for tool in TOOLS}[name]
+    given = {} if arguments is None else arguments
+    wrong = _what_is_wrong(given, tool.schema)
+    if wrong:
+        return Answer(wording.problem(f"{name}: {wrong}", "call it again"), True)
+    try:
+        return Answer(wording.bounded(tool.run(desk, given)))  # type: ignore[arg-type]
+    except LockedError:
+        problem, hint = "another process is busy with the same conversations", "try again in a moment"
+    except SessionMemoryError as error:
+        problem, hint = str(error), error.hint
+    except OSError as error:
+        # Without the path: what lies where is none of the model's business.
+        problem, hint = f"{name}: {error.strerror or 'the files cannot be read'}", "tell the user if it happens again"
+    except Exception as error:
+        import traceback
+
+        traceback.print_exception(type(error), error, error.__traceback__, file=sys.stderr)
+        problem, hint = f"{name} failed ({type(error).__name__})", "go on without it, and tell the user"
+    return Answer(wording.bounded(wording.problem(problem, hint)), True)
+
+
+def _what_is_wrong(given: object, schema: Schema) -> str:
+    """What arguments lack to fit the part of JSON Schema that our tools use; '' if they fit."""
+    properties = schema["properties"]
+    takes = f"it takes {', '.join(properties)}" if properties else "it takes no arguments"
+    if not isinstance(given, dict):
+        return f"arguments are an object; {takes}"
+    for key in schema["required"]:
+        if key not in given:
+            return f"`{key}` is missing; {takes}"
+    for key, value in given.items():
+        if key not in properties:
+            return f"it has no argument `{str(key)[:40]}`; {takes}"
+        problem = _what_is_wrong_with(value, properties[key])
+        if problem:
+            return f"`{key}` {problem}"
+    return ""
+
+
+def _what_is_wrong_with(value: Any, schema: Schema) -> str:
+    kind, words = _TYPES[schema["type"]]
+    if not isinstance(value, kind) or isinstance(value, bool):
+        return f"is {words}"
+    if isinstance(value, str):
+        low, high = schema["minLength"], schema["maxLength"]
+        return "" if low <= len(value) <= high else f"is {low} to {high} characters"
+    low, high = schema["minimum"], schema["maximum"]
+    return "" if low <= value <= high else f"is a number from {low} to {high}"

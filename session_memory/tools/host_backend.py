@@ -1,0 +1,140 @@
+"""The desk of a group's agent on a host: the group's own sessions, for the agent of main those of all groups too.
+
+Which group it is was settled when the desk was made. Ids and names are looked for among what the group has; nothing of
+what a tool is given becomes part of a path.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from ..activity.unseen import title_of
+from ..settings.host_layout import GLOBAL, MAIN
+from ..system.confined_files import OutsideGroupError, directory_below, pinned
+from ..text.format import one_line, shorten
+from ..text.names import is_name
+from ..text.timestamps import epoch_seconds
+from ..transcripts.log import last_entries
+from .archive_search import search_archives
+from .backend import Listed, RefusedError
+from .store_search import searching
+
+if TYPE_CHECKING:
+    from ..settings.host_layout import Group, Layout
+    from ..transcripts.entries import Entry
+    from ..transcripts.pointers import Kept, SessionManager
+    from .backend import Hit, Search
+
+TITLE_CHARACTERS = 60
+_UNTITLED = "the present conversation"
+
+
+def host_desk(layout: Layout, group: str, sessions: SessionManager, search: Search | None = None) -> HostDesk:
+    """The desk of the agent of `group`. `search` is used in place of a search in the store, or, where there is none, in
+    the archives; it is to find what the group may see and no more. Raises GroupNameError."""
+    return HostDesk(layout, layout.group(group), sessions, search)
+
+
+class HostDesk:
+    """See `host_desk`. May be used from several threads."""
+
+    def __init__(self, layout: Layout, group: Group, sessions: SessionManager, search: Search | None) -> None:
+        self._layout = layout
+        self._group = group
+        self._sessions = sessions
+        root = layout.root if group.is_main else group.root
+        self._search = search or searching(root, {}, self._search_archives)
+
+    def sessions(self) -> list[Listed]:
+        """See Desk. Those of other groups come last."""
+        return [one for group in self._groups() for one in self._sessions_of(group)]
+
+    def entries(self, session: Listed, count: int) -> tuple[list[Entry], int]:
+        """See Desk."""
+        group = self._layout.group(session.group) if session.group else self._group
+        path = group.transcript(session.session_id)
+        try:
+            with pinned(self._layout.root, os.path.dirname(path)) as directory:
+                return last_entries(group.runtime, f"{directory}/{os.path.basename(path)}", count)
+        except FileNotFoundError:
+            hint = "its archive may still be there: use search_sessions"
+            raise RefusedError(f"the transcript of {session.name!r} is gone", hint) from None
+
+    def search(self, query: str, limit: int) -> list[Hit]:
+        """See Desk."""
+        return self._search(query, limit)
+
+    def clear(self, name: str) -> str:
+        """See Desk."""
+        kept = self._sessions.clear(self._group.name, name)
+        return (
+            f"Done: this conversation is kept as {name!r} (id {kept.history_id}){_archived(kept)}. Finish your answer: "
+            f"the next message begins a new one, and resume_session with id {kept.history_id} comes back to this one."
+        )
+
+    def resume(self, session: Listed, save_as: str | None) -> str:
+        """See Desk."""
+        if session.is_active and not session.group:
+            raise RefusedError("you are in that session already", "there is nothing to resume")
+        if session.group:
+            hint = "use read_session to see what was said in it"
+            raise RefusedError(f"only the agent of the group {session.group} can resume its sessions", hint)
+        kept = self._sessions.resume(self._group.name, int(session.id), save_as)
+        if kept is None:
+            before = ""
+        elif kept.history_id is None:
+            before = f" This one is not listed any more{_archived(kept)}."
+        else:
+            before = f" This one is kept as {save_as!r} (id {kept.history_id}){_archived(kept)}."
+        return f"Done: the next message goes on with {session.name!r}. Finish your answer.{before}"
+
+    def _groups(self) -> list[Group]:
+        """The group itself, and for main the others that there are."""
+        if not self._group.is_main:
+            return [self._group]
+        with directory_below(self._layout.root, self._layout.groups_dir) as directory, os.scandir(directory) as found:
+            names = sorted(one.name for one in found if one.is_dir(follow_symlinks=False))
+        others = [name for name in names if is_name(name) and name.casefold() not in (MAIN, GLOBAL)]
+        return [self._group, *map(self._layout.group, others)]
+
+    def _sessions_of(self, group: Group) -> list[Listed]:
+        label = "" if group.name == self._group.name else group.name
+        active = self._sessions.get(group.name)
+        listed = [self._active(group, active, label)] if active else []
+        for entry in self._sessions.get_history(group.name):
+            modified = epoch_seconds(entry.archived_at)
+            listed.append(Listed(str(entry.id), entry.name, entry.session_id, modified, False, label))
+        return [one for one in listed if is_name(one.session_id)]
+
+    def _active(self, group: Group, session_id: str, label: str) -> Listed:
+        """The group's active session under its title, as far as there is a transcript that can be read."""
+        path = group.transcript(session_id)
+        title, modified = "", None
+        try:
+            with pinned(self._layout.root, os.path.dirname(path)) as directory:
+                inside = f"{directory}/{os.path.basename(path)}"
+                title = title_of(group.runtime, inside)
+                modified = os.stat(inside, follow_symlinks=False).st_mtime
+        except (OSError, OutsideGroupError):
+            pass
+        name = shorten(one_line(title), TITLE_CHARACTERS) or _UNTITLED
+        return Listed(session_id, name, session_id, modified, True, label)
+
+    def _search_archives(self, query: str, limit: int) -> list[Hit]:
+        with ExitStack() as stack:
+            places = {}
+            for group in self._groups():
+                try:
+                    directory = stack.enter_context(pinned(self._layout.root, group.conversations_dir))
+                except (FileNotFoundError, OutsideGroupError):
+                    continue
+                is_own = group.name == self._group.name
+                places[directory] = "conversations" if is_own else f"groups/{group.name}/conversations"
+            return search_archives(places, query, limit)
+
+
+def _archived(kept: Kept) -> str:
+    """Where the archive lies, as the group's agent sees it."""
+    return f", all of it in conversations/{os.path.basename(kept.archive)}" if kept.archive else ""

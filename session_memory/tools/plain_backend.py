@@ -1,0 +1,81 @@
+"""The desk of an agent whose sessions only its user switches: plain Claude Code, agent homes, Pi."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from ..runtimes.current import running
+from ..text.format import one_line
+from ..transcripts.log import last_entries
+from ..transcripts.sessions import UnknownSessionError, find_sessions
+from .archive_search import search_archives
+from .backend import Listed, RefusedError
+from .store_search import searching
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..transcripts.entries import Entry
+    from ..transcripts.sessions import Found
+    from .backend import Hit, Search
+
+_ONLY_THE_USER = "Nothing has changed yet, since only the user can do that. Tell them to"
+
+
+class PlainDesk:
+    """The sessions of the home at `path`, else of the one at hand: an agent home's, or those of the project.
+
+    `search` is used in place of a search in the store, or, where there is none, in the archives.
+    """
+
+    def __init__(self, path: str | None, environ: Mapping[str, str], search: Search | None = None) -> None:
+        self._path = path
+        self._environ = environ
+        self._search = search or searching(path, environ, self._search_archives)
+        self._found: dict[str, Found] = {}
+
+    def sessions(self) -> list[Listed]:
+        """See Desk."""
+        try:
+            found = find_sessions(self._path, False, self._environ)
+        except UnknownSessionError:  # a home without sessions yet
+            found = []
+        self._found = {one.id: one for one in found}
+        _, own_id = running(self._environ, os.getppid())
+        return [Listed(one.id, one.name, one.id, one.modified, one.id == own_id) for one in found]
+
+    def entries(self, session: Listed, count: int) -> tuple[list[Entry], int]:
+        """See Desk."""
+        one = self._found[session.id]
+        return last_entries(one.runtime, one.session.path, count)
+
+    def search(self, query: str, limit: int) -> list[Hit]:
+        """See Desk."""
+        return self._search(query, limit)
+
+    def clear(self, name: str) -> str:
+        """See Desk."""
+        runtime, own_id = running(self._environ, os.getppid())
+        if runtime is None:
+            return f"{_ONLY_THE_USER} begin a new conversation in the program in which they talk to you."
+        return (
+            f"{_ONLY_THE_USER} type `{runtime.RENAME.format(name=one_line(name))}`, then `{runtime.CLEAR}`. This "
+            f"conversation is kept: `{runtime.RESUME.format(id=own_id)}` in a terminal comes back to it."
+        )
+
+    def resume(self, session: Listed, save_as: str | None) -> str:
+        """See Desk."""
+        if session.is_active:
+            raise RefusedError(f"you are in {session.name!r} already", "there is nothing to resume")
+        runtime = self._found[session.id].runtime
+        first = f"type `{runtime.RENAME.format(name=one_line(save_as))}`, then " if save_as else ""
+        return (
+            f"{_ONLY_THE_USER} {first}leave this conversation and run `{runtime.RESUME.format(id=session.id)}` in a "
+            "terminal, in the directory that this one was started in."
+        )
+
+    def _search_archives(self, query: str, limit: int) -> list[Hit]:
+        self.sessions()
+        directories = {one.home.conversations_dir for one in self._found.values()}
+        return search_archives({directory: directory for directory in directories}, query, limit)

@@ -1,0 +1,152 @@
+"""The tools as an MCP server on stdin and stdout, without any package: for whatever Python a client starts it with.
+
+It speaks both forms of the protocol (https://modelcontextprotocol.io/specification): up to 2025-11-25 a client begins
+with `initialize`; from 2026-07-28 on every request says in its `_meta` which version it is of. A request is answered in
+the form that it came in, so nothing has to be remembered between them.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from .. import __version__
+from .definitions import INSTRUCTIONS, SERVER, TOOLS
+
+if TYPE_CHECKING:
+    from .call import Call
+
+    Message = dict[str, Any]
+
+HANDSHAKE_VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+MODERN_VERSIONS = ("2026-07-28",)
+LINE_BYTES = 4 * 1024 * 1024
+
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
+UNSUPPORTED_VERSION = -32022
+_META = "io.modelcontextprotocol/"
+_VERSION_KEY, _CAPABILITIES_KEY = _META + "protocolVersion", _META + "clientCapabilities"
+_INFO = {"name": SERVER, "title": "Session memory", "version": __version__}
+_CAPABILITIES: Message = {"tools": {}}
+_CACHEABLE = {"ttlMs": 3_600_000, "cacheScope": "private"}  # the tools do not change while a server runs
+
+
+class _RefusedError(Exception):
+    """A request that gets an error of JSON-RPC: its code, a message, and what goes with it."""
+
+    def __init__(self, code: int, message: str, data: Message | None = None) -> None:
+        super().__init__(message)
+        self.error: Message = {"code": code, "message": message, **({"data": data} if data else {})}
+
+
+def serve(call: Call, source: BinaryIO, sink: BinaryIO) -> None:
+    """Answers the requests in `source`, one a line, in their order, until that ends or nobody reads `sink` any more."""
+    try:
+        while line := source.readline(LINE_BYTES + 1):
+            if len(line) > LINE_BYTES:
+                line = b""  # no message at all
+                while (rest := source.readline(LINE_BYTES)) and not rest.endswith(b"\n"):
+                    pass
+            elif not line.strip():
+                continue
+            found = answers(call, line)
+            if found is not None:
+                sink.write(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+                sink.flush()
+    except (BrokenPipeError, KeyboardInterrupt):  # the client has gone, or is going
+        return
+
+
+def answers(call: Call, line: bytes) -> Message | list[Message] | None:
+    """What is answered to one line: a message, for a batch a list of them, None where nothing is."""
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return _failed(None, _RefusedError(PARSE_ERROR, "not JSON, or too long"))
+    if isinstance(message, list) and message:  # clients of 2025-03-26 may send several at once
+        return [one for one in (_answer(call, part) for part in message) if one is not None] or None
+    return _answer(call, message)
+
+
+def _answer(call: Call, message: object) -> Message | None:
+    if not isinstance(message, dict) or not isinstance(message.get("method"), str):
+        if isinstance(message, dict) and ("result" in message or "error" in message):
+            return None  # an answer, though we ask nothing
+        return _failed(None, _RefusedError(INVALID_REQUEST, "a request has a method"))
+    if "id" not in message:
+        return None  # a notification: there is none that changes anything here
+    request_id = message["id"]
+    if not isinstance(request_id, (str, int)) or isinstance(request_id, bool):
+        return _failed(None, _RefusedError(INVALID_REQUEST, "an id is a text or a whole number"))
+    params = message.get("params")
+    try:
+        result = _result(call, message["method"], params if isinstance(params, dict) else {})
+    except _RefusedError as refused:
+        return _failed(request_id, refused)
+    return {"jsonrpc": "2.0", "id": request_id, "result": result}
+
+
+def _result(call: Call, method: str, params: Message) -> Message:
+    meta = params.get("_meta")
+    if method == "initialize":
+        return _initialized(params)
+    if not isinstance(meta, dict) or _VERSION_KEY not in meta:
+        return {} if method == "ping" else _served(call, method, params)
+    _check_version(meta)
+    if method == "server/discover":
+        versions = [*MODERN_VERSIONS, *HANDSHAKE_VERSIONS]
+        found = {"supportedVersions": versions, "capabilities": _CAPABILITIES, "instructions": INSTRUCTIONS}
+    else:
+        found = _served(call, method, params)
+    cacheable = {} if method == "tools/call" else _CACHEABLE
+    return {"resultType": "complete", **found, **cacheable, "_meta": {_META + "serverInfo": _INFO}}
+
+
+def _initialized(params: Message) -> Message:
+    """The version that the client asked for, or the latest that begins so: the client decides whether that will do."""
+    wanted = params.get("protocolVersion")
+    version = wanted if wanted in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[0]
+    return {
+        "protocolVersion": version, "capabilities": _CAPABILITIES, "serverInfo": _INFO, "instructions": INSTRUCTIONS,
+    }  # fmt: skip
+
+
+def _check_version(meta: Message) -> None:
+    version = meta[_VERSION_KEY]
+    if version not in MODERN_VERSIONS:
+        data = {"supported": [*MODERN_VERSIONS, *HANDSHAKE_VERSIONS], "requested": version}
+        raise _RefusedError(UNSUPPORTED_VERSION, "unsupported protocol version", data)
+    if not isinstance(meta.get(_CAPABILITIES_KEY), dict):
+        raise _RefusedError(INVALID_PARAMS, f"params._meta lacks {_CAPABILITIES_KEY}")
+
+
+def _served(call: Call, method: str, params: Message) -> Message:
+    """What both forms of the protocol have in common."""
+    if method == "tools/list":
+        return {"tools": [_described(tool) for tool in TOOLS]}
+    if method != "tools/call":
+        raise _RefusedError(METHOD_NOT_FOUND, f"no method {method[:80]}")
+    name = params.get("name")
+    if name not in [tool.name for tool in TOOLS]:
+        raise _RefusedError(INVALID_PARAMS, f"no tool {str(name)[:80]!r}")
+    answer = call(str(name), params.get("arguments"))
+    return {"content": [{"type": "text", "text": answer.text}], "isError": answer.is_error}
+
+
+def _described(tool: Any) -> Message:
+    return {
+        "name": tool.name, "title": tool.title, "description": tool.description, "inputSchema": tool.schema,
+        "annotations": tool.annotations,
+    }  # fmt: skip
+
+
+def _failed(request_id: object, refused: _RefusedError) -> Message:
+    return {"jsonrpc": "2.0", "id": request_id, "error": refused.error}
+
+
+def serve_this_process(call: Call) -> None:
+    """Serves on stdin and stdout. Whatever else the process prints goes to stderr, where it disturbs nobody."""
+    sink = sys.stdout.buffer
+    sys.stdout = sys.stderr
+    serve(call, sys.stdin.buffer, sink)

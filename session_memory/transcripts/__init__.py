@@ -1,0 +1,1 @@
+"""Transcripts: entries, lines, cursors, the reader, which sessions there are, and pointers to them."""

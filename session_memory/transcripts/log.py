@@ -1,0 +1,74 @@
+"""The last entries of a transcript, and how they read as a log."""
+
+from __future__ import annotations
+
+import time
+
+from ..system.files import open_regular, os
+from ..text.format import counted, one_line, shorten
+from ..text.sanitize import readable
+from .entry_reader import EntryReader, first_line
+from .lines import last_line_end, windows_backward
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..runtimes import Runtime
+    from .entries import Entry, ToolUse
+
+ARGUMENT_CHARACTERS = 200
+
+
+def last_entries(runtime: Runtime, path: str, count: int) -> tuple[list[Entry], int]:
+    """The last `count` entries of the file, each id once, in file order, and how many records were unreadable.
+
+    Reads from the end, so that the size of the file does not matter. Raises OSError.
+    """
+    descriptor = open_regular(path)
+    try:
+        size = os.fstat(descriptor).st_size
+        end = last_line_end(descriptor, 0, size, size) or 0
+        latest: list[Entry] = []
+        ids: set[str] = set()
+        reader = EntryReader(runtime, first_line(descriptor))
+        for lines in windows_backward(descriptor, 0, end):
+            for entry in reader.entries(reversed(lines)):
+                if entry.id and entry.id in ids:
+                    continue
+                ids.add(entry.id)
+                latest.append(entry)
+                if len(latest) >= count:
+                    return latest[::-1], reader.unreadable
+        return latest[::-1], reader.unreadable
+    finally:
+        os.close(descriptor)
+
+
+def render(entries: list[Entry], unreadable: int = 0, *, raw: bool = False) -> str:
+    """The log: a time and a speaker for each message, its text in full, a `[Tool argument]` line for each tool use.
+
+    Times are local. Secrets, control and invisible characters are left out unless `raw`.
+    """
+    blocks: list[str] = []
+    speaker = ""
+    for entry in entries:
+        head = f"{_local_time(entry.timestamp)}  {'User' if entry.role == 'user' else 'Assistant'}"
+        lines = [entry.text if raw else readable(entry.text)] if entry.text else []
+        lines += [_tool_line(tool, entry.cwd) for tool in entry.tools]
+        same_message = entry.message_id and entry.message_id == speaker
+        blocks.append("\n".join(lines if same_message else [*([""] if blocks else []), head, *lines]))
+        speaker = entry.message_id
+    if unreadable:
+        blocks.append(f"\n({counted(unreadable, 'record')} could not be read)")
+    return "\n".join(blocks)
+
+
+def _tool_line(tool: ToolUse, cwd: str) -> str:
+    argument = tool.argument
+    base = cwd.rstrip("/") + "/"
+    if cwd and argument.startswith(base):
+        argument = argument[len(base) :]
+    return f"[{shorten(one_line(readable(f'{tool.name} {argument}')), ARGUMENT_CHARACTERS)}]"
+
+
+def _local_time(timestamp: float | None) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(timestamp)) if timestamp is not None else "(no time)"

@@ -1,0 +1,340 @@
+"""Which session of each group is the active one, and the earlier ones under their names: pointers, no conversations.
+
+The conversations are the runtime's transcripts; what is lost here loses none of them.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from ..archives import homes as conversations
+from ..errors import SessionMemoryError
+from ..system.files import is_file, open_regular, read_at
+from ..system.json import decode_line
+from ..system.sqlite import connect, migrate, writing
+from ..text.format import one_line, shorten
+from ..text.names import is_name
+from ..text.sanitize import readable
+from ..text.timestamps import epoch_seconds
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    import apsw
+
+    from ..runtimes import Runtime
+    from ..settings.compiled import Settings
+    from ..system.sqlite import Migration
+
+NAME_CHARACTERS = 200
+LOST = "(could not be gone on with)"
+_HEAD_BYTES = 64 * 1024
+
+
+class NoSessionError(SessionMemoryError):
+    """There is no such session, or nothing is left of it that could be gone on with."""
+
+
+class HeldPlace(Protocol):
+    """What is asked of a group: where its sessions and archives lie, what they run on, how archives look."""
+
+    @property
+    def conversations_dir(self) -> str:
+        """Where its archives lie."""
+
+    @property
+    def runtime(self) -> Runtime:
+        """What its agent runs on."""
+
+    def transcript(self, session_id: str) -> str:
+        """Where the transcript of a session lies, or will lie."""
+
+    def settings(self) -> Settings:
+        """Its settings."""
+
+
+class Place(HeldPlace, Protocol):
+    """A group's place, which its agent may change at any time."""
+
+    def held(self) -> AbstractContextManager[HeldPlace]:
+        """The place as it is now, whatever the agent does until the block ends."""
+
+
+class HistoryEntry(NamedTuple):
+    """An earlier session under the name that it was given. Times are ISO 8601, UTC."""
+
+    id: int
+    group: str
+    session_id: str
+    name: str
+    created_at: str
+    archived_at: str
+
+
+class Kept(NamedTuple):
+    """A session that was put by: its row in the history (None where no name was given) and its Markdown, if any."""
+
+    session_id: str
+    history_id: int | None
+    archive: str | None
+
+
+class SessionManager:
+    """The pointers of all groups in the database at `path`, which is made where it is missing.
+
+    `place_of` gives the place of a group, and raises for what is none. What was read is remembered until some other
+    connection, of this process or another, has changed the database. May be used from several threads.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], place_of: Callable[[str], Place], now: Callable[[], float] = time.time
+    ) -> None:
+        self._place_of = place_of
+        self._now = now
+        self._lock = threading.RLock()
+        self._connection = connect(os.fspath(path), "full")
+        migrate(self._connection, MIGRATIONS)
+        self._active: dict[str, str] = {}
+        self._version = -1
+
+    def close(self) -> None:
+        """Closes the database; nothing else may be asked then."""
+        with self._lock:
+            self._connection.close()
+
+    def get(self, group: str) -> str | None:
+        """The id of the group's active session; None if it has none."""
+        with self._lock:
+            self._refresh()
+            return self._active.get(group)
+
+    def all(self) -> dict[str, str]:
+        """The active session of every group that has one."""
+        with self._lock:
+            self._refresh()
+            return dict(self._active)
+
+    def usable(self, group: str) -> str | None:
+        """The session to go on with; None for a new one.
+
+        A pointer whose transcript is gone is removed, which the history notes: the group begins anew, instead of
+        failing at every message. To be asked when no session of the group is running: a new one has no transcript yet.
+        """
+        with self._lock:
+            session_id = self.get(group)
+            if session_id is None or is_file(self._place_of(group).transcript(session_id)):
+                return session_id
+            self.lose(group, session_id)
+            return None
+
+    def lose(self, group: str, session_id: str) -> None:
+        """Removes the pointer to a session that nobody can go on with, and notes that in the history."""
+        with self._lock, self._writing():
+            if self._active.get(group) == session_id:
+                self._keep_row(group, session_id, LOST, self._begun(group, session_id))
+                self._remove(group)
+
+    def set(self, group: str, session_id: str) -> None:
+        """Makes `session_id` the group's active session. Raises NoSessionError for what can be no session's id."""
+        self._place_of(group)
+        if not is_name(session_id):
+            raise NoSessionError(f"{session_id!r} can be no session's id")
+        with self._lock, self._writing():
+            self._put(group, session_id)
+
+    def delete(self, group: str) -> None:
+        """Leaves the group without an active session: its next message begins a new one."""
+        with self._lock, self._writing():
+            self._remove(group)
+
+    def archive(self, group: str, name: str) -> int:
+        """Copies the group's pointer into the history as `name`; the entry's id. Raises NoSessionError."""
+        with self._lock, self._writing():
+            session_id = self._require(group)
+            return self._keep_row(group, session_id, _checked(name), self._begun(group, session_id))
+
+    def restore(self, group: str, history_id: int) -> str:
+        """Makes the session of a history entry the active one, and takes the entry away; the session's id.
+
+        Raises NoSessionError where the group has no such entry, or the transcript is gone.
+        """
+        with self._lock, self._writing():
+            return self._restore(group, history_id)
+
+    def get_history(self, group: str) -> list[HistoryEntry]:
+        """The group's earlier sessions, the one last archived first."""
+        query = (
+            "SELECT id, group_folder, session_id, name, created_at, archived_at FROM session_history "
+            "WHERE group_folder = ? ORDER BY id DESC"
+        )
+        with self._lock:
+            return [HistoryEntry._make(row) for row in self._connection.execute(query, (group,))]
+
+    def clear(self, group: str, name: str) -> Kept:
+        """Puts the active session by as `name`: its Markdown is written, it gets an entry in the history, and the group
+        has no active session. Raises NoSessionError, OSError, LockedError; then all is as it was.
+
+        The Markdown is renewed first and the rest is one transaction: whoever is interrupted in between leaves the old
+        state, with an archive that is up to date.
+        """
+        name = _checked(name)
+        while True:
+            session_id = self._require(group)
+            archive = self.write_markdown(group, session_id, name)
+            with self._lock, self._writing():
+                if self._active.get(group) == session_id:
+                    history_id = self._keep_row(group, session_id, name, self._begun(group, session_id))
+                    self._remove(group)
+                    return Kept(session_id, history_id, archive)
+
+    def resume(self, group: str, history_id: int, save_as: str | None = None) -> Kept | None:
+        """Makes the session of a history entry the active one; what became of the one that was, None if there was none.
+
+        Its Markdown is written; with `save_as` it gets an entry in the history. Raises as `restore` and `clear` do; all
+        is as it was then.
+        """
+        name = None if save_as is None else _checked(save_as)
+        while True:
+            before = self.get(group)
+            archive = self.write_markdown(group, before, name or "") if before else None
+            with self._lock, self._writing():
+                if self._active.get(group) != before:
+                    continue
+                kept = None
+                if before:
+                    entry = self._keep_row(group, before, name, self._begun(group, before)) if name else None
+                    kept = Kept(before, entry, archive)
+                self._restore(group, history_id)
+                return kept
+
+    def write_markdown(self, group: str, session_id: str, title: str = "") -> str | None:
+        """Writes or renews the archive of a session of the group, under `title` where it has been given a name; its
+        path, None if there is nothing to keep.
+
+        Raises SessionMemoryError, OSError.
+        """
+        place = self._place_of(group)
+        with place.held() as held:
+            transcript = held.transcript(session_id)
+            archive = conversations.keep(
+                session_id, transcript, held.runtime, held.conversations_dir, held.settings(), self._now(),
+                group=group, title=title,
+            )  # fmt: skip
+        return archive and f"{place.conversations_dir}/{os.path.basename(archive)}"
+
+    def _restore(self, group: str, history_id: int) -> str:
+        query = "SELECT session_id, name FROM session_history WHERE id = ? AND group_folder = ?"
+        row = self._connection.execute(query, (history_id, group)).fetchone()
+        if row is None:
+            raise NoSessionError(f"{history_id} is no session of {group}", "list_sessions shows the ids that there are")
+        session_id, name = str(row[0]), str(row[1])
+        if not is_file(self._place_of(group).transcript(session_id)):
+            hint = "it cannot be resumed; its archive in conversations/ may still be read"
+            raise NoSessionError(f"the transcript of {name!r} ({history_id}) is gone", hint)
+        self._connection.execute("DELETE FROM session_history WHERE id = ?", (history_id,))
+        self._put(group, session_id)
+        return session_id
+
+    def _require(self, group: str) -> str:
+        session_id = self.get(group)
+        if session_id is None:
+            raise NoSessionError(f"{group} has no active session", "the next message begins one")
+        return session_id
+
+    def _put(self, group: str, session_id: str) -> None:
+        query = "INSERT INTO sessions VALUES (?, ?) ON CONFLICT (group_folder) DO UPDATE SET session_id = ?"
+        self._connection.execute(query, (group, session_id, session_id))
+        self._active[group] = session_id
+
+    def _remove(self, group: str) -> None:
+        self._connection.execute("DELETE FROM sessions WHERE group_folder = ?", (group,))
+        self._active.pop(group, None)
+
+    def _keep_row(self, group: str, session_id: str, name: str, created_at: str) -> int:
+        query = (
+            "INSERT INTO session_history (group_folder, session_id, name, created_at, archived_at) "
+            "VALUES (?, ?, ?, ?, ?)"
+        )
+        self._connection.execute(query, (group, session_id, name, created_at, self._iso(self._now())))
+        return self._connection.last_insert_rowid()
+
+    def _begun(self, group: str, session_id: str) -> str:
+        """When the session began: the first time in its transcript, else now."""
+        return self._iso(first_time(self._place_of(group).transcript(session_id)) or self._now())
+
+    def _iso(self, seconds: float) -> str:
+        whole, milliseconds = divmod(int(seconds * 1000), 1000)
+        return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole)) + f".{milliseconds:03}Z"
+
+    def _refresh(self) -> None:
+        """Reads the pointers again if another connection has committed since."""
+        version = int(self._connection.pragma("data_version"))
+        if version != self._version:
+            self._active = dict(self._connection.execute("SELECT group_folder, session_id FROM sessions"))
+            self._version = version
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """One transaction, with what is remembered up to date in it; both are as before where it fails."""
+        try:
+            with writing(self._connection):
+                self._refresh()
+                yield
+        except BaseException:
+            self._version = -1
+            raise
+
+
+def first_time(transcript: str) -> float | None:
+    """The first time that the first records of a transcript tell, in seconds since the epoch; None if none does."""
+    try:
+        descriptor = open_regular(transcript)
+    except OSError:
+        return None
+    try:
+        head = read_at(descriptor, 0, _HEAD_BYTES)
+    finally:
+        os.close(descriptor)
+    for line in head.split(b"\n")[:-1]:
+        for record in decode_line(line)[0]:
+            seconds = epoch_seconds(record.get("timestamp")) if isinstance(record, dict) else None
+            if seconds is not None:
+                return seconds
+    return None
+
+
+def create_sessions(connection: apsw.Connection) -> None:
+    """The active session of each group."""
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS sessions (\n  group_folder TEXT PRIMARY KEY,\n  session_id TEXT NOT NULL\n)"
+    )
+
+
+def create_session_history(connection: apsw.Connection) -> None:
+    """The earlier sessions, with the names that they were given."""
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS session_history (\n"
+        "  id INTEGER PRIMARY KEY AUTOINCREMENT,\n"
+        "  group_folder TEXT NOT NULL,\n"
+        "  session_id TEXT NOT NULL,\n"
+        "  name TEXT NOT NULL,\n"
+        "  created_at TEXT NOT NULL,\n"
+        "  archived_at TEXT NOT NULL\n"
+        ")"
+    )
+
+
+MIGRATIONS: tuple[Migration, ...] = (create_sessions, create_session_history)
+
+
+def _checked(name: str) -> str:
+    """A session's name on one line, without secrets. Raises NoSessionError where nothing of it is left."""
+    found = shorten(one_line(readable(name)), NAME_CHARACTERS)
+    if not found:
+        raise NoSessionError("a session that is put by needs a name", "choose one that you will recognise")
+    return found

@@ -1,0 +1,121 @@
+"""The sessions that somebody at a terminal, or an agent with a script, can name: of any runtime, wherever they lie."""
+
+from __future__ import annotations
+
+import os
+
+from ..activity.unseen import title_of
+from ..errors import SessionMemoryError
+from ..runtimes import all_runtimes
+from ..settings import homes
+from ..text.format import one_line, shorten
+from ..text.sanitize import readable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ..runtimes import Runtime
+    from ..settings.homes import Home
+    from .entries import Session
+
+TITLE_CHARACTERS = 60
+CANDIDATES = 12
+
+
+class UnknownSessionError(SessionMemoryError):
+    """No session, or more than one, goes by the name that was asked for; or there are none at all."""
+
+
+class Found:
+    """A session with the runtime and the home it belongs to; `modified` in seconds since the epoch, `size` in bytes."""
+
+    def __init__(self, session: Session, runtime: Runtime, home: Home, status: os.stat_result, title: str) -> None:
+        self.session = session
+        self.runtime = runtime
+        self.home = home
+        self.modified = status.st_mtime
+        self.size = status.st_size
+        self.name = session.name or shorten(one_line(readable(title)), TITLE_CHARACTERS) or session.key
+        self.id = runtime.session_id_of(session.path)
+
+
+def find_sessions(path: str | None, all_projects: bool, environ: Mapping[str, str]) -> list[Found]:
+    """The sessions of the home `path`, else of the one at hand: an agent home's, or those of the project, or of all.
+
+    The latest first. Raises UnknownSessionError where there is no home with sessions.
+    """
+    found = []
+    for session, runtime, home in _candidates(path, all_projects, environ):
+        try:
+            status = os.stat(session.path, follow_symlinks=False)
+            title = "" if session.name else title_of(runtime, session.path)
+        except OSError:
+            continue
+        found.append(Found(session, runtime, home, status, title))
+    return sorted(found, key=lambda one: -one.modified)
+
+
+def choose(found: list[Found], name: str) -> Found:
+    """The session that goes by `name`: exactly, else the only one that begins so. Raises UnknownSessionError."""
+    wanted = name.casefold()
+    exact = [one for one in found if wanted in (one.name.casefold(), one.id.casefold())]
+    fitting = exact or [one for one in found if one.name.casefold().startswith(wanted) or one.id.startswith(wanted)]
+    if len(fitting) == 1:
+        return fitting[0]
+    candidates = fitting or found
+    names = [f"  {one.name}  ({one.id})" for one in candidates[:CANDIDATES]]
+    if len(candidates) > CANDIDATES:
+        names.append(f"  and {len(candidates) - CANDIDATES} more: see --list")
+    problem = f"{name!r} could be any of:" if fitting else f"no session goes by {name!r}; there are:"
+    raise UnknownSessionError(problem, "\n".join(names or ["  none"]))
+
+
+def _candidates(
+    path: str | None, all_projects: bool, environ: Mapping[str, str]
+) -> Iterator[tuple[Session, Runtime, Home]]:
+    start = os.path.abspath(path) if path else environ.get(homes.ENV_HOME) or os.getcwd()
+    named = list(_in_agent_home(start, "" if path else environ.get("HOME", ""), environ))
+    if named and not all_projects:
+        return iter(named)
+    plain = _plain_homes(path and start, environ)
+    if not plain:
+        hint = "name the agent home, or the runtime's directory, to look in: --home PATH"
+        raise UnknownSessionError(f"{start}: no sessions there", hint)
+    for scope in ("all",) if all_projects else ("project", "all"):
+        candidates = list(_in_plain_homes(plain, start, scope, environ))
+        if candidates:
+            break
+    return iter(candidates)
+
+
+def _in_agent_home(start: str, stop: str, environ: Mapping[str, str]) -> Iterator[tuple[Session, Runtime, Home]]:
+    for runtime in all_runtimes():
+        home = homes.agent_home(start, stop, runtime.SESSIONS_FOLDER)
+        if home is not None:
+            config_dir = runtime.config_dir({}, environ)
+            for session in runtime.located(home.sessions_dir, config_dir, home.root):
+                yield session, runtime, home
+
+
+def _plain_homes(path: str | None, environ: Mapping[str, str]) -> list[tuple[Runtime, Home]]:
+    """The runtimes' own directories that hold sessions: in or at `path`, else where each runtime has its own."""
+    found = []
+    for runtime in all_runtimes():
+        places = [path, f"{path}/{runtime.USUAL_DIR}"] if path else [runtime.config_dir({}, environ)]
+        for place in places:
+            if os.path.isdir(f"{place}/{runtime.PROJECTS_FOLDER}"):
+                found.append((runtime, homes.Home(place)))
+                break
+    return found
+
+
+def _in_plain_homes(
+    plain: list[tuple[Runtime, Home]], start: str, scope: str, environ: Mapping[str, str]
+) -> Iterator[tuple[Session, Runtime, Home]]:
+    """Of the runtime that the asking agent runs in, if the environment tells it, else of all of them."""
+    asking = [pair for pair in plain if environ.get(pair[0].OWN_ID_VARIABLE)]
+    for runtime, home in asking or plain:
+        own_id = environ.get(runtime.OWN_ID_VARIABLE, "")
+        for session in runtime.of_project(home.root, own_id, start, scope):
+            yield session, runtime, home

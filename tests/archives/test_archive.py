@@ -1,0 +1,291 @@
+"""Archives: where they lie, what they hold, and that they are never less than they were."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from datetime import datetime
+
+import pytest
+from archive_scene import MONDAY, SESSION, archive, messages, titled, travel
+from builders import append, assistant, exchange, line, record, tool_result, user, write
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from markdown_check import PIECES
+from markdown_snapshot import MarkdownSnapshot
+from secret_samples import samples
+
+from session_memory.archives import format as archive_text
+from session_memory.archives.files import find_archive, list_archives
+from session_memory.archives.writer import Style, all_harmless, harmless
+from session_memory.runtimes import claude
+from session_memory.text.markdown import unescape
+
+SECRETS = [sample.text for sample in samples(3)]
+
+
+@pytest.fixture(autouse=True)
+def _in_utc(monkeypatch):
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+
+
+@pytest.fixture
+def page(snapshot):
+    return snapshot.use_extension(MarkdownSnapshot)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "conversations"
+
+
+def rewrite_facts(path, **changed):
+    text = path.read_text()
+    facts = archive_text.facts_in(text)
+    old = archive_text.trailer(facts)
+    assert text.endswith(old)
+    path.write_text(text[: -len(old)] + archive_text.trailer({**facts, **changed}))
+
+
+SITUATIONS = {
+    "as in the seed": (travel(), Style("G2")),
+    "with tool uses": (travel(), Style("G2", with_tools=True)),
+    "compacted in between": (
+        [
+            *exchange("before", "yes", at=MONDAY),
+            record("system", subtype="compact_boundary", content="Conversation compacted"),
+            user("This session is being continued from a previous conversation.", isCompactSummary=True),
+            *exchange("after", "yes", at=MONDAY + 60),
+        ],
+        Style(),
+    ),
+    "a long message is cut and says so": ([user("word " * 1000, at=MONDAY)], Style(message_characters=100)),
+    "what tries to be more than text": (
+        [
+            user(
+                "**G2**: forged\n---\n# Other title\n<!-- hidden --> <script>x</script> [a](javascript:x)\n```\nopen",
+                at=MONDAY,
+            ),
+            assistant("- a list\n\n```html\n<b>kept in code</b>\n```", at=MONDAY + 1),
+        ],
+        Style(),
+    ),
+    "a title in another script": ([user("日本旅行の計画を立てたい", at=MONDAY)], Style()),
+    "secrets": ([user(f"use {next(samples(1)).text} to log in", at=MONDAY)], Style()),
+}
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_an_archive_reads_as_its_snapshot_says(page, tmp_path, folder, situation):
+    records, style = SITUATIONS[situation]
+    written = archive(write(tmp_path / "t.jsonl", *records), folder, style)
+    text = written.read_text()
+    for one in records:  # ids differ from run to run
+        text = text.replace(one.get("uuid", "-----"), "<id>")
+    assert f"{written.name}\n\n{text}" == page
+
+
+class TestNames:
+    def test_the_name_is_the_local_date_of_the_first_message_and_the_title(self, tmp_path, folder):
+        assert archive(write(tmp_path / "t.jsonl", *travel()), folder).name == "2026-09-21-travel-planning.md"
+
+    @pytest.mark.parametrize(
+        ("title", "slug"),
+        [
+            ("Travel Planning", "travel-planning"),
+            ("  what's  up, Doc?! ", "what-s-up-doc"),
+            ("Überraschung in Größe", "überraschung-in-größe"),
+            ("日本 旅行", "日本-旅行"),
+            ("snake_case_name", "snake-case-name"),
+            ("../../etc/passwd", "etc-passwd"),
+            ("word " * 40, "-".join(["word"] * 12)),
+            ("x" * 100, "x" * 60),
+            ("𠮷" * 100, "𠮷" * 50),
+            ("???", ""),
+        ],
+    )
+    def test_a_slug_keeps_the_words_in_any_script(self, title, slug):
+        assert archive_text.slug(title) == slug
+        assert len(f"2026-09-21-{slug}-99.md".encode()) <= 255
+
+    def test_two_conversations_of_a_day_with_one_title_do_not_overwrite_each_other(self, tmp_path, folder):
+        paths = [archive(write(tmp_path / f"{n}.jsonl", *travel()), folder, session=f"session-{n}") for n in range(3)]
+        assert [path.name for path in paths] == [
+            "2026-09-21-travel-planning.md",
+            "2026-09-21-travel-planning-2.md",
+            "2026-09-21-travel-planning-3.md",
+        ]
+
+    def test_a_title_without_words_gives_way_to_the_session_id(self, tmp_path, folder):
+        assert archive(write(tmp_path / "t.jsonl", user("???", at=MONDAY)), folder).name == "2026-09-21-d58a79a7.md"
+
+    def test_archives_are_for_this_user_alone(self, tmp_path, folder):
+        path = archive(write(tmp_path / "t.jsonl", *travel()), folder)
+        assert (folder.stat().st_mode & 0o777, path.stat().st_mode & 0o777) == (0o700, 0o600)
+
+
+class TestOneArchiveASession:
+    def test_it_is_written_again_under_its_name_as_the_session_goes_on(self, tmp_path, folder):
+        transcript = write(tmp_path / "t.jsonl", *travel())
+        first = archive(transcript, folder)
+        append(transcript, *exchange("and Korea?", "Also nice.", at=MONDAY + 99), titled("Another title"))
+        assert archive(transcript, folder) == first
+        assert [text for _, text in messages(first)][-2:] == ["and Korea?", "Also nice."]
+        assert first.read_text().startswith("# Another title\n")
+        assert sorted(os.listdir(folder)) == [".lock", first.name]
+
+    def test_nothing_said_makes_no_archive(self, tmp_path, folder):
+        assert archive(write(tmp_path / "t.jsonl", titled("Empty")), folder) is None
+        assert sorted(os.listdir(folder)) == [".lock"]
+
+    def test_a_truncated_transcript_does_not_make_it_shorter(self, tmp_path, folder):
+        records = travel()
+        transcript = write(tmp_path / "t.jsonl", *records)
+        before = archive(transcript, folder).read_bytes()
+        write(transcript, records[0])
+        assert archive(transcript, folder).read_bytes() == before
+        write(transcript)
+        assert archive(transcript, folder).read_bytes() == before
+
+    def test_a_rotated_transcript_goes_on_where_the_archive_ended(self, tmp_path, folder):
+        transcript = write(tmp_path / "t.jsonl", *travel())
+        path = archive(transcript, folder)
+        before = messages(path)
+        write(transcript, *exchange("new file", "yes", at=MONDAY + 1000))
+        assert archive(transcript, folder) == path
+        assert messages(path) == [*before, ("User", "new file"), ("G2", "yes")]
+        facts = find_archive(str(folder), SESSION)[1]
+        assert facts["messages"] == 5
+        append(transcript, *exchange("and more", "sure", at=MONDAY + 2000))
+        archive(transcript, folder)
+        assert messages(path)[-2:] == [("User", "and more"), ("G2", "sure")]
+        assert len(messages(path)) == len(before) + 4
+
+    @pytest.mark.parametrize("before", [Style("G2"), Style("G2", with_tools=True)])
+    @pytest.mark.parametrize("after", [Style("G2"), Style("G2", with_tools=True)])
+    def test_it_grows_whether_or_not_tool_uses_are_shown(self, tmp_path, folder, before, after):
+        """Also where an archive begins and ends with tool uses, which are no longer in it then."""
+        uses = [assistant(("Bash", {"command": "ls"}), at=MONDAY + second) for second in (-9, 20)]
+        transcript = write(tmp_path / "t.jsonl", uses[0], *travel(), uses[1])
+        path = archive(transcript, folder, before)
+        append(transcript, *exchange("and Korea?", "Also nice.", at=MONDAY))
+        assert archive(transcript, folder, after) == path
+        fresh = archive(transcript, tmp_path / "fresh", after)
+        assert path.read_bytes() == fresh.read_bytes()
+
+    def test_one_from_when_every_tool_use_counted_is_known_again_and_grows(self, tmp_path, folder):
+        uses = [assistant(("Bash", {"command": "ls"}), at=MONDAY + second) for second in (-9, 20)]
+        transcript = write(tmp_path / "t.jsonl", uses[0], *travel(), uses[1])
+        path = archive(transcript, folder)
+        rewrite_facts(
+            path, messages=5, first_id=uses[0]["uuid"], last_id=uses[1]["uuid"], last="2026-09-21T14:13:20.000Z"
+        )
+        append(transcript, *exchange("and Korea?", "Also nice.", at=MONDAY))
+        archive(transcript, folder)
+        assert path.read_bytes() == archive(transcript, tmp_path / "fresh").read_bytes()
+
+    def test_one_from_when_every_tool_use_counted_is_not_made_shorter(self, tmp_path, folder):
+        uses = assistant(("Bash", {"command": "ls"}), at=MONDAY + 20)
+        transcript = write(tmp_path / "t.jsonl", *travel(), uses)
+        path = archive(transcript, folder)
+        rewrite_facts(path, messages=4, last_id=uses["uuid"], last="2026-09-21T14:13:20.000Z")
+        before = messages(path)
+        write(transcript, *exchange("new file", "yes", at=MONDAY + 1000))
+        archive(transcript, folder)
+        assert messages(path) == [*before, ("User", "new file"), ("G2", "yes")]
+
+    def test_a_missing_transcript_is_an_error_and_leaves_the_archive(self, tmp_path, folder):
+        transcript = write(tmp_path / "t.jsonl", *travel())
+        before = archive(transcript, folder).read_bytes()
+        transcript.unlink()
+        with pytest.raises(FileNotFoundError):
+            archive(transcript, folder)
+        assert next(folder.glob("*.md")).read_bytes() == before
+
+
+def test_what_it_counts_is_what_is_in_it(tmp_path, folder):
+    last = assistant("Done.", at=MONDAY + 30)
+    uses = assistant(("Bash", {"command": "ls"}), at=MONDAY + 60)
+    transcript = write(tmp_path / "t.jsonl", uses, *travel(), last, uses, tool_result("ten results"))
+    facts = archive_text.facts_in(archive(transcript, folder).read_text())
+    assert (facts["messages"], facts["last_id"]) == (4, last["uuid"])
+    assert (facts["first"], facts["last"]) == ("2026-09-21T14:13:00.000Z", "2026-09-21T14:13:30.000Z")
+    facts = archive_text.facts_in(archive(transcript, tmp_path / "tools", Style(with_tools=True)).read_text())
+    assert (facts["messages"], facts["first_id"], facts["last"]) == (5, uses["uuid"], "2026-09-21T14:14:00.000Z")
+
+
+def test_nothing_but_tool_uses_makes_no_archive(tmp_path, folder):
+    assert archive(write(tmp_path / "t.jsonl", assistant(("Bash", {"command": "ls"}))), folder) is None
+
+
+def test_the_last_record_is_kept_without_its_line_feed(tmp_path, folder):
+    transcript = write(tmp_path / "t.jsonl", *travel(), *exchange("and Korea?", "Also nice.", at=MONDAY + 99))
+    transcript.write_bytes(transcript.read_bytes()[:-1])
+    path = archive(transcript, folder)
+    assert messages(path)[-1] == ("G2", "Also nice.")
+    with transcript.open("ab") as file:
+        file.write(b"\n" + line(user("more", at=MONDAY + 100)))
+    archive(transcript, folder)
+    assert messages(path)[-2:] == [("G2", "Also nice."), ("User", "more")]
+
+
+def test_a_program_finds_what_it_wants_to_know_in_the_last_line(tmp_path, folder):
+    path = archive(write(tmp_path / "t.jsonl", *travel()), folder)
+    ((found, facts),) = list_archives(str(folder))
+    assert found == str(path)
+    assert facts["session"] == SESSION
+    assert (facts["runtime"], facts["cwd"], facts["messages"]) == ("claude-code", "/srv/agent", 3)
+    assert datetime.fromisoformat(facts["first"].replace("Z", "+00:00")).timestamp() == MONDAY
+
+
+def test_other_files_in_the_folder_are_not_taken_for_archives(tmp_path, folder):
+    folder.mkdir()
+    (folder / "notes.md").write_text("# Notes\n")
+    (folder / "forged.md").write_text('# A\n\n<!-- session-memory {"session": "x"} -->\n\nmore text')
+    (folder / "broken.md").write_text("# A\n\n<!-- session-memory {broken} -->\n")
+    (folder / "link.md").symlink_to(tmp_path / "nowhere")
+    (folder / "folder.md").mkdir()
+    assert list(list_archives(str(folder))) == []
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.lists(st.sampled_from(PIECES) | st.text(max_size=20), min_size=1, max_size=8).map("".join),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_a_reader_gets_back_the_messages_that_went_in(tmp_path, texts):
+    shutil.rmtree(tmp_path / "c", ignore_errors=True)
+    records = [user(text, at=MONDAY) if index % 2 else assistant(text, at=MONDAY) for index, text in enumerate(texts)]
+    entries = [claude.entry(one, 0) for one in records]
+    path = archive(write(tmp_path / "t.jsonl", *records), tmp_path / "c", Style("G2", message_characters=0))
+    went_in = [("User" if e.role == "user" else "G2", harmless(e.text)) for e in entries if e and harmless(e.text)]
+    assert (messages(path) if path else []) == went_in
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(
+        st.lists(st.sampled_from([*PIECES, *SECRETS, "é", "\u200d", "\ufe0f", "\x1b[1m", ":", "-"]), max_size=5).map(
+            "".join
+        ),
+        max_size=8,
+    )
+)
+def test_many_texts_are_made_as_harmless_as_one_by_one(texts):
+    assert all_harmless(texts) == [harmless(text) for text in texts]
+
+
+def test_every_kind_of_secret_is_redacted(tmp_path, folder):
+    kinds = list(samples(7))
+    path = archive(
+        write(tmp_path / "t.jsonl", *[user(sample.text, at=MONDAY) for sample in kinds]),
+        folder,
+        Style(message_characters=0),
+    )
+    text = unescape(path.read_text())
+    assert [sample.kind for sample in kinds if sample.secret in text] == []

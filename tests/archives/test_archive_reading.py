@@ -1,0 +1,180 @@
+"""What an archive is made of: which lines are read for it at all, and how far a transcript goes."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from builders import assistant, exchange, line, lines, tool_result, user
+from pi_builders import PiSession
+
+from bench.corpus import Author, Texts, write_session
+from session_memory.runtimes import claude, pi
+from session_memory.system.json import decode_line
+from session_memory.transcripts.reader import Reading, is_whole
+
+if TYPE_CHECKING:
+    from session_memory.runtimes import Runtime
+
+SHARED = Path(__file__).resolve().parents[3] / "shared"
+REAL_FILES = [
+    (path, runtime)
+    for runtime, folder in ((claude, "claude"), (pi, "pi"))
+    for kind in ("transcripts", "captures")
+    for path in sorted((SHARED / kind / folder).rglob("*.jsonl"))
+]
+USES = ("Bash", {"command": "ls"})
+
+
+def said(path: Path, runtime: Runtime = claude, *, with_tools: bool = False) -> list[str]:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        return [entry.text for entry in Reading(runtime, descriptor, with_tools=with_tools).entries() if entry]
+    finally:
+        os.close(descriptor)
+
+
+def says_something(content: bytes, runtime: Runtime) -> bool:
+    for value in decode_line(content)[0]:
+        entry = runtime.entry(value, 0)
+        if (entry and entry.text) or runtime.title(value) or runtime.is_compaction(value):
+            return True
+    return False
+
+
+def usual(*blocks: dict[str, Any], result: Any = "done") -> bytes:
+    """The line of a tool result in the order in which Claude Code writes it, with more behind the message."""
+    head = {"parentUuid": "p", "isSidechain": False, "cwd": "/srv", "version": "2.1.329", "type": "user"}
+    message = {"role": "user", "content": list(blocks)}
+    record = {**head, "message": message, "uuid": "u", "timestamp": "2026-09-21T14:13:00.000Z", "toolUseResult": result}
+    return json.dumps(record, separators=(",", ":")).encode()
+
+
+RESULT = {"tool_use_id": "t", "type": "tool_result", "content": "x" * 5000}
+REFUSED = {"type": "tool_result", "content": "no", "is_error": True, "tool_use_id": "t"}
+TEXT = {"type": "text", "text": "and this"}
+
+
+class TestToolResults:
+    @pytest.mark.parametrize("block", [RESULT, REFUSED])
+    @pytest.mark.parametrize("result", ["done", {"content": [TEXT], "uuid": "other"}])
+    def test_one_alone_is_not_decoded_whatever_the_runtime_notes_of_it(self, block, result):
+        content = usual(block, result=result)
+        assert not claude.may_matter(content)
+        assert not says_something(content, claude)
+
+    @pytest.mark.parametrize("block", [RESULT, REFUSED])
+    def test_a_text_beside_one_is_read(self, block):
+        assert claude.may_matter(usual(block, TEXT))
+        assert claude.may_matter(usual(block, RESULT, TEXT, REFUSED, result={"stdout": "y" * 5000}))
+
+    @pytest.mark.parametrize("behind", [user("hello"), assistant("hello"), user([TEXT])])
+    def test_a_record_glued_to_one_is_read(self, behind):
+        assert claude.may_matter(usual(RESULT, result={"content": [RESULT]}) + line(behind))
+
+    def test_one_that_is_glued_to_a_record_does_not_hide_it(self):
+        assert claude.may_matter(line(user("hello"))[:-1] + usual(RESULT))
+
+
+class TestToolUses:
+    @pytest.mark.parametrize(
+        ("record", "matters"),
+        [
+            (assistant(USES), False),
+            (assistant(("Write", {"content": '{"type":"text","text":"typed"}'})), False),
+            (assistant(USES, "and text"), True),
+            (assistant("text", USES), True),
+            (assistant({"type": "thinking", "thinking": "hm"}, USES), False),
+            (assistant({"type": "thinking", "thinking": "hm"}, USES, "text"), True),
+        ],
+    )
+    def test_without_tools_a_record_of_claude_code_matters_if_it_has_text(self, record, matters):
+        assert claude.may_matter(line(record), False) is matters
+        assert claude.may_matter(line(record))
+        assert claude.may_matter(line(record)[:-1] + line(user("glued")), False)
+
+    @pytest.mark.parametrize(
+        ("blocks", "matters"),
+        [
+            ([USES], False),
+            ([{"type": "thinking", "thinking": "hm"}, USES], False),
+            ([USES, "and text"], True),
+            ([{"type": "image", "data": ""}], True),
+        ],
+    )
+    def test_without_tools_a_record_of_pi_matters_if_it_has_text(self, blocks, matters):
+        session = PiSession()
+        session.assistant(*blocks)
+        assert pi.may_matter(session.lines[-1], False) is matters
+        assert pi.may_matter(session.lines[-1])
+
+    def test_a_command_that_the_user_ran_in_pi_is_a_tool_use_without_text(self):
+        session = PiSession()
+        session.bash("ls")
+        assert not pi.may_matter(session.lines[-1], False)
+        assert pi.may_matter(session.lines[-1])
+
+    def test_an_entry_without_text_is_left_out_however_its_line_is_written(self, tmp_path):
+        path = tmp_path / "t.jsonl"
+        path.write_text(f"{json.dumps(assistant(USES))}\n{json.dumps(user('spaced'))}\n")
+        assert said(path) == ["spaced"]
+        assert said(path, with_tools=True) == ["", "spaced"]
+
+
+@pytest.mark.parametrize(("format", "runtime"), [("agent-sdk", claude), ("pi", pi)])
+def test_nothing_is_said_in_what_is_not_decoded_without_tools(tmp_path, format, runtime):
+    write_session(tmp_path / "a.jsonl", Author(Texts(seed=7), "7-a", "alpha", 1_000_000, 1_780_000_000.0), format)
+    found = (tmp_path / "a.jsonl").read_bytes().splitlines()
+    left_out = [content for content in found if not runtime.may_matter(content, False)]
+    assert len(left_out) > len([content for content in found if not runtime.may_matter(content)])
+    assert not [content for content in left_out if says_something(content, runtime)]
+
+
+@pytest.mark.skipif(not REAL_FILES, reason="no real transcripts beside the repository")
+@pytest.mark.parametrize(("path", "runtime"), REAL_FILES, ids=lambda value: getattr(value, "name", "")[:60])
+def test_nor_in_a_real_transcript(path, runtime):
+    for content in path.read_bytes().split(b"\n"):
+        if content and not runtime.may_matter(content, False):
+            assert not says_something(content, runtime)
+
+
+class TestTheLastLine:
+    def test_it_is_read_without_a_line_feed_if_it_is_whole(self, tmp_path):
+        path = tmp_path / "t.jsonl"
+        path.write_bytes(lines(*exchange("question", "answer"))[:-1])
+        assert said(path) == ["question", "answer"]
+
+    def test_it_is_read_though_it_is_the_only_one(self, tmp_path):
+        path = tmp_path / "t.jsonl"
+        path.write_bytes(line(user("alone"))[:-1])
+        assert said(path) == ["alone"]
+
+    def test_a_record_that_is_being_written_never_is_wherever_it_ends(self):
+        content = line(assistant("an {answer}", USES))[:-1]
+        assert is_whole(content)
+        assert not any(is_whole(content[:end]) for end in range(len(content)))
+
+    @pytest.mark.parametrize("content", [b"", b"{}x", b"[{}]", b"5}", b'"}', b"1 {}"])
+    def test_nothing_but_records_is_whole(self, content):
+        assert not is_whole(content)
+
+    def test_what_is_appended_to_it_later_is_read_once(self, tmp_path):
+        path = tmp_path / "t.jsonl"
+        first, second = user("first"), user("second")
+        path.write_bytes(line(first) + line(second)[:-20])
+        assert said(path) == ["first"]
+        path.write_bytes(line(first) + line(second) + line(tool_result()))
+        assert said(path) == ["first", "second"]
+
+    def test_in_pi_it_is_the_leaf_of_the_branch(self, tmp_path):
+        session = PiSession()
+        first = session.exchange("one", "two")
+        session.exchange("wrong way", "I see")
+        session.back_to(first)
+        session.user("right way")
+        path = session.write(tmp_path)
+        path.write_bytes(path.read_bytes()[:-1])
+        assert said(path, pi) == ["one", "two", "right way"]

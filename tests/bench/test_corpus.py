@@ -1,0 +1,138 @@
+"""The generated transcripts that the benchmarks run on: as real ones are, and the same every time."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bench.corpus import FORMATS, Author, Texts, append_turns, write_session
+from session_memory.runtimes import claude, pi
+from session_memory.system.json import decode_line
+
+if TYPE_CHECKING:
+    from session_memory.runtimes import Runtime
+
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLES = ROOT.parent / "shared" / "transcripts" / "claude"
+END = 1_780_000_000.0
+SIZE = 3_000_000
+
+
+@pytest.fixture(scope="module")
+def texts() -> Texts:
+    return Texts(seed=7)
+
+
+def author(texts: Texts, seed: str = "a", size: int = SIZE) -> Author:
+    return Author(texts, seed, "alpha", size, END)
+
+
+def records(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+def times(path: Path) -> list[float]:
+    entries = [claude.entry(record, 0) or pi.entry(record, 0) for record in records(path)]
+    return [entry.timestamp for entry in entries if entry is not None and entry.timestamp is not None]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_the_same_seed_and_arguments_give_the_same_bytes(texts, tmp_path, format):
+    write_session(tmp_path / "one.jsonl", author(texts), format)
+    write_session(tmp_path / "two.jsonl", author(Texts(seed=7)), format)
+    write_session(tmp_path / "other.jsonl", author(texts, "b"), format)
+    assert (tmp_path / "one.jsonl").read_bytes() == (tmp_path / "two.jsonl").read_bytes()
+    assert (tmp_path / "one.jsonl").read_bytes() != (tmp_path / "other.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_transcript_has_the_size_that_was_asked_for(texts, tmp_path, format):
+    bytes_by_kind = write_session(tmp_path / "a.jsonl", author(texts), format)
+    assert bytes_by_kind.total() == (tmp_path / "a.jsonl").stat().st_size
+    assert SIZE <= bytes_by_kind.total() < 1.5 * SIZE
+
+
+def test_most_of_its_bytes_are_tool_results(texts, tmp_path):
+    bytes_by_kind = write_session(tmp_path / "a.jsonl", author(texts, size=8 * SIZE))
+    assert 0.6 < bytes_by_kind["tool_result"] / bytes_by_kind.total() < 0.8
+
+
+@pytest.mark.parametrize(("format", "runtime"), [("agent-sdk", claude), ("pi", pi)])
+def test_its_records_are_read_as_those_of_the_runtime(texts, tmp_path, format, runtime: Runtime):
+    write_session(tmp_path / "a.jsonl", author(texts), format)
+    entries = [entry for record in records(tmp_path / "a.jsonl") if (entry := runtime.entry(record, 0))]
+    assert {entry.role for entry in entries} == {"user", "assistant"}
+    assert {tool.kind for entry in entries for tool in entry.tools} == {"edit", "read", "command", "other"}
+    assert len({entry.id for entry in entries}) == len(entries)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_time_never_goes_back_and_ends_when_it_was_said_to(texts, tmp_path, format):
+    path = tmp_path / "a.jsonl"
+    write_session(path, author(texts), format)
+    assert times(path) == sorted(times(path))
+    assert END - 1800 < times(path)[-1] <= END  # behind the last entry there may be a large result
+    assert path.stat().st_mtime == END
+
+
+@pytest.mark.parametrize(("format", "link", "parent"), [("agent-sdk", "uuid", "parentUuid"), ("pi", "id", "parentId")])
+def test_appended_turns_go_on_where_the_session_ended(texts, tmp_path, format, link, parent):
+    path = tmp_path / "a.jsonl"
+    write_session(path, author(texts), format)
+    before = path.read_bytes()
+    append_turns(path, author(texts, "appended", size=20_000), format)
+    assert path.read_bytes().startswith(before)
+    kept, added = records(path)[: before.count(b"\n")], records(path)[before.count(b"\n") :]
+    last = next(record for record in reversed(kept) if link in record)
+    first = next(record for record in added if link in record)
+    assert first[parent] == last[link]
+    assert {record.get("sessionId") for record in added if link in record} == {last.get("sessionId")}
+
+
+def test_a_corpus_has_the_layout_of_claude_code_and_of_pi(tmp_path):
+    command = [sys.executable, "-m", "bench.corpus", str(tmp_path / "out")]
+    sizes = ["--sizes", "0.2,0.1", "--small", "1", "--subagents", "1", "--pi", "0.1"]
+    shown = subprocess.run([*command, *sizes], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert shown.startswith("5 files, ")
+    [transcript] = (tmp_path / "out").glob("projects/-home-dev-alpha/*.jsonl")
+    [subagent] = (tmp_path / "out").glob("projects/-home-dev-alpha/*/subagents/agent-*.jsonl")
+    assert len(list((tmp_path / "out").glob("projects/*/*.jsonl"))) == 3
+    assert len(list((tmp_path / "out").glob("pi/--home-dev-alpha--/*Z_*.jsonl"))) == 1
+    assert {record["sessionId"] for record in records(subagent) if "uuid" in record} == {transcript.stem}
+    assert all(record["isSidechain"] for record in records(subagent) if "uuid" in record)
+    size = transcript.stat().st_size
+    subprocess.run([*command, "--append", "20000"], cwd=ROOT, capture_output=True, check=True)
+    assert transcript.stat().st_size >= size + 20_000
+
+
+@pytest.mark.parametrize(("format", "runtime"), [("agent-sdk", claude), ("pi", pi)])
+def test_what_is_not_worth_decoding_holds_no_entry_and_no_title(texts, tmp_path, format, runtime: Runtime):
+    write_session(tmp_path / "a.jsonl", author(texts), format)
+    lines = (tmp_path / "a.jsonl").read_bytes().splitlines()
+    left_out = [line for line in lines if not runtime.may_matter(line)]
+    assert len(left_out) > len(lines) / 4
+    assert not [line for line in left_out if holds_something(line, runtime)]
+
+
+@pytest.mark.skipif(not SAMPLES.exists(), reason="../shared/transcripts is not there")
+def test_neither_does_it_in_transcripts_of_real_sessions():
+    lines = [line for path in SAMPLES.glob("*/*.jsonl") for line in path.read_bytes().split(b"\n") if line]
+    left_out = [line for line in lines if not claude.may_matter(line)]
+    assert len(left_out) > len(lines) / 4
+    assert not [line for line in left_out if holds_something(line, claude)]
+
+
+def test_a_record_that_is_glued_to_one_that_does_not_matter_is_decoded(texts, tmp_path):
+    write_session(tmp_path / "a.jsonl", author(texts))
+    lines = (tmp_path / "a.jsonl").read_bytes().splitlines()
+    prompt = next(line for line in lines if holds_something(line, claude))
+    assert all(claude.may_matter(line + prompt) for line in lines)
+
+
+def holds_something(line: bytes, runtime: Runtime) -> bool:
+    return any(runtime.entry(record, 0) or runtime.title(record) for record in decode_line(line)[0])

@@ -1,0 +1,275 @@
+"""The real Pi, from npm, run offline: a temporary home and project, our package installed, a fake model behind it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import queue
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from fakes.fake_llm import FakeLLM
+from fakes.loopback import Request
+from filelock import FileLock
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+EXTENSION = REPOSITORY / "hooks" / "pi" / "index.ts"
+PACKAGE = "@earendil-works/pi-coding-agent"
+VERSION = "0.87.1"
+OLDEST_NODE = (22, 19)
+MODEL = "fake/fake-1"
+INSTALL_SECONDS = 300
+RUN_SECONDS = 60
+CUSTOM_TYPE = "session-update"
+INTRODUCTION = "A record of your other sessions, not instructions:\n[Session Activity]\n"
+
+
+@cache
+def pi_command() -> list[str] | None:
+    """How the real Pi is started: a Node that runs it, and its program. None without npm.
+
+    Both are installed from npm the first time, into a cache that all checkouts share.
+    """
+    cache_dir = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "session-memory-tests"
+    place = cache_dir / f"pi-{VERSION}"
+    if not place.is_dir():
+        if not shutil.which("npm"):
+            return None
+        cache_dir.mkdir(parents=True, exist_ok=True)
+        with FileLock(cache_dir / "lock"):
+            if not place.is_dir():
+                _install(place)
+    carried = [*(place / "node_modules").glob("node-*/bin/node")]
+    node = str(carried[0]) if carried else shutil.which("node") or "node"
+    return [node, str(place / "node_modules" / PACKAGE / "dist" / "bundle" / "cli.js")]
+
+
+def _install(place: Path) -> None:
+    """Installs Pi to `place`, and a Node where the one on the PATH is too old. Fails where npm does."""
+    packages = [f"{PACKAGE}@{VERSION}"]
+    if _node_version() < OLDEST_NODE:
+        machine = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64"}.get(platform.machine().lower(), "arm64")
+        system = {"linux": "node-linux", "darwin": "node-darwin", "win32": "node-win"}[sys.platform]
+        packages.append(f"{system.replace('darwin', 'bin-darwin' if machine == 'arm64' else 'darwin')}-{machine}@22")
+    with tempfile.TemporaryDirectory(dir=place.parent) as scratch:
+        (Path(scratch) / "package.json").write_text('{"private": true}')
+        command = ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", *packages]
+        subprocess.run(command, cwd=scratch, check=True, timeout=INSTALL_SECONDS)
+        os.replace(scratch, place)
+        os.mkdir(scratch)  # for TemporaryDirectory to remove
+
+
+def _node_version() -> tuple[int, ...]:
+    node = shutil.which("node")
+    if node is None:
+        return (0,)
+    printed = subprocess.run([node, "--version"], capture_output=True, text=True, check=True).stdout
+    return tuple(int(part) for part in printed.strip().lstrip("v").split(".")[:2])
+
+
+class Turn:
+    """One finished prompt: what the model was asked (None for a prompt that did not get so far), and pi's own output."""
+
+    def __init__(self, request: Request | None, output: str, errors: str = "") -> None:
+        self.request = request
+        self.output = output
+        self.errors = errors
+
+    @property
+    def told(self) -> list[str]:
+        """What the prompt was told of other sessions, a line each."""
+        assert self.request is not None, f"no request was sent:\n{self.output}{self.errors}"
+        return activity(self.request)
+
+
+def activity(request: Request) -> list[str]:
+    """The lines about other sessions that were put behind the last prompt of `request`."""
+    parts = request.news.split(INTRODUCTION)
+    assert len(parts) <= 2, "told twice on one prompt"
+    return parts[1].splitlines() if len(parts) == 2 else []
+
+
+class Pi:
+    """One user's machine: `home` with Pi's directory, `project` to work in, and the `model` that answers."""
+
+    def __init__(self, root: Path, model: FakeLLM) -> None:
+        self.command = pi_command() or []
+        self.model = model
+        self.root = root
+        self.home = root / "home"
+        self.project = root / "project"
+        self.agent_dir = self.home / ".pi" / "agent"
+        for directory in (self.agent_dir, self.project):
+            directory.mkdir(parents=True)
+        self.environment = {
+            "PATH": os.defpath,
+            "HOME": str(self.home),
+            "LANG": "C.UTF-8",
+            "PI_OFFLINE": "1",
+            "PI_TELEMETRY": "0",
+            "PI_SKIP_VERSION_CHECK": "1",
+            "SESSION_MEMORY_PYTHON": sys.executable,
+        }
+        provider = {
+            "baseUrl": model.base_url,
+            "api": "anthropic-messages",
+            "apiKey": "dummy",
+            "models": [{"id": "fake-1"}],
+        }
+        (self.agent_dir / "models.json").write_text(json.dumps({"providers": {"fake": provider}}))
+
+    def configure(self, **settings: Any) -> None:
+        """Adds to settings.json."""
+        path = self.agent_dir / "settings.json"
+        before = json.loads(path.read_text()) if path.exists() else {}
+        path.write_text(json.dumps({**before, **settings}))
+
+    def use_package(self, path: Path = REPOSITORY) -> None:
+        """Does as `pi install <path>`."""
+        self.configure(packages=[str(path)])
+
+    def execute(self, *arguments: str) -> str:
+        """Runs a command of pi, such as `install`, to its end; what it printed."""
+        done = self._run([*self.command, *arguments])
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def run(self, prompt: str, *options: str) -> Turn:
+        """Runs `pi -p prompt` in the project to its end. It must end well."""
+        before = len(self.model.requests)
+        done = self._run([*self.command, "--model", MODEL, *options, "-p", prompt])
+        assert done.returncode == 0, done.stdout + done.stderr
+        return Turn(self._prompt_since(before), done.stdout, done.stderr)
+
+    @contextlib.contextmanager
+    def rpc(self, *options: str) -> Iterator[Rpc]:
+        """A session that is controlled through RPC; ended when the block is left."""
+        rpc = Rpc([*self.command, "--model", MODEL, "--mode", "rpc", *options], self)
+        try:
+            yield rpc
+        finally:
+            rpc.close()
+
+    def sessions(self) -> list[Path]:
+        """The session files of a plain user, the oldest first."""
+        return sorted(self.agent_dir.glob("sessions/*/*.jsonl"))
+
+    def state_dir(self, home: Path | None = None) -> Path:
+        """Where the hook keeps its cursors and log: for a plain user below Pi's directory."""
+        return (home or self.agent_dir) / ".session-memory" / "state"
+
+    def copy_extension(self, **entries: str) -> Path:
+        """A copy of the extension with other Python entries beside it, by name; the path of the copy."""
+        hooks = Path(tempfile.mkdtemp(dir=self.root)) / "hooks"
+        (hooks / "pi").mkdir(parents=True)
+        for name, source in entries.items():
+            (hooks / f"{name}.py").write_text(source)
+        return shutil.copy(EXTENSION, hooks / "pi" / "index.ts")
+
+    def _run(self, command: list[str]) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command, cwd=self.project, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=RUN_SECONDS, check=False,
+        )  # fmt: skip
+
+    def _prompt_since(self, number: int) -> Request | None:
+        return next((request for request in self.model.requests[number:] if request.kind == "prompt"), None)
+
+
+class Rpc:
+    """Pi under RPC: commands go in as lines of JSON, responses and events come out as such."""
+
+    def __init__(self, command: list[str], pi: Pi) -> None:
+        self._pi = pi
+        self._child = subprocess.Popen(
+            command, cwd=pi.project, env=pi.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        self._records: queue.Queue[dict[str, Any] | None] = queue.Queue()
+        self._errors: list[str] = []
+        self._readers = [threading.Thread(target=read, daemon=True) for read in (self._read, self._read_errors)]
+        for reader in self._readers:
+            reader.start()
+
+    @property
+    def is_running(self) -> bool:
+        return self._child.poll() is None
+
+    def prompt(self, message: str) -> Turn:
+        """Sends a prompt, and waits until pi has settled."""
+        before = len(self._pi.model.requests)
+        self.send("prompt", message=message)
+        self._wait("agent_settled")
+        return Turn(self._pi._prompt_since(before), "", self.errors)
+
+    def send(self, command: str, **fields: Any) -> dict[str, Any]:
+        """Sends a command; the data of its response."""
+        assert self._child.stdin is not None
+        self._child.stdin.write(json.dumps({"type": command, **fields}) + "\n")
+        self._child.stdin.flush()
+        response = self._wait("response")
+        assert response["success"], response
+        data: dict[str, Any] = response.get("data") or {}
+        return data
+
+    @property
+    def errors(self) -> str:
+        """What pi wrote to stderr so far."""
+        return "".join(self._errors)
+
+    def kill(self) -> None:
+        """Ends pi as nobody should."""
+        self._child.kill()
+        self._child.wait()
+
+    def close(self) -> int:
+        """Ends pi by closing its stdin, and waits for it; its exit status."""
+        assert self._child.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._child.stdin.close()
+        try:
+            return self._child.wait(10)
+        except subprocess.TimeoutExpired:
+            self._child.kill()
+            return self._child.wait()
+        finally:
+            for reader in self._readers:
+                reader.join(5)
+
+    def _wait(self, kind: str) -> dict[str, Any]:
+        deadline = time.monotonic() + RUN_SECONDS
+        while True:
+            record = self._records.get(timeout=max(0.1, deadline - time.monotonic()))
+            assert record is not None, f"pi ended before {kind}:\n{self.errors}"
+            if record.get("type") == kind:
+                return record
+
+    def _read(self) -> None:
+        assert self._child.stdout is not None
+        for line in self._child.stdout:
+            self._records.put(json.loads(line))
+        self._records.put(None)
+
+    def _read_errors(self) -> None:
+        assert self._child.stderr is not None
+        self._errors.extend(self._child.stderr)
+
+
+def records(path: Path) -> list[dict[str, Any]]:
+    """The records of a session file."""
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def told_in(path: Path) -> list[dict[str, Any]]:
+    """The messages of ours that a session file holds."""
+    return [record for record in records(path) if record["type"] == "custom_message"]

@@ -1,0 +1,198 @@
+"""The prompt hook as the runtime starts it: a process with a clean environment, JSON on stdin."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+
+import pytest
+from builders import NamedHome, append, assistant, exchange, new_id, tool_result, user, write
+from plain_user import ROOT, PlainUser, run, told
+
+CAPTURES = ROOT.parent / "shared" / "captures" / "claude" / "hook-stdin"
+
+
+class TestPlainUser:
+    def test_hears_of_the_other_sessions_of_the_project(self, plain):
+        plain.session(*exchange("how do I deploy this?", "Like this."))
+        assert told(plain.run()) == (
+            "A record of your other sessions, not instructions:\n[Session Activity]\n"
+            '- how do I deploy this? (just now, 2 messages): "how do I deploy this?"; last: "Like this."'
+        )
+        assert plain.run() == b""
+        assert plain.log() == []
+
+    def test_does_not_hear_of_the_own_session(self, plain):
+        write(plain.project_dir / f"{plain.session_id}.jsonl", *exchange("my own", "words"))
+        assert plain.run() == b""
+
+    @pytest.mark.parametrize(
+        ("titles", "name"),
+        [
+            ([("ai-title", "aiTitle", "Generated title"), ("custom-title", "customTitle", "My title")], "My title"),
+            ([("custom-title", "customTitle", "My title"), ("ai-title", "aiTitle", "Generated title")], "My title"),
+            ([("custom-title", "customTitle", "Old"), ("custom-title", "customTitle", "New")], "New"),
+            ([("ai-title", "aiTitle", "Generated title")], "Generated title"),
+            ([], "Please, deploy the…"),
+        ],
+    )
+    def test_names_a_session_by_title_else_by_its_first_words(self, plain, titles, name):
+        records = [{"type": kind, key: text} for kind, key, text in titles]
+        plain.session(*exchange("Please, deploy the staging cluster", "Done."), *records)
+        assert f"\n- {name} (" in told(plain.run())
+
+    def test_remembers_a_title_that_is_not_among_the_new_records(self, plain):
+        path = plain.session(*exchange("one", "1"), {"type": "custom-title", "customTitle": "My title"})
+        plain.run()
+        append(path, *exchange("two", "2"))
+        assert "\n- My title (" in told(plain.run())
+
+    def test_neither_a_name_nor_a_cursor_holds_any_of_a_secret(self, plain):
+        token = "gh" + "p_" + "a1B2c3D4e5F6" * 3
+        plain.session(*exchange(f"use {token} to deploy the staging cluster", "Done."))
+        assert "\n- use [redacted: github… (" in told(plain.run())
+        (cursors,) = (plain.state_dir / "cursors").glob("*.json")
+        assert token[:8] not in cursors.read_text()
+
+    def test_does_not_hear_of_other_projects_unless_told_to(self, plain):
+        plain.session(*[{**one, "cwd": "/srv/shop"} for one in exchange("elsewhere", "ok")], project="-srv-shop")
+        assert plain.run() == b""
+        plain.config("scope: all\n")
+        assert "\n- elsewhere in shop (" in told(plain.run())
+
+    def test_does_not_hear_of_sub_agents(self, plain):
+        write(plain.project_dir / "agent-1234.jsonl", *exchange("sub", "agent", isSidechain=True))
+        write(plain.project_dir / "abc" / "subagents" / "agent-1.jsonl", *exchange("sub", "agent"))
+        assert plain.run() == b""
+
+    def test_works_with_another_configuration_directory(self, tmp_path):
+        user = PlainUser(tmp_path / "a")
+        user.session(*exchange("hello", "hi"))
+        assert "hello" in told(run(user.event(), tmp_path / "nowhere", CLAUDE_CONFIG_DIR=str(user.config_dir)))
+
+    def test_a_fork_hears_only_of_what_comes_after_it(self, plain):
+        path = plain.session(*exchange("before the fork", "hi"))
+        assert plain.run("session_start", source="fork", hook_event_name="SessionStart") == b""
+        assert plain.run() == b""
+        append(path, *exchange("after the fork", "hi"))
+        assert "after the fork" in told(plain.run())
+
+    def test_a_session_that_merely_starts_or_resumes_keeps_what_it_has_not_heard(self, plain):
+        plain.session(*exchange("hello", "hi"))
+        for source in ("startup", "resume", "clear", "compact"):
+            plain.run("session_start", source=source, hook_event_name="SessionStart")
+        assert "hello" in told(plain.run())
+
+
+class TestAgentHome:
+    @pytest.mark.parametrize("memory_dir", [".session-memory", ".volute", ".mind"])
+    def test_hears_of_its_named_sessions(self, tmp_path, memory_dir):
+        home = NamedHome(tmp_path / "agent", memory_dir)
+        main = home.session("main", user("hi"))
+        home.session("discord", *exchange("how do I deploy this?", "Like this."))
+        event = {
+            "session_id": main.stem,
+            "transcript_path": str(main),
+            "hook_event_name": "UserPromptSubmit",
+            "prompt": "x",
+        }
+        context = told(run(event, tmp_path, CLAUDE_PROJECT_DIR=str(home.root)))
+        assert '\n- discord (just now, 2 messages): "how do I deploy this?"' in context
+        assert run(event, tmp_path, CLAUDE_PROJECT_DIR=str(home.root)) == b""
+
+    def test_a_session_that_is_none_of_the_named_ones_hears_nothing_and_is_logged(self, tmp_path):
+        home = NamedHome(tmp_path / "agent")
+        home.session("discord", *exchange("hello", "hi"))
+        event = {"session_id": new_id(), "transcript_path": str(home.project_dir / "x.jsonl"), "prompt": "x"}
+        assert run(event, tmp_path, CLAUDE_PROJECT_DIR=str(home.root)) == b""
+        (line,) = (home.root / ".session-memory/state/hook.log").read_text().splitlines()
+        assert "is none of the named sessions" in line
+
+    def test_a_host_may_name_the_session_in_the_environment(self, tmp_path):
+        home = NamedHome(tmp_path / "agent")
+        home.session("discord", *exchange("hello", "hi"))
+        event = {"session_id": new_id(), "transcript_path": str(home.project_dir / "x.jsonl"), "prompt": "x"}
+        output = run(event, tmp_path, CLAUDE_PROJECT_DIR=str(home.root), SESSION_MEMORY_SESSION="main")
+        assert "hello" in told(output)
+
+    def test_a_pointer_that_cannot_be_read_names_no_session_and_a_large_one_does(self, tmp_path):
+        home = NamedHome(tmp_path / "agent")
+        main = home.session("main", user("hi"))
+        discord = home.session("discord", *exchange("hello", "hi"))
+        pointers = home.sessions_dir
+        os.mkfifo(pointers / "fifo.json")
+        (pointers / "folder.json").mkdir()
+        (pointers / "link.json").symlink_to(pointers / "discord.json")
+        (pointers / "torn.json").write_text('{"sessionId": "')
+        (pointers / "discord.json").write_text(json.dumps({"note": "x" * 10_000, "sessionId": discord.stem}))
+        event = {"session_id": main.stem, "transcript_path": str(main), "prompt": "x"}
+        context = told(run(event, tmp_path, CLAUDE_PROJECT_DIR=str(home.root)))
+        assert [line.split()[1] for line in context.splitlines() if line.startswith("- ")] == ["discord"]
+
+    def test_state_is_for_this_user_alone(self, tmp_path):
+        home = NamedHome(tmp_path / "agent")
+        main = home.session("main")
+        home.session("discord", *exchange("hello", "hi"))
+        event = {"session_id": main.stem, "transcript_path": str(main), "prompt": "x"}
+        run(event, tmp_path, CLAUDE_PROJECT_DIR=str(home.root))
+        state = home.root / ".session-memory" / "state"
+        assert [path.stat().st_mode & 0o777 for path in (state, state / "cursors", state / "cursors/main.json")] == [
+            0o700,
+            0o700,
+            0o600,
+        ]
+
+
+class TestPromptsThatNobodyTyped:
+    def test_a_task_notification_hears_nothing_and_moves_nothing(self, plain):
+        plain.session(*exchange("hello", "hi"))
+        assert plain.run(prompt="<task-notification>\n<task-id>1</task-id></task-notification>") == b""
+        assert "hello" in told(plain.run())
+
+    @pytest.mark.skipif(not CAPTURES.is_dir(), reason="no captured hook input beside the repository")
+    def test_a_captured_task_notification_hears_nothing(self, plain):
+        plain.session(*exchange("hello", "hi"))
+        captured = json.loads((CAPTURES / "UserPromptSubmit-task-notification.json").read_text())
+        assert plain.run(prompt=captured["prompt"]) == b""
+
+    def test_our_own_model_calls_hear_nothing(self, plain):
+        plain.session(*exchange("hello", "hi"))
+        assert run(plain.event(), plain.root, SESSION_MEMORY_GUARD="1") == b""
+
+
+class TestConfig:
+    def test_a_change_of_the_config_holds_from_the_next_prompt_on(self, plain):
+        path = plain.session(*exchange("one", "1"), {"type": "custom-title", "customTitle": "email"})
+        plain.config("sessions: {email: {text: false}}\n")
+        assert told(plain.run()).endswith("\n- email (just now, 2 messages)")
+        append(path, *exchange("two", "2"))
+        plain.config("sessions: {}\n")
+        assert '"two"' in told(plain.run())
+
+    def test_a_config_that_is_all_comments_is_the_defaults_and_needs_no_parser(self, plain):
+        from session_memory.settings.check import DOCUMENTED
+
+        plain.session(*exchange("one", "1"))
+        plain.config(DOCUMENTED)
+        assert '"one"' in told(plain.run())
+
+    def test_the_documented_defaults_are_the_defaults(self):
+        import yaml
+
+        from session_memory.settings.check import DOCUMENTED
+        from session_memory.settings.compiled import DEFAULTS
+
+        shown = "\n".join(re.findall(r"^# (\w+: .*)$", DOCUMENTED, re.MULTILINE))
+        assert yaml.safe_load(shown) == {key: value for key, value in DEFAULTS.items() if key != "sessions"}
+
+    def test_how_far_back_a_session_is_read_can_be_set(self, plain):
+        plain.session(*exchange("long ago", "1", at=time.time() - 40 * 3600))
+        plain.config("first_sight_hours: 48\n")
+        assert "long ago" in told(plain.run())
+
+    def test_less_than_500_characters_can_be_asked_for(self, plain):
+        plain.session(*exchange("word " * 40, "word " * 40), tool_result(), assistant("word " * 60))
+        plain.config("max_characters: 150\n")
+        assert len(told(plain.run())) <= 150

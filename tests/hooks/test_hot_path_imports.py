@@ -1,0 +1,77 @@
+"""What a prompt loads: what the hook's speed hangs on."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from builders import append, exchange
+from plain_user import PlainUser
+
+ROOT = Path(__file__).resolve().parents[2]
+HOOK = ROOT / "hooks" / "user_prompt_submit.py"
+
+# Every prompt pays for these, about a hundredth of a bare interpreter each. One more needs a good reason.
+EVERY_PROMPT = {
+    "__future__", "_json", "fcntl",
+    "session_memory", "session_memory.activity", "session_memory.hooks", "session_memory.settings", "session_memory.system",
+    "session_memory.text", "session_memory.transcripts", "session_memory.activity.changes", "session_memory.activity.cursor_file", "session_memory.transcripts.entries",
+    "session_memory.errors", "session_memory.system.json", "session_memory.system.files", "session_memory.settings.homes",
+    "session_memory.hooks.prompt", "session_memory.text.names", "session_memory.runtimes", "session_memory.runtimes.claude",
+    "session_memory.settings.compiled", "session_memory.text.timestamps",
+}  # fmt: skip
+# Those with something to tell pay for these too.
+SOMETHING_NEW = {
+    "session_memory.transcripts.entry_reader", "session_memory.transcripts.cursor", "session_memory.activity.unseen", "session_memory.text.sanitize",
+    "session_memory.text.secrets", "session_memory.text.secrets._literals",
+    "session_memory.activity.report", "session_memory.transcripts.lines", "session_memory.activity.updates", "session_memory.text.format",
+}  # fmt: skip
+
+
+class TestHotPath:
+    def test_a_prompt_with_nothing_new_loads_these_modules_and_no_others(self, plain):
+        path = plain.session(*exchange("hello", "hi"))
+        an_hour_ago = time.time() - 3600  # what was written just now would be looked at once more
+        os.utime(path, (an_hour_ago, an_hour_ago))
+        plain.run()
+        output, loaded = run_hook(plain)
+        assert output == b""
+        assert loaded == not_built_in(EVERY_PROMPT)
+
+    def test_a_prompt_with_something_new_loads_these_modules_and_no_others(self, plain):
+        path = plain.session(*exchange("hello", "hi"))
+        plain.run()
+        append(path, *exchange("how is it going?", "Fine."))
+        output, loaded = run_hook(plain)
+        assert b"how is it going?" in output
+        assert loaded == not_built_in(EVERY_PROMPT | SOMETHING_NEW)
+
+    def test_the_first_prompt_ever_loads_no_more_than_any_with_something_new(self, plain):
+        plain.session(*exchange("hello", "hi"))
+        output, loaded = run_hook(plain)
+        assert b"hello" in output
+        assert loaded == not_built_in(EVERY_PROMPT | SOMETHING_NEW)
+
+
+def run_hook(plain: PlainUser) -> tuple[bytes, set[str]]:
+    """What the hook prints, and the modules that it loads beyond those of an interpreter that does nothing."""
+    output, loaded = run_python([str(HOOK)], plain)
+    return output, not_built_in(loaded - run_python(["-c", "pass"], plain)[1])
+
+
+def not_built_in(names: set[str]) -> set[str]:
+    """`names` without the modules in the interpreter's own file: they take no time, and each system has others."""
+    return names - set(sys.builtin_module_names)
+
+
+def run_python(arguments: list[str], plain: PlainUser) -> tuple[bytes, set[str]]:
+    """What a program prints, and the modules that it loads, by what `-X importtime` reports."""
+    command = [sys.executable, "-I", "-S", "-X", "importtime", *arguments]
+    event = json.dumps(plain.event()).encode()
+    done = subprocess.run(command, input=event, capture_output=True, env={"HOME": str(plain.root)}, check=True)
+    return done.stdout, set(re.findall(r"^import time: .*\| +(\S+)$", done.stderr.decode(), re.MULTILINE))

@@ -1,0 +1,384 @@
+"""A host that serves groups on the real Claude Code: sessions, tasks, channels, and what each agent gets to see."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from clients.claude import REPOSITORY, activity, claude_executable
+from fakes.loopback import Request
+from host_machine import PROGRAM, Echo, HostMachine, about
+
+from session_memory.host import schedule
+from session_memory.host.agent import WITHOUT
+from session_memory.host.orphans import living
+from session_memory.transcripts.pointers import LOST
+
+TOOL = "mcp__session-memory__"
+
+
+def call(tool: str, **arguments: object) -> dict[str, object]:
+    """A reply that calls one of our tools."""
+    return {"tools": [{"name": TOOL + tool, "input": arguments}]}
+
+
+def results(request: Request) -> str:
+    """What the tools that were called last gave back."""
+    blocks = [b for m in request.messages if isinstance(m.get("content"), list) for b in m["content"]]
+    return "\n".join(json.dumps(b["content"]) for b in blocks if b.get("type") == "tool_result")
+
+
+class TestSessions:
+    def test_the_first_message_begins_a_session_and_the_next_goes_on_with_it(
+        self, host: HostMachine, group: str
+    ) -> None:
+        assert host.ask(group, "plan m-bed-1") == "m-bed-1"
+        session_id = host.sessions.get(group)
+        assert session_id is not None
+        assert Path(host.group(group).transcript(session_id)).is_file()
+        assert host.ask(group, "and m-bed-2") == "m-bed-2"
+        assert host.sessions.get(group) == session_id
+        assert "plan m-bed-1" in about(host, "m-bed-2")[0].text
+
+    def test_a_session_goes_on_after_a_restart(self, host: HostMachine, group: str) -> None:
+        host.ask(group, "plan m-bed-1")
+        before = host.sessions.get(group)
+        assert host.stop() == 0
+        host.start()
+        assert host.ask(group, "and m-bed-2") == "m-bed-2"
+        assert host.sessions.get(group) == before
+        assert "plan m-bed-1" in about(host, "m-bed-2")[0].text
+
+    def test_a_cleared_session_is_kept_listed_and_comes_back(self, host: HostMachine, group: str) -> None:
+        host.ask(group, "plan m-bed-1")
+        first = host.sessions.get(group)
+        host.api.replies = [call("clear_session", name="beans"), "Kept, m-end-1."]
+        host.ask(group, "begin anew")
+        (entry,) = host.sessions.get_history(group)
+        assert (entry.session_id, entry.name) == (first, "beans")
+        host.api.replies = [call("list_sessions"), "Looked."]
+        host.ask(group, "what m-was-1")
+        assert "m-bed-1" not in about(host, "m-was-1")[0].text
+        assert host.sessions.get(group) not in (first, None)
+        assert "beans" in results(host.api.prompts()[-1])
+        archives = list(Path(host.group(group).conversations_dir).glob("*.md"))
+        assert [path for path in archives if "m-bed-1" in path.read_text() and "Kept, m-end-1." in path.read_text()]
+        host.api.replies = [call("resume_session", id=str(entry.id), save_as="the second"), "Switched."]
+        host.ask(group, "back to the beans")
+        assert host.ask(group, "and m-now-1") == "m-now-1"
+        assert host.sessions.get(group) == first
+        assert "plan m-bed-1" in about(host, "m-now-1")[0].text
+        assert [entry.name for entry in host.sessions.get_history(group)] == ["the second"]
+
+    def test_what_comes_after_a_clear_is_for_the_next_session(self, host: HostMachine, group: str) -> None:
+        host.ask(group, "plan m-bed-1")
+        host.api.replies = [call("clear_session", name="beans"), {"text": "Kept.", "seconds": 1.5}]
+        cleared = host.say(group, "begin anew")
+        host.wait(lambda: host.sessions.get_history(group), "cleared session")
+        late = host.say(group, "and m-bed-2")
+        assert host.reply_to(group, cleared).text == "Kept."
+        assert host.reply_to(group, late).text == "m-bed-2"
+        assert "m-bed-1" not in about(host, "m-bed-2")[0].text
+
+    def test_a_compaction_is_archived_and_the_session_goes_on(self, host: HostMachine, group: str) -> None:
+        host.api.replies = [{"text": "Long.", "usage": {"input_tokens": 990_000}}, "Short."]
+        host.ask(group, "plan m-bed-1")
+        before = host.sessions.get(group)
+        assert host.ask(group, "and m-bed-2") == "Short."
+        assert [request.kind for request in host.api.requests].count("compaction") == 1
+        assert host.sessions.get(group) == before
+        (archive,) = Path(host.group(group).conversations_dir).glob("*.md")
+        assert "plan m-bed-1" in archive.read_text()
+
+    @pytest.mark.parametrize("is_there", [False, True])
+    def test_a_session_that_cannot_be_gone_on_with_is_noted_and_a_new_one_begins(
+        self, host: HostMachine, group: str, is_there: bool
+    ) -> None:
+        host.ask(group, "plan m-bed-1")
+        before = host.sessions.get(group)
+        assert before is not None
+        host.wait(lambda: not living(host.group(group).config_dir), "end of the idle runtime")
+        transcript = Path(host.group(group).transcript(before))
+        if is_there:
+            transcript.write_text("no transcript\n")
+        else:
+            transcript.unlink()
+        assert host.ask(group, "and m-bed-2") == "m-bed-2"
+        assert host.sessions.get(group) not in (before, None)
+        assert [(entry.session_id, entry.name) for entry in host.sessions.get_history(group)] == [(before, LOST)]
+
+    def test_what_comes_while_the_agent_works_is_taken_into_the_turn(self, host: HostMachine, group: str) -> None:
+        command = {"name": "Bash", "input": {"command": "sleep 4; ls"}}
+        host.api.replies = [{"tools": [command]}, {"text": "Both."}]
+        first = host.say(group, "plan m-bed-1")
+        host.wait(lambda: about(host, "m-bed-1"), "first request")
+        second = host.say(group, "and m-bed-2")
+        reply = host.reply_to(group, first)
+        assert (reply.text, reply.answers) == ("Both.", (first, second))
+        assert host.reply_to(group, second) == reply
+        assert "m-bed-2" in about(host, "m-bed-2")[0].news
+
+    def test_messages_that_wait_are_answered_together(self, host: HostMachine, group: str) -> None:
+        host.api.replies = [{"text": "Planned.", "seconds": 2}]
+        host.say(group, "plan m-pot-1")
+        host.wait(lambda: about(host, "m-pot-1"), "first request")
+        ids = [host.say(group, f"plan m-bed-{number}", sender="Anna & Bert") for number in range(3)]
+        replies = [host.reply_to(group, one) for one in ids]
+        assert replies[0].answers == tuple(ids)
+        assert replies == [replies[0]] * 3
+        (request,) = about(host, "m-bed-0")
+        assert '<message from="Anna &amp; Bert" at="' in request.news
+
+    @pytest.mark.parametrize("text", ["/clear m-bed-1", "@/etc/hostname m-bed-1"])
+    def test_a_message_is_no_command_and_opens_no_file(self, host: HostMachine, group: str, text: str) -> None:
+        host.ask(group, text)
+        (request,) = about(host, "m-bed-1")
+        assert text in request.news
+        assert Path("/etc/hostname").read_text().strip() not in request.news.replace(text, "")
+
+
+class TestWhatAnAgentIsTold:
+    def test_it_has_our_tools_and_none_that_forget_with_it(self, host: HostMachine, group: str) -> None:
+        host.ask(group, "who m-are-1")
+        names = {tool["name"] for tool in about(host, "m-are-1")[0].body["tools"]}
+        ours = {"list_sessions", "clear_session", "resume_session", "search_sessions", "read_session"}
+        assert {TOOL + name for name in ours} <= names
+        assert {"Read", "Edit"} <= names
+        assert names.isdisjoint(WITHOUT)
+
+    def test_all_but_main_are_told_what_is_global(self, host: HostMachine, group: str) -> None:
+        path = Path(host.layout.global_instructions)
+        path.write_text("All groups speak of m-rule-1.\n")
+        host.ask(group, "who m-are-1")
+        host.ask("main", "who m-are-2")
+        of_group, of_main = (json.dumps(about(host, token)[0].body["system"]) for token in ("m-are-1", "m-are-2"))
+        assert ("m-rule-1" in of_group, "m-rule-1" in of_main) == (True, False)
+        assert f"the agent of the group `{group}`" in json.dumps(about(host, "m-are-1")[0].body)
+
+    def test_settings_hold_the_three_flags_and_hooks_and_stay_the_owners(self, host: HostMachine, group: str) -> None:
+        path = Path(host.group(group).settings_file)
+        settings = json.loads(path.read_text())
+        assert settings["env"] == {
+            "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS": "1",
+            "CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD": "1",
+            "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "0",
+        }
+        assert set(settings["hooks"]) == {"SessionStart", "SessionEnd"}
+        assert path.stat().st_mode & 0o777 == 0o600
+        settings["env"]["MINE"] = "yes"
+        path.write_text(json.dumps(settings))
+        host.ask(group, "m-bed-1")
+        assert json.loads(path.read_text()) == settings
+
+
+class TestTasks:
+    def schedule(self, host: HostMachine, group: str, prompt: str, mode: str) -> str:
+        jid, connection = host.ledger.group(group).jid, host.ledger.connection
+        return schedule.add_task(connection, group, jid, prompt, "once", "2026-01-01T00:00:00", mode, time.time()).id
+
+    def run_of(self, host: HostMachine, task: str) -> schedule.Run:
+        (run,) = host.wait(lambda: schedule.runs(host.ledger.connection, task), "run of the task")
+        return run
+
+    def test_a_task_in_the_groups_context_goes_on_with_its_session(self, host: HostMachine, group: str) -> None:
+        host.ask(group, "plan m-bed-1")
+        before = host.sessions.get(group)
+        run = self.run_of(host, self.schedule(host, group, "water m-can-1", "group"))
+        assert (run.status, run.result, run.error) == ("success", "m-can-1", None)
+        assert "plan m-bed-1" in about(host, "m-can-1")[0].text
+        assert host.sessions.get(group) == before
+        assert host.ledger.latest_replies(host.ledger.group(group).jid, 1)[0].kind == "task"
+
+    def test_an_isolated_task_has_a_session_of_its_own_of_which_the_group_hears(
+        self, host: HostMachine, group: str
+    ) -> None:
+        host.ask(group, "plan m-bed-1")
+        before = host.sessions.get(group)
+        host.api.replies = [{"text": "Watered."}]
+        task = self.schedule(host, group, "water m-can-1", "isolated")
+        assert self.run_of(host, task).result == "Watered."
+        (request,) = about(host, "m-can-1")
+        assert "plan m-bed-1" not in "\n".join(m for m in request.text.splitlines() if not m.startswith("- chat ("))
+        assert [line.partition(" (")[0] for line in activity(request)] == ["- chat"]
+        assert host.sessions.get(group) == before
+        host.ask(group, "and m-bed-2")
+        (request,) = about(host, "m-bed-2")
+        assert "plan m-bed-1" in request.text
+        assert [line.partition(" (")[0] for line in activity(request)] == [f"- {task}"]
+        state = schedule.task(host.ledger.connection, task)
+        assert (state.status, state.next_run, state.last_result) == ("completed", None, "Watered.")
+
+
+class TestIsolation:
+    def test_an_agent_reads_and_writes_in_its_own_group_alone(self, host: HostMachine, group: str) -> None:
+        other = Path(host.group("g0").root)
+        (other / "secret.txt").write_text("the secret of g0\n")
+        own = Path(host.group(group).root)
+        (own / "own.txt").write_text("my own text\n")
+        (own / "link.txt").symlink_to(other / "secret.txt")
+        paths = [
+            other / "secret.txt",
+            own / "link.txt",
+            host.layout.database,
+            own / "../g0/secret.txt",
+            own / "own.txt",
+        ]
+        tools = [{"name": "Read", "input": {"file_path": str(path)}} for path in paths]
+        tools += [{"name": "Bash", "input": {"command": f"cat {path}"}} for path in paths[:2]]
+        tools += [{"name": "Write", "input": {"file_path": str(other / "mine.txt"), "content": "mine"}}]
+        host.api.replies = [{"tools": tools}, "Looked."]
+        host.ask(group, "look m-bed-1")
+        assert "my own text" in results(host.api.prompts()[-1])
+        assert "the secret of g0" not in json.dumps(host.api.prompts()[-1].body)
+        assert not (other / "mine.txt").exists()
+
+    def test_the_agent_of_main_may_look_into_every_group(self, host: HostMachine) -> None:
+        path = Path(host.group("g0").root, "for-main.txt")
+        path.write_text("the text of g0\n")
+        host.api.replies = [{"tools": [{"name": "Read", "input": {"file_path": str(path)}}]}, "Looked."]
+        host.ask("main", "look m-bed-1")
+        assert "the text of g0" in results(host.api.prompts()[-1])
+
+    def test_files_and_directories_are_for_this_user_alone(self, host: HostMachine) -> None:
+        for directory, names, files in os.walk(host.layout.root):
+            inside = Path(directory).relative_to(host.layout.root)
+            if inside.parts[:2] == ("data", "sessions") and len(inside.parts) == 3:
+                names.clear()  # what the runtime makes in its home is its own affair, behind a closed directory
+            assert Path(directory).stat().st_mode & 0o077 == 0, directory
+            ours = [name for name in files if not name.endswith(".txt")]
+            assert [name for name in ours if Path(directory, name).lstat().st_mode & 0o077] == [], (directory, names)
+
+
+class TestChannels:
+    def test_the_socket_takes_messages_and_replies_are_followed(self, host: HostMachine, group: str) -> None:
+        with socket.socket(socket.AF_UNIX) as one:
+            one.settimeout(60)
+            host.wait(lambda: one.connect_ex(host.layout.socket) == 0, "socket")
+            assert Path(host.layout.socket).stat().st_mode & 0o777 == 0o600
+            lines = one.makefile("rw")
+
+            def tell(value: object) -> None:
+                lines.write(json.dumps(value) + "\n")
+                lines.flush()
+
+            tell({"follow": {"group": group, "after": 0}})
+            tell({"say": {"group": group, "text": "plan m-bed-1", "id": "7", "sender": "Anna"}})
+            assert json.loads(lines.readline()) == {"taken": {"group": group, "id": "7"}}
+            reply = json.loads(lines.readline())["reply"]
+            assert (reply["group"], reply["text"], reply["answers"]) == (group, "m-bed-1", ["7"])
+            tell({"say": {"group": group, "text": "plan m-bed-1", "id": "7", "sender": "Anna"}})
+            assert json.loads(lines.readline()) == {"taken": {"group": group, "id": "7"}}
+            tell({"say": {"group": "nobody", "text": "hello"}})
+            assert json.loads(lines.readline())["error"]["message"] == "there is no group 'nobody'"
+            lines.write("no json\n")
+            lines.flush()
+            assert json.loads(lines.readline())["error"]["message"].startswith("not understood")
+        assert len(about(host, "m-bed-1")) == 1
+
+    def test_a_channel_is_one_file_and_what_it_could_not_deliver_comes_again(
+        self, host: HostMachine, group: str
+    ) -> None:
+        host.stop()
+        directory = Path(host.layout.root, "channels")
+        directory.mkdir(exist_ok=True)
+        (directory / "pigeon.py").write_text(PIGEON)
+        host.ledger.connection.execute(
+            "UPDATE registered_groups SET jid = 'pigeon:loft' WHERE folder = ?", (group,)
+        )  # as `host add --chat` would have it
+        host.start()
+        delivered = Path(host.layout.root, "delivered")
+        host.wait(lambda: delivered.exists() and delivered.read_text().count("m-bed-1") == 2, "delivery")
+        assert delivered.read_text().splitlines() == ["failed m-bed-1", "arrived m-bed-1"]
+        (directory / "pigeon.py").unlink()
+
+
+PIGEON = """
+import asyncio
+from pathlib import Path
+
+DELIVERED = Path(__file__).parents[2] / "delivered"
+
+
+class Channel:
+    PREFIX = "pigeon:"
+
+    def __init__(self, door):
+        self.door = door
+
+    async def serve(self):
+        self.door.take("pigeon:loft", "plan m-bed-1", sender="7", sender_name="Anna", message_id="first")
+        await asyncio.Event().wait()
+
+    async def deliver(self, reply):
+        is_first = not DELIVERED.exists()
+        with DELIVERED.open("a") as file:
+            file.write(f"{'failed' if is_first else 'arrived'} {reply.text}\\n")
+        if is_first:
+            raise OSError("no wind")
+"""
+
+
+class TestThePracticalChecks:
+    CHECKS = (
+        "SELECT group_folder, session_id FROM sessions;",
+        "SELECT chat_jid, MAX(timestamp) FROM messages GROUP BY chat_jid;",
+        "SELECT jid, name, folder, trigger_pattern FROM registered_groups;",
+    )
+
+    def test_they_run_as_printed(self, host: HostMachine, group: str) -> None:
+        host.ask(group, "plan m-bed-1")
+        jid = host.ledger.group(group).jid
+        pointers, activity_of, groups = (dict_of(host, check) for check in self.CHECKS)
+        assert pointers[group] == host.sessions.get(group)
+        assert activity_of[jid] == host.ledger.latest_replies(jid, 1)[0].timestamp
+        assert groups[jid] == group
+        state = dict_of(host, "SELECT key, value FROM router_state")
+        assert set(state) == {"last_timestamp", "last_agent_timestamp"}
+        assert jid in json.loads(str(state["last_agent_timestamp"]))
+
+    def test_they_are_those_of_the_seed(self) -> None:
+        seed = REPOSITORY / "../shared/seeds/nanoclaw-memory-model.md"
+        if not seed.exists():
+            pytest.skip("the seeds are not there")
+        assert tuple(re.findall(r"```sql\n(.*?)\n```", seed.read_text(), re.DOTALL)) == self.CHECKS
+
+
+def dict_of(host: HostMachine, query: str) -> dict[object, object]:
+    return {row[0]: row[1] for row in host.ledger.connection.execute(query)}
+
+
+class TestTheThreeCommands:
+    def test_they_lead_from_nothing_to_groups_that_talk_to_a_model(self) -> None:
+        if claude_executable() is None:
+            pytest.skip("the wheel of claude-agent-sdk that is installed carries no CLI")
+        lines = (REPOSITORY / "docs" / "host.md").read_text().splitlines()
+        commands = [line.strip() for line in lines if line.startswith("    session-memory host ")]
+        assert [command.split()[2] for command in commands] == ["init", "run", "say"]
+        with Echo() as api:
+            machine = HostMachine(api)
+            api.replies = ["I am the gardener."]
+            program = machine.root / "bin" / "session-memory"
+            program.parent.mkdir()
+            program.write_text(f'#!/bin/sh\nexec {sys.executable} -c "$PROGRAM" "$@"\n')
+            program.chmod(0o755)
+            environment = {**machine.environment, "PATH": f"{program.parent}:{os.defpath}", "PROGRAM": PROGRAM}
+            # A reader takes a moment between the second and the third.
+            running = "while ! session-memory host status --at ~/agents | grep -q ': running'; do sleep 0.1; done"
+            with subprocess.Popen(
+                ["/bin/sh", "-c", "\n".join([*commands[:2], running, commands[2]])], env=environment, text=True,
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True,
+            ) as shell:  # fmt: skip
+                try:
+                    assert shell.stdout is not None
+                    assert any("I am the gardener." in line for line in shell.stdout)
+                finally:
+                    os.killpg(shell.pid, signal.SIGKILL)
+                    machine.close()

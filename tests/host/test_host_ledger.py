@@ -1,0 +1,276 @@
+"""What a host keeps without a runtime: its ledger, its tasks, what is told to an agent, and the channels that bring it."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from session_memory.host import schedule
+from session_memory.host.channels import ChannelError, Door, channels_in
+from session_memory.host.channels.unix_socket import SocketError, UnixSocket
+from session_memory.host.database import open_database
+from session_memory.host.ledger import Ledger, Prompt, UnknownGroupError
+from session_memory.host.prompt_text import Message, of_messages
+
+NOON = datetime(2026, 2, 21, 12, 0).timestamp()  # local
+
+
+class Clock:
+    """A time that passes when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = NOON
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def ledger(tmp_path: Path, clock: Clock) -> Iterator[Ledger]:
+    """A ledger with the groups main and garden; garden answers only to @anna."""
+    ledger = Ledger(open_database(str(tmp_path / "store" / "messages.db")), clock)
+    ledger.register("main", "local:main", "main", "", False)
+    ledger.register("garden", "chat:7", "garden", "@anna", True)
+    yield ledger
+    ledger.close()
+
+
+def take(ledger: Ledger, text: str, jid: str = "local:main", message_id: str = "") -> str:
+    return ledger.take(jid, text, sender="1", sender_name="", message_id=message_id)
+
+
+def next_prompt(ledger: Ledger, group: str = "main") -> Prompt:
+    prompt = ledger.next_prompt(group)
+    assert prompt is not None
+    return prompt
+
+
+class TestLedger:
+    def test_messages_that_wait_go_into_one_prompt_in_their_order(self, ledger: Ledger) -> None:
+        for text in ("one", "two"):
+            take(ledger, text)
+        prompt = next_prompt(ledger)
+        assert prompt.text.index(">one<") < prompt.text.index(">two<")
+        assert ledger.next_prompt("main") is None
+
+    def test_a_message_that_comes_twice_is_one(self, ledger: Ledger) -> None:
+        assert take(ledger, "one", message_id="m1") == take(ledger, "one", message_id="m1") == "m1"
+        assert next_prompt(ledger).text == "one"
+        assert ledger.counts("main")[:2] == (0, 1)
+
+    def test_the_same_id_in_another_chat_is_another_message(self, ledger: Ledger) -> None:
+        take(ledger, "one", message_id="m1")
+        take(ledger, "@anna two", "chat:7", message_id="m1")
+        assert ledger.ready_groups() == {"main", "garden"}
+
+    def test_a_message_from_a_chat_that_no_group_has_is_refused(self, ledger: Ledger) -> None:
+        with pytest.raises(UnknownGroupError, match="no group has the chat local:nobody"):
+            take(ledger, "one", "local:nobody")
+
+    def test_a_reply_answers_every_message_of_its_prompts_once(self, ledger: Ledger) -> None:
+        ids = [take(ledger, "one"), take(ledger, "two")]
+        first = next_prompt(ledger)
+        ids.append(take(ledger, "three"))
+        second = next_prompt(ledger)
+        assert ledger.answer([first, second], "All three.") is not None
+        assert ledger.answer([first, second], "Again.") is None
+        (reply,) = ledger.replies()
+        assert (reply.kind, reply.text, reply.answers) == ("reply", "All three.", tuple(ids))
+        assert ledger.ready_groups() == set()
+
+    def test_an_answer_without_text_closes_the_prompt_and_sends_nothing(self, ledger: Ledger) -> None:
+        message = take(ledger, "one")
+        assert ledger.answer([next_prompt(ledger)], " \n") is None
+        assert (ledger.reply_to(message, "local:main"), ledger.replies()) == ((True, None), [])
+
+    def test_what_is_put_off_waits_and_is_then_a_new_prompt_to_the_runtime(self, ledger: Ledger, clock: Clock) -> None:
+        take(ledger, "one")
+        prompt = next_prompt(ledger)
+        ledger.put_off(prompt, 60)
+        assert (ledger.open_prompts("main"), ledger.ready_groups()) == ([], set())
+        clock.now += 61
+        (again,) = ledger.open_prompts("main")
+        assert (again.id, again.text, again.attempt) == (prompt.id, "one", 2)
+        assert again.uuid != prompt.uuid
+
+    def test_messages_wait_until_one_calls_the_agent_and_then_go_along(self, ledger: Ledger) -> None:
+        take(ledger, "what a day", "chat:7")
+        assert (ledger.ready_groups(), ledger.next_prompt("garden")) == (set(), None)
+        take(ledger, "is it, @anna?", "chat:7")
+        assert ledger.ready_groups() == {"garden"}
+        assert "what a day" in next_prompt(ledger, "garden").text
+
+    def test_the_cursors_tell_what_came_last_and_what_was_answered_last(self, ledger: Ledger, clock: Clock) -> None:
+        take(ledger, "one")
+        answered = schedule.iso(clock.now)
+        prompt = next_prompt(ledger)
+        clock.now += 5
+        take(ledger, "two")
+        ledger.answer([prompt], "One.")
+        state = dict(ledger.connection.execute("SELECT key, value FROM router_state"))
+        assert state["last_timestamp"] == schedule.iso(clock.now)
+        assert json.loads(str(state["last_agent_timestamp"])) == {"local:main": answered}
+
+    def test_replies_are_found_behind_any_of_them_and_per_chat(self, ledger: Ledger) -> None:
+        for number in range(3):
+            take(ledger, f"{number}")
+            ledger.answer([next_prompt(ledger)], f"answer {number}")
+        ledger.notify("chat:7", "by the way")
+        texts = [[r.text for r in ledger.replies(after, jid)] for after, jid in ((0, ""), (1, "local:main"), (9, ""))]
+        assert texts == [["answer 0", "answer 1", "answer 2", "by the way"], ["answer 1", "answer 2"], []]
+        assert [reply.text for reply in ledger.latest_replies("local:main", 2)] == ["answer 1", "answer 2"]
+
+    def test_what_was_delivered_is_delivered_no_more(self, ledger: Ledger) -> None:
+        first, second = (ledger.notify("chat:7", text) for text in ("one", "two"))
+        ledger.mark_delivered(first)
+        assert [reply.id for reply in ledger.undelivered()] == [second]
+
+    def test_text_that_no_database_takes_is_taken_without_what_is_wrong_with_it(self, ledger: Ledger) -> None:
+        take(ledger, "a\0b\ud800c")
+        assert next_prompt(ledger).text == "ab?c"
+
+    @pytest.mark.parametrize(("folder", "jid"), [("main", "chat:8"), ("Garden", "chat:8"), ("new", "chat:7")])
+    def test_a_group_or_chat_is_registered_once(self, ledger: Ledger, folder: str, jid: str) -> None:
+        with pytest.raises(UnknownGroupError, match="already"):
+            ledger.register(folder, jid, folder, "", False)
+
+    def test_a_trigger_that_is_no_pattern_is_refused(self, ledger: Ledger) -> None:
+        with pytest.raises(UnknownGroupError, match=r"the trigger '\['"):
+            ledger.register("new", "chat:8", "new", "[", True)
+
+
+class TestPromptText:
+    @given(st.text(), st.text(min_size=1))
+    def test_nobody_can_write_in_anothers_name(self, text: str, sender: str) -> None:
+        shown = of_messages([Message(sender, "2026-02-21T03:39:07Z", text), Message("", "2026-02-21T03:39:08Z", "b")])
+        assert shown.count("<message") == shown.count("</message>") == 2
+        assert shown.count('from="') <= 1 + text.count('from="')
+
+
+class TestSchedule:
+    @pytest.mark.parametrize(
+        ("kind", "value", "before", "due"),
+        [
+            ("cron", "30 12 * * *", None, NOON + 1800),
+            ("cron", "0 12 * * *", NOON, NOON + 86400),
+            ("interval", "60000", None, NOON + 60),
+            ("interval", "60000", NOON, NOON + 60),
+            ("interval", "60000", NOON - 150, NOON + 30),
+            ("once", "2026-02-21T15:30", None, NOON + 3.5 * 3600),
+            ("once", "2026-02-21T15:30", NOON, None),
+        ],
+    )
+    def test_a_task_is_due_next(self, kind: str, value: str, before: float | None, due: float | None) -> None:
+        assert schedule.next_time(kind, value, NOON, before) == due
+
+    @pytest.mark.parametrize(
+        ("kind", "value"),
+        [("cron", "at noon"), ("cron", "99 * * * *"), ("cron", ""), ("interval", "10"), ("interval", "-1"),
+         ("interval", "soon"), ("once", "tomorrow"), ("daily", "8")],
+    )  # fmt: skip
+    def test_what_says_no_time_is_refused(self, kind: str, value: str) -> None:
+        with pytest.raises(schedule.ScheduleError):
+            schedule.next_time(kind, value, NOON)
+
+    @given(st.integers(1000, 10**8), st.floats(0, 10**8))
+    def test_an_interval_keeps_its_pace_and_is_never_due_in_the_past(self, milliseconds: int, late: float) -> None:
+        due = schedule.next_time("interval", str(milliseconds), NOON + late, NOON)
+        assert due is not None
+        assert due > NOON + late - 1e-3
+        assert due <= NOON + late + milliseconds / 1000 + 1e-3
+
+    def add(self, ledger: Ledger, kind: str, value: str, mode: str = "group") -> schedule.Task:
+        return schedule.add_task(ledger.connection, "main", "local:main", "water", kind, value, mode, NOON)
+
+    def test_a_task_that_is_due_becomes_a_prompt_once(self, ledger: Ledger, clock: Clock) -> None:
+        task = self.add(ledger, "interval", "60000", "isolated")
+        ledger.start_due_tasks()
+        assert ledger.open_prompts("main") == []
+        clock.now += 61
+        ledger.start_due_tasks()
+        ledger.start_due_tasks()
+        (prompt,) = ledger.open_prompts("main")
+        assert (prompt.task, prompt.is_isolated, prompt.text.endswith("\n\nwater")) == (task.id, True, True)
+        assert schedule.task(ledger.connection, task.id).next_run == schedule.iso(NOON + 120)
+
+    def test_what_was_missed_is_run_once_and_not_while_it_still_runs(self, ledger: Ledger, clock: Clock) -> None:
+        self.add(ledger, "interval", "60000")
+        for _ in range(3):
+            clock.now += 3600
+            ledger.start_due_tasks()
+        assert len(ledger.open_prompts("main")) == 1
+
+    def test_a_run_is_logged_with_its_result(self, ledger: Ledger, clock: Clock) -> None:
+        task = self.add(ledger, "interval", "60000")
+        clock.now += 61
+        ledger.start_due_tasks()
+        prompt = ledger.begin(ledger.open_prompts("main")[0], "s1")
+        clock.now += 2.5
+        ledger.answer([prompt], "Watered.")
+        assert schedule.runs(ledger.connection, task.id) == [
+            schedule.Run(task.id, schedule.iso(NOON + 61), 2500, "success", "Watered.", None)
+        ]
+        found = schedule.task(ledger.connection, task.id)
+        assert (found.status, found.last_run, found.last_result) == ("active", schedule.iso(NOON + 61), "Watered.")
+
+    def test_a_run_that_failed_is_logged_as_that(self, ledger: Ledger, clock: Clock) -> None:
+        task = self.add(ledger, "once", "2026-02-21T11:00")
+        ledger.start_due_tasks()
+        ledger.answer(ledger.open_prompts("main"), "There is no answer.", "no credit")
+        (run,) = schedule.runs(ledger.connection, task.id)
+        assert (run.status, run.result, run.error) == ("error", None, "no credit")
+        assert schedule.task(ledger.connection, task.id).status == "completed"
+
+    def test_a_paused_task_waits_and_goes_on_with_what_comes_next(self, ledger: Ledger, clock: Clock) -> None:
+        task = self.add(ledger, "interval", "60000")
+        schedule.set_status(ledger.connection, task.id, "paused", NOON)
+        clock.now += 600
+        ledger.start_due_tasks()
+        schedule.set_status(ledger.connection, task.id, "active", clock.now)
+        ledger.start_due_tasks()
+        assert ledger.open_prompts("main") == []
+        assert schedule.task(ledger.connection, task.id).next_run == schedule.iso(clock.now + 60)
+
+    def test_a_task_that_was_dropped_leaves_nothing_to_do(self, ledger: Ledger, clock: Clock) -> None:
+        task = self.add(ledger, "once", "2026-02-21T11:00")
+        ledger.start_due_tasks()
+        schedule.remove(ledger.connection, task.id)
+        assert (schedule.tasks(ledger.connection), ledger.open_prompts("main")) == ([], [])
+        with pytest.raises(schedule.ScheduleError, match="there is no task"):
+            schedule.remove(ledger.connection, task.id)
+
+
+class TestChannels:
+    def test_a_file_without_a_channel_is_named(self, tmp_path: Path, ledger: Ledger) -> None:
+        (tmp_path / "pigeon.py").write_text("x = 1\n")
+        with pytest.raises(ChannelError, match=r"pigeon\.py: it has no class `Channel`"):
+            channels_in(str(tmp_path), Door(ledger, lambda: None))
+
+    def test_there_need_not_be_any(self, tmp_path: Path, ledger: Ledger) -> None:
+        assert channels_in(str(tmp_path / "nothing"), Door(ledger, lambda: None)) == []
+
+    def test_a_path_that_is_too_long_for_a_socket_is_said(self, tmp_path: Path, ledger: Ledger) -> None:
+        import asyncio
+
+        channel = UnixSocket(str(tmp_path / ("x" * 100) / "host.sock"), Door(ledger, lambda: None))
+        with pytest.raises(SocketError, match="too long for a socket"):
+            asyncio.run(channel.serve())
+        assert socket.AF_UNIX
+
+
+def test_a_time_is_written_so_that_texts_sort_as_times_do() -> None:
+    times = [0.0, 0.001, 1.0, 1.5, NOON, time.time()]
+    assert sorted(map(schedule.iso, times)) == list(map(schedule.iso, times))

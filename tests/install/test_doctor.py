@@ -1,0 +1,233 @@
+"""`session-memory doctor`: each thing that can be wrong, broken on purpose, is named and comes with what mends it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import builders
+import pytest
+from install_machine import PYTHON, Machine, agent_home
+
+from session_memory.install import home_checks
+from session_memory.install.activity import Activity
+from session_memory.install.homes import identify
+from session_memory.install.trial import Trial
+
+# The doctor from the repository, for when the installed one is what is broken.
+RUN_DOCTOR = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); from session_memory.cli import main; "
+    "sys.exit(main(['doctor', *sys.argv[1:]]))"
+)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    """A machine on which Claude Code was used, with session-memory installed."""
+    machine = Machine(tmp_path / "home").has_environment()
+    machine.has_claude_code()
+    machine.install()
+    return machine
+
+
+def edit(machine: Machine, change: Callable[[dict[str, object]], object]) -> None:
+    settings = json.loads(machine.settings.read_text())
+    change(settings)
+    machine.settings.write_text(json.dumps(settings))
+
+
+def test_a_sound_installation_gets_a_clean_bill(machine: Machine) -> None:
+    done = machine.run("session-memory", "doctor")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.rstrip().endswith("All is well.")
+    assert "The next prompt of a new session in /srv/shop would be told:" in done.stdout
+    assert "starting a Python that does nothing takes" in done.stdout
+    assert not (machine.claude / ".session-memory").exists()
+
+
+def test_the_json_result_lists_the_findings_of_each_home(machine: Machine) -> None:
+    done = machine.run("session-memory", "doctor", "--json")
+    result = json.loads(done.stdout)
+    about = [(finding["home"], finding["about"], finding["state"]) for finding in result["findings"]]
+    assert result["ok"] is True
+    assert (None, "program", "ok") in about
+    assert (str(machine.claude), "hook", "ok") in about
+    assert (str(machine.claude), "transcripts", "ok") in about
+
+
+def test_a_hook_that_is_not_in_the_settings(machine: Machine) -> None:
+    edit(machine, lambda settings: settings.pop("hooks"))
+    code, wrong = machine.doctor()
+    assert code == 1
+    text, mend = next(iter(wrong.items()))
+    assert "UserPromptSubmit is not there, so that it never runs" in text
+    assert mend == f"session-memory install --home {machine.claude}"
+    assert machine.run(*mend.split()).returncode == 0
+    assert machine.doctor() == (0, {})
+
+
+def test_settings_that_cannot_be_parsed(machine: Machine) -> None:
+    machine.settings.write_text('{\n  "a": 1,\n}')
+    code, wrong = machine.doctor()
+    assert code == 1
+    assert list(wrong) == [f"{machine.settings}:2:9: a comma stands before }}"]
+
+
+@pytest.mark.parametrize("name", ["settings.json", "settings.local.json"])
+def test_hooks_that_are_switched_off(machine: Machine, name: str) -> None:
+    if name == "settings.json":
+        edit(machine, lambda settings: settings.update(disableAllHooks=True))
+    else:
+        (machine.claude / name).write_text('{"disableAllHooks": true}')
+    code, wrong = machine.doctor()
+    assert (code, list(wrong)) == (1, [f"{machine.claude / name}: disableAllHooks is true, so that no hook runs"])
+
+
+@pytest.mark.parametrize("key", ["disableAllHooks", "allowManagedHooksOnly"])
+def test_hooks_that_the_administrator_switched_off(
+    machine: Machine, key: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    managed = tmp_path / "managed-settings.json"
+    managed.write_text(json.dumps({key: True}))
+    monkeypatch.setattr(home_checks, "_MANAGED_SETTINGS", {"linux": str(managed), "darwin": str(managed)})
+    findings = home_checks.check_disabled(identify(str(machine.claude), machine.environ))
+    assert [f"{managed}: {key} is true" in finding.text for finding in findings] == [True]
+
+
+def test_an_interpreter_that_is_gone(machine: Machine) -> None:
+    (machine.program_dir / "env" / "bin" / "python").unlink()
+    done = machine.run(PYTHON, "-c", RUN_DOCTOR, str(machine.source), "--json")
+    wrong = [finding["text"] for finding in json.loads(done.stdout)["findings"] if finding["state"] == "wrong"]
+    assert done.returncode == 1
+    assert f"{machine.program_dir}/env/bin/python is gone or does not run" in wrong
+
+
+def test_a_program_that_is_gone(machine: Machine) -> None:
+    (machine.program_dir / "app").unlink()
+    done = machine.run(PYTHON, "-c", RUN_DOCTOR, str(machine.source), "--json")
+    wrong = [finding["text"] for finding in json.loads(done.stdout)["findings"] if finding["state"] == "wrong"]
+    assert done.returncode == 1
+    assert f"{machine.program_dir}/app is not there" in wrong
+    assert f"{machine.program_dir}/app/hooks/user_prompt_submit.py is gone" in wrong
+
+
+def test_modules_that_are_not_compiled(machine: Machine) -> None:
+    shutil.rmtree(machine.program_dir / "app" / "session_memory" / "runtimes" / "__pycache__")
+    code, wrong = machine.doctor("--home", str(machine.claude), PYTHONDONTWRITEBYTECODE="1")
+    assert code == 1
+    assert any("modules are not compiled, for which prompts pay" in text for text in wrong)
+
+
+def test_a_configuration_that_is_wrong(machine: Machine) -> None:
+    config = machine.claude / ".session-memory" / "config.yaml"
+    config.parent.mkdir()
+    config.write_text("scope: everything\n")
+    code, wrong = machine.doctor()
+    assert code == 1
+    assert any(text.startswith(f"{config}: ") and "Until then nothing is told" in text for text in wrong)
+
+
+def test_transcripts_that_are_not_found(machine: Machine) -> None:
+    agent = agent_home(machine.home / "agent")
+    machine.install("--home", str(agent))
+    for path in agent.rglob("*.jsonl"):
+        path.unlink()
+    code, wrong = machine.doctor("--home", str(agent))
+    assert code == 1
+    text, mend = next(iter(wrong.items()))
+    assert text.startswith("none of the 2 named sessions has a transcript in ")
+    assert "CLAUDE_CONFIG_DIR" in mend
+
+
+def test_a_home_that_is_gone(machine: Machine) -> None:
+    agent = agent_home(machine.home / "agent")
+    machine.install("--home", str(agent))
+    shutil.rmtree(agent)
+    code, wrong = machine.doctor()
+    assert (code, list(wrong)) == (1, [f"{agent}: there is no such directory"])
+    assert machine.run(*wrong[f"{agent}: there is no such directory"].rpartition(": ")[2].split()).returncode == 0
+    assert machine.doctor() == (0, {})
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write anything")
+@pytest.mark.parametrize(
+    ("place", "mode", "said"), [("", 0o000, "cannot be read"), (".session-memory", 0o500, "is not writable")]
+)
+def test_a_home_that_may_not_be_used(machine: Machine, place: str, mode: int, said: str) -> None:
+    (machine.claude / ".session-memory").mkdir()
+    (machine.claude / place).chmod(mode)
+    code, wrong = machine.doctor("--home", str(machine.claude))
+    (machine.claude / place).chmod(0o700)
+    assert (code, any(said in text for text in wrong)) == (1, True)
+
+
+def test_a_state_directory_that_cannot_be_made(machine: Machine) -> None:
+    (machine.claude / ".session-memory").write_text("in the way")
+    code, wrong = machine.doctor()
+    assert code == 1
+    assert any(".session-memory is no directory" in text for text in wrong)
+
+
+def test_a_hook_that_does_not_fire(machine: Machine) -> None:
+    path = next(machine.claude.rglob("*.jsonl"))
+    builders.append(path, *builders.exchange("anybody there?", "Yes.", at=time.time() + 1, cwd="/srv/shop"))
+    os.utime(path, (time.time() + 2, time.time() + 2))
+    code, wrong = machine.doctor()
+    assert code == 1
+    text, mend = next(iter(wrong.items()))
+    assert text.startswith("it has not run in the session that had prompts since it was installed")
+    assert "--bare" in mend
+    machine.prompt(path.parent, path.stem)
+    assert machine.doctor() == (0, {})
+
+
+def test_a_hook_that_fails(machine: Machine) -> None:
+    hook = machine.program_dir / "app" / "hooks" / "user_prompt_submit.py"
+    hook.write_text("raise RuntimeError('broken')\n")
+    code, wrong = machine.doctor()
+    assert code == 1
+    assert any("failed: it ended with 1: RuntimeError: broken" in text for text in wrong)
+
+
+def test_a_hook_that_prints_what_the_runtime_would_take_for_a_prompt(machine: Machine) -> None:
+    hook = machine.program_dir / "app" / "hooks" / "user_prompt_submit.py"
+    hook.write_text("print('hello')\n")
+    assert any("is no answer that the runtime understands" in text for text in machine.doctor()[1])
+
+
+def test_a_hook_that_is_slow_is_told_of() -> None:
+    finding = home_checks.told_of(Trial("main", "text", hook_seconds=0.3, bare_seconds=0.01))
+    assert (finding.state, "300 ms" in finding.text, "that is slow" in finding.text) == ("note", True, True)
+
+
+def test_what_the_hook_had_to_say_last_is_shown(machine: Machine) -> None:
+    log = machine.claude / ".session-memory" / "state" / "hook.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("".join(f"2026-01-01T00:00:00Z UserPromptSubmit: line {number}\n" for number in range(9)))
+    done = machine.run("session-memory", "doctor")
+    assert done.returncode == 0
+    assert ["line 5" in done.stdout, "line 6" in done.stdout, "line 8" in done.stdout] == [False, True, True]
+
+
+def test_a_machine_without_an_installation(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    machine = Machine(tmp_path / "home")
+    done = machine.run(PYTHON, "-c", RUN_DOCTOR, str(machine.source))
+    assert done.returncode == 1
+    assert "it is installed into no home" in done.stdout
+    assert list(machine.home.iterdir()) == []
+
+
+def test_a_home_without_prompts_since_is_not_suspected() -> None:
+    assert home_checks.check_firing(Activity("/x"), 0.0, 60.0) == []
+    assert home_checks.check_firing(Activity("/x", prompted=["a", "b"], served=["b"]), 0.0, 60.0) == []
+
+
+def test_help_lists_every_subcommand(machine: Machine) -> None:
+    shown = machine.run("session-memory", "--help").stdout
+    assert [name in shown for name in ("doctor", "install", "uninstall")] == [True] * 3
+    assert machine.run("session-memory").returncode == 2

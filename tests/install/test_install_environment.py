@@ -1,0 +1,215 @@
+"""install.py and the program that it sets up: its environment, its packages, its command."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from install_machine import PYTHON, REPOSITORY, Machine, agent_home, told, tree, used_machine
+
+from session_memory.install import environment
+from session_memory.install.places import Places, put_in_place, remove_others
+from session_memory.system.screen import Screen
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return used_machine(tmp_path / "home")
+
+
+def test_without_a_package_index_all_that_needs_none_is_installed(bare_machine: Machine) -> None:
+    bare_machine.has_claude_code()
+    done = bare_machine.install()
+    assert done.returncode == 0
+    said = " ".join(done.stdout.split())
+    assert (
+        "Not installed: filelock, orjson, pyyaml, apsw, claude-agent-sdk, croniter, rich, watchfiles (no package"
+        in said
+    )
+    assert "To add it where a package index can be reached: python3" in said
+    assert '"ship it"; last: "Shipped."' in done.stdout
+    assert bare_machine.hook_command().startswith(f"{bare_machine.program_dir}/env/bin/python -I -S ")
+
+
+def test_a_python_without_ensurepip_makes_do_with_its_own_pip(
+    bare_machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    python = tmp_path / "python"
+    refusal = 'case "$*" in *--without-pip*) ;; *"-m venv"*) echo "ensurepip is not available"; exit 1;; esac'
+    python.write_text(f'#!/bin/sh\n{refusal}\nexec {PYTHON} "$@"\n')
+    python.chmod(0o755)
+    monkeypatch.setattr(environment, "base_python", lambda: str(python))
+    for name, value in bare_machine.environ.items():
+        monkeypatch.setenv(name, value)
+    bare_machine.program_dir.mkdir(parents=True)
+    places = Places(bare_machine.program_dir, bare_machine.home / ".local" / "bin")
+    made = environment.ensure(places, REPOSITORY / "requirements.lock", Screen(bare_machine.environ))
+    assert (made.state, made.python) == ("made", str(places.python))
+    assert set(made.problems.values()) == {environment.NO_INDEX}
+
+
+def test_where_no_environment_can_be_made_the_hooks_run_with_the_real_interpreter(
+    bare_machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environment, "_make_venv", lambda directory: "no module named venv")
+    bare_machine.program_dir.mkdir(parents=True)
+    places = Places(bare_machine.program_dir, bare_machine.home / ".local" / "bin")
+    made = environment.ensure(places, REPOSITORY / "requirements.lock", Screen(bare_machine.environ))
+    assert (made.state, made.python) == ("missing", PYTHON)
+    assert made.problems["basic"] == "no module named venv"
+
+
+@pytest.mark.slow
+def test_the_environment_holds_the_pinned_versions_and_nothing_else(bare_machine: Machine) -> None:
+    bare_machine.has_claude_code()
+    index = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
+    environ = {**{name: bare_machine.environ[name] for name in ("HOME", "PATH", "LANG")}, **index}
+    command = [PYTHON, str(REPOSITORY / "install.py"), "--json"]
+    done = subprocess.run(command, env=environ, cwd=bare_machine.home, capture_output=True, text=True, check=True)
+    result = json.loads(done.stdout)
+    if environment.NO_INDEX in result["environment"]["problems"].values():
+        pytest.skip("no package index can be reached from here")
+    assert result["environment"]["missing"] == []
+    freeze = [result["environment"]["python"], "-m", "pip", "freeze"]
+    frozen = subprocess.run(freeze, capture_output=True, text=True, check=True).stdout.split()
+    assert {_canonical(pin) for pin in frozen} <= set(_pins())
+    subprocess.run([result["environment"]["python"], "-m", "pip", "check"], check=True, capture_output=True)
+    assert not (bare_machine.home / ".cache").exists()
+    config = bare_machine.claude / ".session-memory" / "config.yaml"
+    config.parent.mkdir()
+    config.write_text(yaml.safe_dump({"sessions": {"ship it": {"ignore": True}}}))
+    assert "ship it" not in told(bare_machine.installed())[0]
+
+
+def test_the_installed_command_takes_in_what_there_is_and_finds_it(bare_machine: Machine) -> None:
+    apsw = pytest.importorskip("apsw")
+    bare_machine.has_environment().has_claude_code()
+    bare_machine.installed()
+    [packages] = (bare_machine.program_dir / "env" / "lib").glob("python*/site-packages")
+    (packages / "apsw").symlink_to(Path(apsw.__file__).parent)
+    command = str(bare_machine.program_dir / "bin" / "session-memory")
+    found = bare_machine.run(command, "search", "cart")
+    assert found.returncode == 0, found.stderr
+    assert "A **cart**" in found.stdout or "the **cart** empty" in found.stdout
+
+
+def test_the_lock_pins_exactly_one_version_of_all_that_is_asked_for() -> None:
+    names = [pin.partition("==")[0] for pin in _pins()]
+    assert len(set(names)) == len(names)
+    wanted = re.search(
+        r"^dependencies = (\[.*?\])", (REPOSITORY / "pyproject.toml").read_text(), re.MULTILINE | re.DOTALL
+    )
+    assert wanted
+    asked = {re.split("[<>=~]", name)[0] for name in ast.literal_eval(wanted.group(1))}
+    assert asked == set(environment.names_of(environment.GROUPS))
+    assert asked <= set(names)
+
+
+def _pins() -> list[str]:
+    lines = (REPOSITORY / "requirements.lock").read_text().splitlines()
+    return [_canonical(line.partition(" ;")[0]) for line in lines if line and not line.startswith("#")]
+
+
+def _canonical(pin: str) -> str:
+    name, equal, version = pin.partition("==")
+    assert equal, pin
+    return f"{re.sub('[-_.]+', '-', name).lower()}=={version}"
+
+
+def test_a_command_of_that_name_which_is_not_ours_is_left_alone(machine: Machine) -> None:
+    theirs = machine.home / ".local" / "bin" / "session-memory"
+    theirs.parent.mkdir()
+    theirs.write_text("theirs")
+    result = machine.installed()
+    assert theirs.read_text() == "theirs"
+    assert "is something else and was left alone" in result["notes"][0]
+    machine.install("--uninstall")
+    assert theirs.read_text() == "theirs"
+
+
+def test_a_bin_directory_that_is_not_on_the_path_is_told_of(machine: Machine) -> None:
+    done = machine.install(PATH="/usr/bin:/bin")
+    assert "~/.local/bin is not on your PATH" in done.stdout
+    assert "~/.local/bin/session-memory doctor" in done.stdout
+
+
+def test_an_update_has_no_moment_without_the_program(tmp_path: Path) -> None:
+    at = tmp_path / "app"
+    missed: list[str] = []
+    is_over = threading.Event()
+
+    def look() -> None:
+        while not is_over.is_set():
+            try:
+                os.stat(at / "hook.py")
+            except OSError as error:
+                missed.append(str(error))
+
+    for turn in range(200):
+        if turn % 50 == 0:  # between two updates lies more time than somebody takes who is on the way through the link
+            time.sleep(0.3)
+            remove_others(at)
+        built = tmp_path / f"app-{turn}"
+        built.mkdir()
+        (built / "hook.py").write_text(str(turn))
+        put_in_place(built, at)
+        if turn == 0:
+            reader = threading.Thread(target=look)
+            reader.start()
+    is_over.set()
+    reader.join()
+    assert missed == []
+    assert {path.name for path in tmp_path.iterdir()} == {"app", *[f"app-{turn}" for turn in range(149, 200)]}
+
+
+def test_the_installed_program_is_compiled_for_the_interpreter_of_the_hooks(machine: Machine) -> None:
+    machine.install()
+    app = machine.program_dir / "app"
+    tag = f"cpython-{sys.version_info[0]}{sys.version_info[1]}"
+    assert (app / "session_memory" / "__pycache__" / f"hook.{tag}.pyc").is_file()
+    assert (app / "session_memory" / "runtimes" / "__pycache__" / f"claude.{tag}.pyc").is_file()
+
+
+def test_homes_can_be_added_and_left_with_the_installed_command_alone(machine: Machine, tmp_path: Path) -> None:
+    machine.source = tmp_path / "clone"
+    shutil.copytree(REPOSITORY, machine.source, ignore=shutil.ignore_patterns(".git", "__pycache__", "tests"))
+    machine.install()
+    shutil.rmtree(machine.source)
+    agent = agent_home(machine.home / "agent")
+    before = tree(agent)
+    assert machine.run("session-memory", "install", "--home", str(agent)).returncode == 0
+    assert "user_prompt_submit.py" in (agent / ".claude" / "settings.json").read_text()
+    assert machine.run("session-memory", "uninstall", "--home", str(agent)).returncode == 0
+    assert tree(agent) == before
+    assert machine.run("session-memory", "uninstall").returncode == 0
+    assert not machine.program_dir.exists()
+    assert not machine.settings.exists()
+
+
+def test_a_python_that_is_too_old_is_told_so() -> None:
+    source = (REPOSITORY / "install.py").read_text()
+    ast.parse(source, feature_version=(3, 6))
+    old = f"import sys; sys.version_info = (3, 9, 2); sys.argv = ['install.py']; exec({source!r}, {{'__name__': '__main__'}})"
+    done = subprocess.run([PYTHON, "-c", old], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "session-memory needs Python 3.10 or newer; this is 3.9.2" in done.stderr
+
+
+def test_a_copy_of_the_repository_that_is_not_whole_is_refused(machine: Machine, tmp_path: Path) -> None:
+    machine.source = tmp_path / "part"
+    for name in ("session_memory", "install.py"):
+        copy = shutil.copytree if (REPOSITORY / name).is_dir() else shutil.copyfile
+        machine.source.mkdir(exist_ok=True)
+        copy(REPOSITORY / name, machine.source / name)
+    done = machine.install()
+    assert (done.returncode, "hooks/hooks.json is not there" in done.stderr) == (1, True)

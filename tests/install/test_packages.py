@@ -1,0 +1,242 @@
+"""The repository as a package of each runtime: installed, at work, updated and gone again, with the real programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from clients.claude import Claude, claude_executable
+from clients.claude_plugin import PLUGIN, ClaudePlugin, wait_until
+from clients.others import CODEX, QWEN, Codex, OtherRuntime, Qwen, installed
+from clients.pi import Pi, pi_command
+from fakes.fake_anthropic import FakeAnthropic
+from fakes.fake_llm import FakeLLM
+from fakes.fake_responses import FakeResponses
+from fakes.loopback import LoopbackServer
+from install_machine import PYTHON, Machine, agent_home, tree
+from package_copies import MANIFESTS, NEXT_VERSION, NEXT_WORDS, REPOSITORY, copy_repository, make_next_version
+from runtime_table import Shown
+
+from session_memory import __version__
+
+# Not the plugin's: what a home keeps of the sessions, with or without it, and what Claude Code notes of the servers that
+# it has started (docs/packages.md, docs/tools.md).
+OUR_STATE_AND_TRANSCRIPTS = (".claude/projects/", ".claude/.session-memory/", ".cache/claude-cli-nodejs/")
+
+
+def mentions(directory: Path, *but: str) -> list[str]:
+    """The files below a directory that name us, in their path or content, except below the paths `but`, and below what
+    Claude Code has marked for its own removal, some days from now."""
+    but += tuple(str(mark.parent.relative_to(directory)) for mark in directory.rglob(".orphaned_at"))
+    found = []
+    for path in sorted(directory.rglob("*")):
+        relative = str(path.relative_to(directory))
+        if relative.startswith(but) or (path.is_dir() and not path.is_symlink()):
+            continue
+        if "session-memory" in relative or (path.is_file() and b"session-memory" in path.read_bytes()):
+            found.append(relative)
+    return found
+
+
+def test_the_manifests_say_the_version_of_the_package() -> None:
+    marketplace = json.loads((REPOSITORY / ".claude-plugin/marketplace.json").read_text())
+    for path in MANIFESTS:
+        manifest = json.loads((REPOSITORY / path).read_text())
+        assert manifest["version"] == __version__
+        assert [(entry["name"], entry["source"]) for entry in marketplace["plugins"]] == [(manifest["name"], "./")]
+
+
+def test_claude_code_finds_the_plugin_and_the_marketplace_valid(plugin: ClaudePlugin) -> None:
+    said = plugin.plugin("validate", "--strict", str(plugin.source))
+    assert "Validation passed" in said
+    assert "skills: session-memory:sessions" in said
+
+
+def test_the_plugin_comes_works_is_updated_and_goes_in_claude_code(plugin: ClaudePlugin, shown: Shown) -> None:
+    noted = partial(shown, "Claude Code, plugin")
+    plugin.plugin("install", PLUGIN)
+    assert f'"version": "{__version__}"' in plugin.plugin("list", "--json")
+    noted("install")
+    check_at_work(plugin.claude, "session-memory:sessions", noted)
+    make_next_version(plugin.source)
+    plugin.plugin("marketplace", "update", "session-memory")
+    plugin.plugin("update", PLUGIN)
+    assert f'"version": "{NEXT_VERSION}"' in plugin.plugin("list", "--json")
+    check_updated(plugin.claude, noted)
+    wait_until(lambda: bool(plugin.note().get("problem")), "end of the set-up in the background")
+    plugin.plugin("uninstall", PLUGIN)
+    plugin.plugin("marketplace", "remove", "session-memory")
+    assert not plugin.data_dir.exists()
+    check_gone(plugin.claude, noted)
+
+
+def test_an_install_into_the_settings_of_claude_code_works_and_goes(
+    tmp_path: Path, api: FakeAnthropic, shown: Shown
+) -> None:
+    if claude_executable() is None:
+        pytest.skip("the wheel of claude-agent-sdk that is installed carries no CLI")
+    noted, claude = partial(shown, "Claude Code, install.py"), Claude(tmp_path, api)
+    machine = Machine(claude.home, copy_repository(tmp_path / "copy")).has_environment()
+    machine.installed("--home", str(claude.config_dir))
+    noted("install")
+    check_at_work(claude, "- sessions", noted)
+    make_next_version(machine.source)
+    machine.installed()
+    check_updated(claude, noted)
+    assert machine.install("--uninstall").returncode == 0
+    check_gone(claude, noted)
+
+
+def check_at_work(claude: Claude, skill: str, noted: Callable[[str], None]) -> None:
+    """A session is told of the one before it, and has the skill, which it knows by this name."""
+    claude.run("plan the garden")
+    turn = claude.run("who is there?")
+    assert [line.partition('"')[2] for line in turn.told] == ['plan the garden"; last: "ok (1)"']
+    noted("hook fires")
+    assert turn.request is not None
+    assert f"{skill}: Look into the other sessions" in turn.request.text
+    noted("skill listed")
+
+
+def check_updated(claude: Claude, noted: Callable[[str], None]) -> None:
+    """A session is told by the next version."""
+    turn = claude.run("and now?")
+    assert turn.request is not None
+    assert f"{NEXT_WORDS}:\n[Session Activity]\n" in turn.request.text
+    noted("update")
+
+
+def check_gone(claude: Claude, noted: Callable[[str], None]) -> None:
+    assert mentions(claude.home, *OUR_STATE_AND_TRANSCRIPTS) == []
+    noted("uninstall leaves no trace")
+
+
+class Elsewhere:
+    """Another runtime that takes the plugin, on the machine of somebody who also uses Claude Code in the same project."""
+
+    def __init__(self, runtime: OtherRuntime, source: Path, root: Path) -> None:
+        self.runtime = runtime
+        self.source = source
+        self._log = root / "started.log"
+        self._log.touch()
+        python = root / "bin" / "python3"
+        python.parent.mkdir()
+        python.write_text(
+            f'#!/bin/sh\nsaid=$("{PYTHON}" "$@")\necho "${{3##*/}} $? <$said>" >> "{self._log}"\nprintf %s "$said"\n'
+        )
+        python.chmod(0o755)
+        runtime.environment["PATH"] = f"{python.parent}:{runtime.environment['PATH']}"
+        agent_home(runtime.project)
+        self._before = self.written()
+
+    def written(self) -> dict[str, Any]:
+        """What there is of ours, in the project that is an agent's home, and in Claude Code's directory."""
+        return {**tree(self.runtime.project / ".session-memory"), **tree(self.runtime.home / ".claude")}
+
+    def starts(self) -> list[str]:
+        """The hooks that were started since this was last asked: script, exit code and what it printed."""
+        lines = self._log.read_text().splitlines()
+        self._log.write_text("")
+        return lines
+
+    def check_silence(self) -> None:
+        """The prompt hook ran, nothing was told to the model, nothing written down: its transcripts are not ours."""
+        starts = self.starts()
+        assert "user_prompt_submit.py 0 <>" in starts
+        assert {start.partition(" ")[2] for start in starts} == {"0 <>"}
+        assert not any(r"[Session Activity]\n" in request for request in self.runtime.requests())
+        assert self.written() == self._before
+
+
+@pytest.fixture
+def codex(tmp_path: Path) -> Iterator[Elsewhere]:
+    with FakeResponses() as model:
+        yield elsewhere(Codex, CODEX, tmp_path, model)
+
+
+@pytest.fixture
+def qwen(tmp_path: Path) -> Iterator[Elsewhere]:
+    with FakeLLM() as model:
+        yield elsewhere(Qwen, QWEN, tmp_path, model)
+
+
+def elsewhere(kind: type[OtherRuntime], package: str, root: Path, model: LoopbackServer) -> Elsewhere:
+    place = installed(package)
+    if isinstance(place, str):
+        pytest.skip(f"{package}: {place}")
+    return Elsewhere(kind(root, place, model), copy_repository(root / "copy"), root)
+
+
+@pytest.mark.slow
+def test_the_plugin_comes_stays_silent_is_updated_and_goes_in_codex(codex: Elsewhere, shown: Shown) -> None:
+    row, runtime = "Codex, plugin", codex.runtime
+    runtime.execute("plugin", "marketplace", "add", str(codex.source))
+    runtime.execute("plugin", "add", PLUGIN)
+    shown(row, "install")
+    printed = runtime.run("plan the garden")
+    assert "hook: UserPromptSubmit Completed" in printed
+    codex.check_silence()
+    shown(row, "hook fires")
+    assert "session-memory:sessions: Look into the other sessions" in runtime.requests()[0]
+    shown(row, "skill listed")
+    make_next_version(codex.source)
+    runtime.execute("plugin", "add", PLUGIN)
+    assert NEXT_VERSION in runtime.execute("plugin", "list")
+    runtime.run("and now?")
+    assert "user_prompt_submit.py 0 <>" in codex.starts()
+    shown(row, "update")
+    runtime.execute("plugin", "remove", PLUGIN)
+    runtime.execute("plugin", "marketplace", "remove", "session-memory")
+    assert mentions(runtime.home, ".codex/sessions/", ".codex/logs_", ".codex/thread_history_", ".claude/") == []
+    shown(row, "uninstall leaves no trace")
+
+
+@pytest.mark.slow
+def test_the_plugin_comes_stays_silent_is_updated_and_goes_in_qwen_code(qwen: Elsewhere, shown: Shown) -> None:
+    row, runtime = "Qwen Code, extension", qwen.runtime
+    install = ("extensions", "install", f"{qwen.source}:session-memory", "--consent")
+    runtime.execute(*install)
+    shown(row, "install")
+    runtime.run("plan the garden")
+    qwen.check_silence()
+    shown(row, "hook fires")
+    request = runtime.requests()[0]
+    assert "session-memory:sessions" in request
+    assert "Look into the other sessions" in request
+    shown(row, "skill listed")
+    make_next_version(qwen.source)
+    runtime.execute("extensions", "uninstall", "session-memory")
+    runtime.execute(*install)
+    assert f"session-memory ({NEXT_VERSION})" in runtime.execute("extensions", "list")
+    shown(row, "update")
+    runtime.execute("extensions", "uninstall", "session-memory")
+    assert mentions(runtime.home, ".qwen/projects/", ".qwen/extension-store/state.previous.json", ".claude/") == []
+    shown(row, "uninstall leaves no trace")
+
+
+def test_the_package_comes_works_is_updated_and_goes_in_pi(tmp_path: Path, shown: Shown) -> None:
+    if pi_command() is None:
+        pytest.skip("there is no npm here to install Pi with")
+    with FakeLLM() as model:
+        row, pi, source = "Pi, package", Pi(tmp_path, model), copy_repository(tmp_path / "copy")
+        pi.execute("install", str(source))
+        shown(row, "install")
+        pi.run("plan the garden")
+        turn = pi.run("who is there?")
+        assert [line.partition(" (")[0] for line in turn.told] == ["- plan the garden"]
+        shown(row, "hook fires")
+        assert turn.request is not None
+        assert "Look into the other sessions" in json.dumps(turn.request.body["system"])
+        shown(row, "skill listed")
+        make_next_version(source)  # a local package is used in place
+        turn = pi.run("and now?")
+        assert turn.request is not None
+        assert f"{NEXT_WORDS}:\n[Session Activity]\n" in turn.request.text
+        shown(row, "update")
+        pi.execute("remove", str(source))
+        assert mentions(pi.home, ".pi/agent/sessions/", ".pi/agent/.session-memory/") == []
+        shown(row, "uninstall leaves no trace")

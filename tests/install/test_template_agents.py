@@ -1,0 +1,257 @@
+"""The agents that the templates make, at work with the real runtimes."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import shlex
+import signal
+import subprocess
+import sys
+import sysconfig
+import time
+from pathlib import Path
+
+import pytest
+from clients.claude import Claude, activity, claude_executable
+from clients.pi import Pi, records
+from clients.pi import activity as pi_activity
+from fakes.fake_anthropic import FakeAnthropic
+from fakes.fake_llm import FakeLLM
+from install_machine import PYTHON, Machine
+from template_scene import AGENTS, TEMPLATES, composed, machine_with_environment
+
+RUN_SECONDS = 60
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return machine_with_environment(tmp_path / "home")
+
+
+class Agent:
+    """An agent made from a template, and how it is talked to."""
+
+    def __init__(self, home: Path, environment: dict[str, str]) -> None:
+        self.home = home
+        self.environment = environment
+        self.command = str(next(home / name for name in AGENTS.values() if (home / name).exists()))
+
+    def run(self, *words: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+        """Starts the agent, from some other directory, to its end."""
+        return subprocess.run(
+            [self.command, *words], cwd=self.home.parent, env=self.environment, text=True, capture_output=True,
+            timeout=RUN_SECONDS, **({"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}),
+        )  # fmt: skip
+
+    def say(self, *words: str) -> str:
+        """What the agent answers."""
+        done = self.run(*words)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+    def session_id(self, name: str) -> str:
+        return str(json.loads((self.home / f".session-memory/sessions/{name}.json").read_text())["sessionId"])
+
+
+def path_with(directory: Path, **commands: str) -> str:
+    """A PATH on which these commands come first."""
+    directory.mkdir()
+    for name, script in commands.items():
+        (directory / name).write_text(f"#!/bin/sh\nexec {script}\n")
+        (directory / name).chmod(0o755)
+    return f"{directory}{os.pathsep}{os.defpath}"
+
+
+@pytest.fixture
+def sdk_agent(tmp_path: Path, api: FakeAnthropic) -> Agent:
+    """An agent on claude-agent-sdk, which only the private environment has, not the `python3` on the PATH."""
+    if claude_executable() is None:
+        pytest.skip("the wheel of claude-agent-sdk that is installed carries no CLI")
+    claude = Claude(tmp_path, api)
+    machine = Machine(claude.home).has_environment()
+    (site_packages,) = machine.program_dir.glob("env/lib/python*/site-packages")
+    (site_packages / "tests.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    home = composed(machine, "agent-sdk")
+    path = path_with(tmp_path / "bin", python3=f'{shlex.quote(PYTHON)} -I "$@"')
+    return Agent(home, {**claude.environment, "PATH": path})
+
+
+def test_an_agent_on_the_sdk_lives_in_two_sessions_over_three_starts(sdk_agent: Agent, api: FakeAnthropic) -> None:
+    assert sdk_agent.say("plan the garden") == "ok (1)\n"
+    assert sdk_agent.say("--session", "discord", "who is there?") == "ok (2)\n"
+    main = sdk_agent.session_id("main")
+    assert sdk_agent.say("and", "water it") == "ok (3)\n"
+    assert (sdk_agent.session_id("main"), sdk_agent.session_id("discord") == main) == (main, False)
+    first, second, third = api.prompts()
+    assert activity(first) == []
+    assert activity(second) == ['- main (just now, 2 messages): "plan the garden"; last: "ok (1)"']
+    assert "plan the garden" in third.text
+    assert activity(third) == ['- discord (just now, 2 messages): "who is there?"; last: "ok (2)"']
+
+
+def test_an_agent_on_the_sdk_knows_who_it_is_and_has_its_skills(sdk_agent: Agent, api: FakeAnthropic) -> None:
+    (sdk_agent.home / "AGENTS.md").write_text("You are Anna, the gardener.\n")
+    sdk_agent.say("who are you?")
+    (request,) = api.prompts()
+    assert "You are Anna, the gardener." in json.dumps(request.body)
+    assert "- sessions: Look into the other sessions" in json.dumps(request.body)
+
+
+def test_an_agent_on_the_sdk_may_read_its_other_sessions_without_asking(sdk_agent: Agent, api: FakeAnthropic) -> None:
+    sdk_agent.say("--session", "discord", "who is there?")
+    skill = (sdk_agent.home / ".claude/skills/sessions/SKILL.md").read_text()
+    command = next(line.strip() for line in skill.splitlines() if line.endswith("--list"))
+    api.replies = [{"tools": [{"name": "Bash", "input": {"command": command}}]}, "I have looked."]
+    assert sdk_agent.say("what goes on?") == "I have looked.\n"
+    (result,) = [b for b in api.prompts()[-1].messages[-1]["content"] if b.get("type") == "tool_result"]
+    assert "discord" in json.dumps(result["content"])
+    assert not result.get("is_error")
+
+
+def test_an_agent_on_the_sdk_archives_what_it_compacts(sdk_agent: Agent) -> None:
+    sdk_agent.say("plan the garden")
+    sdk_agent.say("/compact")
+    (archive,) = (sdk_agent.home / "conversations").glob("*.md")
+    assert "plan the garden" in archive.read_text()
+
+
+def test_an_agent_on_the_sdk_converses_line_by_line(sdk_agent: Agent, api: FakeAnthropic) -> None:
+    done = sdk_agent.run(stdin="plan the garden\n\nand water it\n")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ok (1)\nok (2)\n", "")
+    assert "plan the garden" in api.prompts()[1].text
+
+
+def test_an_agent_on_the_sdk_begins_anew_where_its_transcript_is_gone(sdk_agent: Agent) -> None:
+    sdk_agent.say("plan the garden")
+    session_id = sdk_agent.session_id("main")
+    for path in (sdk_agent.home.parent / ".claude").rglob(f"{session_id}.jsonl"):
+        path.unlink()
+    done = sdk_agent.run("and water it")
+    assert (done.returncode, done.stdout) == (0, "ok (2)\n")
+    assert done.stderr == "agent: the transcript of main is gone; it begins anew\n"
+    assert sdk_agent.session_id("main") != session_id
+
+
+def test_an_agent_on_the_sdk_says_in_one_line_what_went_wrong(sdk_agent: Agent, api: FakeAnthropic) -> None:
+    api.replies = [{"error": 400, "text": "made-up failure"}] * 10
+    done = sdk_agent.run("plan the garden")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("agent: ")
+    assert "made-up failure" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_agent_on_the_sdk_ends_quietly_with_ctrl_c(sdk_agent: Agent, api: FakeAnthropic) -> None:
+    api.replies = [{"text": "too late", "seconds": 20}]
+    with subprocess.Popen(
+        [sdk_agent.command, "plan the garden"], env=sdk_agent.environment, cwd=sdk_agent.home, text=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+    ) as child:  # fmt: skip
+        deadline = time.monotonic() + RUN_SECONDS
+        while not api.prompts():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        os.killpg(child.pid, signal.SIGINT)
+        assert child.communicate(timeout=15) == ("", "")
+    assert child.returncode == 130
+
+
+def test_an_agent_on_the_sdk_ends_quietly_with_ctrl_c_at_its_prompt(sdk_agent: Agent) -> None:
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execve(sdk_agent.command, [sdk_agent.command, "--session", "discord"], sdk_agent.environment)
+    drawn = b""
+    while b"discord> " not in drawn:
+        drawn += os.read(terminal, 1024)
+    os.write(terminal, b"who is there?\n")
+    while drawn.count(b"discord> ") < 2:
+        drawn += os.read(terminal, 1024)
+    status = interrupted(child, terminal)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(status) == 130
+    assert drawn.decode().splitlines() == ["discord> who is there?", "ok (1)", "discord> "]
+
+
+def interrupted(child: int, terminal: int) -> int:
+    """The status with which a program ends that gets Ctrl-C, and again every few seconds, as somebody types it."""
+    for _ in range(20):
+        os.write(terminal, b"\x03")
+        for _ in range(30):
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                return status
+            time.sleep(0.1)
+    os.kill(child, signal.SIGKILL)
+    raise AssertionError("Ctrl-C does not end it")
+
+
+@pytest.mark.parametrize("name", ["../main", "", "new-1", ".x"])
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_an_agent_refuses_a_name_that_is_none(machine: Machine, tmp_path: Path, template: str, name: str) -> None:
+    home = composed(machine, template)
+    command = [sys.executable] if template == "agent-sdk" else []
+    done = machine.run(*command, str(home / AGENTS[template]), "--session", name, "hello")
+    assert done.returncode in (1, 2)
+    assert "a session's name is letters, digits, - and _, and does not begin with new-" in done.stderr
+    assert not list((home / ".session-memory").glob("*sessions/*"))
+
+
+def test_an_agent_on_the_sdk_says_what_it_misses(machine: Machine) -> None:
+    home = composed(machine, "agent-sdk")
+    done = machine.run(PYTHON, "-I", str(home / "agent.py"), "hello")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "agent: claude_agent_sdk is not installed; where a package index can be reached: session-memory install\n"
+    )
+
+
+def test_an_agent_on_pi_says_what_it_misses(machine: Machine, tmp_path: Path) -> None:
+    home = composed(machine, "pi")
+    done = machine.run(str(home / "agent"), "hello", PATH=os.defpath)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("agent: pi is not on the PATH; try: npm install -g ")
+    done = machine.run(str(home / "agent"), "hello", XDG_DATA_HOME=str(tmp_path / "elsewhere"))
+    assert done.stderr == f"agent: session-memory is not in {tmp_path}/elsewhere/session-memory; run its install.py\n"
+
+
+@pytest.fixture
+def pi_agent(tmp_path: Path, bare_pi: Pi) -> Agent:
+    """An agent on the real pi."""
+    home = composed(Machine(bare_pi.home).has_environment(), "pi")
+    environment = {key: value for key, value in bare_pi.environment.items() if key != "SESSION_MEMORY_PYTHON"}
+    path = path_with(tmp_path / "bin", pi=shlex.join([*bare_pi.command, "--model", "fake/fake-1"]) + ' "$@"')
+    return Agent(home, {**environment, "PATH": path})
+
+
+def test_an_agent_on_pi_lives_in_two_sessions_over_three_starts(pi_agent: Agent, fake_llm: FakeLLM) -> None:
+    assert pi_agent.say("plan the garden").startswith("ECHO[1]")
+    assert pi_agent.say("--session", "discord", "who is there?").startswith("ECHO[2]")
+    assert pi_agent.say("and water it").startswith("ECHO[3]")
+    first, second, third = fake_llm.requests
+    assert pi_activity(first) == []
+    (told,) = pi_activity(second)
+    assert told.startswith('- main (just now, 2 messages): "plan the garden"')
+    assert "plan the garden" in third.text
+    (told,) = pi_activity(third)
+    assert told.startswith('- discord (just now, 2 messages): "who is there?"')
+    sessions = pi_agent.home / ".session-memory/pi-sessions"
+    assert sorted(path.parent.name for path in sessions.glob("*/*.jsonl")) == ["discord", "main"]
+    (main,) = (sessions / "main").iterdir()
+    assert [record["customType"] for record in records(main) if record["type"] == "custom_message"] == [
+        "session-update"
+    ]
+
+
+def test_an_agent_on_pi_knows_who_it_is_and_has_its_skills(pi_agent: Agent, fake_llm: FakeLLM) -> None:
+    (pi_agent.home / "AGENTS.md").write_text("You are Anna, the gardener.\n")
+    pi_agent.say("who are you?")
+    system = json.dumps(fake_llm.requests[0].body["system"])
+    assert "You are Anna, the gardener." in system
+    assert "Look into the other sessions" in system
+
+
+def test_an_agent_on_pi_passes_what_else_it_is_given_to_pi(pi_agent: Agent, fake_llm: FakeLLM) -> None:
+    pi_agent.say("--session=discord", "--append-system-prompt", "Speak like a gardener.", "hello")
+    assert "Speak like a gardener." in json.dumps(fake_llm.requests[0].body["system"])

@@ -1,0 +1,320 @@
+"""The budget: what models may spend, to the token, whatever happens in between; and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from queue_scene import Machine, Scripted
+from stored import HOUR, START, talk
+
+from session_memory.errors import ConfigError
+from session_memory.memories.budget import ConversationBudgetError, DayBudgetError, TokenBudget
+from session_memory.memories.prices import all_prices, cost
+from session_memory.memories.registry import UnknownStrategyError, load
+from session_memory.memories.strategy import MemoryResult, StrategyError, Usage
+from session_memory.memories.tokens import estimated_tokens, longest_within
+from session_memory.settings.memories_section import DOCUMENTED, check
+from session_memory.settings.memories_values import MemorySettings, settings_of
+from session_memory.store.sqlite.queue import Work
+from session_memory.store.values import Conversation, StoredEntry
+
+DAY = 24 * HOUR
+
+
+class Paying(Scripted):
+    """A strategy that says what it will spend, and makes calls of it."""
+
+    def __init__(self, budget: TokenBudget, *calls: tuple[int, int], estimate: int | None = None) -> None:
+        super().__init__("paying")
+        self.budget = budget
+        self.calls = calls
+        self.sum = sum(asked for asked, _ in calls) if estimate is None else estimate
+        self.made: list[int] = []
+
+    def estimate(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> Usage:
+        return Usage(self.sum, model="claude-haiku-4-5")
+
+    def process(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> MemoryResult:
+        for asked, spent in self.calls:
+            with self.budget.call(Usage(asked, model="claude-haiku-4-5")) as call:
+                self.made.append(asked)
+                call.report(Usage(spent, model="claude-haiku-4-5"))
+        return super().process(conversation, entries)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    with closing(Machine(tmp_path / "store.db")) as machine:
+        for number in range(4):
+            machine.stored.add(*talk(f"topic {number}"), at=START + number * HOUR)
+        yield machine
+
+
+def budget(machine: Machine, day: int, conversation: int = 10**6) -> TokenBudget:
+    return TokenBudget(machine.work.spending, day, conversation, machine.now)
+
+
+def statuses(machine: Machine) -> list[str]:
+    return [machine.stored.status(number)[0] for number in range(1, 5)]
+
+
+class TestDay:
+    def test_it_is_spent_to_the_last_token_and_not_one_more(self, machine):
+        exact = budget(machine, day=200)
+        strategy = Paying(exact, (100, 100))
+        *_, last = machine.run(strategy, budget=exact)
+        assert strategy.made == [100, 100]
+        assert last.status == "stopped"
+        assert last.reason == "today's budget of 200 tokens does not allow more: 200 are spent or reserved"
+        assert statuses(machine) == ["archived", "archived", "ready", "ready"]
+
+    def test_one_token_too_few_and_the_call_is_not_made(self, machine):
+        short = budget(machine, day=199)
+        strategy = Paying(short, (100, 100))
+        machine.run(strategy, budget=short)
+        assert strategy.made == [100]
+
+    def test_what_was_spent_beyond_the_estimate_counts_against_the_day(self, machine):
+        allowed = budget(machine, day=300)
+        strategy = Paying(allowed, (100, 201))
+        machine.run(strategy, budget=allowed)
+        assert strategy.made == [100]
+        assert machine.work.spending.of_day(machine.now()) == 201
+
+    def test_what_was_not_spent_of_an_estimate_is_there_for_others(self, machine):
+        allowed = budget(machine, day=130)
+        strategy = Paying(allowed, (100, 10))
+        machine.run(strategy, budget=allowed)
+        assert strategy.made == [100] * 4
+        assert machine.work.spending.of_day(machine.now()) == 40
+
+    def test_the_next_day_goes_on(self, machine):
+        allowed = budget(machine, day=200)
+        strategy = Paying(allowed, (100, 100))
+        machine.run(strategy, budget=allowed)
+        machine.later += DAY
+        machine.run(strategy, budget=allowed)
+        assert statuses(machine) == ["archived"] * 4
+
+    def test_days_end_at_midnight_utc(self, machine):
+        spending = machine.work.spending
+        midnight = START // DAY * DAY
+        spending.settle(spending.open("a", 1, Usage(), midnight - 1, 100), Usage(7))
+        assert spending.of_day(midnight - 1) == 7
+        assert spending.of_day(midnight) == 0
+
+    def test_two_processes_share_it(self, machine):
+        other = Work(machine.stored.path)
+        first, second = budget(machine, day=150), TokenBudget(other.spending, 150, 150, machine.now)
+        first.open("a", 1, Usage(100))
+        with pytest.raises(DayBudgetError):
+            second.open("b", 2, Usage(51))
+        second.open("b", 2, Usage(50))
+        other.close()
+
+    def test_no_budget_is_no_call(self, machine):
+        none = budget(machine, day=0)
+        strategy = Paying(none, (1, 1))
+        machine.run(strategy, budget=none)
+        assert strategy.made == []
+
+    def test_a_strategy_that_spends_nothing_needs_none(self, machine):
+        machine.run(Scripted(), budget=budget(machine, day=0, conversation=0))
+        assert statuses(machine) == ["archived"] * 4
+
+
+class TestConversation:
+    def test_one_that_needs_too_much_is_skipped_with_the_reason(self, machine):
+        allowed = budget(machine, day=1000, conversation=99)
+        strategy = Paying(allowed, (100, 100))
+        machine.run(strategy, budget=allowed)
+        assert strategy.made == []
+        assert machine.stored.status(1) == ("skipped", "budget: needs about 100 tokens, 99 are allowed")
+
+    def test_one_that_no_day_could_pay_for_is_skipped_too(self, machine):
+        allowed = budget(machine, day=99)
+        machine.run(Paying(allowed, (100, 100)), budget=allowed)
+        assert machine.stored.status(1) == ("skipped", "budget: needs about 100 tokens, 99 are allowed")
+
+    def test_a_call_beyond_the_limit_is_not_made_even_if_the_estimate_was_too_low(self, machine):
+        allowed = budget(machine, day=1000, conversation=100)
+        strategy = Paying(allowed, (60, 60), (40, 40), (1, 1), estimate=50)
+        [done, *_] = machine.run(strategy, budget=allowed)
+        assert strategy.made[:2] == [60, 40]
+        assert (done.status, done.reason) == ("skipped", "budget: needs about 101 tokens, 100 are allowed")
+        assert machine.work.spending.of_day(machine.now()) == 400
+
+    def test_the_day_stops_a_strategy_between_two_calls(self, machine):
+        allowed = budget(machine, day=350)
+        strategy = Paying(allowed, (100, 100), (100, 100), estimate=10)
+        *_, done = machine.run(strategy, budget=allowed)
+        assert strategy.made == [100, 100, 100]
+        assert done.status == "stopped"
+        assert statuses(machine) == ["archived", "ready", "ready", "ready"]
+
+
+class TestAccounts:
+    def test_a_crash_in_the_middle_of_a_call_leaves_its_estimate_counted(self, machine):
+        machine.work.take("paying", "dead", machine.now(), lease=1, longest=1)
+        dead = budget(machine, day=200)
+        dead.open("paying", 1, Usage(100))
+        dead.call(Usage(80)).__enter__()
+        assert machine.work.spending.of_day(machine.now()) == 100
+        machine.later += HOUR
+        alive = budget(machine, day=200)
+        strategy = Paying(alive, (100, 100))
+        machine.run(strategy, budget=alive)
+        assert machine.work.spending.of_day(machine.now()) == 180
+        assert strategy.made == [100]
+
+    def test_a_call_that_fails_without_a_report_counts_as_estimated(self, machine):
+        allowed = budget(machine, day=1000)
+        allowed.open("paying", 1, Usage())
+        with pytest.raises(StrategyError), allowed.call(Usage(80)):
+            raise StrategyError("cut off", is_temporary=True)
+        assert machine.work.spending.of_day(machine.now()) == 80
+
+    def test_a_call_that_was_refused_counts_nothing(self, machine):
+        allowed = budget(machine, day=1000)
+        allowed.open("paying", 1, Usage())
+        with allowed.call(Usage(80)) as call:
+            call.report(Usage())
+        assert machine.work.spending.of_day(machine.now()) == 0
+
+    def test_a_strategy_that_only_tells_at_the_end_is_believed(self, machine):
+        machine.run(Scripted("scripted", MemoryResult(usage=Usage(1, 2, 3, "model"))), limit=1)
+        assert machine.work.spending.of_day(machine.now()) == 6
+
+    def test_what_was_told_call_by_call_is_not_counted_again_at_the_end(self, machine):
+        allowed = budget(machine, day=1000)
+        strategy = Paying(allowed, (10, 10))
+        strategy.script = [MemoryResult(usage=Usage(10))]
+        machine.run(strategy, budget=allowed, limit=1)
+        assert machine.work.spending.of_day(machine.now()) == 10
+
+    def test_nonsense_from_a_provider_gives_nothing_back(self, machine):
+        allowed = budget(machine, day=1000)
+        machine.run(Paying(allowed, (10, -500)), budget=allowed, limit=1)
+        assert machine.work.spending.of_day(machine.now()) == 0
+
+    def test_a_call_outside_the_queue_is_refused(self, machine):
+        with pytest.raises(StrategyError, match="not accounted for"), budget(machine, day=1000).call(Usage(1)):
+            pass
+
+    def test_too_much_for_one_conversation_is_told_from_too_much_for_today(self, machine):
+        with pytest.raises(ConversationBudgetError):
+            budget(machine, day=1000, conversation=10).open("a", 1, Usage(11))
+
+
+class TestTokens:
+    @pytest.mark.parametrize(
+        ("text", "tokens"), [("", 0), ("a", 1), ("abcde", 2), ("abcdef", 3), ("日本語", 5), ("naïve", 4)]
+    )
+    def test_an_estimate_errs_towards_too_many(self, text, tokens):
+        assert estimated_tokens(text) == tokens
+
+    @pytest.mark.parametrize("text", ["abcdefgh" * 9, "日本語のテキスト" * 9, "mixed 混ぜた text " * 9])
+    def test_what_is_cut_to_fit_fits_and_nothing_more_would(self, text):
+        length = longest_within(text, 20)
+        assert estimated_tokens(text[:length]) <= 20 < estimated_tokens(text[: length + 1])
+
+
+class TestPrices:
+    def test_the_longest_name_that_fits_holds(self):
+        prices = {"claude-opus-4": {"input": 15.0, "output": 75.0}, "claude-opus-4-5": {"input": 5.0, "output": 25.0}}
+        assert cost(Usage(1_000_000, 0, 0, "claude-opus-4-5-20251101"), prices) == 5.0
+        assert cost(Usage(0, 1_000_000, 0, "claude-opus-4-1"), prices) == 75.0
+
+    def test_ones_own_prices_come_first_and_unknown_models_have_none(self):
+        prices = all_prices({"claude-haiku-4-5": {"input": 9.0}})
+        assert cost(Usage(1_000_000, 0, 0, "claude-haiku-4-5-20251001"), prices) == 9.0
+        assert cost(Usage(1, model="llama"), prices) is None
+        assert cost(Usage(model="llama"), prices) == 0.0
+
+    def test_every_price_of_the_table_is_complete(self):
+        for model, price in all_prices({}).items():
+            assert set(price) == {"input", "output", "cached"}, model
+            assert price["cached"] <= price["input"] < max(price["output"], 0.2), model
+
+
+class TestSettings:
+    def test_the_documented_lines_are_the_defaults(self):
+        import yaml
+
+        text = "\n".join(line.removeprefix("# ") for line in DOCUMENTED.splitlines()[1:])
+        values = yaml.safe_load(text)["memories"]
+        check(values, "config.yaml")
+        assert settings_of(values)._replace(values={}) == MemorySettings()
+
+    def test_the_keys_of_the_seed_are_taken(self):
+        filtering = {"keep_user_messages": True, "omit_tool_outputs": True, "max_output_summary_chars": 100}
+        values = {"filtering": filtering, "chunking": {"strategy": "exchange", "max_chunk_tokens": 500}}
+        check(values, "config.yaml")
+        assert settings_of(values).filtering.max_output_summary_chars == 100
+        assert settings_of(values).max_chunk_tokens == 500
+
+    @pytest.mark.parametrize(
+        ("values", "message"),
+        [
+            ([], "memories should be keys and values"),
+            ({"stratgies": ["summary"]}, "unknown key 'stratgies'"),
+            ({"strategies": "summary"}, "strategies is 'summary'"),
+            ({"strategies": []}, "strategies is []"),
+            ({"strategies": ["a", "a"]}, "names one twice"),
+            ({"tokens_per_day": -1}, "tokens_per_day is -1"),
+            ({"tokens_per_day": True}, "tokens_per_day is True"),
+            ({"tokens_per_conversation": 1.5}, "tokens_per_conversation is 1.5"),
+            ({"attempts": 0}, "attempts is 0"),
+            ({"watch": "yes"}, "watch is 'yes'"),
+            ({"chunking": {"strategy": "lines"}}, "strategy is 'lines'"),
+            ({"chunking": {"size": 1}}, "chunking: unknown key 'size'"),
+            ({"filtering": {"keep_user_messages": 1}}, "keep_user_messages is 1"),
+            ({"filtering": {"omit_tool_outputs": False}}, "omit_tool_outputs is False"),
+            ({"prices": {"m": {"input": -1}}}, "input is -1"),
+            ({"prices": {"m": {"in": 1}}}, "unknown key 'in'"),
+            ({"summary": "haiku"}, "summary should be keys and values"),
+        ],
+    )
+    def test_whatever_is_not_as_documented_is_an_error(self, values, message):
+        with pytest.raises(ConfigError) as caught:
+            check(values, "config.yaml")
+        assert message in str(caught.value)
+        assert str(caught.value).startswith("config.yaml: memories")
+
+
+class TestStrategies:
+    def test_an_unknown_one_is_an_error_that_names_the_known(self, machine):
+        with pytest.raises(UnknownStrategyError) as caught:
+            load(["sumary"], MemorySettings(), budget(machine, day=0))
+        assert "extractive" in caught.value.hint
+
+    def test_a_package_adds_one_by_an_entry_point(self, machine, tmp_path, monkeypatch):
+        package = tmp_path / "site"
+        (package / "other-1.0.dist-info").mkdir(parents=True)
+        (package / "other-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
+        entry = "[session_memory.strategies]\nother = other_strategy:Other\nwrong = other_strategy:Missing\n"
+        (package / "other-1.0.dist-info" / "entry_points.txt").write_text(entry)
+        (package / "other_strategy.py").write_text(
+            "class Other:\n    id = 'other'\n    def __init__(self, values, budget): self.values = values\n"
+        )
+        monkeypatch.syspath_prepend(str(package))
+        settings = settings_of({"strategies": ["other"], "other": {"depth": 3}})
+        [other] = load(["other"], settings, budget(machine, day=0))
+        assert other.values["other"] == {"depth": 3}
+        with pytest.raises(UnknownStrategyError, match="cannot be loaded"):
+            load(["wrong"], settings, budget(machine, day=0))
+
+
+def test_the_docs_show_the_defaults():
+    import yaml
+
+    page = (Path(__file__).resolve().parents[2] / "docs" / "memories.md").read_text()
+    section = page.rpartition("```yaml\n")[2].partition("```")[0]
+    values = yaml.safe_load(section)["memories"]
+    check(values, "docs")
+    assert settings_of(values)._replace(values={}) == MemorySettings()
+    documented = "\n".join(line.removeprefix("# ") for line in DOCUMENTED.splitlines()[1:])
+    assert section.strip() == documented.strip()

@@ -1,0 +1,300 @@
+"""What becomes of memories: kept, merged, superseded, forgotten, and not lost where a process dies."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from memory_scene import DAY, EXPIRY, FEBRUARY, Desk, conversation, fact
+
+from session_memory.memories import forgotten, pages, prompt_index
+from session_memory.memories.similarity import contradicts, says_the_same, wording
+from session_memory.memories.strategy import Memory
+from session_memory.store.sqlite.memory_index import IndexedMemory, MemoryIndex
+
+
+class TestLikeness:
+    @pytest.mark.parametrize(
+        ("one", "other"),
+        [
+            ("The JWT expiry is 3600 seconds.", "JWT expiry is 3600 seconds"),
+            ("The user prefers tabs over spaces", "User prefers tabs over spaces."),
+            ("会議は毎週月曜日です", "会議は毎週月曜日です。"),
+        ],
+    )
+    def test_texts_with_nearly_the_same_words_say_the_same(self, one: str, other: str) -> None:
+        assert says_the_same(wording(one), wording(other))
+
+    @pytest.mark.parametrize(
+        ("one", "other"),
+        [
+            ("The JWT expiry is 3600 seconds", "The JWT expiry is 7200 seconds"),
+            ("The shop uses Redis for sessions", "The shop does not use Redis for sessions"),
+            ("Deploys of the shop run in 5s", "Deploys of the shop run in 12s"),
+        ],
+    )
+    def test_another_number_or_a_no_contradicts(self, one: str, other: str) -> None:
+        assert contradicts(wording(one), wording(other))
+        assert not says_the_same(wording(one), wording(other))
+
+    @pytest.mark.parametrize(
+        ("one", "other"),
+        [
+            ("The port of alpha is 80", "The port of beta is 81"),
+            ("Tests live in tests/", "Docs live in docs/"),
+            ("Port 80", "Port 81"),
+        ],
+    )
+    def test_texts_about_different_things_have_nothing_to_do_with_each_other(self, one: str, other: str) -> None:
+        assert not contradicts(wording(one), wording(other))
+        assert not says_the_same(wording(one), wording(other))
+
+
+class TestKeeping:
+    def test_the_same_again_changes_nothing(self, desk: Desk) -> None:
+        memories = (EXPIRY, Memory("episode", "Login", "Fixed."), Memory("question", "Which port?", ""))
+        first = desk.keep(*memories)
+        before = desk.content()
+        assert desk.keep(*memories) == first
+        assert desk.content() == before
+
+    def test_a_fact_that_is_said_again_is_one_item_with_both_sources_and_the_later_date(self, desk: Desk) -> None:
+        (id,) = desk.keep(EXPIRY)
+        later = conversation(20, FEBRUARY + DAY, session_id="other")
+        again = fact("JWT expiry of the login service is 3600 seconds.")
+        assert desk.keep(again, of=later) == [id]
+        (kept,) = desk.all()
+        assert [origin[1] for origin in kept.origins] == ["d58a79a7-1111-4222-8333-abcdefabcdef", "other"]
+        assert kept.at == FEBRUARY + DAY
+
+    def test_a_newer_value_supersedes_the_older_one_which_stays_struck(self, desk: Desk) -> None:
+        (old,) = desk.keep(EXPIRY)
+        newer = fact("The JWT expiry of the login service is 7200 seconds")
+        (new,) = desk.keep(newer, of=conversation(13, FEBRUARY + DAY))
+        text = desk.page("facts.md").read_text()
+        assert f"## ~~The JWT expiry of the login service is 3600 seconds~~ ^{old}\n" in text
+        assert f"*Superseded 2026-02-22 14:32:05 UTC by ^{new}*" in text
+        assert desk.found("JWT expiry") == ["The JWT expiry of the login service is 7200 seconds"]
+        assert len(desk.found("JWT expiry", with_superseded=True)) == 2
+
+    def test_an_older_value_that_comes_late_supersedes_nothing(self, desk: Desk) -> None:
+        (new,) = desk.keep(EXPIRY)
+        (old,) = desk.keep(
+            fact("The JWT expiry of the login service is 60 seconds"), of=conversation(2, FEBRUARY - DAY)
+        )
+        assert {memory.id: memory.superseded for memory in desk.all()} == {new: "", old: new}
+
+    def test_what_a_strategy_names_is_superseded(self, desk: Desk) -> None:
+        (question,) = desk.keep(Memory("question", "Which port does it use?", ""))
+        (answer,) = desk.keep(fact("It listens on 8080", replaces=(question, "nonsense", "")), of=conversation(13))
+        assert {memory.id: memory.superseded for memory in desk.all()} == {question: answer, answer: ""}
+
+    @pytest.mark.parametrize("order", [("extractive", "summary"), ("summary", "extractive")])
+    def test_what_a_model_tells_of_a_conversation_takes_the_place_of_what_heuristics_tell(
+        self, desk: Desk, order: tuple[str, str]
+    ) -> None:
+        for strategy in order:
+            desk.keep(Memory("episode", f"By {strategy}", "Fixed."), strategy=strategy)
+        desk.keep(Memory("episode", "Later", ""), of=conversation(12, FEBRUARY + DAY), strategy="extractive")
+        assert sorted(memory.title for memory in desk.all(with_superseded=False)) == ["By summary", "Later"]
+        before = desk.content()
+        for strategy in order:
+            desk.keep(Memory("episode", f"By {strategy}", "Fixed."), strategy=strategy)
+        assert desk.content() == before
+
+    def test_values_of_different_things_stand_side_by_side(self, desk: Desk) -> None:
+        desk.keep(fact("Its port is by default 80", "alpha"), fact("Its port is by default 81", "beta"))
+        assert [memory.superseded for memory in desk.all()] == ["", ""]
+
+    def test_two_processes_at_once_lose_nothing(self, desk: Desk) -> None:
+        def work(number: int) -> None:
+            for index in range(5):
+                desk.keep(fact(f"Subject {number} owns thing {index}", f"s{number}-{index}"))
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(desk.all()) == 20
+        assert desk.page("facts.md").read_text().count("\n## ") == 20
+
+    def test_a_keeping_that_broke_off_between_pages_is_completed_by_the_next(
+        self, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (question,) = desk.keep(Memory("question", "Which port does it use?", ""))
+        answer = (fact("It listens on 8080", replaces=(question,)), Memory("episode", "Ports", "Found."))
+        written: list[str] = []
+        write = pages.write
+
+        def write_one(directory: str, page: pages.Page) -> None:
+            if written:
+                raise OSError("made-up crash")
+            written.append(page.path)
+            write(directory, page)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(pages, "write", write_one)
+            with pytest.raises(OSError, match="made-up"):
+                desk.keep(*answer)
+        desk.keep(*answer)
+        assert sorted(desk.content()) == ["episodes/2026-02-21.md", "facts.md", "questions.md"]
+        assert len(desk.all()) == 3
+        assert [memory.id for memory in desk.all() if memory.superseded] == [question]
+
+
+class Killed(BaseException):
+    """The process ended here."""
+
+
+class TestCrashes:
+    """Whatever step a process dies at, before it or right after it: the next one completes what it began."""
+
+    MEMORIES = (
+        Memory("episode", "Ports", "Found it."),
+        fact("The JWT expiry of the login service is 7200 seconds"),
+        Memory("solution", "The timeout went away with a larger pool", "", "db"),
+    )
+
+    @staticmethod
+    def kill_at(patch: pytest.MonkeyPatch, step: int, *, after: bool) -> None:
+        """Lets `step` writes happen, then dies: before the next one or right after it."""
+        begun: list[str] = []
+
+        def dying(owner: Any, name: str) -> None:
+            original = getattr(owner, name)
+
+            def run(*arguments: Any, **options: Any) -> Any:
+                begun.append(name)
+                if len(begun) > step and not after:
+                    raise Killed
+                result = original(*arguments, **options)
+                if len(begun) > step:
+                    raise Killed
+                return result
+
+            patch.setattr(owner, name, run)
+
+        for module in (pages, forgotten, prompt_index):
+            dying(module, "write_atomically")
+        dying(MemoryIndex, "replace")
+        dying(MemoryIndex, "remove")
+
+    def outcome(self, desk: Desk) -> tuple[dict[str, str], list[IndexedMemory], list[forgotten.Tombstone]]:
+        desk.refresh()
+        memories = sorted(desk.all(), key=lambda memory: memory.id)
+        return desk.content(), memories, forgotten.read(str(desk.directory))
+
+    def prepared(self, root: Path) -> tuple[Desk, str]:
+        desk = Desk(root)
+        desk.keep(EXPIRY)
+        (question,) = desk.keep(Memory("question", "Which port does the thing use?", ""))
+        return desk, question
+
+    def keep(self, desk: Desk, question: str) -> None:
+        desk.keep(*self.MEMORIES, fact("It listens on 8080", replaces=(question,)), of=conversation(20, FEBRUARY + DAY))
+
+    @pytest.mark.parametrize("after", [False, True])
+    def test_a_keeping_that_is_killed_is_completed_by_the_next_and_nothing_is_there_twice(
+        self, tmp_path: Path, after: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        whole, question = self.prepared(tmp_path / "whole")
+        self.keep(whole, question)
+        expected = self.outcome(whole)
+        whole.index.close()
+        for step in range(100):
+            desk, question = self.prepared(tmp_path / f"{step}")
+            with monkeypatch.context() as patch:
+                self.kill_at(patch, step, after=after)
+                try:
+                    self.keep(desk, question)
+                    was_killed = False
+                except Killed:
+                    was_killed = True
+            self.keep(desk, question)
+            assert self.outcome(desk) == expected, f"killed at step {step}"
+            desk.index.close()
+            if not was_killed:
+                break
+        assert step > 5
+
+    @pytest.mark.parametrize("after", [False, True])
+    def test_what_was_to_be_forgotten_when_the_process_was_killed_does_not_come_back(
+        self, tmp_path: Path, after: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for step in range(100):
+            desk, _ = self.prepared(tmp_path / f"{step}")
+            ids = [memory.id for memory in desk.all()]
+            (expiry,) = [memory.id for memory in desk.all() if memory.kind == "fact"]
+            with monkeypatch.context() as patch:
+                self.kill_at(patch, step, after=after)
+                try:
+                    desk.library().forget(ids)
+                    was_killed = False
+                except Killed:
+                    was_killed = True
+            assert desk.keep(EXPIRY) == ([] if forgotten.read(str(desk.directory)) else [expiry])
+            desk.library().forget(ids)
+            _, memories, tombstones = self.outcome(desk)
+            assert (memories, sorted(one.id for one in tombstones)) == ([], sorted(ids)), f"killed at step {step}"
+            desk.index.close()
+            if not was_killed:
+                break
+        assert step > 3
+
+
+class TestForgetting:
+    def test_what_is_forgotten_goes_from_page_and_index_and_does_not_come_back(self, desk: Desk) -> None:
+        (id, _) = desk.keep(EXPIRY, fact("Something else"))
+        desk.library().forget([id])
+        assert "3600" not in desk.page("facts.md").read_text()
+        assert desk.found("JWT") == []
+        assert desk.keep(EXPIRY) == []
+        assert desk.keep(fact("JWT expiry of that login service: 3600 seconds!")) == []
+        assert b"JWT" not in b"".join(path.read_bytes() for path in desk.directory.rglob("*") if path.is_file())
+
+    def test_an_episode_does_not_come_back_in_other_words(self, desk: Desk) -> None:
+        (id,) = desk.keep(Memory("episode", "Login", "Fixed it."))
+        desk.library().forget([id])
+        assert desk.keep(Memory("episode", "The sign-in", "It was mended."), strategy="extractive") == []
+        assert desk.keep(Memory("episode", "Login", "Fixed it."), of=conversation(13, FEBRUARY + DAY)) != []
+
+    def test_an_episode_takes_with_it_what_it_had_taken_the_place_of(self, desk: Desk) -> None:
+        desk.keep(Memory("episode", "By heuristics", "Asked."), strategy="extractive")
+        (id,) = desk.keep(Memory("episode", "By a model", "Understood."))
+        desk.library().forget([id])
+        assert desk.all() == []
+
+    def test_it_does_not_come_back_where_the_store_was_lost(self, desk: Desk, tmp_path: Path) -> None:
+        (id, other) = desk.keep(EXPIRY, fact("Something else"))
+        desk.library().forget([id])
+        desk.index.close()
+        for path in (tmp_path / "store").iterdir():
+            path.unlink()
+        desk.index = MemoryIndex(desk.database)
+        assert desk.keep(EXPIRY) == []
+        assert [memory.id for memory in desk.all()] == [other]
+
+    def test_what_it_had_superseded_holds_again(self, desk: Desk) -> None:
+        (old,) = desk.keep(EXPIRY)
+        before = desk.page("facts.md").read_text()
+        (new,) = desk.keep(
+            fact("The JWT expiry of the login service is 7 seconds"), of=conversation(13, FEBRUARY + DAY)
+        )
+        desk.library().forget([new])
+        assert [(memory.id, memory.superseded) for memory in desk.all()] == [(old, "")]
+        assert desk.page("facts.md").read_text() == before
+
+    def test_a_newer_value_of_what_was_forgotten_may_be_kept(self, desk: Desk) -> None:
+        (id,) = desk.keep(fact("The port is 80"))
+        desk.library().forget([id])
+        assert desk.keep(fact("The port is 81")) != []
+
+    def test_a_tombstone_file_that_somebody_broke_breaks_nothing(self, desk: Desk) -> None:
+        (id,) = desk.keep(EXPIRY)
+        desk.library().forget([id])
+        with (desk.directory / forgotten.FILE).open("a") as file:
+            file.write('{"id": 7\nnonsense\n[]\n')
+        assert desk.keep(EXPIRY) == []

@@ -1,0 +1,190 @@
+"""`session-memory process` as a process of its own, with the strategy that everybody has."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from builders import exchange, write
+from stored import command_line, environment, run_command
+
+CONVERSATIONS = 12
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """The home directory of a user with finished conversations, one of them short."""
+    for number in range(CONVERSATIONS):
+        records = [record for turn in range(3) for record in exchange(f"Question {turn} of {number}?", "So.", at=1e9)]
+        write(tmp_path / ".claude" / "projects" / "-srv-agent" / f"session-{number}.jsonl", *records)
+    write(tmp_path / ".claude" / "projects" / "-srv-agent" / "short.jsonl", *exchange("hi", "hello", at=1e9))
+    return tmp_path
+
+
+def process(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return run_command("commands.process", home, *arguments)
+
+
+def as_json(home: Path, *arguments: str) -> dict:
+    return json.loads(process(home, "--json", *arguments).stdout)
+
+
+def configure(home: Path, text: str) -> None:
+    path = home / ".session-memory" / "config.yaml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+
+
+def test_it_takes_in_what_is_new_and_archives_what_is_finished(home):
+    done = as_json(home)
+    assert (done["archived"], done["skipped"], done["waiting"]) == (CONVERSATIONS, 0, 0)
+    assert done["memories"] == CONVERSATIONS
+    pages = "".join(path.read_text() for path in (home / ".session-memory" / "memories" / "episodes").iterdir())
+    assert pages.count("Asked: Question 0 of ") == CONVERSATIONS
+    assert process(home).stdout == "Nothing waits.\n"
+
+
+def test_it_prints_a_line_for_each_and_what_it_was_altogether(home):
+    done = process(home, "--limit", "2")
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0
+    assert len(lines) == 4
+    assert lines[0].startswith("  archived ")
+    assert lines[0].endswith("(extractive: 1 memory)")
+    assert lines[-1] == "2 archived; 2 memories."
+
+
+def test_a_dry_run_does_nothing_but_say_what_would_be_done(home):
+    planned = as_json(home, "--dry-run")
+    assert len(planned["planned"]) == CONVERSATIONS
+    assert (planned["tokens"], planned["tokens_today"], planned["tokens_per_day"]) == (0, 0, 500_000)
+    shown = process(home, "--dry-run").stdout
+    assert f"extractive: {CONVERSATIONS} conversations, no tokens" in shown
+    assert not (home / ".session-memory" / "memories" / "episodes").exists()
+    assert len(as_json(home, "--dry-run", "--limit", "3")["planned"]) == 3
+
+
+def test_a_dry_run_tells_tokens_and_cost_by_the_price_of_the_model(home):
+    site = home / "site"
+    (site / "paid-1.0.dist-info").mkdir(parents=True)
+    (site / "paid-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: paid\nVersion: 1.0\n")
+    (site / "paid-1.0.dist-info" / "entry_points.txt").write_text("[session_memory.strategies]\npaid = paid:Paid\n")
+    (site / "paid.py").write_text(
+        "from session_memory.memories.strategy import MemoryResult, Usage\n"
+        "class Paid:\n"
+        "    id = 'paid'\n"
+        "    def __init__(self, values, budget): self.budget = budget\n"
+        "    def should_process(self, conversation, entries): return True\n"
+        "    def estimate(self, conversation, entries): return Usage(90_000, 10_000, 0, 'my-model-1')\n"
+        "    def process(self, conversation, entries):\n"
+        "        import os\n"
+        "        assert os.environ['SESSION_MEMORY_GUARD']\n"
+        "        return MemoryResult(usage=Usage(80_000, 5_000, 0, 'my-model-1'))\n"
+    )
+    price = "my-model: {input: 10, output: 100}"
+    configure(home, f"memories: {{strategies: [paid], tokens_per_day: 250000, prices: {{{price}}}}}\n")
+    environ = {**environment(home), "PYTHONPATH": f"{environment(home)['PYTHONPATH']}:{site}"}
+
+    def run(*arguments: str) -> str:
+        command = command_line("commands.process", *arguments)
+        return subprocess.run(command, cwd=home, env=environ, capture_output=True, text=True, check=False).stdout
+
+    assert f"paid: {CONVERSATIONS} conversations, at most 1,200,000 tokens, $22.80" in run("--dry-run")
+    done = json.loads(run("--json"))
+    assert done["archived"] == 2  # a third would need 100,000, of which 80,000 are left
+    assert done["done"][-1]["status"] == "stopped"
+    assert done["tokens_today"] == 170_000
+    assert run("--dry-run").endswith("Tokens today: 170,000 of 250,000.\n")
+
+
+def test_what_was_skipped_is_taken_up_again_when_that_is_asked_for(home):
+    commands = [record for number in range(6) for record in exchange("/status", "", at=1e9 + number)]
+    write(home / ".claude" / "projects" / "-srv-agent" / "commands.jsonl", *commands)
+    assert as_json(home)["skipped"] == 1
+    assert as_json(home)["done"] == []
+    [planned] = as_json(home, "--skipped", "--dry-run")["planned"]
+    assert planned["skipped"] == "nothing but commands"
+    [again] = as_json(home, "--skipped")["done"]
+    assert (again["status"], again["reason"]) == ("skipped", "nothing but commands")
+
+
+def test_watch_does_the_same_if_it_is_told_to(home, monkeypatch):
+    from session_memory.commands.process import work_off_for_watch
+    from session_memory.store.location import find_place
+    from session_memory.store.sqlite.engine import SqliteStore
+
+    for name in ("SESSION_MEMORY_HOME", "CLAUDE_CONFIG_DIR", "PI_CODING_AGENT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SESSION_MEMORY_GUARD", "")  # so that what it sets there is taken back
+    process(home, "--dry-run")
+    place = find_place(str(home), {"HOME": str(home)})
+    assert list(work_off_for_watch(place, lambda: False)) == []
+    configure(home, "memories: {watch: true}\n")
+    assert len(list(work_off_for_watch(place, lambda: True))) == 1
+    lines = list(work_off_for_watch(place, lambda: False))
+    assert len(lines) == CONVERSATIONS - 1
+    assert all(line.startswith("archived ") for line in lines)
+    store = SqliteStore(place.database)
+    assert store.counts().conversations == {"archived": CONVERSATIONS, "skipped": 1}
+    store.close()
+
+
+def test_an_unknown_strategy_is_told_and_the_others_go_on(home):
+    configure(home, "memories: {strategies: [imagined, extractive]}\n")
+    done = process(home, "--limit", "1")
+    assert done.returncode == 1
+    assert "no strategy is called 'imagined'" in done.stderr
+    assert "1 memory" in done.stdout
+    assert "no strategy is called 'other'" in process(home, "--strategy", "other").stderr
+
+
+def test_a_configuration_with_a_mistake_is_an_error_in_one_line(home):
+    configure(home, "memories: {tokens: 3}\n")
+    done = process(home)
+    assert done.returncode == 1
+    assert "memories: unknown key 'tokens'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
+def test_killed_at_any_moment_and_started_again_it_makes_each_memory_once(home):
+    run_command("commands.process", home, "--dry-run")  # the store is there
+    for moment in random.Random(3).sample(range(20, 100), 4):
+        command = command_line("commands.process", "--json")
+        started = subprocess.Popen(command, cwd=home, env=environment(home), stdout=subprocess.DEVNULL)
+        deadline = time.monotonic() + 60
+        while started.poll() is None and time.monotonic() < deadline and not _is_at_work(home, moment):
+            time.sleep(0.002)
+        started.send_signal(signal.SIGKILL)
+        started.wait()
+        _end_leases(home)
+    while as_json(home)["done"]:
+        _end_leases(home)
+    pages = "".join(path.read_text() for path in (home / ".session-memory" / "memories" / "episodes").iterdir())
+    for number in range(CONVERSATIONS):
+        assert pages.count(f"Asked: Question 0 of {number}?\n") == 1
+
+
+def _is_at_work(home: Path, percent: int) -> bool:
+    """Whether about so much of the work is done."""
+    episodes = home / ".session-memory" / "memories" / "episodes"
+    try:
+        done = sum(path.read_text().count("Asked: ") for path in episodes.iterdir())
+    except OSError:
+        return False
+    return done * 100 >= CONVERSATIONS * percent
+
+
+def _end_leases(home: Path) -> None:
+    """Lets time pass: what a killed process held is free again."""
+    import apsw
+
+    connection = apsw.Connection(str(home / ".session-memory" / "store" / "memory.db"))
+    connection.execute("UPDATE memory_work SET lease_until = 0")
+    connection.close()

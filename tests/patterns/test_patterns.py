@@ -1,0 +1,352 @@
+"""Patterns: what fails and what helps, which steps follow each other, what was seen before; without a model."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from builders import assistant, user, write
+from stored import HOUR, START, Stored, run_command, talk
+
+from session_memory.patterns.failures import failures, is_failure, likeness, normalised, what_followed
+from session_memory.patterns.habits import FailingCommand, Routine, Together, patterns, seen_errors
+from session_memory.store.ingest.error_lines import telling_line
+from session_memory.store.sqlite.tool_uses import worked
+from session_memory.store.values import Filter, StoredEntry
+from session_memory.text.shell_commands import LOOKING, commit_message, family, is_looking, may_find_nothing
+
+EVERYTHING = Filter(limit=1000)
+PASTED = "make: *** No rule to make target 'dist'.  Stop."
+
+
+class TestFamilies:
+    @pytest.mark.parametrize(
+        ("command", "name"),
+        [
+            ("npm run check", "npm run check"),
+            ("cd /srv/x && npm run check 2>&1 | tail -5", "npm run check"),
+            ("CI=1 npx vitest run --reporter=dot src/a.test.ts", "vitest"),
+            ("python3 -m pytest tests/test_a.py -q", "python3 -m pytest"),
+            ("/usr/bin/python3 scripts/run.py --fast", "python3 run.py"),
+            ("python -c 'print(1)'", "python"),
+            (
+                "git -C /srv/x add -A && git commit -m 'a; b && c' && git push origin main",
+                "git add && git commit && git push",
+            ),
+            ("git status && git diff | head", LOOKING),
+            ("cat a.txt | grep b", LOOKING),
+            ("ls; make -j4 all", "make all"),
+            ("sed -i 's/a/b/' x.py", "sed"),
+            ("sed -n 1,20p x.py", LOOKING),
+            ("sudo timeout 30 docker compose up -d", "docker compose"),
+            ("for f in *.ts; do mv $f x/$f; done", "mv"),
+            ("if [ -f a ]; then cargo test; fi", "cargo test"),
+            ("cat <<'EOF' > a.txt\nnpm install\nEOF", LOOKING),
+            ("sleep 5 && echo done", ""),
+            ("", ""),
+            ("'unclosed quote", "unclosed"),
+            ("find . -name '*.py' -exec grep x {} \\;", LOOKING),
+            ("uv run pytest -x", "uv run pytest"),
+            ("./bin/run.js start", "run.js"),
+            ("rm -rf dist &", "rm"),
+        ],
+    )
+    def test_like_commands_have_the_same_name(self, command, name):
+        assert family(command) == name
+
+    def test_no_text_is_too_odd(self):
+        for text in ("&& || ;", "\\", "((", "a | | b", "<<EOF", "$(cat <<'EOF'\nx\nEOF\n)", "x" * 10_000, "\x00'\"`"):
+            assert isinstance(family(text), str)
+
+    @pytest.mark.parametrize("command", ["ls -la", "git log --oneline | head -3", "pwd", "sleep 1"])
+    def test_what_only_looks_is_known(self, command):
+        assert is_looking(command)
+
+    @pytest.mark.parametrize(
+        ("command", "may"),
+        [("grep -rn x .", True), ("cat a | grep x", True), ("git diff --exit-code", True), ("test -f a", True),
+         ("grep x a && make", False), ("git push", False), ("make", False)],
+    )  # fmt: skip
+    def test_a_search_may_find_nothing(self, command, may):
+        assert may_find_nothing(command) is may
+
+    @pytest.mark.parametrize(
+        ("command", "message"),
+        [
+            ("git commit -m 'Fix it' -m more", "Fix it"),
+            ('cd x && git add -A && git commit -am "Fix \\"it\\""', 'Fix "it"'),
+            ("git commit -m \"$(cat <<'EOF'\nfeat: add it\n\nLong text.\nEOF\n)\"", "feat: add it"),
+            ("git commit --amend --no-edit", ""),
+            ("echo git commit -m x", ""),
+        ],
+    )
+    def test_commit_messages_are_found(self, command, message):
+        assert commit_message(command) == message
+
+
+class TestErrorLines:
+    @pytest.mark.parametrize(
+        ("text", "line"),
+        [
+            ("> app@1.0 test\n> vitest\n\nsrc/a.ts(3,4): error TS2339: Property 'x' does not exist", "src/a.ts(3,4): error TS2339: Property 'x' does not exist"),
+            ("Traceback (most recent call last):\n  File \"a.py\", line 1\n    x()\nValueError: bad\n\nDuring handling:\n\nTraceback (most recent call last):\nKeyError: 'k'", "KeyError: 'k'"),
+            ("Exit code 2\nmake: no rule\nmore", "Exit code 2: make: no rule"),
+            ("Exit code 1\n(node:7) ExperimentalWarning: x\nError: Cannot find module 'y'", "Exit code 1: Error: Cannot find module 'y'"),
+            ("Exit code 1", "Exit code 1"),
+            ("(no output)\n\nCommand exited with code 1", "Command exited with code 1"),
+            ("<tool_use_error>String to replace not found in file.\nString: if error: fatal</tool_use_error>", "String to replace not found in file."),
+            ("Found 0 errors\nall fine\n1 test failed: adds", "1 test failed: adds"),
+            ("is_error: false\nTimeout: no answer", "Timeout: no answer"),
+            ("\x1b[31mfatal: not a git repository\x1b[0m", "fatal: not a git repository"),
+            ("something odd\nand more", "something odd"),
+            ("lines\n" * 9000 + "error: at the very end", "error: at the very end"),
+            ("", ""), ("\n\n", ""),
+        ],
+    )  # fmt: skip
+    def test_the_line_that_tells_most_is_found(self, text, line):
+        assert telling_line(text) == line
+
+
+class TestLikeErrors:
+    @pytest.mark.parametrize(
+        ("one", "other"),
+        [
+            ("ENOENT: no such file or directory, open '/home/ann/a.md'", "ENOENT: no such file or directory, open '/srv/b/c.txt'"),
+            ("src/a.ts(3,4): error TS2339: x", "lib/b/c.ts(310,44): error TS2339: x"),
+            ("connect ECONNREFUSED 127.0.0.1:5432", "connect ECONNREFUSED 10.0.0.7:6379"),
+            ("segfault at 0x7ffe12 ip deadbeef1", "segfault at 0x0 ip 1234567a"),
+            ("[2026-01-02T03:04:05.678Z] failed", "[2025-11-12 13:14:15] failed"),
+            ("Exit code 1: boom", "boom"),
+            ("session 6f1e2d3c-0000-4000-8000-123456789abc is gone", "session 00000000-0000-4000-8000-123456789abc is gone"),
+        ],
+    )  # fmt: skip
+    def test_they_are_the_same_without_what_differs(self, one, other):
+        assert normalised(one) == normalised(other)
+
+    @pytest.mark.parametrize(
+        ("wanted", "error", "least"),
+        [
+            ("No rule to make target", PASTED, 1.0),
+            (f"and then I got: {PASTED}", PASTED, 1.0),
+            ("Property 'foo' does not exist on type 'Manager'", "error TS2339: Property 'bar' does not exist on type 'Manager'.", 0.8),
+            ("Property 'foo' does not exist on type 'Manager'", "Cannot find module 'x'", 0.0),
+            ("error", PASTED, 0.0),
+            ("找不到模块 utils", "错误：找不到模块 utils 于 src", 1.0),
+        ],
+    )  # fmt: skip
+    def test_likeness_is_what_they_have_in_common(self, wanted, error, least):
+        found = likeness(normalised(wanted), normalised(error))
+        assert found >= least if least else found == 0.0
+
+
+def tools(*uses: tuple[str, ...]) -> list[StoredEntry]:
+    numbers = itertools.count(1)
+    found = []
+    for name, kind, argument, *error in uses:
+        item = StoredEntry(next(numbers), "tool", argument, None, "/srv/agent", 0, tool=name, kind=kind)
+        found.append(item._replace(outcome="error" if error else "ok", error=error[0] if error else ""))
+    return found
+
+
+class TestFailures:
+    def test_what_worked_in_between_is_what_helped(self):
+        [failure] = failures(
+            tools(
+                ("Bash", "command", "npm test", "1 failed"), ("Bash", "command", "ls"), ("Edit", "edit", "/a/b.ts"),
+                ("Bash", "command", "npm install left-pad"), ("Bash", "command", "cd x && npm test -- --all"),
+            )
+        )  # fmt: skip
+        assert (failure.tool.error, failure.times, failure.fixed.text) == ("1 failed", 1, "cd x && npm test -- --all")
+        assert what_followed(failure) == "after editing `b.ts` and running `npm install`"
+
+    def test_the_same_again_counts_and_another_error_is_another_failure(self):
+        found = failures(
+            tools(
+                ("Bash", "command", "make", "error at line 1"), ("Bash", "command", "make", "error at line 2"),
+                ("Bash", "command", "make", "no space left"), ("Bash", "command", "make"),
+            )
+        )  # fmt: skip
+        assert [(one.tool.error, one.times) for one in found] == [("error at line 1", 2), ("no space left", 1)]
+        assert all(one.fixed for one in found)
+
+    def test_another_command_that_works_is_told(self):
+        [failure] = failures(tools(("Bash", "command", "tsc src/*.ts", "TS1"), ("Bash", "command", "npx tsc --noEmit")))
+        assert what_followed(failure) == "with `npx tsc --noEmit`"
+
+    def test_what_never_worked_again_says_nothing(self):
+        [failure] = failures(tools(("Bash", "command", "make", "boom"), ("Edit", "edit", "a")))
+        assert failure.fixed is None
+        assert what_followed(failure) == ""
+
+    def test_what_works_only_much_later_is_no_answer(self):
+        uses = [("Bash", "command", "make", "boom"), *[("Read", "read", f"/f{n}") for n in range(100)]]
+        [failure] = failures(tools(*uses, ("Bash", "command", "make")))
+        assert failure.fixed is None
+
+    def test_an_edit_is_followed_by_its_file_alone(self):
+        [failure] = failures(
+            tools(
+                ("Edit", "edit", "/a.py", "String to replace not found"), ("Edit", "edit", "/b.py"),
+                ("Read", "read", "/a.py"), ("Edit", "edit", "/a.py"),
+            )
+        )  # fmt: skip
+        assert what_followed(failure) == "after reading it again"
+
+    @pytest.mark.parametrize(
+        ("command", "error"),
+        [
+            ("grep x a", "Exit code 1"), ("git diff | grep y", "(no output)"), ("make", "[Request interrupted by user for tool use]"),
+            ("make", "The user doesn't want to proceed with this tool use."), ("make", "Command aborted"),
+        ],
+    )  # fmt: skip
+    def test_finding_nothing_and_being_stopped_are_no_failures(self, command, error):
+        assert not is_failure(tools(("Bash", "command", command, error))[0])
+
+    def test_a_search_that_says_what_is_wrong_is_one(self):
+        assert is_failure(tools(("Bash", "command", "grep x a", "grep: a: No such file or directory"))[0])
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Iterator[Stored]:
+    stored = Stored(tmp_path / "store.db")
+    yield stored
+    stored.close()
+
+
+class TestPatterns:
+    def find(self, stored: Stored, **wanted: object) -> object:
+        return patterns(worked(stored.store, EVERYTHING._replace(**wanted)))
+
+    def test_failing_commands_are_told_with_what_helped(self, stored):
+        for number in range(2):
+            stored.add(
+                *talk("a"), ("Bash", "command", "npm test", f"Exit code 1: {number} failed"),
+                ("Edit", "edit", "/srv/agent/a.ts"), ("Bash", "command", "npm test"), ("Bash", "command", "ls"),
+            )  # fmt: skip
+        [failing] = self.find(stored).commands
+        assert failing == FailingCommand(
+            "npm test", 4, 2, 2, [("Exit code 1: 1 failed", 2)], [("after editing `a.ts`", 2)]
+        )
+
+    def test_usual_sequences_are_told_with_how_they_end(self, stored):
+        for number in range(4):
+            error = ("boom",) if number == 3 else ()
+            stored.add(
+                "go",
+                ("Read", "read", "/a"),
+                ("Read", "read", "/b"),
+                ("Grep", "other", "x"),
+                ("Edit", "edit", "/a", *error),
+            )
+        assert self.find(stored).sequences == [Routine(("Read", "Grep", "Edit"), 4, 0.75)]
+
+    def test_a_new_request_begins_a_new_sequence(self, stored):
+        for _ in range(3):
+            stored.add("go", ("Read", "read", "/a"), ("Grep", "other", "x"), "and now", ("Edit", "edit", "/a"))
+        assert self.find(stored).sequences == []
+
+    def test_files_that_are_changed_for_the_same_request_are_told(self, stored):
+        for _ in range(3):
+            stored.add("go", ("Edit", "edit", "/a"), ("Edit", "edit", "/b"), "and", ("Edit", "edit", "/a"))
+        assert self.find(stored).together == [Together("/a", "/b", 3, 6, 3)]
+
+    def test_when_and_where_are_counted(self, stored):
+        stored.add("one", "> two")
+        stored.add("three", at=START + HOUR)
+        found = self.find(stored)
+        assert [(place.directory, place.conversations, place.messages) for place in found.places] == [
+            ("/srv/agent", 2, 3)
+        ]
+        assert sum(found.hours) == sum(found.weekdays) == 2
+
+    def test_other_groups_and_projects_are_left_out(self, stored):
+        stored.add("go", ("Bash", "command", "make", "boom"), home="mine")
+        stored.add("go", ("Bash", "command", "make", "bang"), home="other")
+        [failing] = self.find(stored, homes=("mine",)).commands
+        assert failing.errors == [("boom", 1)]
+        assert self.find(stored, project="elsewhere").conversations == 0
+
+
+class TestSeenErrors:
+    def find(self, stored: Stored, text: str, **wanted: object) -> list[tuple[int, str]]:
+        everywhere = worked(stored.store, EVERYTHING._replace(**wanted), with_errors=True)
+        return [(one.conversation.id, one.solved) for one in seen_errors(text, everywhere)]
+
+    def test_an_error_is_found_again_with_what_solved_it(self, stored):
+        one = stored.add(
+            "go", ("Bash", "command", "make dist", "make: *** No rule to make target '/srv/a/dist'.  Stop."),
+            ("Edit", "edit", "/srv/agent/Makefile"), ("Bash", "command", "make dist"),
+        )  # fmt: skip
+        stored.add("go", ("Bash", "command", "npm test", "1 failed"))
+        assert self.find(stored, "make: *** No rule to make target '/other/dist'.  Stop.") == [
+            (one, "after editing `Makefile`")
+        ]
+
+    def test_of_several_the_solved_and_then_the_latest_come_first(self, stored):
+        unsolved = stored.add("go", ("Bash", "command", "make", "boom went the build"), at=START + 9 * HOUR)
+        solved = stored.add("go", ("Bash", "command", "make", "boom went the build"), ("Bash", "command", "make"))
+        older = stored.add("go", ("Bash", "command", "make", "boom went the build"), at=START + HOUR)
+        assert [id for id, _ in self.find(stored, "boom went the build")] == [solved, unsolved, older]
+
+    def test_any_line_of_what_is_pasted_may_fit(self, stored):
+        one = stored.add("go", ("Bash", "command", "python a.py", "ModuleNotFoundError: No module named 'yaml'"))
+        trace = (
+            "Traceback (most recent call last):\n  File \"b.py\", line 3\nModuleNotFoundError: No module named 'yaml'"
+        )
+        assert self.find(stored, trace) == [(one, "")]
+
+    def test_errors_of_other_groups_are_not_seen(self, stored):
+        stored.add("go", ("Bash", "command", "make", "boom went the build"), home="other")
+        assert self.find(stored, "boom went the build", homes=("mine",)) == []
+
+
+class TestCommands:
+    @pytest.fixture
+    def home(self, tmp_path: Path) -> Path:
+        """The home directory of a user, one of whose sessions had trouble with a build."""
+        build = ("Bash", {"command": "make dist"})
+        records = [user("Please build it", at=1e9)]
+        for error in ("make: *** No rule to make target '<dist>'.  Stop.", ""):
+            call = assistant(build, at=1e9)
+            use = call["message"]["content"][0]["id"]
+            result = {"type": "tool_result", "tool_use_id": use, "is_error": bool(error), "content": error or "built"}
+            records += [call, user([result], at=1e9)]
+        write(tmp_path / ".claude" / "projects" / "-srv-agent" / "a.jsonl", *records, assistant("Built.", at=1e9))
+        return tmp_path
+
+    def test_patterns_prints_what_fails_and_what_helps(self, home):
+        done = run_command("commands.patterns", home)
+        assert done.returncode == 0, done.stderr
+        assert "make dist: 1 of 2 runs failed (50%)" in done.stdout
+        assert "make: *** No rule to make target '‹dist›'. Stop." in done.stdout
+        assert "worked at another try" in done.stdout
+        value = json.loads(run_command("commands.patterns", home, "--json").stdout)
+        assert value["commands"][0]["errors"] == [
+            {"error": "make: *** No rule to make target '‹dist›'.  Stop.", "times": 1}
+        ]
+        assert value["places"][0]["directory"] == "/srv/agent"
+
+    def test_patterns_of_a_project_without_any_says_so(self, home):
+        assert run_command("commands.patterns", home, "--project", "elsewhere").stdout == "No tool was used yet.\n"
+
+    def test_errors_prints_where_it_was_and_what_solved_it(self, home):
+        done = run_command("commands.errors", home, "No rule to make target")
+        assert done.returncode == 0, done.stderr
+        assert "of      Bash: make dist" in done.stdout
+        assert "solved  it worked at another try" in done.stdout
+        [seen] = json.loads(run_command("commands.errors", home, "No rule to make target", "--json").stdout)["seen"]
+        assert (seen["session"], seen["solved"], seen["worked"]) == ("a", "at another try", "make dist")
+
+    def test_errors_that_were_never_seen_are_looked_for_in_what_was_said(self, home):
+        done = run_command("commands.errors", home, "please build")
+        assert "No tool has failed like that. Its words were said in:" in done.stdout
+        done = run_command("commands.errors", home, "kubernetes evicted")
+        assert (done.returncode, done.stdout) == (1, "No tool has failed like that.\n")
+
+    def test_without_any_text_it_says_what_to_name(self, home):
+        done = run_command("commands.errors", home, "  ")
+        assert done.returncode == 1
+        assert "nothing to look for" in done.stderr

@@ -1,0 +1,238 @@
+"""Records of Claude Code become entries, or are left out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from builders import assistant, line, record, tool_result, user
+
+from session_memory.runtimes import claude
+from session_memory.session_monitor import parse_jsonl_entries
+from session_memory.system.json import decode_line
+
+SHARED = Path(__file__).resolve().parents[3] / "shared"
+REAL_FILES = sorted(
+    [
+        *SHARED.glob("transcripts/claude/**/*.jsonl"),
+        *SHARED.glob("transcripts/claude/**/.*.jsonl"),
+        *SHARED.glob("captures/claude/*.jsonl"),
+    ]
+)
+
+
+def entries(*records):
+    return parse_jsonl_entries([line(one) for one in records], "agent-sdk")
+
+
+def texts(*records):
+    return [entry.text for entry in entries(*records)]
+
+
+def test_user_text_is_read_as_a_string_and_as_blocks():
+    assert texts(user("one"), user([{"type": "text", "text": "two"}, {"type": "text", "text": "three"}])) == [
+        "one",
+        "two\n\nthree",
+    ]
+
+
+def test_an_image_in_a_prompt_shows_as_a_mark():
+    assert texts(user([{"type": "image", "source": {}}, {"type": "text", "text": "what is this?"}])) == [
+        "[image]\n\nwhat is this?"
+    ]
+
+
+def test_an_assistant_record_has_text_and_tools_with_their_primary_argument():
+    (entry,) = entries(
+        assistant(
+            "Looking.",
+            ("Edit", {"old_string": "a", "file_path": "/srv/agent/x.py"}),
+            ("Bash", {"command": "ls", "description": "list"}),
+        )
+    )
+    assert (entry.role, entry.text) == ("assistant", "Looking.")
+    assert [(tool.name, tool.argument, tool.kind) for tool in entry.tools] == [
+        ("Edit", "/srv/agent/x.py", "edit"),
+        ("Bash", "ls", "command"),
+    ]
+
+
+def test_an_unknown_tool_shows_its_first_string_argument():
+    (entry,) = entries(assistant(("mcp__mail__send", {"count": 2, "to": "a@example.org"})))
+    assert (entry.tools[0].argument, entry.tools[0].kind) == ("a@example.org", "other")
+
+
+def test_an_entry_knows_time_ids_directory_and_byte_offset():
+    first, second = user("one"), assistant("two", message_id="msg_7", at=1_700_000_000.25)
+    entry = entries(first, second)[1]
+    assert (entry.timestamp, entry.id, entry.message_id, entry.cwd) == (
+        1_700_000_000.25,
+        second["uuid"],
+        "msg_7",
+        "/srv/agent",
+    )
+    assert entry.offset == len(line(first))
+
+
+@pytest.mark.parametrize(
+    "left_out",
+    [
+        user("meta", isMeta=True),
+        user("side", isSidechain=True),
+        user("summary", isCompactSummary=True),
+        tool_result("the file"),
+        tool_result([{"type": "text", "text": "an agent's answer"}]),
+        assistant({"type": "thinking", "thinking": "hm", "signature": "x"}),
+        user("<command-name>/clear</command-name>\n<command-message>clear</command-message>"),
+        user("<local-command-stdout>ok</local-command-stdout>"),
+        user("<local-command-caveat>The command below was run directly"),
+        user("<bash-input>ls</bash-input>"),
+        user("<bash-stdout>a b</bash-stdout><bash-stderr></bash-stderr>"),
+        user("<task-notification>\n<task-id>1</task-id></task-notification>"),
+        user("done", origin={"kind": "task-notification"}),
+        user([{"type": "text", "text": "[Request interrupted by user]"}]),
+        user("<user-prompt-submit-hook>injected</user-prompt-submit-hook>"),
+        user("<system-reminder>injected</system-reminder>"),
+        assistant("API Error: 529", isApiErrorMessage=True),
+        assistant("No response requested.", message={"model": "<synthetic>"}),
+        record("attachment", attachment={"type": "hook_additional_context", "content": ["[Session Activity]"]}),
+        record(
+            "attachment",
+            attachment={"type": "queued_command", "prompt": "<task-notification>x", "commandMode": "prompt"},
+        ),
+        record("attachment", attachment={"type": "queued_command", "prompt": "x", "commandMode": "task-notification"}),
+        record("attachment", attachment={"type": "queued_command", "prompt": "x", "origin": {"kind": "coordinator"}}),
+        record("system", subtype="compact_boundary", content="Conversation compacted"),
+        record("progress", data={"message": {"type": "user", "message": {"role": "user", "content": "sub"}}}),
+        record("api-request-blob", message={"role": "user", "content": [{"type": "text", "text": "repeated"}]}),
+        record("queue-operation", operation="enqueue", content="hello"),
+        record("last-prompt", lastPrompt="hello"),
+        {"type": "summary", "summary": "A title", "leafUuid": "x"},
+    ],
+    ids=lambda left_out: str(left_out.get("type")),
+)
+def test_what_nobody_said_is_left_out(left_out):
+    assert texts(left_out) == []
+
+
+def test_a_prompt_typed_mid_turn_is_kept_though_it_has_no_user_record():
+    queued = {
+        "type": "queued_command",
+        "prompt": "also do that",
+        "commandMode": "prompt",
+        "origin": {"kind": "human"},
+        "humanTurn": True,
+    }
+    (entry,) = entries(record("attachment", attachment=queued))
+    assert (entry.role, entry.text) == ("user", "also do that")
+
+
+def test_an_editor_s_note_in_a_prompt_is_left_out_and_the_prompt_kept():
+    blocks = [{"type": "text", "text": "<ide_opened_file>x.py</ide_opened_file>"}, {"type": "text", "text": "fix it"}]
+    assert texts(user(blocks)) == ["fix it"]
+
+
+def test_records_glued_together_on_one_line_are_all_read():
+    glued = line(user("one")).rstrip() + line(user("two"))
+    assert [entry.text for entry in parse_jsonl_entries([glued], "agent-sdk")] == ["one", "two"]
+
+
+def test_unreadable_records_are_skipped_and_counted():
+    found = parse_jsonl_entries(
+        [b"{broken\n", line(user("one")), b"[1]\n", b"\n", line(user("two")).rstrip() + b'{"type":"us'], "agent-sdk"
+    )
+    assert ([entry.text for entry in found], found.unreadable) == (["one", "two"], 3)
+
+
+def test_a_lone_surrogate_and_invalid_utf8_do_not_stop_the_reading():
+    content = line(user("half \ud83d")) + line(user("byte X")).replace(b"X", b"\xff")
+    assert len(parse_jsonl_entries(content.splitlines(keepends=True), "agent-sdk")) == 2
+
+
+def test_deeply_nested_json_counts_as_unreadable():
+    assert parse_jsonl_entries([b"[" * 200_000], "agent-sdk").unreadable == 1
+
+
+def test_titles_rank_from_the_user_s_own_to_the_generated():
+    titles = [
+        {"type": "summary", "summary": "c"},
+        {"type": "ai-title", "aiTitle": "b"},
+        {"type": "custom-title", "customTitle": "a"},
+    ]
+    assert [text for _, text in sorted(filter(None, map(claude.title, titles)), reverse=True)] == ["a", "b", "c"]
+
+
+def test_the_line_filter_keeps_a_text_beside_a_tool_result():
+    mixed = user([{"tool_use_id": "t", "type": "tool_result", "content": "x"}, {"type": "text", "text": "and this"}])
+    assert claude.may_matter(line(mixed))
+    assert texts(mixed) == ["and this"]
+
+
+@pytest.mark.parametrize(
+    ("cwd", "encoded"),
+    [
+        ("/Users/foo/home", "-Users-foo-home"),
+        ("/srv/my_app.v2", "-srv-my-app-v2"),
+        ("/srv/café", "-srv-caf-"),
+        ("/srv/😀", "-srv---"),
+        ("/srv/" + "a" * 300, "-srv-" + "a" * 195 + "-89htrt"),
+    ],
+)
+def test_a_directory_is_encoded_as_claude_code_does(cwd, encoded):
+    assert claude.encode_cwd(cwd) == encoded
+
+
+@pytest.mark.skipif(not REAL_FILES, reason="no real transcripts beside the repository")
+@pytest.mark.parametrize("path", REAL_FILES, ids=lambda path: path.name[:60])
+def test_a_real_transcript_reads_without_exception(path):
+    content = path.read_bytes().splitlines(keepends=True)
+    found = parse_jsonl_entries(content, "agent-sdk")
+    assert found.unreadable == 0
+    assert all(entry.text or entry.tools for entry in found)
+
+
+@pytest.mark.skipif(not REAL_FILES, reason="no real transcripts beside the repository")
+@pytest.mark.parametrize("path", REAL_FILES, ids=lambda path: path.name[:60])
+def test_the_line_filter_drops_no_line_of_a_real_transcript_that_matters(path):
+    for content in path.read_bytes().split(b"\n"):
+        if content and not claude.may_matter(content):
+            for value in decode_line(content)[0]:
+                assert claude.entry(value, 0) is None
+                assert claude.title(value) is None
+                assert not claude.is_compaction(value)
+
+
+@pytest.mark.skipif(not REAL_FILES, reason="no real transcripts beside the repository")
+@pytest.mark.parametrize("path", REAL_FILES, ids=lambda path: path.name[:60])
+def test_results_that_are_taken_out_of_a_line_are_all_that_it_brings(path):
+    for content in path.read_bytes().split(b"\n"):
+        taken = claude.results_in(content, decode_line)
+        if taken is not None:
+            (value,) = decode_line(content)[0]
+            assert claude.results(value) == taken
+            assert claude.entry(value, 0) is None
+            assert claude.title(value) is None
+
+
+@pytest.mark.skipif(not REAL_FILES, reason="no real transcripts beside the repository")
+def test_an_independent_count_of_the_prompts_in_real_transcripts_agrees():
+    """Counts typed prompts by other means: string contents that no wrapper begins, outside meta, side and summary."""
+    for path in REAL_FILES:
+        expected = 0
+        for content in path.read_bytes().split(b"\n"):
+            value = json.loads(content) if content.strip() else {}
+            if value.get("type") == "user" and not any(
+                value.get(k) for k in ("isMeta", "isSidechain", "isCompactSummary")
+            ):
+                said = value["message"]["content"]
+                blocks = (
+                    [said]
+                    if isinstance(said, str)
+                    else [b.get("text", "[x]") for b in said if b["type"] != "tool_result"]
+                )
+                expected += any(b.strip() and not b.lstrip().startswith(("<", "[Request", "Caveat")) for b in blocks)
+            attachment = value.get("attachment", {})
+            expected += attachment.get("type") == "queued_command" and attachment.get("origin") == {"kind": "human"}
+        found = parse_jsonl_entries(path.read_bytes().splitlines(keepends=True), "agent-sdk")
+        assert sum(entry.role == "user" for entry in found) == expected, path.name

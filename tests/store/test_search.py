@@ -1,0 +1,293 @@
+"""Search in a store: what is found, in which order, how it is shown, and what is never found."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from builders import assistant, exchange, lines, record, user
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from store_scene import EVERYTHING, Scene
+
+from session_memory.activity.report import HEADER
+from session_memory.store.values import Filter, Hit
+
+START = 1_780_000_000
+DAY = 86_400
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path)
+
+
+def sessions(scene: Scene, **texts: str) -> None:
+    """A session for each text, said by the user, a day apart."""
+    for number, (name, text) in enumerate(texts.items()):
+        scene.write(name, *exchange(text, "All right.", at=START + number * DAY))
+    scene.ingest()
+
+
+def search(scene: Scene, query: str, **wanted: object) -> list[Hit]:
+    return scene.store.search(query, Filter(**wanted))
+
+
+def found(scene: Scene, query: str, **wanted: object) -> list[str]:
+    """The sessions, the best first."""
+    return [hit.conversation.session_id for hit in search(scene, query, **wanted)]
+
+
+def marked(hit: Hit) -> list[str]:
+    return [hit.snippet[start:end] for start, end in hit.marks]
+
+
+def test_a_question_finds_what_it_is_about_in_whatever_form_the_words_stand(scene):
+    sessions(
+        scene, trip="We booked flights to Kyoto for April.", cat="The cat is ill.", book="I read a book about cats."
+    )
+    assert found(scene, "When did we book the flight to Kyoto?")[0] == "trip"
+    assert found(scene, "booking KYOTO flights") == ["trip", "book"]
+    assert found(scene, "kyōto") == ["trip"], "diacritics do not matter"
+
+
+def test_what_has_more_and_rarer_words_of_the_query_comes_first(scene):
+    sessions(
+        scene, a="the server is slow", b="the server is slow since the certificate expired",
+        c="a certificate for swimming", d="the server room", e="server, server, server",
+    )  # fmt: skip
+    assert found(scene, "server certificate expired")[:2] == ["b", "c"]
+
+
+def test_a_conversation_that_is_about_the_words_comes_before_one_that_mentions_them(scene):
+    scene.write("mention", *exchange("By the way, the harbour was nice.", "Good."), *exchange("Now to taxes.", "Yes."))
+    scene.write(
+        "about",
+        *exchange("Tell me of the harbour.", "The harbour is old."),
+        *exchange("Whose harbour?", "The town's harbour."),
+    )
+    scene.ingest()
+    assert found(scene, "harbour")[0] == "about"
+
+
+def test_of_equals_the_latest_comes_first(scene):
+    sessions(scene, old="buy oat milk", new="buy oat milk today")
+    sessions(scene, first="water the plants", second="water the plants")
+    assert found(scene, "water plants")[0] == "second"
+
+
+def test_stop_words_count_only_where_there_are_no_others(scene):
+    sessions(scene, a="to be or not to be", b="the garden")
+    assert found(scene, "what about the garden then") == ["b"]
+    assert found(scene, "to be or not to be")[0] == "a"
+
+
+def test_there_is_one_hit_for_a_conversation_unless_there_are_few(scene):
+    for number in range(7):
+        scene.write(f"s{number}", *exchange("a tent", "another tent", at=START + number * DAY))
+    scene.ingest()
+    assert sorted(found(scene, "tent")) == [f"s{number}" for number in range(7)]
+    assert len(found(scene, "tent", limit=3)) == 3
+    scene.write("alone", *exchange("a canoe", "the canoe", at=START + 9 * DAY))
+    scene.ingest()
+    assert {hit.entry.text for hit in search(scene, "canoe")} == {"a canoe", "the canoe"}
+    assert len(search(scene, "canoe", limit=1)) == 1
+
+
+def test_a_quoted_phrase_must_be_there_as_it_stands(scene):
+    sessions(scene, a="the support group meets", b="a group that gives support", c="support groups")
+    assert sorted(found(scene, '"support group"')) == ["a", "c"]
+    assert found(scene, '"support group" meets')[0] == "a"
+    assert found(scene, "“the support group”") == ["a"], "stop words in it count, other quotation marks do"
+
+
+def test_where_nothing_has_the_phrase_its_words_are_looked_for(scene):
+    sessions(scene, a="a group that gives support", b="nothing")
+    assert found(scene, '"support group"') == ["a"]
+
+
+def test_a_word_with_a_minus_must_not_be_there(scene):
+    sessions(scene, a="jaguar in the zoo", b="jaguar, the car", c="a jaguar of the car dealer's wife")
+    assert found(scene, "jaguar -car") == ["a"]
+    assert set(found(scene, 'jaguar -"car dealer"')) == {"a", "b"}
+    assert found(scene, "-car") == []
+    assert found(scene, "e-mail jaguar -zoo -car") == []
+
+
+def test_what_is_written_as_one_word_belongs_together(scene):
+    sessions(scene, a="edit package.json", b="the json of a package", c="snake_case names", d="cases of snakes")
+    assert found(scene, "package.json")[0] == "a"
+    assert found(scene, "snake_case")[0] == "c"
+    assert found(scene, "snake-names-nowhere") != [], "where nothing has all of them, each by itself"
+
+
+def test_chinese_japanese_and_thai_are_found_within_their_sentences(scene):
+    sessions(
+        scene, zh="我们决定把数据库迁移到新的服务器", ja="来年の春に京都へ旅行に行きたいです", th="เราจะไปเที่ยวทะเลกัน",
+        ko="다음 주에 학교에 갑니다", en="nothing of that",
+    )  # fmt: skip
+    assert found(scene, "数据库迁移")[0] == "zh"
+    assert found(scene, "京都 旅行")[0] == "ja"
+    assert found(scene, "春") == ["ja"], "a single character, within"
+    assert found(scene, "器") == ["zh"], "and at the end"
+    assert found(scene, "ทะเล")[0] == "th"
+    assert found(scene, "학교")[0] == "ko"
+    assert found(scene, '"新的服务器"') == ["zh"]
+    [hit] = search(scene, "京都")
+    assert marked(hit) == ["京都"]
+
+
+def test_removing_a_file_takes_text_without_spaces_out_of_the_index(scene):
+    sessions(scene, ja="京都へ行きたい", other="京都タワー")
+    scene.store.forget("", "-srv-agent/ja.jsonl")
+    assert found(scene, "京都") == ["other"]
+    scene.store.connection.execute("INSERT INTO memory_search (memory_search) VALUES ('integrity-check')")
+
+
+def test_what_has_no_words_is_found_as_it_stands(scene):
+    sessions(scene, a="We did it 🎉 at last", b="We did it")
+    [hit] = search(scene, "🎉")
+    assert hit.conversation.session_id == "a"
+    assert marked(hit) == ["🎉"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "", " ", '"', '""', "'", "-", "--", "*", "AND", "NOT x", "a AND b", "NEAR(a b)", "{text}: x", "x^2", "(((", "col:x",
+        "a\x00b", "\ud83d", "\udc00 x", "🎉" * 50, "x " * 5000, "x" * 10_000, '"' * 10_000, "- " * 5000, "'; DROP TABLE x",
+        '-"', '"a" OR "b', "京", "。", "\u0301", "\u202e", "-\"\u0301\"", "ัั", '"京" -都',
+    ],
+)  # fmt: skip
+def test_any_text_is_a_query(scene, query):
+    sessions(scene, a="a text with x and b, 京都 too", b="another")
+    for hit in search(scene, query):
+        assert hit.conversation.session_id in ("a", "b")
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text(alphabet=st.one_of(st.sampled_from('"-* ()ab京都:^+\x00'), st.characters()), max_size=60))
+def test_any_text_at_all_is_a_query(scene, query):
+    if not scene.store.file_states(""):
+        sessions(scene, a="a b 京都 text")
+    assert all(hit.snippet for hit in search(scene, query))
+
+
+def test_a_group_finds_only_its_own(scene, tmp_path):
+    for home in ("red", "blue"):
+        root = tmp_path / home / "-srv-agent"
+        root.mkdir(parents=True)
+        for number in range(60):
+            said = exchange(f"the plan of {home} number {number} 计划 🎉", "Noted.", at=START + number * DAY)
+            (root / f"{home}-{number}.jsonl").write_bytes(lines(*said))
+        scene.ingest(tmp_path / home, home)
+    for query in ("plan", '"the plan"', "计划", "计", "🎉", "plan -blue", "red blue plan", "plan number 7"):
+        for home, other in (("red", "blue"), ("blue", "red")):
+            hits = search(scene, query, homes=(home,), limit=100)
+            assert {hit.conversation.home for hit in hits} <= {home}
+            assert all(other not in hit.snippet for hit in hits)
+    assert len(found(scene, "plan", homes=("red",), limit=100)) == 60
+    assert {hit.conversation.home for hit in search(scene, "plan", limit=200)} == {"red", "blue"}
+    assert found(scene, "plan", homes=("green",)) == []
+    assert found(scene, "plan", homes=()) == []
+
+
+def test_filters_limit_what_is_found(scene):
+    scene.write("one", user("a boat", at=START), assistant("the boat", ("Bash", {"command": "ls boat"}), at=START + 5))
+    scene.write("two", *exchange("my boat", "your boat", at=START + 10 * DAY))
+    scene.ingest()
+    assert found(scene, "boat", session="tw") == ["two"] * 2
+    assert set(found(scene, "boat", since=(START + DAY) * 1000)) == {"two"}
+    assert set(found(scene, "boat", until=(START + DAY) * 1000)) == {"one"}
+    assert found(scene, "boat", since=(START + DAY) * 1000, until=(START + 2 * DAY) * 1000) == []
+    assert {hit.entry.role for hit in search(scene, "boat", role="user")} == {"user"}
+    assert {hit.entry.role for hit in search(scene, "boat", role="assistant")} == {"assistant"}
+    [hit] = search(scene, "boat", role="tool")
+    assert (hit.entry.tool, hit.entry.text) == ("Bash", "ls boat")
+    assert found(scene, "boat", project="elsewhere") == []
+    assert len(found(scene, "boat", project="/srv/agent")) == len(found(scene, "boat"))
+
+
+def test_a_filter_may_leave_files_in_very_many_places(scene):
+    for number in range(120):
+        project = ("odd", "even")[number % 2]
+        said = exchange(f"a plum {number:03}", "ok", at=START + number * DAY, cwd=f"/srv/{project}")
+        scene.write(f"{project}-{number:03}", *said)
+        os.utime(scene.file(f"{project}-{number:03}"), (START + number, START + number))
+    scene.ingest()
+    assert len(found(scene, "plum", project="/srv/odd", limit=100)) == 60
+    assert all(name.startswith("even") for name in found(scene, "plum", project="/srv/even", limit=100))
+    assert found(scene, "plum", project="/srv/even")[0] == "even-119"
+
+
+def test_a_time_limit_holds_within_a_conversation(scene):
+    scene.write("s", *exchange("early kite", "yes", at=START), *exchange("late kite", "yes", at=START + 600))
+    scene.ingest()
+    assert [hit.entry.text for hit in search(scene, "kite", since=(START + 300) * 1000)] == ["late kite"]
+    assert [hit.entry.text for hit in search(scene, "kite", until=(START + 300) * 1000)] == ["early kite"]
+
+
+def test_a_snippet_shows_the_words_in_the_middle_of_a_long_text_on_one_line(scene):
+    text = (
+        "once upon a time " * 300 + "there was\n\na lighthouse <b>keeper</b> who kept lighthouses " + "and so on " * 300
+    )
+    sessions(scene, s=text)
+    [hit] = search(scene, "lighthouse keepers")
+    assert len(hit.snippet) <= 210
+    assert hit.snippet.startswith("…")
+    assert hit.snippet.endswith("…")
+    assert marked(hit) == ["lighthouse", "keeper", "lighthouses"]
+    assert "\n" not in hit.snippet
+    assert "<" not in hit.snippet
+    assert hit.entry.text == text.strip()
+
+
+def test_the_entry_that_fits_best_is_the_one_that_is_shown(scene):
+    scene.write("s", *exchange("a ferry", "When?"), *exchange("the night ferry to the island", "It leaves at nine."))
+    scene.ingest()
+    assert search(scene, "night ferry island")[0].entry.text == "the night ferry to the island"
+
+
+def test_common_words_beside_a_rare_one_are_counted_in_old_conversations_too(scene):
+    scene.write("old", *exchange("deploy deploy the zeppelin", "deploy it", at=START))
+    scene.write("older", *exchange("the zeppelin lands", "well", at=START - DAY))
+    scene.write("new", *[one for n in range(900) for one in exchange(f"deploy {n}", "ok", at=START + DAY + n)])
+    scene.ingest()
+    assert found(scene, "deploy zeppelin")[0] == "old"
+
+
+def test_of_two_common_words_what_has_both_is_found_however_old(scene):
+    scene.write("old", *exchange("blue moon", "ok", at=START - DAY))
+    scene.ingest()
+    scene.write("new", *[one for n in range(800) for one in exchange("blue", "moon", at=START + DAY + n)])
+    scene.ingest()
+    assert search(scene, "blue moon")[0].entry.text == "blue moon"
+
+
+def test_what_was_injected_by_us_is_never_found(scene):
+    block = f'{HEADER}\n- discord (3m ago, 4 messages): "zebra"'
+    scene.write(
+        "s",
+        user("hello"),
+        record("attachment", attachment={"type": "hook_additional_context", "content": [block]}),
+        user(f"<system-reminder>\nUserPromptSubmit hook additional context: {block}\n</system-reminder>", isMeta=True),
+        assistant("hi"),
+    )
+    scene.ingest()
+    assert found(scene, "zebra") == []
+    assert found(scene, "Session Activity") == []
+    assert len(found(scene, "hello")) == 1
+
+
+def test_secrets_are_neither_found_nor_shown(scene):
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    sessions(scene, s=f"the giraffe token is {token} ok")
+    [hit] = search(scene, "giraffe")
+    assert token not in hit.snippet
+    assert all(token not in hit.snippet + hit.entry.text for hit in search(scene, token))
+
+
+def test_nothing_is_found_in_an_empty_store(scene):
+    assert search(scene, "anything") == []
+    assert scene.store.search("", EVERYTHING) == []

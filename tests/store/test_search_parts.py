@@ -1,0 +1,151 @@
+"""What a query asks for, which piece of a text is shown for it, and the questions that recall is measured with."""
+
+from __future__ import annotations
+
+import json
+
+import apsw
+import pytest
+
+from bench.recall.__main__ import OWN_SETS, ask
+from bench.recall.sets import SetError, read_set
+from session_memory.store.search.query import MOST_PARTS, STOP_WORDS, Query, contains, parse, relaxed
+from session_memory.store.search.ranking import Posting, conversation_score, entry_score, weigh
+from session_memory.store.search.snippet import CHARACTERS, excerpts, merged, snippet
+from session_memory.store.search.terms import Terms, indexable
+
+
+@pytest.fixture(scope="module")
+def terms() -> Terms:
+    return Terms(apsw.Connection(":memory:"))
+
+
+def matches(query: Query) -> list[str]:
+    return [part.match for part in query.parts]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("When did Caroline go to the support group?", ['"Caroline"', '"go"', '"support"', '"group"']),
+        ("what is it", ['"what"', '"is"', '"it"']),
+        ("Tom's dog", ['"Tom"', '"dog"']),
+        ("run running runs", ['"runs"']),
+        ("package.json", ['"package" AND "json"']),
+        ("to-do", ['"to" AND "do"']),
+        ('say "hello there"', ['"say"', '"hello" AND "there"']),
+        ("「京都」", ['"京都"']),
+        ("京都旅行", ['"京都"', '"都旅"', '"旅行"']),
+        ("猫", ['"猫" *']),
+        ("--force", ['"force"']),
+        ('unclosed "quote here', ['"unclosed"', '"quote"']),
+    ],
+)
+def test_a_query_becomes_what_the_index_is_asked_for(terms, text, expected):
+    assert matches(parse(text, terms)) == expected
+
+
+def test_what_is_unwanted_is_told_apart_from_what_is_looked_for(terms):
+    query = parse('jaguar -car -"big cat" e-mail', terms)
+    assert matches(query) == ['"jaguar"', '"e" AND "mail"']
+    assert query.unwanted == '"car"'
+    assert query.unwanted_phrases == (("big", "cat"),)
+
+
+def test_a_phrase_is_required_until_it_is_relaxed(terms):
+    query = parse('"support group" kyoto', terms)
+    assert [(part.terms, part.is_required) for part in query.parts] == [
+        (("kyoto",), False),
+        (("support", "group"), True),
+    ]
+    assert [(part.terms, part.is_required) for part in relaxed(query).parts] == [
+        (("kyoto",), False),
+        (("support",), False),
+        (("group",), False),
+    ]
+
+
+def test_a_very_long_query_has_a_limited_number_of_parts(terms):
+    assert len(parse(" ".join(f"word{number}" for number in range(500)), terms).parts) == MOST_PARTS
+
+
+def test_a_phrase_is_whole_terms_one_after_the_other():
+    assert contains(["the", "support", "group"], ("support", "group"))
+    assert not contains(["support", "groups"], ("support", "group"))
+    assert not contains(["support", "a", "group"], ("support", "group"))
+
+
+def test_text_with_spaces_is_indexed_as_it_is():
+    for text in ("plain", "naïve — café 🎉", ""):
+        assert indexable(text) is text
+    assert indexable("go to 京都市!").split() == ["go", "to", "京都", "都市", "市", "!"]
+
+
+@pytest.mark.parametrize(
+    "text", ["plain text", "naïve café — 🎉 bücher", "🎉 a “quoted” word", "in 京都市 zu Fuß", "e\u0301t\u00e9 x"]
+)
+def test_terms_stand_where_they_are_said_to(terms, text):
+    spans = terms.spans(text)
+    assert {term for _, _, term in spans} == set(terms.of(text))
+    for start, end, term in spans:
+        assert terms.of(text[start:end])[0] == term
+
+
+def test_stop_words_are_lower_case_words():
+    assert all(word.islower() and word.isalpha() for word in STOP_WORDS)
+
+
+def test_rarer_is_worth_more_and_never_less_than_nothing():
+    rare, common, all_of_them = (weigh(Posting([1, 2], True), having, 1000) for having in (2, 400, 1000))
+    assert rare.entry > common.entry > all_of_them.entry >= 0
+    assert rare.conversation > common.conversation >= 0
+    assert weigh(Posting([], True), 0, 1000) == (0, 0)
+
+
+def test_more_often_is_better_and_longer_is_worse():
+    weight = weigh(Posting([1], True), 1, 100)
+    for score in (entry_score, conversation_score):
+        assert score([(weight, 2)], 50, 50) > score([(weight, 1)], 50, 50) > score([(weight, 1)], 500, 50) > 0
+
+
+def test_a_snippet_is_where_most_of_the_words_are(terms):
+    text = (
+        "A cat. " + "Nothing here at all. " * 30 + "The cat sat on a mat <with> another\ncat. " + "Then nothing. " * 30
+    )
+    weights = {"cat": 2.0, "mat": 3.0}
+    [excerpt] = excerpts([text], weights, terms.spans)
+    shown, marks = snippet(excerpt, weights, terms.spans)
+    assert [shown[start:end] for start, end in marks] == ["cat", "mat", "cat"]
+    assert "‹with› another cat" in shown
+    assert len(shown) <= CHARACTERS + 2
+
+
+def test_a_short_text_is_its_own_snippet(terms):
+    [excerpt] = excerpts(["Feed the cat."], {"cat": 1.0}, terms.spans)
+    assert snippet(excerpt, {"cat": 1.0}, terms.spans) == ("Feed the cat.", ((9, 12),))
+
+
+def test_marks_that_overlap_are_one():
+    assert merged([(0, 2), (1, 3), (5, 6)]) == ((0, 3), (5, 6))
+
+
+def test_the_shipped_questions_find_their_sessions():
+    for path in OWN_SETS:
+        answers = list(ask(read_set(path)))
+        assert len(answers) >= 60
+        assert sum(answer.is_found_within(1) for answer in answers) / len(answers) >= 0.67
+        assert sum(answer.is_found_within(5) for answer in answers) / len(answers) >= 0.88
+        assert sum(answer.is_found_within(10) for answer in answers) / len(answers) >= 0.94
+
+
+def test_a_set_whose_evidence_is_not_there_is_refused(tmp_path):
+    path = tmp_path / "set.json"
+    session = {"id": "s", "date": "2026-01-01T10:00:00Z", "messages": [{"role": "user", "text": "hello"}]}
+    path.write_text(
+        json.dumps({"groups": [{"sessions": [session], "questions": [{"question": "x", "evidence": ["t"]}]}]})
+    )
+    with pytest.raises(SetError, match="no such evidence"):
+        read_set(path)
+    path.write_text("[]")
+    with pytest.raises(SetError):
+        read_set(path)

@@ -1,0 +1,253 @@
+"""The commands that read the store, as somebody types them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+import time
+
+import pytest
+from builders import append, exchange, user
+from markdown_snapshot import MarkdownSnapshot
+from store_user import COMMAND, MONDAY, ROOT, StoreUser, trip
+
+from session_memory.commands import times
+
+HOUR = 3600
+
+
+@pytest.fixture
+def log(snapshot):
+    return snapshot.use_extension(MarkdownSnapshot)
+
+
+@pytest.fixture
+def machine(tmp_path):
+    return StoreUser(tmp_path / "user")
+
+
+class TestReading:
+    def test_a_conversation_reads_as_its_snapshot_says(self, machine, log):
+        machine.session("one", *trip())
+        machine.run("ingest")
+        assert machine.run("show", 1).stdout == log
+
+    def test_only_what_is_around_a_message_can_be_shown(self, machine, log):
+        machine.session("one", *trip())
+        machine.run("ingest")
+        done = machine.run("show", 1, "--around", 4, "--lines", 1)
+        assert done.stdout == log
+
+    def test_a_list_reads_as_its_snapshot_says(self, machine, log):
+        machine.session("one", *trip())
+        machine.session("two", *exchange("hello", "hi", at=MONDAY + HOUR))
+        assert machine.run("conversations").stdout == log
+
+    def test_a_list_can_be_limited(self, machine):
+        machine.session("one", *trip())
+        machine.session("two", *exchange("hello", "hi", at=time.time() - 60), project="-srv-other")
+
+        def titles(*words):
+            return [talk["title"] for talk in machine.result("conversations", *words)["conversations"]]
+
+        assert titles("--since", "2h") == ["hello"]
+        assert titles("--until", "2026-10-30") == ["plan a trip to <b>Japan</b>"]
+        assert titles("--status", "active") == ["hello"]
+        assert titles("--session", "on") == ["plan a trip to <b>Japan</b>"]
+        assert titles("--project", "other") == ["hello"]
+        assert titles("--limit", "1") == ["hello"]
+
+    def test_what_is_not_there_is_said(self, machine):
+        assert machine.run("conversations").stdout == "No conversations.\n"
+        done = machine.run("show", 7)
+        assert (done.returncode, "there is no conversation 7" in done.stderr) == (1, True)
+        machine.session("one", *trip())
+        machine.run("ingest")
+        assert "there is no message 99" in machine.run("show", 1, "--around", 99).stderr
+
+    def test_text_from_elsewhere_commands_no_terminal_and_closes_no_tag(self, machine):
+        machine.session("one", user("a\x1b[31m</system>b", at=MONDAY))
+        machine.run("ingest")
+        for words in (("show", 1), ("conversations",), ("search", "system")):
+            shown = machine.run(*words).stdout
+            assert "system" in shown
+            assert not {"\x1b", "<", ">"} & set(shown)
+
+
+class TestSearch:
+    def test_what_is_remembered_comes_before_what_was_said(self, machine):
+        said = [
+            one for n in range(4) for one in exchange(f"How do we deploy zebra {n}?", "By the pipeline.", at=MONDAY)
+        ]
+        machine.session("deploying", *said)
+        assert machine.run("process").returncode == 0
+        lines = machine.run("search", "zebra").stdout.splitlines()
+        assert "episode" in lines[0]
+        assert lines[1].startswith("  session-memory memories show ")
+        assert machine.run(*lines[1].split()[1:]).stdout.startswith("How do we deploy zebra 0?")
+        assert "**zebra**" in "".join(lines[2:])
+        assert [one["kind"] for one in json.loads(machine.run("search", "zebra", "--json").stdout)["memories"]] == [
+            "episode"
+        ]
+        assert json.loads(machine.run("search", "zebra", "--role", "user", "--json").stdout)["memories"] == []
+
+    def test_a_hit_reads_as_its_snapshot_says(self, machine, log):
+        machine.session("one", *trip())
+        machine.session("two", *exchange("hello", "hi"))
+        assert machine.run("search", "cherry", "blossom").stdout == log
+
+    def test_the_command_that_is_shown_reads_around_the_hit(self, machine):
+        machine.session("one", *trip())
+        command = machine.result("search", "cherry")["hits"][0]["command"].split()
+        assert "cherry blossom" in machine.run(*command[1:], "--lines", 1).stdout
+
+    def test_what_was_said_a_moment_ago_is_found(self, machine):
+        path = machine.session("one", *trip())
+        machine.run("ingest")
+        append(path, user("a platypus walks in"))
+        assert [hit["snippet"] for hit in machine.result("search", "platypus")["hits"]] == ["a platypus walks in"]
+
+    def test_hits_can_be_limited(self, machine):
+        machine.session("one", *exchange("apples", "apples and pears", at=MONDAY))
+
+        def found(*words):
+            return [hit["entry"]["text"] for hit in machine.result("search", "apples", *words)["hits"]]
+
+        assert found("--role", "user") == ["apples"]
+        assert found("--since", "2h") == []
+        assert found("--session", "two") == []
+
+    @pytest.mark.parametrize(
+        "query", ["", '"', "a AND (", "-trip", "*", "👩‍🚀", "x" * 10_000, "trip NEAR/2 plan", "\\", "'--"]
+    )
+    def test_any_text_is_a_query(self, machine, query):
+        machine.session("one", *trip())
+        done = machine.run("search", "--", query)
+        assert (done.returncode, done.stderr) == (0, "")
+
+    def test_nothing_found_is_said(self, machine):
+        machine.session("one", *trip())
+        done = machine.run("search", "zebra")
+        assert (done.returncode, done.stdout) == (0, "Nothing found for zebra.\n")
+
+
+class TestHealth:
+    def test_it_says_what_the_store_holds(self, machine):
+        machine.session("one", *trip()).open("ab").write(b'{"broken\n')
+        machine.run("ingest")
+        result = machine.result("health-check")
+        assert (result["ok"], result["entries"], result["tool_uses"], result["files"]) == (True, 5, 1, 1)
+        assert result["unreadable"] == {"-srv-agent/one.jsonl": 1}
+        shown = machine.run("health-check").stdout
+        assert "5 entries, 1 tool use" in shown
+        assert "1 record could not be read" in shown
+        assert "watch          does not run" in shown
+
+
+class TestCommandLine:
+    def test_every_subcommand_is_listed_and_explains_itself(self, machine):
+        listed = machine.run("--help").stdout
+        for name in ("search", "show", "conversations", "ingest", "watch", "health-check"):
+            assert re.search(rf"^    {name}\b", listed, re.MULTILINE)
+            done = machine.run(name, "--help")
+            assert (done.returncode, done.stdout.startswith(f"usage: session-memory {name}")) == (0, True)
+
+    @pytest.mark.parametrize(
+        "words",
+        [("nothing",), ("search",), ("show", "x"), ("conversations", "--since", "soon"), ("ingest", "--what"), ()],
+    )
+    def test_mistakes_are_explained(self, machine, words):
+        done = machine.run(*words)
+        assert done.returncode == 2
+        assert "error: " in done.stderr
+
+    @pytest.mark.parametrize("words", [("--limit", "1"), ("--limit=1",), ("--lim", "1")])
+    def test_options_are_understood_however_they_are_written(self, machine, words):
+        machine.session("one", *exchange("a", "b"))
+        machine.session("two", *exchange("a", "b"))
+        assert len(machine.result("conversations", *words)["conversations"]) == 1
+
+    def test_where_nothing_is_new_next_to_nothing_is_loaded(self, machine):
+        machine.session("one", user("hello"))
+        machine.run("ingest")
+        command = "import sys; from session_memory.cli import main; main(['ingest']); print(*sorted(sys.modules))"
+        done = subprocess.run(
+            [sys.executable, "-S", "-c", f"import sys; sys.path += {sys.path!r}; {command}"],
+            capture_output=True, text=True, env=machine.environment, cwd=machine.home, check=True,
+        )  # fmt: skip
+        told, modules = done.stdout.splitlines()
+        assert told == "Nothing new in 1 file."
+        assert not {"argparse", "typing", "re", "json", "orjson", "rich", "pathlib"} & set(modules.split())
+
+    def test_a_package_that_is_missing_is_named(self, machine):
+        machine.session("one", user("hello"))
+        for words in ("ingest", "watch"):
+            done = machine.run_command(sys.executable, "-S", "-c", COMMAND, words)
+            assert done.returncode == 1
+            assert done.stderr.startswith(
+                "session-memory: apsw is needed for this, and not installed\n  run install.py"
+            )
+
+    def test_progress_is_shown_in_lines_where_there_is_no_terminal(self, machine):
+        machine.session("one", *[user("word " * 2000, at=MONDAY + number) for number in range(600)])
+        done = machine.run("ingest")
+        assert "\x1b" not in done.stdout + done.stderr
+        assert "MB/s." in done.stdout
+
+    def test_on_a_terminal_a_bar_shows_how_far_it_is(self, machine):
+        machine.session("one", *[user("word " * 2000, at=MONDAY + number) for number in range(600)])
+        master, slave = pty.openpty()
+        environ = {**machine.environment, "TERM": "xterm-256color"}
+        command = [sys.executable, "-c", COMMAND, "ingest"]
+        with subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=environ, cwd=machine.home) as child:
+            os.close(slave)
+            shown = b""
+            with contextlib.suppress(OSError):  # which is how a terminal ends
+                while block := os.read(master, 65536):
+                    shown += block
+        os.close(master)
+        assert child.returncode == 0
+        assert b"/1 files" in shown
+        assert b"/6.1 MB" in shown
+        assert shown.rstrip().endswith(b"MB/s.")
+
+
+class TestTimes:
+    @pytest.fixture(autouse=True)
+    def in_utc(self, monkeypatch):
+        monkeypatch.setenv("TZ", "UTC")
+        time.tzset()
+        yield
+        monkeypatch.undo()
+        time.tzset()
+
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("2026-02-01", "2026-02-01 00:00"),
+            ("2026-02-01 13:30", "2026-02-01 13:30"),
+            ("3d", "2026-09-18 14:13"),
+            ("2h", "2026-09-21 12:13"),
+            ("30m", "2026-09-21 13:43"),
+            ("today", "2026-09-21 00:00"),
+            ("Yesterday", "2026-09-20 00:00"),
+        ],
+    )
+    def test_a_point_in_time_is_what_people_mean(self, text, expected):
+        assert times.moment(times.point(text, MONDAY)) == expected
+
+    @pytest.mark.parametrize("text", ["", "d", "-3d", "3y", "2026-13-01", "tomorrow", "１d" * 400])
+    def test_anything_else_is_refused(self, text):
+        with pytest.raises(ValueError, match="is no point in time"):
+            times.point(text, MONDAY)
+
+
+def test_the_readers_of_all_this_are_told_in_the_docs():
+    text = (ROOT / "docs" / "store.md").read_text()
+    for command in re.findall(r"^    session-memory (\S+)", text, re.MULTILINE):
+        assert command in ("ingest", "search", "show", "conversations", "health-check", "watch")

@@ -1,0 +1,181 @@
+"""Stores that are corrupt, of a newer version, or cut by another gap: what the commands make of them."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import sqlite3
+
+import pytest
+from builders import assistant, exchange, user
+from store_scene import Scene
+from store_user import MONDAY, StoreUser, trip
+
+from session_memory.store.sqlite.repair import recut
+
+
+@pytest.fixture
+def machine(tmp_path):
+    return StoreUser(tmp_path / "user")
+
+
+class TestCorruption:
+    def spoil(self, machine):
+        """Overwrites the middle of the database; what its beginning tells is still whole."""
+        sqlite3.connect(machine.database).execute("PRAGMA wal_checkpoint(TRUNCATE)").close()
+        size = machine.database.stat().st_size
+        with machine.database.open("r+b") as file:
+            file.seek(size // 3)
+            file.write(os.urandom(size // 2))
+
+    def set_aside(self, machine):
+        return [
+            path
+            for path in machine.database.parent.glob("memory.db.corrupt-*")
+            if not path.name.endswith(("-wal", "-shm"))
+        ]
+
+    @pytest.mark.parametrize("words", [("ingest",), ("search", "cherry"), ("conversations",)])
+    def test_a_file_that_is_no_database_is_set_aside_and_built_anew(self, machine, words):
+        machine.session("one", *trip())
+        machine.run("ingest")
+        machine.database.write_bytes(b"no database at all" * 100)
+        done = machine.run(*words)
+        assert done.returncode == 0, done.stderr
+        assert "the store was corrupt: it is ~/.session-memory/store/memory.db.corrupt-" in done.stderr
+        assert len(self.set_aside(machine)) == 1
+        assert len(machine.stored()) == 6
+
+    def test_what_is_corrupt_inside_is_found_by_a_health_check_and_built_anew(self, machine):
+        for number in range(40):
+            machine.session(f"s{number}", *trip())
+        machine.run("ingest")
+        self.spoil(machine)
+        done = machine.run("health-check")
+        assert done.returncode == 0, done.stderr
+        assert len(self.set_aside(machine)) == 1
+        assert machine.result("health-check")["files"] == 40
+
+    def test_sessions_whose_transcripts_are_gone_come_back_from_archives(self, machine):
+        gone = machine.session("one", *trip())
+        machine.session("two", *exchange("still here", "yes"))
+        machine.run("ingest")
+        assert machine.run("archive", "--all").returncode == 0
+        gone.unlink()
+        machine.database.write_bytes(b"no database at all" * 100)
+        assert machine.run("ingest").returncode == 0
+        said = ["plan a trip to <b>Japan</b>", "Gladly. The cherry blossom is in April.", "The tests fail."]
+        assert [text for text in machine.stored() if text in said] == said
+        found = {talk["runtime"]: talk for talk in machine.result("conversations")["conversations"]}
+        assert found["archive"]["session_id"] == "one"
+        assert found["archive"]["entry_count"] == 5
+        assert found["archive"]["last_message_at"] == (MONDAY + 20) * 1000
+        assert machine.result("search", "cherry")["hits"][0]["conversation"]["session_id"] == "one"
+
+    @pytest.mark.parametrize("words", [("ingest",), ("search", "cherry")])
+    def test_archives_come_back_where_no_transcript_is_left_at_all(self, machine, words):
+        machine.session("one", *trip())
+        machine.run("archive", "--all")
+        shutil.rmtree(machine.projects)
+        assert machine.run(*words).returncode == 0
+        assert "As you like." in machine.stored()
+
+    def test_an_archive_gives_way_to_its_transcript(self, machine):
+        path = machine.session("one", *trip())
+        machine.run("archive", "--all")
+        content = path.read_bytes()
+        path.unlink()
+        machine.session("two", user("hello"))
+        machine.run("ingest")
+        assert "As you like." in machine.stored()
+        path.write_bytes(content)
+        machine.run("ingest")
+        assert machine.stored().count("As you like.") == 1
+        assert {talk["runtime"] for talk in machine.result("conversations")["conversations"]} == {"claude-code"}
+
+
+class TestNewerStore:
+    @pytest.fixture
+    def newer(self, machine):
+        machine.session("one", *trip())
+        machine.run("ingest")
+        connection = sqlite3.connect(machine.database)
+        connection.execute("INSERT INTO migrations VALUES ('of_tomorrow', datetime('now'))")
+        connection.commit()
+        connection.close()
+        machine.session("two", user("too late"))
+        return machine
+
+    def test_it_can_be_searched_and_that_is_said(self, newer):
+        done = newer.run("search", "cherry")
+        assert done.returncode == 0
+        assert "**cherry**" in done.stdout
+        assert "a newer session-memory made this store" in done.stderr
+
+    @pytest.mark.parametrize("column", ["content", "timestamp"])
+    def test_what_cannot_be_understood_of_it_is_no_reason_to_set_it_aside(self, newer, column):
+        connection = sqlite3.connect(newer.database)
+        if column == "content":
+            connection.execute("UPDATE memory_transcript_entries SET content = x'2aff00'")  # packed in a new way
+        else:
+            connection.execute("ALTER TABLE memory_transcript_entries RENAME timestamp TO time")
+        connection.commit()
+        connection.close()
+        before = newer.database.read_bytes()
+        done = newer.run("search", "cherry")
+        assert done.returncode == 1
+        assert "this version cannot read it" in done.stderr
+        assert "update session-memory: python3 install.py" in done.stderr
+        assert "Traceback" not in done.stderr
+        assert newer.database.read_bytes() == before
+        assert not list(newer.database.parent.glob("*corrupt*"))
+
+    def test_nothing_is_added_and_what_to_do_is_said(self, newer):
+        before = newer.database.read_bytes()
+        for words in (("ingest",), ("watch", "--once")):
+            done = newer.run(*words)
+            assert done.returncode == 1
+            assert "update: python3 install.py" in done.stderr
+        assert newer.database.read_bytes() == before
+
+
+class TestCuttingAnew:
+    """What is cut anew is as if it had been cut so from the beginning."""
+
+    def rows(self, scene):
+        sql = (
+            "SELECT source_file, first_item, last_item, first_message_at, last_message_at, entry_count, text_bytes "
+            "FROM memory_conversations ORDER BY source_file, first_item"
+        )
+        return scene.store.connection.execute(sql).fetchall()
+
+    def test_from_any_gap_to_any_other(self, tmp_path):
+        generator = random.Random(7)
+        scenes = [Scene(tmp_path / name, gap=minutes * 60_000) for name, minutes in (("a", 60), ("b", 5))]
+        when = MONDAY
+        records = []
+        for number in range(60):
+            when += generator.choice([10, 60, 400, 2000, 5000])
+            message = f"m{number // 3}"
+            records.append(
+                assistant(("Bash", {"command": f"run {number}"}), f"said {number}", message_id=message, at=when)
+                if generator.random() < 0.6
+                else user(f"asked {number}", at=when)
+            )
+        forked = [{**record, "sessionId": "fork"} for record in records[:30]]
+        for scene in scenes:
+            scene.write("one", *records[:50])
+            scene.write("two", *forked, user("its own", at=when))
+            scene.ingest()
+        fresh, recut_one = self.rows(scenes[1]), scenes[0]
+        assert recut(recut_one.store, 5)
+        assert self.rows(recut_one) == fresh
+        assert not recut(recut_one.store, 5)
+        recut_one.store.close()
+        recut_one.options["gap"] = 5 * 60_000
+        recut_one.store = recut_one.open()
+        for scene in scenes:
+            scene.append("one", *records[50:])
+            scene.ingest()
+        assert self.rows(recut_one) == self.rows(scenes[1])

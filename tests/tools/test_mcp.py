@@ -1,0 +1,376 @@
+"""The tools as an MCP server: as messages, and with the real clients: the mcp package's, Claude Code, its SDK."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import NamedHome, exchange
+from clients.claude import REPOSITORY, Claude, claude_executable
+from fakes.fake_anthropic import FakeAnthropic
+from fakes.loopback import Request
+from group_builders import GroupDir
+from package_copies import copy_repository
+
+from session_memory import __version__
+from session_memory.tools import TOOLS, Answer, sdk_server
+from session_memory.tools.stdio_server import LINE_BYTES, answers, serve
+
+NAMES = [tool.name for tool in TOOLS]
+SERVER = REPOSITORY / "scripts" / "mcp_server.py"
+SECONDS = 60
+META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+
+
+def echo(name: str, arguments: object) -> Answer:
+    return Answer(f"{name} {json.dumps(arguments)}", name == "clear_session")
+
+
+def ask(method: str, params: Any = None, **more: Any) -> Any:
+    """What is answered to one request."""
+    message = {"jsonrpc": "2.0", "id": 7, "method": method, **more}
+    return answers(echo, json.dumps(message if params is None else {**message, "params": params}).encode())
+
+
+class TestHandshake:
+    @pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
+    def test_a_version_that_we_speak_is_taken(self, version: str) -> None:
+        result = ask("initialize", {"protocolVersion": version, "capabilities": {}})["result"]
+        assert result["protocolVersion"] == version
+        assert result["serverInfo"] == {"name": "session-memory", "title": "Session memory", "version": __version__}
+        assert result["capabilities"] == {"tools": {}}
+
+    @pytest.mark.parametrize("version", ["2026-07-28", "1999-01-01", None, 7])
+    def test_any_other_version_is_answered_with_the_latest_that_begins_with_a_handshake(self, version: Any) -> None:
+        assert ask("initialize", {"protocolVersion": version})["result"]["protocolVersion"] == "2025-11-25"
+
+    def test_a_ping_is_answered(self) -> None:
+        assert ask("ping") == {"jsonrpc": "2.0", "id": 7, "result": {}}
+
+    def test_the_probe_of_a_newer_client_that_we_do_not_know_yet_names_the_versions_that_we_do(self) -> None:
+        error = ask("server/discover", {"_meta": {**META, "io.modelcontextprotocol/protocolVersion": "2030-01-01"}})[
+            "error"
+        ]
+        assert (error["code"], error["data"]["requested"]) == (-32022, "2030-01-01")
+        assert "2026-07-28" in error["data"]["supported"]
+
+
+class TestWithoutHandshake:
+    def test_a_client_discovers_what_there_is(self) -> None:
+        result = ask("server/discover", {"_meta": META})["result"]
+        assert result["supportedVersions"][0] == "2026-07-28"
+        assert (result["resultType"], result["cacheScope"]) == ("complete", "private")
+        assert result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "session-memory"
+
+    def test_a_call_is_answered_in_the_form_that_it_came_in(self) -> None:
+        params = {"name": "list_sessions", "arguments": {}}
+        old, new = ask("tools/call", params)["result"], ask("tools/call", {**params, "_meta": META})["result"]
+        assert old == {"content": [{"type": "text", "text": "list_sessions {}"}], "isError": False}
+        assert {**old, "resultType": "complete", "_meta": new["_meta"]} == new
+
+    def test_a_request_without_the_capabilities_of_its_client_is_refused(self) -> None:
+        meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
+        assert ask("tools/list", {"_meta": meta})["error"]["code"] == -32602
+
+    def test_a_ping_is_not_known_any_more(self) -> None:
+        assert ask("ping", {"_meta": META})["error"]["code"] == -32601
+
+
+class TestMessages:
+    def test_the_tools_are_listed_as_they_are_defined(self) -> None:
+        listed = ask("tools/list")["result"]["tools"]
+        assert [(one["name"], one["inputSchema"]) for one in listed] == [(tool.name, tool.schema) for tool in TOOLS]
+        read_only = {one["name"]: one["annotations"]["readOnlyHint"] for one in listed}
+        assert [name for name in NAMES if not read_only[name]] == ["clear_session", "resume_session"]
+
+    def test_a_tool_that_refuses_is_a_result_that_says_so(self) -> None:
+        result = ask("tools/call", {"name": "clear_session"})["result"]
+        assert result == {"content": [{"type": "text", "text": "clear_session null"}], "isError": True}
+
+    def test_an_unknown_tool_and_an_unknown_method_are_errors(self) -> None:
+        assert ask("tools/call", {"name": "rm"})["error"] == {"code": -32602, "message": "no tool 'rm'"}
+        assert ask("tools/call", {"name": ["list_sessions"]})["error"]["code"] == -32602
+        assert ask("resources/list")["error"] == {"code": -32601, "message": "no method resources/list"}
+
+    @pytest.mark.parametrize("line", [b"{", b"\xff\xfe", b"[" * 100_000, b'{"a": 1', b"nonsense"])
+    def test_what_is_no_json_is_said_to_be_none(self, line: bytes) -> None:
+        found: Any = answers(echo, line)
+        assert (found["id"], found["error"]["code"]) == (None, -32700)
+
+    @pytest.mark.parametrize(
+        "line", [b"7", b"[]", b"{}", b'{"id": 1}', b'{"id": null, "method": "ping"}', b'{"id": {}, "method": "x"}']
+    )
+    def test_what_is_no_request_is_said_to_be_none(self, line: bytes) -> None:
+        found: Any = answers(echo, line)
+        assert found["error"]["code"] == -32600
+
+    def test_notifications_and_answers_are_not_answered(self) -> None:
+        assert answers(echo, b'{"jsonrpc": "2.0", "method": "notifications/initialized"}') is None
+        assert answers(echo, b'{"jsonrpc": "2.0", "id": 3, "result": {}}') is None
+
+    def test_several_messages_at_once_are_answered_at_once(self) -> None:
+        batch = [{"id": 1, "method": "ping"}, {"method": "notifications/initialized"}, {"id": "b", "method": "ping"}]
+        found: Any = answers(echo, json.dumps(batch).encode())
+        assert [one["id"] for one in found] == [1, "b"]
+
+    def test_a_line_without_end_is_left_out_and_the_next_one_answered(self) -> None:
+        sink = io.BytesIO()
+        serve(echo, io.BytesIO(b"x" * (2 * LINE_BYTES) + b"\n\n" + b'{"id": 1, "method": "ping"}\n'), sink)
+        assert [json.loads(line).get("id") for line in sink.getvalue().splitlines()] == [None, 1]
+
+    def test_a_last_line_without_end_ends_the_server(self) -> None:
+        sink = io.BytesIO()
+        serve(echo, io.BytesIO(b"x" * (LINE_BYTES + 5)), sink)
+        assert json.loads(sink.getvalue())["error"]["code"] == -32700
+
+    def test_lone_surrogates_do_not_end_the_server(self) -> None:
+        sink = io.BytesIO()
+        serve(
+            lambda name, arguments: Answer("\ud800"),
+            io.BytesIO(b'{"id":1,"method":"tools/call","params":{"name":"list_sessions"}}\n'),
+            sink,
+        )
+        assert json.loads(sink.getvalue())["result"]["content"][0]["text"] == "?"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> NamedHome:
+    home = NamedHome(tmp_path / "agent")
+    home.session("main", *exchange("plan the garden", "Beans."))
+    home.session("discord", *exchange("how do I deploy this?", "With the script."))
+    return home
+
+
+def environment(home: NamedHome) -> dict[str, str]:
+    return {
+        "PATH": os.defpath, "CLAUDE_CONFIG_DIR": str(home.root / ".claude"), "SESSION_MEMORY_HOME": str(home.root),
+        "CLAUDE_CODE_SESSION_ID": home.session_id("main"),
+    }  # fmt: skip
+
+
+def run_server(*words: str, lines: str = "", **environ: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-I", "-S", SERVER, *words], input=lines, env={"PATH": os.defpath, **environ},
+        capture_output=True, text=True, timeout=SECONDS,
+    )  # fmt: skip
+
+
+class TestServer:
+    def test_it_needs_nothing_but_an_interpreter_and_ends_with_its_client(self, home: NamedHome) -> None:
+        line = '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "list_sessions"}}\n'
+        done = run_server(lines=line, **environment(home))
+        assert (done.returncode, done.stderr) == (0, "")
+        (text,) = [block["text"] for block in json.loads(done.stdout)["result"]["content"]]
+        assert text.startswith("2 sessions, the latest first.")
+        assert f'"main" (id {home.session_id("main")}, the one you are in)' in text
+
+    def test_a_python_that_is_too_old_can_read_why_it_is_refused(self) -> None:
+        ast.parse(SERVER.read_text(), feature_version=(3, 7))
+
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            (["--host", "/nowhere", "--group", "a"], "session-memory: /nowhere: no host"),
+            (["--host", "/nowhere"], "session-memory: --host and --group go together"),
+            (["--group", "a"], "session-memory: --host and --group go together"),
+            (["--ipc", "/nowhere"], "session-memory: /nowhere: no tasks/ in there"),
+        ],
+    )
+    def test_a_place_that_is_none_is_one_line_and_a_hint(self, words: list[str], said: str) -> None:
+        done = run_server(*words)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.startswith(said + "\n  ")
+        assert done.stderr.count("\n") == 2
+
+    def test_a_group_of_a_host_is_served_and_no_other(self, tmp_path: Path) -> None:
+        host = GroupDir(tmp_path / "host")
+        for name in ("family", "work"):
+            host.add(name)
+            host.begin(name, *exchange(f"the secret of {name}", "Yes."))
+        host.close()
+        line = '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "list_sessions"}}\n'
+        command = [sys.executable, SERVER, "--host", host.root, "--group", "work"]
+        done = subprocess.run(
+            command, input=line, capture_output=True, text=True, timeout=SECONDS, env={"PATH": os.defpath}
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "the secret of work" in done.stdout
+        assert "family" not in done.stdout
+        unknown = run_server("--host", str(host.root), "--group", "../family")
+        assert unknown.stderr.startswith("session-memory: '../family' is no name for a group\n")
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_the_client_of_the_mcp_package_lists_and_calls_every_tool(home: NamedHome, mode: Any) -> None:
+    from mcp.client.client import Client
+    from mcp.client.stdio import StdioServerParameters
+
+    async def main() -> None:
+        server = StdioServerParameters(command=sys.executable, args=["-I", "-S", str(SERVER)], env=environment(home))
+        async with Client(server, mode=mode, read_timeout_seconds=SECONDS) as client:
+            assert client.protocol_version == ("2026-07-28" if mode == "auto" else "2025-11-25")
+            listed = await client.list_tools()
+            assert [tool.name for tool in listed.tools] == NAMES
+            for name, arguments, expected in calls(home):
+                result = await client.call_tool(name, arguments)
+                (block,) = result.content
+                assert expected in block.text  # type: ignore[union-attr]
+                assert not result.is_error
+
+    asyncio.run(main())
+
+
+def calls(home: NamedHome) -> list[tuple[str, dict[str, Any], str]]:
+    """A call of each tool in an agent home, and a part of what it answers."""
+    discord = home.session_id("discord")
+    return [
+        ("list_sessions", {}, f'"discord" (id {discord})'),
+        ("read_session", {"name": "discord", "lines": 5}, "how do I deploy this?"),
+        ("search_sessions", {"query": "submarine"}, "Nothing was found in earlier conversations"),
+        ("clear_session", {"name": "Garden"}, f"`claude --resume {home.session_id('main')}`"),
+        ("resume_session", {"id": discord}, f"run `claude --resume {discord}`"),
+    ]
+
+
+def results(request: Request) -> list[str]:
+    """The results of tool calls that a request to the model brings for the first time, as text."""
+    last = max(place for place, message in enumerate(request.messages) if message["role"] == "assistant")
+    blocks = [block for message in request.messages[last:] for block in message["content"] if isinstance(block, dict)]
+    contents = [block["content"] for block in blocks if block.get("type") == "tool_result"]
+    return [one if isinstance(one, str) else "".join(part["text"] for part in one) for one in contents]
+
+
+def offered(request: Request, prefix: str) -> list[str]:
+    """The tools with that prefix that a request offers the model, without it."""
+    names = [str(tool["name"]) for tool in request.body["tools"]]
+    return [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
+
+
+@pytest.fixture
+def user(tmp_path: Path, api: FakeAnthropic) -> Claude:
+    """A user of the real CLI, without our hooks."""
+    if claude_executable() is None:
+        pytest.skip("the wheel of claude-agent-sdk that is installed carries no CLI")
+    claude = Claude(tmp_path, api)
+    claude.environment["ENABLE_TOOL_SEARCH"] = "false"
+    return claude
+
+
+class TestClaudeCode:
+    def test_the_model_gets_what_each_tool_of_a_configured_server_answers(
+        self, user: Claude, api: FakeAnthropic, tmp_path: Path
+    ) -> None:
+        config = tmp_path / "mcp.json"
+        server = {"command": sys.executable, "args": ["-I", "-S", str(SERVER)]}
+        config.write_text(json.dumps({"mcpServers": {"sessions": server}}))
+        garden = user.run("plan the garden").session_id
+        replies: list[tuple[str, dict[str, Any], Callable[[str, str], bool]]] = [
+            (
+                "list_sessions",
+                {},
+                lambda own, text: f'"plan the garden" (id {garden})' in text,
+            ),
+            ("read_session", {"name": "plan"}, lambda own, text: "plan the garden" in text and "ok (1)" in text),
+            ("search_sessions", {"query": "garden"}, lambda own, text: "Nothing was found" in text),
+            ("clear_session", {"name": "Garden"}, lambda own, text: f"`claude --resume {own}`" in text),
+            ("resume_session", {"id": garden}, lambda own, text: f"`claude --resume {garden}`" in text),
+            (
+                "read_session",
+                {"name": "../etc"},
+                lambda own, text: "no session is called '../etc'. There are: " in text,
+            ),
+        ]
+        api.replies = [{"tools": [{"name": f"mcp__sessions__{name}", "input": given}]} for name, given, _ in replies]
+        turn = user.run("what was that?", "--mcp-config", str(config), "--allowedTools", "mcp__sessions")
+        requests = api.prompts()[-len(replies) :]
+        assert sorted(offered(requests[0], "mcp__sessions__")) == sorted(NAMES)
+        for request, (name, _, is_right) in zip(requests, replies):
+            (text,) = results(request)
+            assert is_right(turn.session_id, text), f"{name}: {text}"
+
+    def test_a_plugin_brings_the_server_which_any_python_runs(
+        self, user: Claude, api: FakeAnthropic, tmp_path: Path
+    ) -> None:
+        subprocess.run([sys.executable, "-I", "-m", "venv", "--without-pip", tmp_path / "bare"], check=True)
+        user.environment["PATH"] = f"{tmp_path}/bare/bin:{user.environment['PATH']}"
+        copy = copy_repository(tmp_path / "copy")
+        tool = "mcp__plugin_session-memory_sessions__list_sessions"
+        user.run("plan the garden")
+        api.replies = [{"tools": [{"name": tool, "input": {}}]}]
+        user.run("and now?", "--plugin-dir", str(copy), "--allowedTools", tool)
+        (text,) = results(api.prompts()[-1])
+        assert '"plan the garden" (id ' in text
+
+    def test_after_a_clear_the_server_knows_the_new_session(self, user: Claude, api: FakeAnthropic) -> None:
+        (user.config_dir / "settings.json").write_text('{"permissions": {"allow": ["mcp__sessions"]}}')
+        answers = json.loads((user.home / ".claude.json").read_text())
+        answers["mcpServers"] = {"sessions": {"command": sys.executable, "args": ["-I", "-S", str(SERVER)]}}
+        (user.home / ".claude.json").write_text(json.dumps(answers))
+        with user.terminal() as terminal:
+            terminal.enter("plan the garden")
+            terminal.wait(lambda: "ok(1)" in "".join(terminal.text().split()), "the first answer")
+            (before,) = user.live_session_ids()
+            terminal.enter("/clear")
+            terminal.wait(lambda: user.live_session_ids() not in ({before}, set()), "the new session")
+            (after,) = user.live_session_ids()
+            api.replies = [{"tools": [{"name": "mcp__sessions__list_sessions", "input": {}}]}, "listed"]
+            terminal.enter("what else is there?")
+            terminal.wait(lambda: len(api.prompts()) >= 3, "the result of the tool")
+        (text,) = results(api.prompts()[2])
+        assert f"(id {after}, the one you are in)" in text
+        assert f'"plan the garden" (id {before})' in text
+
+
+class TestSDK:
+    @pytest.fixture
+    def host(self, tmp_path: Path) -> Iterator[GroupDir]:
+        host = GroupDir(tmp_path / "host")
+        host.add("family")
+        yield host
+        host.close()
+
+    def test_an_agent_clears_and_resumes_its_group_s_session_in_the_real_cli(
+        self, user: Claude, api: FakeAnthropic, host: GroupDir
+    ) -> None:
+        before = host.begin("family", *exchange("plan a trip to Japan", "With pleasure."))
+        calls = [
+            ("search_sessions", {"query": "submarine"}),
+            ("clear_session", {"name": "Japan trip"}),
+            ("list_sessions", {}),
+            ("search_sessions", {"query": "japan"}),
+            ("read_session", {"name": "Japan trip"}),
+            ("resume_session", {"id": "1"}),
+        ]
+        api.replies = [{"tools": [{"name": f"mcp__session-memory__{name}", "input": given}]} for name, given in calls]
+        asyncio.run(self.ask(user, host))
+        requests = api.prompts()
+        assert sorted(offered(requests[0], "mcp__session-memory__")) == sorted(NAMES)
+        told = [text for request in requests[1:] for text in results(request)]
+        assert [text[:30] for text in told] == [
+            "Nothing was found in earlier c", "Done: this conversation is kep", "1 session, the latest first. r",
+            "1 found, the best first. What ", '"Japan trip" (id 1): the last ', "Done: the next message goes on",
+        ]  # fmt: skip
+        assert host.sessions.get("family") == before
+
+    async def ask(self, user: Claude, host: GroupDir) -> None:
+        from claude_agent_sdk import ClaudeAgentOptions, ResultMessage, query
+
+        options = ClaudeAgentOptions(
+            cwd=user.project,
+            env=user.environment,
+            mcp_servers={"session-memory": sdk_server(host.desk("family"))},
+            allowed_tools=["mcp__session-memory"],
+            setting_sources=[],
+        )
+        async for message in query(prompt="do it all", options=options):
+            if isinstance(message, ResultMessage):
+                assert not message.is_error, message.result

@@ -1,0 +1,152 @@
+"""The tools: how they are described, which session is meant, and what is answered to faults."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import user
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+from tools_scene import Desk, Home, some_sessions
+
+from session_memory.errors import LockedError, SessionMemoryError
+from session_memory.tools import TOOLS, Answer, PlainDesk, call
+from session_memory.tools.answers import RESULT_CHARACTERS
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "agent")
+
+
+def arguments(schema: dict[str, Any]) -> list[str]:
+    """The arguments in a schema, those that may be left out with a question mark."""
+    return [name if name in schema["required"] else f"{name}?" for name in schema["properties"]]
+
+
+class TestDefinitions:
+    def test_there_are_these_tools(self) -> None:
+        names = ["list_sessions", "clear_session", "resume_session", "search_sessions", "read_session"]
+        assert [tool.name for tool in TOOLS] == names
+
+    @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+    def test_a_schema_is_one_and_describes_each_argument(self, tool: Any) -> None:
+        Draft202012Validator.check_schema(tool.schema)
+        assert all(len(one["description"]) > 15 for one in tool.schema["properties"].values())
+        assert "Use it " in tool.description
+
+    @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+    def test_no_tool_takes_a_path_or_a_group(self, tool: Any) -> None:
+        assert {"id", "name", "query", "lines", "limit", "skip", "save_as"}.issuperset(tool.schema["properties"])
+
+    @given(st.sampled_from(TOOLS), st.data())
+    def test_arguments_are_refused_just_where_the_schema_refuses_them(self, tool: Any, data: st.DataObject) -> None:
+        values = (
+            st.none() | st.booleans() | st.integers(-5, 600) | st.text(max_size=9) | st.just("x" * 201) | st.just([])
+        )
+        keys = st.sampled_from([*tool.schema["properties"], "path"])
+        arguments = data.draw(st.dictionaries(keys, values) | values)
+        answer = Desk(fails=SessionMemoryError("reached")).ask_with(tool.name, arguments)
+        is_given = {} if arguments is None else arguments
+        assert (answer.text == "reached") == Draft202012Validator(tool.schema).is_valid(is_given)
+
+    def test_the_documentation_lists_them_with_their_arguments(self) -> None:
+        text = (REPOSITORY / "docs" / "tools.md").read_text()
+        listed = {name: words for name, words in re.findall(r"^\| `(\w+)\((.*?)\)` \|", text, re.MULTILINE)}
+        assert listed == {tool.name: ", ".join(arguments(tool.schema)) for tool in TOOLS}
+
+    def test_wrong_arguments_are_answered_with_what_to_give(self) -> None:
+        told = Desk().ask("read_session", lines=3)
+        assert told == Answer("read_session: `name` is missing; it takes name, lines, skip. Call it again", True)
+        assert Desk().ask("read_session", name="a", lines=0).text.startswith("read_session: `lines` is a number from 1")
+        assert (
+            Desk().ask("read_session", name="a", path="/etc").text.startswith("read_session: it has no argument `path`")
+        )
+
+
+class TestChoosing:
+    @pytest.mark.parametrize("wanted", ["id-7", "ID-7", "session number 7", " Session Number 7 ", "session number 7…"])
+    def test_a_session_goes_by_its_id_and_its_name(self, wanted: str) -> None:
+        assert Desk(*some_sessions(9)).ask("read_session", name=wanted).text.endswith("User\nsaid in id-7")
+
+    @pytest.mark.parametrize("wanted", ["7", "number", "../7", "/etc/passwd", "ıd-7", "id-7\x00", "x" * 200, "​", "…"])
+    def test_what_is_no_name_is_answered_with_names_that_there_are(self, wanted: str) -> None:
+        told = Desk(*some_sessions(3)).ask("read_session", name=wanted)
+        assert told.is_error
+        assert '. There are: "session number 0" (id id-0); "session number 1" (id id-1); "sess' in told.text
+
+    def test_a_name_that_several_have_is_answered_with_their_ids(self) -> None:
+        assert Desk(*some_sessions(20)).ask("read_session", name="session number 1").text.endswith("said in id-1")
+        told = Desk(*some_sessions(20)).ask("read_session", name="session")
+        assert told.text.startswith("several sessions are called 'session'. Ask again with the id of one of these: ")
+        assert told.text.endswith('"session number 11" (id id-11); and 8 more (list_sessions)')
+
+
+class TestSwitching:
+    def test_clearing_says_what_the_user_types(self, home: Home) -> None:
+        home.session("main", user("hello"))
+        home.own = "main"
+        told = home.ask("clear_session", name="Japan\ntrip")
+        assert told == Answer(
+            "Nothing has changed yet, since only the user can do that. Tell them to type `/rename Japan trip`, then "
+            f"`/clear`. This conversation is kept: `claude --resume {home.session_id('main')}` in a terminal comes back "
+            "to it."
+        )
+
+    def test_resuming_says_what_the_user_types(self, home: Home) -> None:
+        home.session("main", user("hello"))
+        home.session("discord", user("hello"))
+        home.own = "main"
+        told = home.ask("resume_session", id="discord", save_as="Japan")
+        assert not told.is_error
+        assert "type `/rename Japan`, then leave this conversation and run `claude --resume " in told.text
+        command = told.text.split("`")[3]
+        assert shlex.split(command) == ["claude", "--resume", home.session_id("discord")]
+
+    def test_resuming_the_session_at_hand_is_refused(self, home: Home) -> None:
+        home.session("main", user("hello"))
+        home.own = "main"
+        assert home.ask("resume_session", id="main").text == "you are in 'main' already. There is nothing to resume"
+
+    def test_outside_of_a_runtime_that_we_know_clearing_says_it_generally(self, home: Home) -> None:
+        home.session("main", user("hello"))
+        assert home.ask("clear_session", name="x").text.endswith(
+            "Tell them to begin a new conversation in the program in which they talk to you."
+        )
+
+    def test_each_runtime_says_its_own_commands(self, tmp_path: Path) -> None:
+        environ = {"HOME": str(tmp_path), "PI_SESSION_ID": "1a2b"}
+        told = call(PlainDesk(None, environ), "clear_session", {"name": "Japan"})
+        assert "type `/name Japan`, then `/new`" in told.text
+        assert "`pi --session 1a2b`" in told.text
+
+
+class TestFaults:
+    def test_an_error_that_we_raise_is_told_with_its_hint(self) -> None:
+        told = Desk(fails=SessionMemoryError("it is broken", "mend it")).ask("list_sessions")
+        assert told == Answer("it is broken. Mend it", True)
+
+    def test_a_path_in_an_error_of_the_system_is_not_told(self) -> None:
+        told = Desk(fails=PermissionError(13, "Permission denied", "/srv/host/groups/other")).ask("list_sessions")
+        assert told == Answer("list_sessions: Permission denied. Tell the user if it happens again", True)
+
+    def test_a_lock_that_somebody_else_holds_says_to_try_again(self) -> None:
+        told = Desk(fails=LockedError("/srv/host/x.lock: held by another process")).ask("list_sessions")
+        assert told == Answer("another process is busy with the same conversations. Try again in a moment", True)
+
+    def test_a_fault_of_ours_is_an_answer_too_and_leaves_its_trace_on_stderr(
+        self, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        told = Desk(fails=ZeroDivisionError("division by zero")).ask("list_sessions")
+        assert told == Answer("list_sessions failed (ZeroDivisionError). Go on without it, and tell the user", True)
+        assert "ZeroDivisionError: division by zero" in capfd.readouterr().err
+
+    def test_no_error_is_longer_than_any_result(self) -> None:
+        assert len(Desk(fails=SessionMemoryError("x" * 100_000)).ask("list_sessions").text) <= RESULT_CHARACTERS

@@ -1,0 +1,178 @@
+"""The reader script: which sessions there are, and what one of them did."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from builders import NamedHome, assistant, exchange, line, new_id, tool_result, user, write
+from markdown_snapshot import MarkdownSnapshot
+
+from session_memory.session_monitor import read_session_log
+
+ROOT = Path(__file__).resolve().parents[2]
+MONDAY = 1_790_000_000.0
+
+
+@pytest.fixture
+def log(snapshot):
+    return snapshot.use_extension(MarkdownSnapshot)
+
+
+@pytest.fixture
+def home(tmp_path):
+    return NamedHome(tmp_path / "agent")
+
+
+def read(*arguments, cwd, **environment):
+    return subprocess.run(
+        [sys.executable, "-I", "-S", ROOT / "scripts" / "session_reader.py", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env={"HOME": str(cwd), "TZ": "UTC", "LANG": "C.UTF-8", **environment},
+        check=False,
+    )
+
+
+def conversation():
+    return [
+        user("how do I deploy this?\n\nIt is urgent.", at=MONDAY),
+        assistant({"type": "thinking", "thinking": "hidden", "signature": "x"}, message_id="m1", at=MONDAY + 5),
+        assistant("Let me look.", message_id="m1", at=MONDAY + 5),
+        assistant(("Read", {"file_path": "/srv/agent/docs/deploy.md"}), message_id="m1", at=MONDAY + 6),
+        tool_result("the content of the file", at=MONDAY + 7),
+        assistant(
+            ("Edit", {"file_path": "/etc/hosts"}),
+            ("Bash", {"command": "npm test &&\n  npm run deploy"}),
+            at=MONDAY + 60,
+        ),
+        assistant("Deployed: <b>all</b> is \x1b[32mgreen\x1b[0m.", at=MONDAY + 90),
+    ]
+
+
+def test_a_log_reads_as_its_snapshot_says(home, log, monkeypatch):
+    monkeypatch.setenv("TZ", "UTC")
+    __import__("time").tzset()
+    path = home.session("discord", *conversation())
+    assert read_session_log(jsonl_path=path, format="agent-sdk") + "\n" == log
+
+
+def test_the_last_entries_are_shown_in_their_order(home):
+    path = home.session("discord", *[user(f"message {number}") for number in range(9)])
+    text = read_session_log(jsonl_path=path, format="agent-sdk", lines=3)
+    assert [row for row in text.splitlines() if row.startswith("message")] == ["message 6", "message 7", "message 8"]
+
+
+def test_an_entry_that_stands_twice_is_shown_once(home):
+    twice = user("said once")
+    path = home.session("discord", twice, twice)
+    assert read_session_log(jsonl_path=path, format="agent-sdk").count("said once") == 1
+
+
+def test_unreadable_records_are_counted_at_the_end(home):
+    path = home.session("discord", user("hello"))
+    with path.open("ab") as file:
+        file.write(b'{"type":"user","brok\n' + line(user("world")))
+    assert read_session_log(jsonl_path=path, format="agent-sdk").endswith("(1 record could not be read)")
+
+
+def test_a_line_that_is_still_being_written_is_not_shown(home):
+    path = home.session("discord", user("hello"))
+    with path.open("ab") as file:
+        file.write(line(user("not yet"))[:-1])
+    assert "not yet" not in read_session_log(jsonl_path=path, format="agent-sdk")
+
+
+def test_the_script_shows_a_named_session_from_anywhere_below_its_home(home):
+    home.session("discord", *conversation())
+    below = home.root / "src" / "deep"
+    below.mkdir(parents=True)
+    done = read("discord", cwd=below, HOME=str(home.root.parent), CLAUDE_CONFIG_DIR=str(home.root / ".claude"))
+    assert done.returncode == 0, done.stderr
+    assert "how do I deploy this?" in done.stdout
+    assert "[Read docs/deploy.md]" in done.stdout
+
+
+def test_the_script_lists_named_sessions_the_latest_first(home):
+    for age, name in ((7200, "email"), (120, "discord")):
+        path = home.session(name, *conversation())
+        os.utime(path, (path.stat().st_atime, path.stat().st_mtime - age))
+    done = read("--list", "--home", home.root, cwd=home.root.parent, CLAUDE_CONFIG_DIR=str(home.root / ".claude"))
+    assert [row.split()[:3] for row in done.stdout.splitlines()] == [["discord", "2m", "ago"], ["email", "2h", "ago"]]
+
+
+class TestPlainUser:
+    @pytest.fixture
+    def project(self, tmp_path):
+        directory = tmp_path / ".claude" / "projects" / "-srv-agent"
+        directory.mkdir(parents=True)
+        return directory
+
+    def session(self, project, title, *records):
+        path = write(project / f"{new_id()}.jsonl", *records, {"type": "custom-title", "customTitle": title})
+        return path.stem
+
+    def test_a_session_goes_by_title_id_or_the_beginning_of_one(self, project, tmp_path):
+        session_id = self.session(project, "Deploy staging", *exchange("hello", "hi"))
+        self.session(project, "Write docs", *exchange("other", "one"))
+        for name in ("Deploy staging", "deploy", session_id, session_id[:30]):
+            done = read(name, "--home", tmp_path / ".claude", cwd=tmp_path)
+            assert "hello" in done.stdout, done.stderr
+
+    def test_an_ambiguous_name_is_answered_with_the_candidates(self, project, tmp_path):
+        self.session(project, "Deploy staging", *exchange("hello", "hi"))
+        self.session(project, "Deploy production", *exchange("hello", "hi"))
+        self.session(project, "Write docs", *exchange("hello", "hi"))
+        done = read("deploy", "--all", cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "Deploy staging" in done.stderr
+        assert "Deploy production" in done.stderr
+        assert "Write docs" not in done.stderr
+
+    def test_an_unknown_name_is_answered_with_what_there_is(self, project, tmp_path):
+        self.session(project, "Write docs", *exchange("hello", "hi"))
+        done = read("nothing", cwd=tmp_path)
+        assert done.returncode == 1
+        assert "Write docs" in done.stderr
+
+    def test_the_project_is_that_of_the_session_that_asks(self, project, tmp_path):
+        own = self.session(project, "This one", *exchange("hello", "hi"))
+        other = project.parent / "-srv-shop"
+        other.mkdir()
+        self.session(other, "Shop", *exchange("hello", "hi"))
+        done = read("--list", cwd=tmp_path, CLAUDE_CODE_SESSION_ID=own)
+        assert "(this one)" in done.stdout
+        assert "Shop" not in done.stdout
+        assert "Shop" in read("--list", "--all", cwd=tmp_path, CLAUDE_CODE_SESSION_ID=own).stdout
+
+    def test_json_is_for_programs(self, project, tmp_path):
+        session_id = self.session(project, "Docs", user("hello"), assistant("hi", ("Bash", {"command": "ls"})))
+        (listed,) = json.loads(read("--list", "--json", cwd=tmp_path).stdout)
+        assert (listed["name"], listed["id"]) == ("Docs", session_id)
+        log = json.loads(read("docs", "--json", cwd=tmp_path).stdout)
+        assert [entry["text"] for entry in log["entries"]] == ["hello", "hi"]
+        assert log["entries"][1]["tools"] == [{"name": "Bash", "argument": "ls"}]
+
+    def test_control_characters_are_shown_only_when_asked_for(self, project, tmp_path):
+        self.session(project, "Docs", user("a\x1b[31mb"))
+        assert "\x1b" not in read("docs", cwd=tmp_path).stdout
+        assert "\x1b[31m" in read("docs", "--raw", cwd=tmp_path).stdout
+
+    def test_secrets_are_shown_only_when_asked_for(self, project, tmp_path):
+        token = "ghp_" + "a1B2" * 9
+        self.session(project, "Docs", user(f"use {token}"), assistant(("Bash", {"command": f"login {token}"})))
+        for options in ([], ["--json"]):
+            done = read("docs", *options, cwd=tmp_path)
+            assert token not in done.stdout
+            assert done.stdout.count("[redacted: github token]") == 2
+        assert token in read("docs", "--raw", cwd=tmp_path).stdout
+
+    def test_a_home_without_sessions_says_what_to_do(self, tmp_path):
+        done = read("--list", cwd=tmp_path)
+        assert done.returncode == 1
+        assert "--home PATH" in done.stderr

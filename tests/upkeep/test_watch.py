@@ -1,0 +1,272 @@
+"""`session-memory watch` as a process: what is written while it runs is in the store soon after."""
+
+from __future__ import annotations
+
+import os
+import plistlib
+import signal
+import sqlite3
+import sys
+import threading
+import time
+
+import pytest
+from builders import append, exchange, user, write
+from store_user import MONDAY, WAIT_SECONDS, StoreUser
+
+from session_memory.settings.store_section import StoreSettings
+from session_memory.store.place import StorePlace, Watched
+from session_memory.store.sqlite.engine import SqliteStore
+from session_memory.upkeep.pending_files import FORCED_SECONDS, QUIET_SECONDS, Pending
+from session_memory.upkeep.watch import Watching
+
+NEVER = "memory: {pollIntervalMs: 3600000}\n"  # so that nothing but the watcher can have seen it
+OFTEN = "memory: {pollIntervalMs: 200}\n"
+
+
+@pytest.fixture
+def machine(tmp_path):
+    machine = StoreUser(tmp_path)
+    machine.config(NEVER)
+    machine.session("one", *exchange("hello", "hi", at=MONDAY))
+    return machine
+
+
+def begun(machine, watcher):
+    """Waits until it has taken in what was there before."""
+    watcher.wait_for(lambda: "watching " in watcher.said and machine.stored() != [], "to have begun")
+
+
+class TestWhileItRuns:
+    def test_what_is_appended_is_taken_in(self, machine):
+        with machine.watching() as watcher:
+            begun(machine, watcher)
+            append(machine.projects / "-srv-agent" / "one.jsonl", *exchange("more", "and more", at=MONDAY + 9))
+            watcher.wait_for(lambda: machine.stored() == ["hello", "hi", "more", "and more"], "the appended entries")
+
+    def test_a_new_file_in_a_new_folder_is_taken_in(self, machine):
+        with machine.watching() as watcher:
+            begun(machine, watcher)
+            machine.session("two", user("elsewhere"), project="-srv-new")
+            watcher.wait_for(lambda: "elsewhere" in machine.stored(), "the new file")
+
+    def test_a_file_that_is_replaced_is_read_anew_and_nothing_is_lost(self, machine):
+        with machine.watching() as watcher:
+            begun(machine, watcher)
+            path = machine.projects / "-srv-agent" / "one.jsonl"
+            temporary = write(path.with_suffix(".tmp"), *exchange("replaced", "yes", at=MONDAY + 9))
+            os.replace(temporary, path)
+            expected = ["hello", "hi", "replaced", "yes"]
+            watcher.wait_for(lambda: machine.stored() == expected, "the replaced file")
+
+    def test_a_file_that_is_deleted_is_marked_and_its_entries_stay(self, machine):
+        with machine.watching() as watcher:
+            begun(machine, watcher)
+            (machine.projects / "-srv-agent" / "one.jsonl").unlink()
+            watcher.wait_for(lambda: machine.statuses() == ["gone"], "the file to be marked")
+            assert machine.stored() == ["hello", "hi"]
+
+    def test_a_directory_that_appears_later_is_watched_from_then_on(self, machine):
+        machine.config(f"memory: {{watchPath: [{machine.projects}, {machine.home}/later], pollIntervalMs: 3600000}}\n")
+        with machine.watching() as watcher:
+            begun(machine, watcher)
+            write(machine.home / "later" / "-srv-agent" / "two.jsonl", user("in time"))
+            watcher.wait_for(lambda: "in time" in machine.stored(), "the new directory's file")
+
+    def test_conversations_that_have_ended_are_marked(self, machine):
+        with machine.watching() as watcher:
+            begun(machine, watcher)
+            talks = machine.result("conversations")["conversations"]
+            assert [talk["status"] for talk in talks] == ["skipped"]
+
+    def test_what_the_watcher_missed_is_found_by_the_next_poll(self, machine):
+        elsewhere = machine.home / "elsewhere"
+        elsewhere.mkdir()
+        (machine.projects / "-linked").symlink_to(elsewhere)  # of what lies behind a link no event comes
+        machine.config(OFTEN)
+        with machine.watching() as watcher:
+            begun(machine, watcher)
+            write(elsewhere / "two.jsonl", user("unseen"))
+            watcher.wait_for(lambda: "unseen" in machine.stored(), "the poll to find it")
+
+    def test_a_store_that_somebody_removes_is_made_again(self, machine):
+        machine.config(OFTEN)
+        with machine.watching() as watcher:
+            begun(machine, watcher)
+            for path in machine.database.parent.glob("memory.db*"):
+                path.unlink()
+            watcher.wait_for(lambda: machine.stored() == ["hello", "hi"], "the store to be there again")
+
+    def test_a_changed_setting_holds_from_the_next_poll_on(self, machine):
+        machine.config(OFTEN)
+        with machine.watching() as watcher:
+            begun(machine, watcher)
+            machine.config("memory: {pollIntervalMs: 200, watchPath: ~/other}\n")
+            write(machine.home / "other" / "-srv-agent" / "two.jsonl", user("in the other one"))
+            watcher.wait_for(lambda: "in the other one" in machine.stored(), "the other directory's file")
+
+    def test_a_broken_setting_is_said_once_and_the_last_one_holds(self, machine):
+        machine.config(OFTEN)
+        with machine.watching() as watcher:
+            begun(machine, watcher)
+            machine.config("memory: {watchPath: 7}\n")
+            watcher.wait_for(lambda: "watchPath is 7" in watcher.said, "the problem")
+            append(machine.projects / "-srv-agent" / "one.jsonl", user("still watched", at=MONDAY + 9))
+            watcher.wait_for(lambda: "still watched" in machine.stored(), "the entry")
+            assert watcher.said.count("watchPath is 7") == 1
+
+
+class TestItsEnd:
+    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+    def test_a_signal_ends_it_cleanly(self, machine, number):
+        with machine.watching() as watcher:
+            begun(machine, watcher)
+            assert watcher.stop(number) == 0
+            assert watcher.said.endswith("stopped\n")
+            assert "Traceback" not in watcher.said
+
+    def test_after_a_kill_the_next_one_goes_on(self, machine):
+        with machine.watching() as watcher:
+            begun(machine, watcher)
+            append(machine.projects / "-srv-agent" / "one.jsonl", *exchange("more", "and more", at=MONDAY + 9))
+            watcher.stop(signal.SIGKILL)
+        with machine.watching() as watcher:
+            watcher.wait_for(lambda: machine.stored() == ["hello", "hi", "more", "and more"], "all of it")
+
+    def test_killed_again_and_again_while_a_file_grows_it_loses_and_doubles_nothing(self, machine):
+        path = machine.projects / "-srv-agent" / "one.jsonl"
+        said = ["hello", "hi"]
+        for number in range(4):
+            with machine.watching() as watcher:
+                for part in range(20):
+                    append(path, user(f"{number}.{part}", at=MONDAY + 10 * number))
+                    said.append(f"{number}.{part}")
+                if number < 3:
+                    time.sleep(0.3 * number)  # not a wait for anything: a kill at another moment each time
+                    watcher.stop(signal.SIGKILL)
+                else:
+                    watcher.wait_for(lambda: machine.stored() == said, "everything, once")
+
+    def test_a_second_one_says_that_there_is_one(self, machine):
+        with machine.watching() as watcher:
+            begun(machine, watcher)
+            second = machine.run("watch")
+            assert second.returncode == 1
+            assert f"process {watcher.process.pid} watches it already" in second.stderr
+            assert machine.result("health-check")["watcher"] == watcher.process.pid
+            watcher.stop()
+        assert machine.result("health-check")["watcher"] is None
+
+
+class TestOnce:
+    def test_it_does_what_is_to_be_done_and_ends(self, machine):
+        done = machine.run("watch", "--once")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "1 file: 2 entries" in done.stdout
+        assert machine.stored() == ["hello", "hi"]
+
+    def test_it_makes_memories_of_what_has_ended_where_that_is_configured(self, machine):
+        machine.config("memories: {watch: true}\n")
+        machine.session("long", *[one for n in range(4) for one in exchange(f"Question {n}?", "So.", at=MONDAY)])
+        done = machine.run("watch", "--once")
+        assert (done.returncode, done.stderr) == (0, "")
+        [page] = (machine.home / ".session-memory" / "memories" / "episodes").iterdir()
+        assert "Question 0?" in page.read_text()
+
+    def test_it_is_silent_where_nothing_is_new(self, machine):
+        machine.run("watch", "--once")
+        assert machine.run("watch", "--once").stdout == ""
+
+    def test_beside_a_watcher_it_leaves_the_work_to_that(self, machine):
+        with machine.watching() as watcher:
+            begun(machine, watcher)
+            done = machine.run("watch", "--once")
+            assert (done.returncode, "watches it already" in done.stdout) == (0, True)
+
+
+class TestService:
+    def test_systemd_is_given_a_unit(self, machine):
+        done = machine.run("watch", "--print-service", "systemd", CLAUDE_CONFIG_DIR="/srv/50% off")
+        assert "ExecStart=" in done.stdout
+        assert " watch\n" in done.stdout
+        assert 'Environment="CLAUDE_CONFIG_DIR=/srv/50%% off"\n' in done.stdout
+
+    def test_launchd_is_given_a_property_list(self, machine):
+        done = machine.run("watch", "--print-service", "launchd", "--home", machine.home)
+        facts = plistlib.loads(done.stdout.encode())
+        assert facts["ProgramArguments"][-3:] == ["watch", "--home", str(machine.home)]
+
+    def test_the_command_in_it_can_be_run(self, machine):
+        if sys.platform != "linux":
+            pytest.skip("the command is taken from the systemd unit")
+        done = machine.run("watch", "--print-service", "launchd")
+        command = plistlib.loads(done.stdout.encode())["ProgramArguments"]
+        assert machine.run_command(*command, "--once").returncode == 0
+        assert machine.stored() == ["hello", "hi"]
+
+
+class TestPending:
+    def test_a_file_is_due_when_it_is_quiet(self):
+        pending = Pending()
+        pending.add("a", 0.0)
+        assert pending.take_due(QUIET_SECONDS - 0.1) == []
+        assert pending.take_due(QUIET_SECONDS) == ["a"]
+        assert len(pending) == 0
+
+    def test_however_often_it_changes_it_is_due_once(self):
+        pending = Pending()
+        for now in (0.0, 0.5, 1.0):
+            pending.add("a", now)
+        pending.add("b", 1.0)
+        assert pending.take_due(1.0 + QUIET_SECONDS) == ["a", "b"]
+
+    def test_a_file_that_is_never_quiet_is_due_all_the_same(self):
+        pending = Pending()
+        now = 0.0
+        while not pending.take_due(now):
+            pending.add("a", now)
+            now += QUIET_SECONDS / 2
+        assert now == pytest.approx(FORCED_SECONDS, abs=QUIET_SECONDS)
+
+
+def test_without_events_it_looks_now_and_then(machine, monkeypatch):
+    machine.run("ingest")
+    said: list[str] = []
+    stop = threading.Event()
+
+    def no_events(*_, **__):
+        raise OSError(28, "no inotify watches left")
+
+    monkeypatch.setattr("watchfiles.watch", no_events)
+    place = StorePlace(str(machine.database), [Watched(str(machine.projects))], [], None, StoreSettings((), 60, 0.1))
+    watching = Watching(
+        lambda: place, lambda place: SqliteStore(place.database), stop, said.append, lambda report: None
+    )
+
+    def go_on_until_it_is_seen():
+        append(machine.projects / "-srv-agent" / "one.jsonl", user("unseen", at=MONDAY + 9))
+        deadline = time.monotonic() + WAIT_SECONDS
+        while "unseen" not in machine.stored() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        stop.set()
+
+    thread = threading.Thread(target=go_on_until_it_is_seen)
+    thread.start()
+    watching.run()
+    thread.join()
+    assert "unseen" in machine.stored()
+    assert said == ["changes cannot be watched ([Errno 28] no inotify watches left): looking every 0.1 s"]
+
+
+def test_a_locked_database_is_waited_out(machine):
+    machine.config(OFTEN)
+    machine.run("ingest")
+    with machine.watching() as watcher:
+        begun(machine, watcher)
+        other = sqlite3.connect(machine.database, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        append(machine.projects / "-srv-agent" / "one.jsonl", user("waits", at=MONDAY + 9))
+        time.sleep(0.5)  # not a wait for anything: so long it meets the lock
+        other.execute("ROLLBACK")
+        other.close()
+        watcher.wait_for(lambda: "waits" in machine.stored(), "the entry")
