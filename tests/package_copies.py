@@ -39,7 +39,7 @@ def make_next_version(copy: Path) -> None:
         (copy / manifest).write_text(json.dumps({**json.loads((copy / manifest).read_text()), "version": NEXT_VERSION}))
     for name, old, new in (
         ("__init__.py", r'__version__ = ".*"', f'__version__ = "{NEXT_VERSION}"'),
-        ("hook.py", r'INTRODUCTION = ".*"', f'INTRODUCTION = "{NEXT_WORDS}:\\\\n"'),
+        ("hooks/prompt.py", r'INTRODUCTION = ".*"', f'INTRODUCTION = "{NEXT_WORDS}:\\\\n"'),
     ):
         module = copy / "session_memory" / name
         text, count = re.subn(old, new, module.read_text())

@@ -132,5 +132,5 @@ def _runs_this_program(command: str) -> bool:
         root, _, script = word.replace("\\", "/").rpartition("/hooks/")
         if root and script.endswith(".py") and "/" not in script:
             is_installed = root.endswith("/session-memory/app")
-            return is_installed or os.path.isfile(os.path.join(root, "session_memory", "hook.py"))
+            return is_installed or os.path.isfile(os.path.join(root, "session_memory", "hooks", "prompt.py"))
     return False

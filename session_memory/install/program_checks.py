@@ -18,7 +18,7 @@ REINSTALL = "run install.py again, from a copy of the repository"
 
 def check_program(places: Places, environ: Mapping[str, str]) -> list[Finding]:
     """What there is to say of the program, whatever the homes."""
-    if not (places.app / "session_memory" / "hook.py").is_file():
+    if not (places.app / "session_memory" / "hooks" / "prompt.py").is_file():
         return [wrong("program", f"{places.app} is not there", REINSTALL)]
     version = version_of(places.python)
     findings = [_check_copy(places, version), _check_environment(places, version)]

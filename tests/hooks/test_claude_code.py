@@ -177,9 +177,8 @@ def test_a_turn_goes_on_without_the_interpreter_of_the_hook(claude: Claude, tmp_
 def test_a_turn_goes_on_with_a_package_that_cannot_be_imported(claude: Claude, tmp_path: Path) -> None:
     claude.run("hello")
     package = tmp_path / "install" / "session_memory"
-    package.mkdir(parents=True)
-    (package / "__init__.py").touch()
-    (package / "hook.py").write_text("import missing_module\n")
+    (package / "hooks").mkdir(parents=True)
+    (package / "__init__.py").write_text("import missing_module\n")
     hooks = tmp_path / "install" / "hooks"
     hooks.mkdir()
     for script in REPOSITORY.glob("hooks/*.py"):

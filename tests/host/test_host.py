@@ -304,7 +304,7 @@ PIGEON = """
 import asyncio
 from pathlib import Path
 
-DELIVERED = Path(__file__).parents[2] / "delivered"
+DELIVERED = Path(__file__).parent.parent / "delivered"
 
 
 class Channel:

@@ -176,7 +176,7 @@ def test_the_installed_program_is_compiled_for_the_interpreter_of_the_hooks(mach
     machine.install()
     app = machine.program_dir / "app"
     tag = f"cpython-{sys.version_info[0]}{sys.version_info[1]}"
-    assert (app / "session_memory" / "__pycache__" / f"hook.{tag}.pyc").is_file()
+    assert (app / "session_memory" / "hooks" / "__pycache__" / f"prompt.{tag}.pyc").is_file()
     assert (app / "session_memory" / "runtimes" / "__pycache__" / f"claude.{tag}.pyc").is_file()
 
 

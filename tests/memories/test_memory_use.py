@@ -102,15 +102,16 @@ class TestPrompt:
         desk.keep(EXPIRY)
         program = (
             "import sys; sys.path.insert(0, sys.argv[1]); before = set(sys.modules)\n"
-            "from session_memory import prompt_memories\n"
+            "from session_memory.activity import prompt_memories\n"
             "assert '3600' in prompt_memories.relevant(sys.argv[2], 'JWT expiry of the login', 500)\n"
             "print(*sorted(set(sys.modules) - before - set(sys.builtin_module_names)))"
         )
-        root = Path(prompt_memories.__file__).parents[1]
+        root = Path(prompt_memories.__file__).parents[2]
         command = [sys.executable, "-I", "-S", "-c", program, str(root), str(desk.directory)]
         loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
         assert {name for name in loaded if name.startswith("session_memory.")} == {
-            "session_memory.system.json", "session_memory.system.files", "session_memory.activity.prompt_memories",
+            "session_memory.activity", "session_memory.activity.prompt_memories", "session_memory.system",
+            "session_memory.system.files", "session_memory.system.json",
         }  # fmt: skip
         assert not {"os", "json", "re", "typing"} & set(loaded)
 

@@ -220,7 +220,7 @@ class TestOrdinaryText:
         assert redact(text) == text
 
     def test_no_secret_stands_in_these_files(self):
-        files = [*(ROOT / "session_memory" / "secrets").glob("[!_]*.py"), ROOT / "docs" / "secrets.md"]
+        files = [*(ROOT / "session_memory" / "text" / "secrets").glob("[!_]*.py"), ROOT / "docs" / "secrets.md"]
         files += [ROOT / "tests" / "secret_samples.py", ROOT / "bench" / "secrets.py"]
         assert {path.name: find_secrets(path.read_text("utf-8")) for path in files} == {path.name: [] for path in files}
 
@@ -333,7 +333,7 @@ def seconds(piece: str, size: int) -> float:
 
 class TestRules:
     def test_the_written_modules_are_those_of_the_rules(self):
-        folder = ROOT / "session_memory" / "secrets"
+        folder = ROOT / "session_memory" / "text" / "secrets"
         for name, text in build.modules(RULES).items():
             assert (folder / name).read_text("utf-8") == text, "run python -m session_memory.text.secrets.build"
 
