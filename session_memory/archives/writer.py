@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from typing import TYPE_CHECKING, Any
 
 from ..activity.unseen import FIRST_PROMPT_RANK
@@ -11,7 +10,7 @@ from ..system.files import open_private, open_regular
 from ..text.format import one_line, shorten
 from ..text.sanitize import readable, visible
 from ..text.secrets import redact
-from ..text.timestamps import epoch_seconds
+from ..text.timestamps import epoch_seconds, iso_time
 from ..transcripts.reader import Reading
 from . import format as archive_text
 
@@ -86,8 +85,8 @@ class Written:
             "runtime": source.runtime.NAME,
             "group": source.group,
             "cwd": self.cwd,
-            "first": _utc(self.first),
-            "last": _utc(self.last),
+            "first": "" if self.first is None else iso_time(self.first),
+            "last": "" if self.last is None else iso_time(self.last),
             "messages": self.messages,
             "first_id": self.first_id,
             "last_id": self.last_id,
@@ -238,10 +237,3 @@ def _create(path: str) -> BinaryIO:
 def _copy(source: BinaryIO, target: BinaryIO) -> None:
     while block := source.read(_CHUNK_BYTES):
         target.write(block)
-
-
-def _utc(seconds: float | None) -> str:
-    if seconds is None:
-        return ""
-    whole, milliseconds = divmod(round(seconds * 1000), 1000)
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole)) + f".{milliseconds:03}Z"

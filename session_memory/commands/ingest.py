@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import time
 
 from ..store.ingest.unchanged import unchanged_files
 from ..store.location import find_place
 from ..system.screen import Screen
+from ..text.timestamps import now_milliseconds
 from .options import HOME, JSON, Option, add
 
 TYPE_CHECKING = False
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: Arguments) -> int:
     """Takes in what was asked for; 1 if something could not be read. Raises SessionMemoryError."""
     if not (arguments.file or arguments.dir or arguments.reimport or arguments.json):
-        files = unchanged_files(find_place(arguments.home, os.environ), time.time_ns() // 1_000_000)
+        files = unchanged_files(find_place(arguments.home, os.environ), now_milliseconds())
         if files:
             Screen(os.environ).line(nothing_new(files))
             return 0

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..errors import SessionMemoryError
 from ..store.ingest.intake import take_files, take_in
 from ..text.format import counted
+from ..text.timestamps import now_milliseconds
 from .ingest import nothing_new
-from .opened_store import NEWER, now_milliseconds
+from .opened_store import NEWER
 from .paths import directory_at, file_at
 from .progress import entries, megabytes, shown
 

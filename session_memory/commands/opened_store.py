@@ -13,6 +13,7 @@ from ..store.sqlite.engine import SqliteStore
 from ..store.sqlite.repair import is_empty, recut, set_aside_if_corrupt
 from ..system.screen import Screen
 from ..system.sqlite import UPDATE, CorruptDatabaseError, DatabaseError, NewerDatabaseError, explained
+from ..text.timestamps import now_milliseconds
 from .options import HOME, JSON, add
 
 TYPE_CHECKING = False
@@ -108,10 +109,6 @@ def open_store(place: StorePlace) -> SqliteStore:
 def note(text: str) -> None:
     """Says on stderr what somebody should know who may have piped the result elsewhere."""
     print(f"session-memory: {text}", file=sys.stderr, flush=True)
-
-
-def now_milliseconds() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def refresh(desk: Desk) -> None:

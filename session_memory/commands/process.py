@@ -12,8 +12,9 @@ from ..settings.homes import ENV_GUARD
 from ..settings.memories_values import MemorySettings, settings_of
 from ..text.format import counted, one_line, shorten
 from ..text.sanitize import neutralise
+from ..text.timestamps import now_milliseconds
 from .filters import positive
-from .opened_store import NEWER, at_desk, note, now_milliseconds, refresh
+from .opened_store import NEWER, at_desk, note, refresh
 from .options import HOME, JSON, Option, add
 from .times import moment
 

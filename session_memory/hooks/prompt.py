@@ -154,8 +154,9 @@ class Log:
         """Appends a line; a log that cannot be written is no reason to fail."""
         from ..text.format import one_line
         from ..text.sanitize import neutralise
+        from ..text.timestamps import iso_time
 
-        line = f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {event_name}: {one_line(neutralise(message))}\n"
+        line = f"{iso_time(time.time())} {event_name}: {one_line(neutralise(message))}\n"
         path = self.home.log_file
         try:
             if not is_directory(self.home.root):

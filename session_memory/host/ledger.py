@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import SessionMemoryError
 from ..system.sqlite import writing
+from ..text.timestamps import iso_time
 from . import schedule
 from .prompt_text import Message, of_messages, of_task
 
@@ -345,4 +346,4 @@ class Ledger:
         return str(row[0]) if row else ""
 
     def _iso(self, later_seconds: float = 0.0) -> str:
-        return schedule.iso(self._now() + later_seconds)
+        return iso_time(self._now() + later_seconds)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import time
 import uuid
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import SessionMemoryError
 from ..system.sqlite import writing
 from ..text.format import shorten
+from ..text.timestamps import epoch_seconds, iso_time
 
 if TYPE_CHECKING:
     import apsw
@@ -55,12 +55,6 @@ class Run(NamedTuple):
     status: str
     result: str | None
     error: str | None
-
-
-def iso(seconds: float) -> str:
-    """Seconds since the epoch as `2026-02-21T03:39:07.123Z`: such texts sort as the times do."""
-    whole, milliseconds = divmod(int(seconds * 1000), 1000)
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole)) + f".{milliseconds:03}Z"
 
 
 def next_time(schedule_type: str, value: str, now: float, before: float | None = None) -> float | None:
@@ -110,7 +104,7 @@ def add_task(
         raise ScheduleError("a task needs a prompt")
     due = next_time(schedule_type, value, now)
     task_id = f"task-{uuid.uuid4().hex[:12]}"
-    values = (task_id, group, jid, prompt, schedule_type, value, context_mode, due and iso(due), iso(now))
+    values = (task_id, group, jid, prompt, schedule_type, value, context_mode, due and iso_time(due), iso_time(now))
     with writing(connection):
         connection.execute(
             "INSERT INTO scheduled_tasks (id, group_folder, chat_jid, prompt, schedule_type, schedule_value, "
@@ -150,9 +144,9 @@ def set_status(connection: apsw.Connection, task_id: str, status: str, now: floa
     """Pauses a task (`paused`) or has it go on (`active`): what it missed is not made up for. Raises ScheduleError."""
     found = task(connection, task_id)
     due = found.next_run
-    if status == "active" and due is not None and due <= iso(now):
+    if status == "active" and due is not None and due <= iso_time(now):
         seconds = next_time(found.schedule_type, found.schedule_value, now)
-        due = iso(seconds) if seconds is not None else None
+        due = iso_time(seconds) if seconds is not None else None
     with writing(connection):
         query = "UPDATE scheduled_tasks SET status = ?, next_run = ? WHERE id = ?"
         connection.execute(query, (status, due, task_id))
@@ -174,26 +168,26 @@ def start_due(connection: apsw.Connection, now: float) -> None:
     """
     query = "SELECT 1 FROM prompts WHERE task_id = ? AND answered_at IS NULL"
     for one in tasks(connection):
-        if one.status != "active" or one.next_run is None or one.next_run > iso(now):
+        if one.status != "active" or one.next_run is None or one.next_run > iso_time(now):
             continue
         if not connection.execute(query, (one.id,)).fetchall():
             connection.execute(
                 "INSERT INTO prompts (group_folder, chat_jid, uuid, task_id, due_at) VALUES (?, ?, ?, ?, ?)",
                 (one.group, one.jid, str(uuid.uuid4()), one.id, one.next_run),
             )
-        due = datetime.fromisoformat(one.next_run.replace("Z", "+00:00")).astimezone(timezone.utc).timestamp()
+        due = epoch_seconds(one.next_run)
         following = next_time(one.schedule_type, one.schedule_value, now, due)
         query_next = "UPDATE scheduled_tasks SET next_run = ? WHERE id = ?"
-        connection.execute(query_next, (None if following is None else iso(following), one.id))
+        connection.execute(query_next, (None if following is None else iso_time(following), one.id))
 
 
 def log_run(connection: apsw.Connection, task_id: str, begun_at: str, now: float, result: str, error: str) -> None:
     """Writes down how a run of a task went. Inside a transaction."""
-    begun = datetime.fromisoformat(begun_at.replace("Z", "+00:00")).timestamp() if begun_at else now
+    begun = epoch_seconds(begun_at) or now
     connection.execute(
         "INSERT INTO task_run_logs (task_id, run_at, duration_ms, status, result, error) VALUES (?, ?, ?, ?, ?, ?)",
         (
-            task_id, begun_at or iso(now), max(0, round((now - begun) * 1000)), "error" if error else "success",
+            task_id, begun_at or iso_time(now), max(0, round((now - begun) * 1000)), "error" if error else "success",
             None if error else result, error or None,
         ),
     )  # fmt: skip
@@ -201,5 +195,5 @@ def log_run(connection: apsw.Connection, task_id: str, begun_at: str, now: float
     connection.execute(
         "UPDATE scheduled_tasks SET last_run = ?, last_result = ?, "
         "status = CASE WHEN next_run IS NULL THEN 'completed' ELSE status END WHERE id = ?",
-        (begun_at or iso(now), summary, task_id),
+        (begun_at or iso_time(now), summary, task_id),
     )

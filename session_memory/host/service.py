@@ -16,6 +16,7 @@ from ..settings.host_layout import Group, Layout
 from ..system.files import open_private
 from ..text.format import one_line
 from ..text.sanitize import visible
+from ..text.timestamps import iso_time
 from ..tools import host_desk
 from ..transcripts.pointers import SessionManager
 from . import agent, ipc, schedule
@@ -201,7 +202,7 @@ class Host:
 
     def _log(self, text: str) -> None:
         """A line for whoever runs the host, and in host.log, of which there is at most one older one."""
-        line = f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {one_line(visible(text))}"
+        line = f"{iso_time(time.time())} {one_line(visible(text))}"
         self._say(line)
         path = self._layout.log_file
         with suppress(OSError):

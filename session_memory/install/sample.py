@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import time
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from ..runtimes.claude import encode_cwd
 from ..settings.homes import MEMORY_DIR
 from ..system.files import make_private_dir
+from ..text.timestamps import epoch_seconds, iso_time
 from .file_changes import write_in_place
 
 # The sessions, who is at the other end, and how many minutes ago each was active.
@@ -44,13 +44,9 @@ def compose(home: Path, templates: Path) -> None:
 
 def _moved(records: list[dict[str, Any]], end: float) -> list[dict[str, Any]]:
     """The records with their times shifted so that the last is at `end` (seconds since the epoch)."""
-    times = [datetime.fromisoformat(record["timestamp"].replace("Z", "+00:00")).timestamp() for record in records]
+    times = [epoch_seconds(record["timestamp"]) or 0.0 for record in records]
     shift = end - max(times)
-    return [{**record, "timestamp": _iso(then + shift)} for record, then in zip(records, times)]
-
-
-def _iso(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return [{**record, "timestamp": iso_time(then + shift)} for record, then in zip(records, times)]
 
 
 def _filled_in(value: Any, home: str) -> Any:

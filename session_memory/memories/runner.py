@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..store.sqlite.queue import Piece, Work
+from ..text.timestamps import now_milliseconds
 from .budget import ConversationBudgetError, TokenBudget
 from .prices import all_prices, cost
 from .queue import Done, Queue, estimate_of, unfit
@@ -43,7 +43,7 @@ class Run:
         self.homes = homes
         self.work = Work(database)
         self.budget = TokenBudget(
-            self.work.spending, settings.tokens_per_day, settings.tokens_per_conversation, milliseconds
+            self.work.spending, settings.tokens_per_day, settings.tokens_per_conversation, now_milliseconds
         )
         self.strategies: list[Strategy] = []
         self.missing: list[tuple[str, StrategyError]] = []
@@ -64,7 +64,7 @@ class Run:
     ) -> Iterator[Done]:
         """What becomes of each piece of work, what is made of it going to `keep`: see `Queue.work_off`."""
         queue = Queue(
-            self._database, keep, self.budget, self.work, milliseconds,
+            self._database, keep, self.budget, self.work, now_milliseconds,
             attempts=self.settings.attempts, homes=self.homes,
         )  # fmt: skip
         return queue.work_off(self.strategies, self.settings.strategies, limit=limit, statuses=statuses, stop=stop)
@@ -82,7 +82,7 @@ class Run:
         planned: list[Planned] = []
         for strategy in self.strategies:
             skipped = self.work.skipped(strategy.id, self.homes) if with_skipped else []
-            for piece in [*skipped, *self.work.waiting(strategy.id, milliseconds(), self.homes, statuses)]:
+            for piece in [*skipped, *self.work.waiting(strategy.id, now_milliseconds(), self.homes, statuses)]:
                 if limit is not None and len(planned) >= limit:
                     return planned
                 planned.append(self._planned(strategy, piece, prices))
@@ -90,7 +90,7 @@ class Run:
 
     def spent_today(self) -> int:
         """The tokens that count against today's budget."""
-        return self.work.spending.of_day(milliseconds())
+        return self.work.spending.of_day(now_milliseconds())
 
     def close(self) -> None:
         """Gives back what is held open."""
@@ -119,8 +119,3 @@ def opened(
         yield run
     finally:
         run.close()
-
-
-def milliseconds() -> int:
-    """Now, since the epoch."""
-    return time.time_ns() // 1_000_000

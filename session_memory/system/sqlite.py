@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from ..errors import SessionMemoryError
+from ..text.timestamps import iso_time
 from .files import lock, open_private, open_regular
 
 TYPE_CHECKING = False
@@ -120,7 +121,7 @@ def migrate(connection: Connection, migrations: Sequence[Migration]) -> None:
             )
             if migration.__name__ not in _applied(connection):
                 migration(connection)
-                applied_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+                applied_at = iso_time(time.time())
                 connection.execute("INSERT INTO migrations VALUES (?, ?)", (migration.__name__, applied_at))
     if missing:
         give_back(connection)

@@ -1,6 +1,8 @@
-"""Points in time as transcripts write them (ISO 8601), without importing `datetime`. Pure."""
+"""Points in time as texts: ISO 8601, and local time for people. Without `datetime`, which a prompt would wait for."""
 
 from __future__ import annotations
+
+import time
 
 _MIDNIGHTS: dict[str, int] = {}  # of the days that were met last
 _MOST_MIDNIGHTS = 1000
@@ -61,6 +63,22 @@ def _days_from_civil(year: int, month: int, day: int) -> int:
         year, month = year - 1, month + 12
     days = 365 * year + year // 4 - year // 100 + year // 400
     return days + (153 * month - 457) // 5 + day - 719469
+
+
+def iso_time(seconds: float) -> str:
+    """Seconds since 1970 as `2026-02-21T03:39:07.123Z`. Such texts sort as the times do."""
+    whole, milliseconds = divmod(round(seconds * 1000), 1000)
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole)) + f".{milliseconds:03}Z"
+
+
+def now_milliseconds() -> int:
+    """Milliseconds since 1970, the unit of all times in the store."""
+    return time.time_ns() // 1_000_000
+
+
+def local_time(seconds: float) -> str:
+    """Seconds since 1970 in the time zone of this machine: `2026-02-21 03:39`."""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
 
 
 def age(seconds: float) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 from ..system.files import open_regular, os
 from ..text.format import counted, one_line, shorten
 from ..text.sanitize import readable
+from ..text.timestamps import local_time
 from .entry_reader import EntryReader, first_line
 from .lines import last_line_end, windows_backward
 
@@ -51,7 +50,8 @@ def render(entries: list[Entry], unreadable: int = 0, *, raw: bool = False) -> s
     blocks: list[str] = []
     speaker = ""
     for entry in entries:
-        head = f"{_local_time(entry.timestamp)}  {'User' if entry.role == 'user' else 'Assistant'}"
+        when = "(no time)" if entry.timestamp is None else local_time(entry.timestamp)
+        head = f"{when}  {'User' if entry.role == 'user' else 'Assistant'}"
         lines = [entry.text if raw else readable(entry.text)] if entry.text else []
         lines += [_tool_line(tool, entry.cwd) for tool in entry.tools]
         same_message = entry.message_id and entry.message_id == speaker
@@ -68,7 +68,3 @@ def _tool_line(tool: ToolUse, cwd: str) -> str:
     if cwd and argument.startswith(base):
         argument = argument[len(base) :]
     return f"[{shorten(one_line(readable(f'{tool.name} {argument}')), ARGUMENT_CHARACTERS)}]"
-
-
-def _local_time(timestamp: float | None) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(timestamp)) if timestamp is not None else "(no time)"

@@ -20,7 +20,7 @@ from ..system.sqlite import connect, migrate, writing
 from ..text.format import one_line, shorten
 from ..text.names import is_name
 from ..text.sanitize import readable
-from ..text.timestamps import epoch_seconds
+from ..text.timestamps import epoch_seconds, iso_time
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -260,16 +260,12 @@ class SessionManager:
             "INSERT INTO session_history (group_folder, session_id, name, created_at, archived_at) "
             "VALUES (?, ?, ?, ?, ?)"
         )
-        self._connection.execute(query, (group, session_id, name, created_at, self._iso(self._now())))
+        self._connection.execute(query, (group, session_id, name, created_at, iso_time(self._now())))
         return self._connection.last_insert_rowid()
 
     def _begun(self, group: str, session_id: str) -> str:
         """When the session began: the first time in its transcript, else now."""
-        return self._iso(first_time(self._place_of(group).transcript(session_id)) or self._now())
-
-    def _iso(self, seconds: float) -> str:
-        whole, milliseconds = divmod(int(seconds * 1000), 1000)
-        return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole)) + f".{milliseconds:03}Z"
+        return iso_time(first_time(self._place_of(group).transcript(session_id)) or self._now())
 
     def _refresh(self) -> None:
         """Reads the pointers again if another connection has committed since."""

@@ -16,6 +16,7 @@ from ..store.ingest.intake import add, take_files, take_in
 from ..store.ingest.sources import found_at
 from ..store.sqlite.repair import set_aside_if_corrupt
 from ..system.sqlite import CorruptDatabaseError, DatabaseError
+from ..text.timestamps import now_milliseconds
 from .pending_files import QUIET_SECONDS, Pending
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ class Watching:
         return next(one for one in self._place.watched if one.holds(_key(path, one.root)))
 
     def _mark_ready(self) -> None:
-        self._store.mark_ready(time.time_ns() // 1_000_000)
+        self._store.mark_ready(now_milliseconds())
 
     def _guarded(self, work: Callable[[], None]) -> bool:
         """Does some work; whether it could be done. What stands in its way is said, and tried again at the next poll;

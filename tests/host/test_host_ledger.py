@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-import time
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -19,6 +18,7 @@ from session_memory.host.channels.unix_socket import SocketError, UnixSocket
 from session_memory.host.database import open_database
 from session_memory.host.ledger import Ledger, Prompt, UnknownGroupError
 from session_memory.host.prompt_text import Message, of_messages
+from session_memory.text.timestamps import iso_time
 
 NOON = datetime(2026, 2, 21, 12, 0).timestamp()  # local
 
@@ -115,13 +115,13 @@ class TestLedger:
 
     def test_the_cursors_tell_what_came_last_and_what_was_answered_last(self, ledger: Ledger, clock: Clock) -> None:
         take(ledger, "one")
-        answered = schedule.iso(clock.now)
+        answered = iso_time(clock.now)
         prompt = next_prompt(ledger)
         clock.now += 5
         take(ledger, "two")
         ledger.answer([prompt], "One.")
         state = dict(ledger.connection.execute("SELECT key, value FROM router_state"))
-        assert state["last_timestamp"] == schedule.iso(clock.now)
+        assert state["last_timestamp"] == iso_time(clock.now)
         assert json.loads(str(state["last_agent_timestamp"])) == {"local:main": answered}
 
     def test_replies_are_found_behind_any_of_them_and_per_chat(self, ledger: Ledger) -> None:
@@ -204,7 +204,7 @@ class TestSchedule:
         ledger.start_due_tasks()
         (prompt,) = ledger.open_prompts("main")
         assert (prompt.task, prompt.is_isolated, prompt.text.endswith("\n\nwater")) == (task.id, True, True)
-        assert schedule.task(ledger.connection, task.id).next_run == schedule.iso(NOON + 120)
+        assert schedule.task(ledger.connection, task.id).next_run == iso_time(NOON + 120)
 
     def test_what_was_missed_is_run_once_and_not_while_it_still_runs(self, ledger: Ledger, clock: Clock) -> None:
         self.add(ledger, "interval", "60000")
@@ -221,10 +221,10 @@ class TestSchedule:
         clock.now += 2.5
         ledger.answer([prompt], "Watered.")
         assert schedule.runs(ledger.connection, task.id) == [
-            schedule.Run(task.id, schedule.iso(NOON + 61), 2500, "success", "Watered.", None)
+            schedule.Run(task.id, iso_time(NOON + 61), 2500, "success", "Watered.", None)
         ]
         found = schedule.task(ledger.connection, task.id)
-        assert (found.status, found.last_run, found.last_result) == ("active", schedule.iso(NOON + 61), "Watered.")
+        assert (found.status, found.last_run, found.last_result) == ("active", iso_time(NOON + 61), "Watered.")
 
     def test_a_run_that_failed_is_logged_as_that(self, ledger: Ledger, clock: Clock) -> None:
         task = self.add(ledger, "once", "2026-02-21T11:00")
@@ -242,7 +242,7 @@ class TestSchedule:
         schedule.set_status(ledger.connection, task.id, "active", clock.now)
         ledger.start_due_tasks()
         assert ledger.open_prompts("main") == []
-        assert schedule.task(ledger.connection, task.id).next_run == schedule.iso(clock.now + 60)
+        assert schedule.task(ledger.connection, task.id).next_run == iso_time(clock.now + 60)
 
     def test_a_task_that_was_dropped_leaves_nothing_to_do(self, ledger: Ledger, clock: Clock) -> None:
         task = self.add(ledger, "once", "2026-02-21T11:00")
@@ -269,8 +269,3 @@ class TestChannels:
         with pytest.raises(SocketError, match="too long for a socket"):
             asyncio.run(channel.serve())
         assert socket.AF_UNIX
-
-
-def test_a_time_is_written_so_that_texts_sort_as_times_do() -> None:
-    times = [0.0, 0.001, 1.0, 1.5, NOON, time.time()]
-    assert sorted(map(schedule.iso, times)) == list(map(schedule.iso, times))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from session_memory.text.format import counted, one_line, shorten
 from session_memory.text.sanitize import neutralise, visible
-from session_memory.text.timestamps import age, epoch_seconds
+from session_memory.text.timestamps import age, epoch_seconds, iso_time
 
 # Text in which clusters of several characters are as common as plain letters.
 CLUSTERS = st.lists(
@@ -152,3 +152,10 @@ def test_a_timestamp_is_read_in_seconds(text, seconds):
 )
 def test_an_age_is_told_in_its_largest_unit(seconds, text):
     assert age(seconds) == text
+
+
+def test_times_are_written_so_that_their_texts_sort_as_they_do():
+    times = [0.0, 0.001, 1.0, 1.5, 1_771_643_947.123, 1_771_643_947.124]
+    texts = [iso_time(seconds) for seconds in times]
+    assert sorted(texts) == texts
+    assert [epoch_seconds(text) for text in texts] == times

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import os
 import re
-import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timezone
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ....settings.memories_values import settings_of
 from ....text.format import one_line, shorten
 from ....text.sanitize import readable
+from ....text.timestamps import now_milliseconds
 from ...exchanges import chunks
 from ...strategy import MemoryResult, StrategyError, Surroundings, UnavailableError, Usage
 from . import settings as graph_settings
@@ -104,7 +104,7 @@ class GraphStrategy:
                         name=name,
                         episode_body=readable(chunk.text),
                         source_description=readable(f"{conversation.runtime} session in {conversation.cwd or '-'}"),
-                        reference_time=_utc(moment if moment is not None else time.time_ns() // 1_000_000),
+                        reference_time=_utc(moment if moment is not None else now_milliseconds()),
                         source=EpisodeType.message,
                         group_id=group,
                         custom_extraction_instructions=_INSTRUCTIONS,
