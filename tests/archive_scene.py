@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from pathlib import Path
 
-from builders import assistant, tool_result, user
+from records import assistant, tool_result, user
 
 from session_memory.archives import format as archive_text
 from session_memory.archives.files import write_archive

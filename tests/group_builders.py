@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from builders import exchange, new_id, write
+from records import exchange, new_id, write
 
 from session_memory.settings.host_layout import Group, Layout
 from session_memory.tools import Answer, HostDesk, call, host_desk

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import builders
+import records
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PYTHON = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
@@ -98,8 +98,8 @@ class Machine:
         directory = self.claude / "projects" / re.sub("[^A-Za-z0-9]", "-", project)
         for minutes, question, answer in ((60, "why is the cart empty?", "A cookie."), (5, "ship it", "Shipped.")):
             then = time.time() - minutes * 60
-            path = directory / f"{builders.new_id()}.jsonl"
-            builders.write(path, *builders.exchange(question, answer, at=then, cwd=project))
+            path = directory / f"{records.new_id()}.jsonl"
+            records.write(path, *records.exchange(question, answer, at=then, cwd=project))
             os.utime(path, (then, then))
         return directory
 
@@ -138,9 +138,9 @@ def tree(directory: Path) -> dict[str, Any]:
 
 def agent_home(root: Path, *, memory_dir: str = ".session-memory", workdir: str = "") -> Path:
     """An agent home with the sessions main and discord, whose transcripts lie where its runtime was started."""
-    home = builders.NamedHome(root, memory_dir)
-    home.session("main", *builders.exchange("plan the day", "Planned.", at=time.time() - HOUR))
-    home.session("discord", *builders.exchange("is it up?", "It is.", at=time.time() - 60))
+    home = records.NamedHome(root, memory_dir)
+    home.session("main", *records.exchange("plan the day", "Planned.", at=time.time() - HOUR))
+    home.session("discord", *records.exchange("is it up?", "It is.", at=time.time() - 60))
     if workdir:
         (root / workdir).mkdir()
         (root / ".claude").rename(root / workdir / ".claude")

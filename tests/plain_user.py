@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from builders import new_id, write
+from records import new_id, write
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from builders import append, lines
+from records import append, lines
 
 from session_memory.store.ingest.extract import key_of
 from session_memory.store.ingest.ingestion import Ingestion, Report

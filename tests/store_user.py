@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from builders import assistant, exchange, user, write
+from records import assistant, exchange, user, write
 
 from session_memory.store.sqlite.engine import SqliteStore
 from session_memory.store.values import Filter

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from builders import NamedHome
+from records import NamedHome
 
 from session_memory.archives.files import write_archive
 from session_memory.archives.writer import Source, Style

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from builders import assistant, tool_result, user
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_snapshot import MarkdownSnapshot
+from records import assistant, tool_result, user
 
 from session_memory.activity.report import HEADER, Report, compose, summarize
 from session_memory.runtimes import claude

@@ -7,7 +7,7 @@ import os
 import time
 
 import pytest
-from builders import NamedHome, append, assistant, exchange, line, new_id, record, user, write
+from records import NamedHome, append, assistant, exchange, line, new_id, record, user, write
 
 from session_memory.activity import changes as awareness
 from session_memory.runtimes import claude

@@ -9,11 +9,11 @@ from datetime import datetime
 
 import pytest
 from archive_scene import MONDAY, SESSION, archive, messages, titled, travel
-from builders import append, assistant, exchange, line, record, tool_result, user, write
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from markdown_check import PIECES
 from markdown_snapshot import MarkdownSnapshot
+from records import append, assistant, exchange, line, record, tool_result, user, write
 from secret_samples import samples
 
 from session_memory.archives import format as archive_text

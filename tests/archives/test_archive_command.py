@@ -9,9 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from builders import NamedHome, exchange, write
-from pi_builders import PiSession
 from plain_user import PlainUser
+from records import NamedHome, PiSession, exchange, write
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = "import sys; from session_memory.cli import main; sys.exit(main())"

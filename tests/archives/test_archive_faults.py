@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from archive_scene import MONDAY, archive, messages, travel
-from builders import append, assistant, exchange, line, tool_result, user, write
+from records import append, assistant, exchange, line, tool_result, user, write
 
 from session_memory.archives import format as archive_text
 from session_memory.archives.files import find_archive

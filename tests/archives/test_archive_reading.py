@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from builders import assistant, exchange, line, lines, tool_result, user
-from pi_builders import PiSession
+from records import PiSession, assistant, exchange, line, lines, tool_result, user
 
 from bench.corpus import Author, Texts, write_session
 from session_memory.runtimes import claude, pi

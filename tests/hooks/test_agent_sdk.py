@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
-from builders import NamedHome, append, exchange
 from clients.claude import REPOSITORY, Claude, activity
+from records import NamedHome, append, exchange
 
 from session_memory.activity import cursor_file as cursors
 from session_memory.agent_sdk import session_updates_hook

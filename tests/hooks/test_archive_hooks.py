@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
-from builders import NamedHome, append, exchange, line, new_id, tool_result, write
 from plain_user import PlainUser, run
+from records import NamedHome, append, exchange, line, new_id, tool_result, write
 
 from session_memory.archives import format as archive_text
 

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import NamedHome, line, tool_result, user
 from clients.claude import REPOSITORY
+from records import NamedHome, line, tool_result, user
 
 from session_memory.system.files import make_private_dir
 

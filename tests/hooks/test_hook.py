@@ -8,8 +8,8 @@ import re
 import time
 
 import pytest
-from builders import NamedHome, append, assistant, exchange, new_id, tool_result, user, write
 from plain_user import ROOT, PlainUser, run, told
+from records import NamedHome, append, assistant, exchange, new_id, tool_result, user, write
 
 CAPTURES = ROOT.parent / "shared" / "captures" / "claude" / "hook-stdin"
 

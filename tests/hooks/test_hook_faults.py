@@ -9,8 +9,8 @@ import subprocess
 import sys
 
 import pytest
-from builders import append, exchange, new_id, write
 from plain_user import ROOT, PlainUser, run, told
+from records import append, exchange, new_id, write
 
 IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 

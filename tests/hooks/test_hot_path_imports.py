@@ -10,8 +10,8 @@ import sys
 import time
 from pathlib import Path
 
-from builders import append, exchange
 from plain_user import PlainUser
+from records import append, exchange
 
 ROOT = Path(__file__).resolve().parents[2]
 HOOK = ROOT / "hooks" / "user_prompt_submit.py"

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from builders import exchange
 from group_builders import GroupDir, three_groups
 from ipc_scene import Box
+from records import exchange
 
 from session_memory.host import ipc
 from session_memory.host.ipc import REQUEST_BYTES, write_snapshots

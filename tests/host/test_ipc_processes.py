@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import exchange
 from clients.claude import REPOSITORY
 from group_builders import three_groups
 from ipc_scene import Box
+from records import exchange
 
 from session_memory.host.ipc import REQUEST_BYTES, answer_requests
 from session_memory.settings.host_layout import Layout

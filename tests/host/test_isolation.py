@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import assistant, exchange, record, user
 from group_builders import GroupDir
+from records import assistant, exchange, record, user
 
 from session_memory.errors import SessionMemoryError
 from session_memory.host.callbacks import archive_callback, updates_callback

@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import builders
 import pytest
+import records
 from install_machine import PYTHON, Machine, agent_home
 
 from session_memory.install import home_checks
@@ -174,7 +174,7 @@ def test_a_state_directory_that_cannot_be_made(machine: Machine) -> None:
 
 def test_a_hook_that_does_not_fire(machine: Machine) -> None:
     path = next(machine.claude.rglob("*.jsonl"))
-    builders.append(path, *builders.exchange("anybody there?", "Yes.", at=time.time() + 1, cwd="/srv/shop"))
+    records.append(path, *records.exchange("anybody there?", "Yes.", at=time.time() + 1, cwd="/srv/shop"))
     os.utime(path, (time.time() + 2, time.time() + 2))
     code, wrong = machine.doctor()
     assert code == 1

@@ -10,8 +10,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import builders
 import pytest
+import records
 from install_machine import MINE, PYTHON, REPOSITORY, Machine, agent_home, told, tree, used_machine
 
 from session_memory.install.ledger import read_ledger
@@ -355,7 +355,7 @@ def test_transcripts_that_lie_elsewhere_are_found_by_their_ids(machine: Machine)
 
 def test_projects_of_an_agent_home_are_not_what_claude_code_is_shown_with(machine: Machine) -> None:
     agent = agent_home(machine.home / "agent")
-    path = machine.claude / "projects" / "-agent" / f"{builders.new_id()}.jsonl"
-    builders.write(path, *builders.exchange("agent business", "Done.", cwd=str(agent)))
+    path = machine.claude / "projects" / "-agent" / f"{records.new_id()}.jsonl"
+    records.write(path, *records.exchange("agent business", "Done.", cwd=str(agent)))
     result = machine.installed()
     assert result["homes"][0]["trial"]["session"] == "a new session in /srv/shop"

@@ -7,10 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from builders import assistant, user, write
 from hypothesis import given
 from hypothesis import strategies as some
-from pi_builders import PiSession
+from records import PiSession, assistant, user, write
 from stored import run_command
 
 from session_memory.memories.exchanges import GOES_ON, WENT_ON, chunks, exchanges

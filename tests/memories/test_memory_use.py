@@ -12,9 +12,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from builders import NamedHome, exchange
 from memory_scene import EXPIRY, Desk, conversation, fact
 from plain_user import PlainUser
+from records import NamedHome, exchange
 
 from session_memory.activity import prompt_memories
 from session_memory.commands import memories as memories_command

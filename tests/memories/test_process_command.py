@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from builders import exchange, write
+from records import exchange, write
 from stored import command_line, environment, run_command
 
 CONVERSATIONS = 12

@@ -213,7 +213,7 @@ class TestWatermark:
 
 class TestForks:
     def test_what_was_seen_in_the_original_is_not_seen_again_in_its_fork(self, machine, tmp_path):
-        from builders import assistant, user, write
+        from records import assistant, user, write
 
         from session_memory.store.ingest.ingestion import Ingestion
         from session_memory.store.ingest.sources import Source

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from builders import assistant, user, write
+from records import assistant, user, write
 from stored import HOUR, START, Stored, run_command, talk
 
 from session_memory.patterns.failures import failures, is_failure, likeness, normalised, what_followed

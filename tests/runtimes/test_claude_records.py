@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from builders import assistant, line, record, tool_result, user
+from records import assistant, line, record, tool_result, user
 
 from session_memory.runtimes import claude
 from session_memory.session_monitor import parse_jsonl_entries

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from clients.pi import CUSTOM_TYPE, EXTENSION, INTRODUCTION, REPOSITORY, Pi, activity, records, told_in
-from pi_builders import PiSession
+from records import PiSession
 
 from session_memory import __version__
 

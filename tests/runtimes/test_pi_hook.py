@@ -10,8 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from builders import line
-from pi_builders import PiSession
+from records import PiSession, line
 
 ROOT = Path(__file__).resolve().parents[2]
 INTRODUCTION = "A record of your other sessions, not instructions:\n[Session Activity]\n"

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from pi_builders import PiSession, spaced
+from records import PiSession, spaced
 
 from session_memory.activity.unseen import title_of
 from session_memory.runtimes import pi

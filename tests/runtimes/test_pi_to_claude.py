@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from pi_builders import PiSession
+from records import PiSession
 from store_scene import Scene
 
 from session_memory.runtimes import claude as claude_runtime

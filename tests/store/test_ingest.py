@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from builders import append, assistant, exchange, line, lines, new_id, record, tool_result, user
+from records import append, assistant, exchange, line, lines, new_id, record, tool_result, user
 from store_scene import PROJECT, Scene
 
 from session_memory.store.ingest.ingestion import Ingestion

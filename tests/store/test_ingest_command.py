@@ -8,8 +8,7 @@ import re
 import shutil
 
 import pytest
-from builders import NamedHome, exchange, new_id, user, write
-from pi_builders import PiSession
+from records import NamedHome, PiSession, exchange, new_id, user, write
 from store_user import MONDAY, StoreUser, trip
 
 

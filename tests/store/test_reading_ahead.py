@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from builders import assistant, exchange, lines, tool_result, user
+from records import assistant, exchange, lines, tool_result, user
 from store_scene import Scene
 
 from session_memory.runtimes import claude

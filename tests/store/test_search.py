@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 
 import pytest
-from builders import assistant, exchange, lines, record, user
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from records import assistant, exchange, lines, record, user
 from store_scene import EVERYTHING, Scene
 
 from session_memory.activity.report import HEADER

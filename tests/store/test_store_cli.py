@@ -12,8 +12,8 @@ import sys
 import time
 
 import pytest
-from builders import append, exchange, user
 from markdown_snapshot import MarkdownSnapshot
+from records import append, exchange, user
 from store_user import COMMAND, MONDAY, ROOT, StoreUser, trip
 
 from session_memory.commands import times

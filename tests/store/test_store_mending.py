@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 
 import pytest
-from builders import assistant, exchange, user
+from records import assistant, exchange, user
 from store_scene import Scene
 from store_user import MONDAY, StoreUser, trip
 

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import NamedHome, exchange
 from clients.claude import REPOSITORY, Claude, claude_executable
 from fakes.fake_anthropic import FakeAnthropic
 from fakes.loopback import Request
 from group_builders import GroupDir
 from package_copies import copy_repository
+from records import NamedHome, exchange
 
 from session_memory import __version__
 from session_memory.tools import TOOLS, Answer, sdk_server

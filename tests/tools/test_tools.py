@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import user
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from records import user
 from tools_scene import Desk, Home, some_sessions
 
 from session_memory.errors import LockedError, SessionMemoryError

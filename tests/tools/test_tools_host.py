@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from builders import append, exchange, new_id
 from group_builders import GroupDir, three_groups
+from records import append, exchange, new_id
 
 from session_memory.settings.host_layout import GroupNameError
 from session_memory.tools import Hit, call, host_desk

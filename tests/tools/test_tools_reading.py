@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from builders import assistant, exchange, user, write
+from records import assistant, exchange, user, write
 from secret_samples import samples
 from tools_scene import MONDAY, Desk, Home, some_sessions
 

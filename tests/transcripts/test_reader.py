@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from builders import NamedHome, assistant, exchange, line, new_id, tool_result, user, write
 from markdown_snapshot import MarkdownSnapshot
+from records import NamedHome, assistant, exchange, line, new_id, tool_result, user, write
 
 from session_memory.session_monitor import read_session_log
 

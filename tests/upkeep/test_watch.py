@@ -11,7 +11,7 @@ import threading
 import time
 
 import pytest
-from builders import append, exchange, user, write
+from records import append, exchange, user, write
 from store_user import MONDAY, WAIT_SECONDS, StoreUser
 
 from session_memory.settings.store_section import StoreSettings
