@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..text.format import counted, one_line, shorten
-from ..text.sanitize import neutralise_all
+from ..text.sanitize import all_for_prompt
 from ..text.timestamps import age
 
 TYPE_CHECKING = False
@@ -138,7 +138,7 @@ def _lines(reports: list[Report], told: int, now: float) -> list[_Line]:
             report.summary.first_user_text if has_text else "",
             files[0] if has_text and len(files) == 1 else "",
         ]
-    harmless = iter(_harmless(texts))
+    harmless = iter(_quotable(texts))
     return [_Line(report, now, *parts) for report, parts in zip(reports, zip(harmless, harmless, harmless))]
 
 
@@ -151,7 +151,7 @@ def _fair_texts(lines: list[_Line], room: int) -> list[str]:
     left = room - sum(widths)
     if not left:
         return [line.text(width - 1) for line, width in zip(lines, widths)]
-    answers = _harmless([line.raw_answer for line in lines])
+    answers = _quotable([line.raw_answer for line in lines])
     longer = [len(line.text(width + left, answer)) + 1 for line, width, answer in zip(lines, widths, answers)]
     extra = _fair_shares([max(0, full - width) for full, width in zip(longer, widths)], left)
     return [
@@ -200,9 +200,9 @@ class _Line:
         return f"{self._head}: {told}" if told else self._head
 
 
-def _harmless(texts: list[str]) -> list[str]:
+def _quotable(texts: list[str]) -> list[str]:
     """The beginning of each text on one line, with nothing in it that is more than text or that ends a quotation."""
-    beginnings = neutralise_all([text[: 2 * _RAW_CHARACTERS] for text in texts])  # no secret is cut in two unseen
+    beginnings = all_for_prompt([text[: 2 * _RAW_CHARACTERS] for text in texts])  # no secret is cut in two unseen
     return [one_line(text[:_RAW_CHARACTERS]).replace('"', "'") for text in beginnings]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..system.files import open_regular, os, read_at
 from ..system.json import decode_line
-from ..text.sanitize import readable
+from ..text.sanitize import for_people
 from ..transcripts.cursor import id_checksum, make_cursor, resume_offset
 from ..transcripts.entry_reader import NO_TITLE, EntryReader, first_line
 from ..transcripts.lines import last_line_end, windows_backward
@@ -168,7 +168,7 @@ def _kept(title: tuple[int, str]) -> tuple[int, str]:
     """`title` as a cursor keeps it: not too long, and without secrets, since the file is stored."""
     rank, text = title
     longest = TITLE_CHARACTERS if rank > FIRST_PROMPT_RANK else PROMPT_CHARACTERS
-    return rank, readable(text[: longest + SECRET_CHARACTERS])[:longest]
+    return rank, for_people(text[: longest + SECRET_CHARACTERS])[:longest]
 
 
 def _remember(news: News, parsed: list[Entry], before: Cursor) -> None:

@@ -6,7 +6,7 @@ import os
 import time
 
 from ..text.format import counted, one_line, shorten
-from ..text.sanitize import neutralise
+from ..text.sanitize import for_prompt
 from ..text.timestamps import epoch_seconds
 from . import format as archive_text
 from .files import list_archives, write_archive
@@ -38,7 +38,7 @@ def keep(
 
 def pointer(archive: str) -> str:
     """What an agent is told after a compaction: where all that was said lies."""
-    return f"This conversation was compacted. All that was said before is kept, searchable, in {neutralise(archive)}"
+    return f"This conversation was compacted. All that was said before is kept, searchable, in {for_prompt(archive)}"
 
 
 def recent(directory: str, cwd: str, count: int, own_id: str) -> str | None:
@@ -50,7 +50,7 @@ def recent(directory: str, cwd: str, count: int, own_id: str) -> str | None:
     ]
     if not found or not count:
         return None
-    lines = [f"Last conversations here, kept in {neutralise(directory)}:"]
+    lines = [f"Last conversations here, kept in {for_prompt(directory)}:"]
     for last, path, facts in sorted(found, key=lambda one: -one[0])[:count]:
         line = _line(last, path, facts)
         if sum(map(len, lines)) + len(lines) + len(line) > RECENT_CHARACTERS:
@@ -65,5 +65,5 @@ def _line(last: float, path: str, facts: dict[str, Any]) -> str:
     count = f", {counted(messages, 'message')}" if isinstance(messages, int) else ""
     with open(path, encoding="utf-8", errors="replace") as file:
         title = archive_text.title_in(file.readline())
-    name = neutralise(os.path.basename(path))
-    return f"- {shorten(one_line(neutralise(title)), 80)} ({day}{count}): {name}"
+    name = for_prompt(os.path.basename(path))
+    return f"- {shorten(one_line(for_prompt(title)), 80)} ({day}{count}): {name}"

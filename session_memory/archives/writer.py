@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..activity.unseen import FIRST_PROMPT_RANK
 from ..system.files import open_private, open_regular
 from ..text.format import one_line, shorten
-from ..text.sanitize import readable, visible
-from ..text.secrets import redact
+from ..text.sanitize import for_people, for_storage
 from ..text.timestamps import epoch_seconds, iso_time
 from ..transcripts.reader import Reading
 from . import format as archive_text
@@ -160,7 +159,7 @@ def _write_messages(source: Source, file: BinaryIO, style: Style, after: float |
     rank, title = reading.title
     if rank <= FIRST_PROMPT_RANK or not title:
         title = shorten(one_line(prompt), PROMPT_TITLE_CHARACTERS)
-    written.title = harmless(source.title or title) or "Conversation"
+    written.title = for_people(source.title or title).strip() or "Conversation"
     return written
 
 
@@ -194,8 +193,8 @@ def _batches(messages: Iterable[list[Entry]]) -> Iterator[list[list[Entry]]]:
 
 
 def _rendered(messages: list[list[Entry]], style: Style) -> str:
-    texts = all_harmless(["\n\n".join([entry.text for entry in message if entry.text]) for message in messages])
-    return "".join([part for message, text in zip(messages, texts) for part in _parts(message, text, style)])
+    texts = for_storage(["\n\n".join([entry.text for entry in message if entry.text]) for message in messages])
+    return "".join([part for message, text in zip(messages, texts) for part in _parts(message, text.strip(), style)])
 
 
 def _parts(message: list[Entry], text: str, style: Style) -> Iterator[str]:
@@ -212,22 +211,7 @@ def _parts(message: list[Entry], text: str, style: Style) -> Iterator[str]:
 
 
 def _tool_line(tool: ToolUse) -> str:
-    return shorten(one_line(harmless(f"{tool.name} {tool.argument}")), archive_text.TOOL_CHARACTERS)
-
-
-def harmless(text: str) -> str:
-    """`text` without what is invisible and without secrets; the white space around it goes too."""
-    return readable(text).strip()
-
-
-def all_harmless(texts: list[str]) -> list[str]:
-    """Each of `texts` as `harmless` returns it: they are looked through for secrets as one, which hardly any has."""
-    from ..text.secrets.scan import suspects  # a start of a session, which reads archives, need not wait for it
-
-    texts = [visible(text) for text in texts]
-    for index in suspects(texts):
-        texts[index] = redact(texts[index])
-    return [text.strip() for text in texts]
+    return shorten(one_line(for_people(f"{tool.name} {tool.argument}")), archive_text.TOOL_CHARACTERS)
 
 
 def _create(path: str) -> BinaryIO:

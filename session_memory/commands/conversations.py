@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..store.values import STATUSES
 from ..text.format import one_line, shorten
-from ..text.sanitize import neutralise_all
+from ..text.sanitize import all_for_prompt
 from .filters import LIMITS, filter_of, limit
 from .opened_store import at_desk, refresh
 from .options import HOME, JSON, Option, add
@@ -50,7 +50,7 @@ def _list(desk: Desk, arguments: Arguments) -> int:
     if not found:
         desk.screen.line("No conversations.")
         return 0
-    titles = neutralise_all([one.title for one in found])
+    titles = all_for_prompt([one.title for one in found])
     rows = [("ID", "LAST MESSAGE", "MESSAGES", "STATUS", "PROJECT", "TITLE")]
     rows += [_row(one, title) for one, title in zip(found, titles)]
     widths = [max(map(len, column)) for column in zip(*rows)]

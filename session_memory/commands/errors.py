@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import SessionMemoryError
 from ..store.values import Filter
 from ..text.format import counted, one_line, shorten
-from ..text.sanitize import neutralise, neutralise_all
+from ..text.sanitize import all_for_prompt, for_prompt
 from .filters import LIMITS, filter_of, limit
 from .opened_store import at_desk, refresh
 from .options import HOME, JSON, Option, add
@@ -95,12 +95,12 @@ def _show(desk: Desk, one: Seen) -> None:
 
 
 def _short(text: str, limit: int) -> str:
-    return shorten(one_line(neutralise(text)), limit)
+    return shorten(one_line(for_prompt(text)), limit)
 
 
 def _as_json(one: Seen) -> dict[str, Any]:
     tool, conversation, fixed = one.failure.tool, one.conversation, one.failure.fixed
-    error, text, title, solved, cwd, fix = neutralise_all(
+    error, text, title, solved, cwd, fix = all_for_prompt(
         [tool.error, tool.text, conversation.title, one.solved, conversation.cwd, fixed.text if fixed else ""]
     )
     return {
@@ -116,7 +116,7 @@ def _as_json(one: Seen) -> dict[str, Any]:
         "likeness": round(one.likeness, 3),
         "solved": solved,
         "worked": fix,
-        "changed": [neutralise(step.text) for step in one.failure.steps if step.kind == "edit"],
+        "changed": [for_prompt(step.text) for step in one.failure.steps if step.kind == "edit"],
     }
 
 
@@ -125,5 +125,5 @@ def _said_json(hit: Hit) -> dict[str, Any]:
         "conversation": hit.conversation.id,
         "session": hit.conversation.session_id,
         "at": hit.entry.timestamp,
-        "text": neutralise(hit.snippet),
+        "text": for_prompt(hit.snippet),
     }

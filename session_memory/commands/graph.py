@@ -15,7 +15,7 @@ from ..memories.strategies.graphiti.database import EMBEDDED, group_id
 from ..store.location import find_place
 from ..system.screen import Screen
 from ..text.format import one_line, shorten
-from ..text.sanitize import neutralise
+from ..text.sanitize import for_prompt
 from .filters import positive
 from .opened_store import add_common
 
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     for fact in found:
         screen.line(_line(fact))
     if not found:
-        screen.line(f"The graph knows nothing about {shorten(one_line(neutralise(query)), QUERY_CHARACTERS)}.")
+        screen.line(f"The graph knows nothing about {shorten(one_line(for_prompt(query)), QUERY_CHARACTERS)}.")
     return 0
 
 
@@ -92,4 +92,4 @@ def _line(fact: GraphFact) -> str:
     since = f"since {fact.valid_at[:10]}" if fact.valid_at else ""
     until = f"until {fact.invalid_at[:10]}" if fact.invalid_at else "superseded" if fact.expired_at else ""
     times = ", ".join([part for part in (since, until) if part])
-    return one_line(neutralise(fact.fact)) + (f" ({times})" if times else "")
+    return one_line(for_prompt(fact.fact)) + (f" ({times})" if times else "")

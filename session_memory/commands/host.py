@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from ..errors import SessionMemoryError
 from ..system.screen import Screen
 from ..system.sqlite import DatabaseError
+from ..text.characters import plain
 from ..text.format import counted, one_line, shorten
-from ..text.sanitize import visible
 from ..text.timestamps import age, epoch_seconds
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def _say(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
     if not is_kept:
         reply = wait_for_reply(ledger, arguments.group, message_id, lambda: is_running(layout))
     if reply:
-        screen.line(visible(reply.text))
+        screen.line(plain(reply.text))
     elif not arguments.no_wait and not ledger.reply_to(message_id, ledger.group(arguments.group).jid)[0]:
         screen.note("Kept. The host is not running: it answers when it does.")
     screen.result({"message": message_id, "reply": _shown(reply) if reply else None})
@@ -183,7 +183,7 @@ def _tail(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
                 print(json.dumps(_shown(reply), ensure_ascii=False), flush=True)
             else:
                 screen.line(screen.paint("dim", f"[{_local(reply.timestamp)} {reply.kind} {reply.id}]"))
-                screen.line(visible(reply.text))
+                screen.line(plain(reply.text))
     return 0
 
 
@@ -312,4 +312,4 @@ def _local(text: str | None) -> str:
 
 
 def _short(text: str) -> str:
-    return shorten(one_line(visible(text)), PROMPT_CHARACTERS)
+    return shorten(one_line(plain(text)), PROMPT_CHARACTERS)

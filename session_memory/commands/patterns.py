@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from ..text.format import counted, one_line, shorten
-from ..text.sanitize import neutralise
+from ..text.sanitize import for_prompt
 from .filters import LIMITS, filter_of, limit
 from .opened_store import at_desk, refresh
 from .options import HOME, JSON, add
@@ -111,7 +111,7 @@ def _bars(numbers: Sequence[int]) -> str:
 
 
 def _told(text: str) -> str:
-    return shorten(one_line(neutralise(text)), TEXT_CHARACTERS)
+    return shorten(one_line(for_prompt(text)), TEXT_CHARACTERS)
 
 
 def _as_json(found: Patterns, limit: int) -> dict[str, Any]:
@@ -121,21 +121,21 @@ def _as_json(found: Patterns, limit: int) -> dict[str, Any]:
         "commands": [
             {
                 **one._asdict(),
-                "command": neutralise(one.command),
-                "errors": [{"error": neutralise(error), "times": times} for error, times in one.errors],
-                "then_worked": [{"what": neutralise(what), "times": times} for what, times in one.then_worked],
+                "command": for_prompt(one.command),
+                "errors": [{"error": for_prompt(error), "times": times} for error, times in one.errors],
+                "then_worked": [{"what": for_prompt(what), "times": times} for what, times in one.then_worked],
             }
             for one in found.commands[:limit]
         ],
         "sequences": [
-            {**one._asdict(), "steps": [neutralise(step) for step in one.steps], "well": round(one.well, 3)}
+            {**one._asdict(), "steps": [for_prompt(step) for step in one.steps], "well": round(one.well, 3)}
             for one in found.sequences[:limit]
         ],
         "together": [
-            {**one._asdict(), "first": neutralise(one.first), "second": neutralise(one.second)}
+            {**one._asdict(), "first": for_prompt(one.first), "second": for_prompt(one.second)}
             for one in found.together[:limit]
         ],
-        "places": [{**one._asdict(), "directory": neutralise(one.directory)} for one in found.places[:limit]],
+        "places": [{**one._asdict(), "directory": for_prompt(one.directory)} for one in found.places[:limit]],
         "hours": found.hours,
         "weekdays": found.weekdays,
     }

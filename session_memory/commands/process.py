@@ -11,7 +11,7 @@ from ..memories.folders import home_of, keeper, strategies_directory
 from ..settings.homes import ENV_GUARD
 from ..settings.memories_values import MemorySettings, settings_of
 from ..text.format import counted, one_line, shorten
-from ..text.sanitize import neutralise
+from ..text.sanitize import for_prompt
 from ..text.timestamps import now_milliseconds
 from .filters import positive
 from .opened_store import NEWER, at_desk, note, refresh
@@ -135,14 +135,14 @@ def _work_off(desk: Desk, work: Run, pieces: Iterable[Done]) -> int:
 
 def _line(done: Done) -> str:
     """What became of a piece of work, in one line."""
-    told = _memories(len(done.memories)) if done.status == "archived" else neutralise(done.reason)
+    told = _memories(len(done.memories)) if done.status == "archived" else for_prompt(done.reason)
     if done.conversation is None or done.status == "stopped":
         return f"  {done.strategy}: {told}"
     return f"  {done.status:<9} {_name(done.conversation)}  ({done.strategy}: {told})"
 
 
 def _name(conversation: Conversation) -> str:
-    title = shorten(one_line(neutralise(conversation.title)), TITLE_CHARACTERS) or "-"
+    title = shorten(one_line(for_prompt(conversation.title)), TITLE_CHARACTERS) or "-"
     return f"{conversation.id:>5}  {moment(conversation.last_message_at)}  {title}"
 
 
@@ -152,18 +152,18 @@ def _memories(number: int) -> str:
 
 def _as_json(done: Done) -> dict[str, Any]:
     conversation = _told(done.conversation) if done.conversation else None
-    told = {"reason": neutralise(done.reason), "conversation": conversation, "memories": list(done.memories)}
+    told = {"reason": for_prompt(done.reason), "conversation": conversation, "memories": list(done.memories)}
     return {**done._asdict(), **told}
 
 
 def _told(conversation: Conversation) -> dict[str, Any]:
-    return {**conversation._asdict(), "title": neutralise(conversation.title)}
+    return {**conversation._asdict(), "title": for_prompt(conversation.title)}
 
 
 def _show_plan(desk: Desk, work: Run, planned: Sequence[Planned]) -> None:
     screen = desk.screen
     for one in planned:
-        what = one.reason and f"would be skipped: {neutralise(one.reason)}"
+        what = one.reason and f"would be skipped: {for_prompt(one.reason)}"
         screen.line(f"  {_name(one.piece.conversation)}  ({one.piece.strategy}: {what or _spending([one])})")
     if planned:
         screen.line()
@@ -180,7 +180,7 @@ def _show_plan(desk: Desk, work: Run, planned: Sequence[Planned]) -> None:
                 {
                     "strategy": one.piece.strategy,
                     "conversation": _told(one.piece.conversation),
-                    "skipped": neutralise(one.reason),
+                    "skipped": for_prompt(one.reason),
                     **one.usage._asdict(),
                     "tokens": one.usage.tokens,
                     "dollars": one.dollars,
@@ -201,7 +201,7 @@ def _spending(planned: Sequence[Planned]) -> str:
         return "no tokens"
     models = sorted({one.usage.model for one in planned if one.dollars is None})
     dollars = sum(one.dollars or 0.0 for one in planned)
-    unknown = f"no price is known for {', '.join(neutralise(model) or 'the model' for model in models)}"
+    unknown = f"no price is known for {', '.join(for_prompt(model) or 'the model' for model in models)}"
     price = f"${dollars:.2f}" if not models else f"${dollars:.2f} and more: {unknown}" if dollars else unknown
     return f"at most {tokens:,} tokens, {price}"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..store.sqlite.repair import holds_memories
 from ..store.values import ENTRY_ROLES, TOOL_ROLE
 from ..text.format import one_line, shorten
-from ..text.sanitize import neutralise, neutralise_all
+from ..text.sanitize import all_for_prompt, for_prompt
 from .filters import LIMITS, filter_of, limit
 from .opened_store import at_desk, refresh
 from .options import HOME, JSON, Option, add
@@ -55,10 +55,10 @@ def _search(desk: Desk, arguments: Arguments) -> int:
     as_json = [_as_json(hit, command) for hit, command in zip(hits, commands)]
     desk.screen.result({"memories": remembered, "hits": as_json})
     if not hits and not remembered:
-        desk.screen.line(f"Nothing found for {shorten(one_line(neutralise(query)), TITLE_CHARACTERS)}.")
+        desk.screen.line(f"Nothing found for {shorten(one_line(for_prompt(query)), TITLE_CHARACTERS)}.")
     # All texts at once: looking through them for secrets one by one takes longer than the search.
     pieces = [_pieces(hit) for hit in hits]
-    harmless = iter(neutralise_all([text for hit, parts in zip(hits, pieces) for text in (*_about(hit), *parts)]))
+    harmless = iter(all_for_prompt([text for hit, parts in zip(hits, pieces) for text in (*_about(hit), *parts)]))
     for index, (hit, parts, command) in enumerate(zip(hits, pieces, commands)):
         if index:
             desk.screen.line()

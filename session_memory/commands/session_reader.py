@@ -10,7 +10,7 @@ import time
 from ..errors import SessionMemoryError
 from ..system.files import NotAFileError
 from ..system.json import encode
-from ..text.sanitize import readable
+from ..text.sanitize import for_people
 from ..text.timestamps import age
 from ..transcripts.log import last_entries, render
 from ..transcripts.sessions import Found, choose, find_sessions
@@ -75,10 +75,10 @@ def _log(one: Found, lines: int, *, raw: bool, as_json: bool) -> str:
         said = [
             {
                 "role": entry.role,
-                "text": entry.text if raw else readable(entry.text),
+                "text": entry.text if raw else for_people(entry.text),
                 "timestamp": entry.timestamp,
                 "tools": [
-                    {"name": tool.name, "argument": tool.argument if raw else readable(tool.argument)}
+                    {"name": tool.name, "argument": tool.argument if raw else for_people(tool.argument)}
                     for tool in entry.tools
                 ],
             }

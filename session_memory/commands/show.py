@@ -6,7 +6,7 @@ from ..errors import SessionMemoryError
 from ..store.sqlite.schema import ITEM_BITS
 from ..store.values import TOOL_ROLE
 from ..text.format import counted, one_line, shorten
-from ..text.sanitize import neutralise_all
+from ..text.sanitize import all_for_prompt
 from .filters import positive
 from .opened_store import at_desk
 from .options import HOME, JSON, Option, add
@@ -93,8 +93,8 @@ def _print(
     arguments: Arguments,
 ) -> None:  # fmt: skip
     screen = desk.screen
-    title, *texts = neutralise_all([conversation.title, *[one.text for one in shown]])
-    errors = neutralise_all([one.error for one in shown])
+    title, *texts = all_for_prompt([conversation.title, *[one.text for one in shown]])
+    errors = all_for_prompt([one.error for one in shown])
     screen.line(screen.paint("bold", shorten(one_line(title), screen.width) or f"Conversation {conversation.id}"))
     first, last = moment(conversation.first_message_at), moment(conversation.last_message_at)
     screen.line(f"Conversation {conversation.id}, {counted(conversation.entry_count, 'message')}, {first} to {last}")

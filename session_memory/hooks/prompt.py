@@ -153,10 +153,10 @@ class Log:
     def write(self, event_name: str, message: str) -> None:
         """Appends a line; a log that cannot be written is no reason to fail."""
         from ..text.format import one_line
-        from ..text.sanitize import neutralise
+        from ..text.sanitize import for_prompt
         from ..text.timestamps import iso_time
 
-        line = f"{iso_time(time.time())} {event_name}: {one_line(neutralise(message))}\n"
+        line = f"{iso_time(time.time())} {event_name}: {one_line(for_prompt(message))}\n"
         path = self.home.log_file
         try:
             if not is_directory(self.home.root):

@@ -25,7 +25,7 @@ from ..system.confined_files import TooLargeError, directory_below, read_inside,
 from ..system.files import NotAFileError, is_regular
 from ..system.json import decode
 from ..text.names import is_name
-from ..text.sanitize import neutralise
+from ..text.sanitize import for_prompt
 from ..tools.call import Answer, call
 from ..tools.definitions import TOOLS
 
@@ -205,9 +205,9 @@ def _answer(files: _Files, request_id: str, desk: Desk, *, is_again: bool = Fals
 
 
 def _visible(rows: Rows, key: str, group: Group) -> list[dict[str, Any]]:
-    """The rows that a group may see, harmless for who reads them."""
+    """The rows that a group may see, safe for a prompt."""
     seen = [row for row in rows if group.is_main or row[key] == group.name]
-    return [{name: neutralise(one) if isinstance(one, str) else one for name, one in row.items()} for row in seen]
+    return [{name: for_prompt(one) if isinstance(one, str) else one for name, one in row.items()} for row in seen]
 
 
 def _json(content: object) -> bytes:

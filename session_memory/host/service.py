@@ -15,7 +15,7 @@ from ..settings import host_file as config
 from ..settings.host_layout import Group, Layout
 from ..system.files import open_private
 from ..text.format import one_line
-from ..text.sanitize import visible
+from ..text.sanitize import for_people
 from ..text.timestamps import iso_time
 from ..tools import host_desk
 from ..transcripts.pointers import SessionManager
@@ -202,7 +202,7 @@ class Host:
 
     def _log(self, text: str) -> None:
         """A line for whoever runs the host, and in host.log, of which there is at most one older one."""
-        line = f"{iso_time(time.time())} {one_line(visible(text))}"
+        line = f"{iso_time(time.time())} {one_line(for_people(text))}"
         self._say(line)
         path = self._layout.log_file
         with suppress(OSError):

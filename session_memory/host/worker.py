@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..errors import SessionMemoryError
 from ..text.format import counted, one_line, shorten
 from ..text.names import is_name
-from ..text.sanitize import readable
+from ..text.sanitize import for_people
 from . import orphans as leftover
 from .agent import Agent, Begun, Ended, Event, Stopped, Taken
 from .group_files import CHAT, name_session, prepare_group
@@ -212,14 +212,14 @@ class Worker:
         still_open = {prompt.id for prompt in self._open_prompts(even_later=True)}
         prompts = [prompt for prompt in prompts if prompt.id in still_open]
         if self._pointer and not was_begun and NO_SESSION in error:
-            self._log(f"{self.group.name}: {self._pointer} cannot be gone on with: {one_line(readable(error))}")
+            self._log(f"{self.group.name}: {self._pointer} cannot be gone on with: {one_line(for_people(error))}")
             self._sessions.lose(self.group.name, self._pointer)  # and what is open begins a new one
         else:
             self._fail(prompts, error)
 
     def _fail(self, prompts: list[Prompt], error: str) -> None:
         """Tries prompts again later, or, after the last time, answers with what went wrong."""
-        reason = shorten(one_line(readable(error)), ERROR_CHARACTERS)
+        reason = shorten(one_line(for_people(error)), ERROR_CHARACTERS)
         self._log(f"{self.group.name}: {reason}")
         for prompt in prompts:
             if prompt.attempt < self._config.attempts:

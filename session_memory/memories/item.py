@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from ..text.format import one_line, shorten
 from ..text.markdown import escape, unescape
-from ..text.sanitize import readable
+from ..text.sanitize import for_people
 from .similarity import normalised
 
 TITLE_CHARACTERS = 200
@@ -79,12 +79,12 @@ class Item(NamedTuple):
 
 def new_item(kind: str, title: str, text: str, subject: str, quote: str, origin: Origin, *, is_untrusted: bool) -> Item:
     """An item with what a strategy found: without secrets, in bounds, with the id that follows from what it says."""
-    title, text = one_line(readable(title)), shorten(readable(text).strip(), TEXT_CHARACTERS)
+    title, text = one_line(for_people(title)), shorten(for_people(text).strip(), TEXT_CHARACTERS)
     if not title or one_line(text) == title:
         title, text = title or one_line(text), ""
     if len(title) > TITLE_CHARACTERS:
         title, text = shorten(title, TITLE_CHARACTERS), text or title
-    subject, quote = one_line(readable(subject)), readable(quote).strip()
+    subject, quote = one_line(for_people(subject)), for_people(quote).strip()
     item = Item("", kind, title, text, subject, quote, (origin,), is_untrusted=is_untrusted)
     return item._replace(id=content_id(item))
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..store.sqlite.memory_index import IndexedMemory, MemoryFilter
 from ..system.files import lock
-from ..text.sanitize import visible
-from ..text.secrets import redact_all
+from ..text.sanitize import for_storage
 from . import forgotten, pages, prompt_index
 from .item import EPISODE, Item, Origin, restored, struck, time_text, with_origin
 from .pages import EditedMeanwhileError, Page
@@ -273,8 +272,7 @@ def item_of(memory: IndexedMemory) -> Item:
 
 def _without_secrets(items: list[Item]) -> list[Item]:
     """Items as they may be indexed, whatever a person wrote on their page."""
-    fields = [visible(text) for item in items for text in (item.title, item.text, item.subject, item.quote)]
-    texts = redact_all(fields)
+    texts = for_storage([text for item in items for text in (item.title, item.text, item.subject, item.quote)])
     return [
         item._replace(title=texts[at], text=texts[at + 1], subject=texts[at + 2], quote=texts[at + 3])
         for at, item in zip(range(0, len(texts), 4), items)

@@ -12,7 +12,7 @@ from ..activity.prompt_memories import BUCKETS, FILE, MAGIC, NUMBER_BYTES, TEXTS
 from ..store.search.query import STOP_WORDS
 from ..system.files import write_atomically
 from ..text.format import one_line, shorten
-from ..text.sanitize import neutralise_all
+from ..text.sanitize import all_for_prompt
 from .item import EPISODE
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def content(memories: Sequence[IndexedMemory]) -> bytes:
     }
     texts = bytearray()
     buckets: list[dict[str, list[tuple[int, int]]]] = [{} for _ in range(BUCKETS)]
-    for found, text in zip(about, neutralise_all([_text(memory) for memory in memories])):
+    for found, text in zip(about, all_for_prompt([_text(memory) for memory in memories])):
         at = TEXTS_AT + len(texts)
         record = json.dumps([sum(weights[term] for term in found), text]).encode()
         texts += len(record).to_bytes(NUMBER_BYTES, "big") + record

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..errors import SessionMemoryError
 from ..store.sqlite.queue import Piece, Work
 from ..text.format import counted, one_line, shorten
-from ..text.sanitize import readable
+from ..text.sanitize import for_people
 from .budget import ConversationBudgetError, checked
 from .strategy import BudgetError, Memory, MemoryResult, StrategyError, UnavailableError, Usage
 
@@ -245,7 +245,7 @@ def _is_command(text: str) -> bool:
 
 
 def _reason(text: str) -> str:
-    return shorten(one_line(readable(text)), REASON_CHARACTERS)
+    return shorten(one_line(for_people(text)), REASON_CHARACTERS)
 
 
 @contextmanager

@@ -1,149 +1,43 @@
-"""Text from elsewhere made harmless: it can be read, but closes no tag, hides nothing, commands no terminal. Pure.
+"""Text from elsewhere, made safe for whoever gets it: the store, people, or a prompt. Pure.
 
-The order matters: what is invisible goes first and angle brackets last, so that nothing reassembles.
+Secrets are looked for in plain characters, since an invisible one could hide them; angle brackets are replaced last,
+when nothing that is taken out can bring two halves of a tag together any more.
 """
 
 from __future__ import annotations
 
+from .characters import plain
 from .secrets import redact, redact_all
 
 _ANGLES = str.maketrans({"<": "‹", ">": "›", "＜": "‹", "＞": "›", "﹤": "‹", "﹥": "›"})
 
-# Printable to Python, yet drawn as nothing: joiners, fillers and variation selectors of category Mn, Lo and So. (What
-# `str.isprintable` refuses goes anyway: control, format, bidi, tag, surrogate, private-use and unassigned characters.)
-_BLANK = frozenset(
-    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0\U0001d159"
-    "\ufe00\ufe01\ufe02\ufe03\ufe04\ufe05\ufe06\ufe07\ufe08\ufe09\ufe0a\ufe0b\ufe0c\ufe0d\ufe0e\ufe0f"
-)
-_FIRST_SELECTOR = "\U000e0100"  # of the supplement: nothing visible is beyond
-# What joins visible characters and shows in emoji and in several scripts: kept once, after a character beyond ASCII.
-_JOINERS = frozenset("\u200c\u200d\ufe0e\ufe0f")
-_ASCII = bytes(range(128))
-FEW = 8  # different characters: so few are quicker replaced one after the other
 
+def for_storage(texts: list[str]) -> list[str]:
+    """Each of `texts` as it is kept: without secrets, and, as people open what is kept, as `for_people` returns it.
 
-def neutralise(text: str) -> str:
-    """`text` for a prompt: what `readable` leaves, with angle brackets as the single quotation marks ‹ ›."""
-    return readable(text).translate(_ANGLES)
-
-
-def neutralise_all(texts: list[str]) -> list[str]:
-    """Each of `texts` as `neutralise` returns it, in a fraction of the time."""
-    return [text.translate(_ANGLES) for text in redact_all([visible(text) for text in texts])]
-
-
-def readable(text: str) -> str:
-    """`text` for somebody who reads it: what `visible` leaves, without secrets."""
-    return redact(visible(text))
-
-
-def visible(text: str) -> str:
-    """`text` as plain characters on lines: no ANSI sequence, no invisible character, no lone surrogate.
-
-    Line feeds stay; a tab, like every other blank, becomes a space.
+    Searched for secrets as one, 190 texts of 560 characters take 2.8 ms; one by one they take 4.9.
     """
-    if text.replace("\n", " ").isprintable() and (text.isascii() or not _holds_blank(_beyond_ascii(text))):
-        return text  # as nearly every text is
-    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\u2029", "\n")
-    text = text.replace("\x85", "\n").replace("\t", " ").replace("\v", "\n").replace("\f", "\n")
-    if "\x1b" in text or "\x9b" in text:
-        text = _without_ansi(text)
-    if text.isascii():
-        if not text.replace("\n", " ").isprintable():
-            text = "".join([c for c in text if c == "\n" or c.isprintable()])
-    else:
-        text = _without_invisible(text)
-    return text
+    from .secrets.scan import suspects  # imports `re`
+
+    texts = [plain(text) for text in texts]
+    for index in suspects(texts):
+        texts[index] = redact(texts[index])
+    return texts
 
 
-def _without_ansi(text: str) -> str:
-    """`text` without terminal control sequences (ECMA-48: CSI, OSC and the other strings, two-character escapes)."""
-    kept = []
-    at = 0
-    for escape in _places(text, "\x1b\x9b"):
-        if escape < at:  # within the sequence before
-            continue
-        kept.append(text[at:escape])
-        is_single = text[escape] == "\x9b"
-        at = escape + (1 if is_single else 2)
-        if is_single or text.startswith("[", escape + 1):
-            while at < len(text) and not "@" <= text[at] <= "~" and text[at] >= " ":
-                at += 1
-            at += 1
-        elif text[escape + 1 : escape + 2] in ("]", "P", "X", "^", "_"):
-            at = _after_control_string(text, at)
-    return "".join(kept) + text[at:]
+def for_people(text: str) -> str:
+    """`text` for somebody who reads it on a page, a terminal or in a log: plain characters, no secrets."""
+    return redact(plain(text))
 
 
-def _places(text: str, characters: str) -> list[int]:
-    """Where any of `characters` stands in `text`, in order."""
-    places = []
-    for character in characters:
-        at = text.find(character)
-        while at >= 0:
-            places.append(at)
-            at = text.find(character, at + 1)
-    return sorted(places)
+def for_prompt(text: str) -> str:
+    """`text` for a model: what `for_people` leaves, with angle brackets as ‹ ›, so that it opens and closes no tag."""
+    return for_people(text).translate(_ANGLES)
 
 
-def _after_control_string(text: str, at: int) -> int:
-    """Behind the BEL or ST that ends an OSC-like sequence; one that does not end within its line ends with it."""
-    while at < len(text) and text[at] not in "\x07\x9c\n":
-        if text[at] == "\x1b":
-            return at + 2 if text[at + 1 : at + 2] == "\\" else at
-        at += 1
-    return at if text[at : at + 1] == "\n" else at + 1
+def all_for_prompt(texts: list[str]) -> list[str]:
+    """Each of `texts` as `for_prompt` returns it.
 
-
-def _beyond_ascii(text: str) -> str:
-    """The characters of `text` beyond ASCII, which are few of most texts that have any."""
-    return text.encode().translate(None, _ASCII).decode()
-
-
-def _holds_blank(text: str) -> bool:
-    return max(text) >= _FIRST_SELECTOR or not _BLANK.isdisjoint(text)
-
-
-def _without_invisible(text: str) -> str:
-    shown = {character: _shown(character) for character in set(text)}
-    changed = [character for character in shown if shown[character] != character]
-    if len(changed) <= FEW:
-        for character in changed:
-            text = text.replace(character, shown[character])
-    else:
-        text = text.translate({ord(character): shown[character] for character in changed})
-    joiners = "".join(_JOINERS.intersection(_beyond_ascii(text)))
-    return _with_single_joiners(text, joiners) if joiners else text
-
-
-def _with_single_joiners(text: str, joiners: str) -> str:
-    """`text` in which each run of joiners is its first one, or none where a character of ASCII is before it."""
-    kept = []
-    at = 0
-    for place in _places(text, joiners):
-        if place < at:  # in the run before
-            continue
-        is_kept = place > 0 and text[place - 1] > "\x7f"
-        kept.append(text[at : place + is_kept])
-        at = place + 1
-        while text[at : at + 1] in _JOINERS:
-            at += 1
-    return "".join(kept) + text[at:]
-
-
-def _shown(character: str) -> str:
-    """What stands for a character wherever it is; a joiner stays, as that depends on the character before it."""
-    if "\ud800" <= character <= "\udfff":
-        return "\ufffd"
-    if character.isspace() and character != "\n":
-        return " "
-    return character if character in _JOINERS or _is_visible(character) else ""
-
-
-def _is_visible(character: str) -> bool:
-    if character.isascii():
-        return character == "\n" or character.isprintable()
-    if character in _BLANK or character >= _FIRST_SELECTOR:
-        return False
-    # An emoji that this Python is too old to know counts as unassigned.
-    return character.isprintable() or "\U0001f300" <= character <= "\U0001faff"
+    Searched for secrets as one, the 48 short texts of a large update take 0.9 ms; one by one they take 2.6.
+    """
+    return [text.translate(_ANGLES) for text in redact_all([plain(text) for text in texts])]

@@ -1,4 +1,4 @@
-"""What tools answer, as text: bounded, on lines a model can refer to, harmless, without secrets. Pure."""
+"""What tools answer, as text: bounded, on lines a model can refer to, safe for a prompt. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from ..text.format import ELLIPSIS, counted, one_line, shorten
-from ..text.sanitize import neutralise
+from ..text.sanitize import for_prompt
 from ..text.timestamps import age
 from ..transcripts.entries import Entry
 from ..transcripts.log import render
@@ -57,8 +57,8 @@ def log(session: Listed, entries: list[Entry], unreadable: int, skip: int, *, is
         nothing = f"there is nothing before its last {skip} messages" if skip else "nothing was said yet"
         return f"{_label(session)}: {nothing}."
     room = RESULT_CHARACTERS - _HEADING_CHARACTERS
-    shown = [_harmless(entry, room - _CUT_CHARACTERS) for entry in entries]
-    while len(text := neutralise(render(shown, unreadable))) > room and len(shown) > 1:
+    shown = [_safe(entry, room - _CUT_CHARACTERS) for entry in entries]
+    while len(text := for_prompt(render(shown, unreadable))) > room and len(shown) > 1:
         # Each round drops what is surely too much, so that a thousand entries take a few rounds.
         shown = shown[max(1, len(shown) - len(shown) * room // len(text)) :]
     which = f"the {len(shown)} before the last {skip}" if skip else f"the last {len(shown)}"
@@ -88,7 +88,7 @@ def hits(found: list[Hit], limit: int) -> str:
 
 def problem(message: str, hint: str = "") -> str:
     """An error for the model: what is wrong, and what to do next."""
-    return neutralise(f"{message}. {hint[:1].upper()}{hint[1:]}".strip() if hint else message)
+    return for_prompt(f"{message}. {hint[:1].upper()}{hint[1:]}".strip() if hint else message)
 
 
 def candidates(listed: list[Listed]) -> str:
@@ -97,14 +97,9 @@ def candidates(listed: list[Listed]) -> str:
     return "; ".join([_label(one) for one in listed[:CANDIDATES]]) + more
 
 
-def harmless(text: str) -> str:
-    """`text` as a model may read it."""
-    return neutralise(text)
-
-
 def name_of(one: Listed) -> str:
     """A session's name as it is shown, though in full."""
-    return one_line(neutralise(one.name))
+    return one_line(for_prompt(one.name))
 
 
 def bounded(text: str) -> str:
@@ -120,9 +115,9 @@ def _label(one: Listed) -> str:
     return f'"{name}" (id {one.id}{group}{active})'
 
 
-def _harmless(entry: Entry, room: int) -> Entry:
-    """The entry with its text made harmless before it is cut: half a secret would no longer look like one."""
-    text = neutralise(entry.text)
+def _safe(entry: Entry, room: int) -> Entry:
+    """The entry with its text made safe before it is cut: half a secret would not be recognised as one."""
+    text = for_prompt(entry.text)
     if len(text) > room:
         kept = shorten(text, room)
         text = f"{kept}\n[{len(text) - len(kept) + len(ELLIPSIS):,} more characters]"
@@ -133,12 +128,12 @@ def _harmless(entry: Entry, room: int) -> Entry:
 
 
 def _hit(hit: Hit, number: int) -> str:
-    name = shorten(one_line(neutralise(hit.session_name)), NAME_CHARACTERS)
+    name = shorten(one_line(for_prompt(hit.session_name)), NAME_CHARACTERS)
     known = [f"id {hit.session_id}"] if hit.session_id else []
     if hit.timestamp is not None:
         known.append(time.strftime("%Y-%m-%d", time.localtime(hit.timestamp)))
     if hit.conversation:
-        known.append(f"in {one_line(neutralise(hit.conversation))}")
+        known.append(f"in {one_line(for_prompt(hit.conversation))}")
     speaker = hit.role.capitalize()
-    snippet = shorten(one_line(neutralise(hit.snippet)), SNIPPET_CHARACTERS)
+    snippet = shorten(one_line(for_prompt(hit.snippet)), SNIPPET_CHARACTERS)
     return f'{number}. "{name}" ({", ".join(known)})\n{speaker}: {snippet}'

@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..text.format import ELLIPSIS
+from ..text.sanitize import for_prompt
 from . import answers as wording
 from .backend import Listed, RefusedError
 
@@ -67,12 +68,12 @@ def _search(desk: Desk, arguments: Arguments) -> str:
 
 
 def _clear(desk: Desk, arguments: Arguments) -> str:
-    return wording.harmless(desk.clear(arguments["name"]))
+    return for_prompt(desk.clear(arguments["name"]))
 
 
 def _resume(desk: Desk, arguments: Arguments) -> str:
     session = chosen(desk.sessions(), arguments["id"])
-    return wording.harmless(desk.resume(session, arguments.get("save_as")))
+    return for_prompt(desk.resume(session, arguments.get("save_as")))
 
 
 def _text(description: str, most: int = TEXT_CHARACTERS) -> Schema:

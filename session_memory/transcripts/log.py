@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..system.files import open_regular, os
 from ..text.format import counted, one_line, shorten
-from ..text.sanitize import readable
+from ..text.sanitize import for_people
 from ..text.timestamps import local_time
 from .entry_reader import EntryReader, first_line
 from .lines import last_line_end, windows_backward
@@ -52,7 +52,7 @@ def render(entries: list[Entry], unreadable: int = 0, *, raw: bool = False) -> s
     for entry in entries:
         when = "(no time)" if entry.timestamp is None else local_time(entry.timestamp)
         head = f"{when}  {'User' if entry.role == 'user' else 'Assistant'}"
-        lines = [entry.text if raw else readable(entry.text)] if entry.text else []
+        lines = [entry.text if raw else for_people(entry.text)] if entry.text else []
         lines += [_tool_line(tool, entry.cwd) for tool in entry.tools]
         same_message = entry.message_id and entry.message_id == speaker
         blocks.append("\n".join(lines if same_message else [*([""] if blocks else []), head, *lines]))
@@ -67,4 +67,4 @@ def _tool_line(tool: ToolUse, cwd: str) -> str:
     base = cwd.rstrip("/") + "/"
     if cwd and argument.startswith(base):
         argument = argument[len(base) :]
-    return f"[{shorten(one_line(readable(f'{tool.name} {argument}')), ARGUMENT_CHARACTERS)}]"
+    return f"[{shorten(one_line(for_people(f'{tool.name} {argument}')), ARGUMENT_CHARACTERS)}]"

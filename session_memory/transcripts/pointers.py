@@ -19,7 +19,7 @@ from ..system.json import decode_line
 from ..system.sqlite import connect, migrate, writing
 from ..text.format import one_line, shorten
 from ..text.names import is_name
-from ..text.sanitize import readable
+from ..text.sanitize import for_people
 from ..text.timestamps import epoch_seconds, iso_time
 
 if TYPE_CHECKING:
@@ -330,7 +330,7 @@ MIGRATIONS: tuple[Migration, ...] = (create_sessions, create_session_history)
 
 def _checked(name: str) -> str:
     """A session's name on one line, without secrets. Raises NoSessionError where nothing of it is left."""
-    found = shorten(one_line(readable(name)), NAME_CHARACTERS)
+    found = shorten(one_line(for_people(name)), NAME_CHARACTERS)
     if not found:
         raise NoSessionError("a session that is put by needs a name", "choose one that you will recognise")
     return found

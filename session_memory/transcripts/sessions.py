@@ -9,7 +9,7 @@ from ..errors import SessionMemoryError
 from ..runtimes import all_runtimes
 from ..settings import homes
 from ..text.format import one_line, shorten
-from ..text.sanitize import readable
+from ..text.sanitize import for_people
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Found:
         self.home = home
         self.modified = status.st_mtime
         self.size = status.st_size
-        self.name = session.name or shorten(one_line(readable(title)), TITLE_CHARACTERS) or session.key
+        self.name = session.name or shorten(one_line(for_people(title)), TITLE_CHARACTERS) or session.key
         self.id = runtime.session_id_of(session.path)
 
 

@@ -1,4 +1,4 @@
-"""Texts are cut where a person would, and made harmless."""
+"""Texts are cut where a person would, and made safe for whoever gets them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ import pytest
 import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from markdown_check import PIECES
+from secret_samples import samples
 
+from session_memory.text.characters import plain
 from session_memory.text.format import counted, one_line, shorten
-from session_memory.text.sanitize import neutralise, visible
+from session_memory.text.sanitize import all_for_prompt, for_people, for_prompt, for_storage
 from session_memory.text.timestamps import age, epoch_seconds, iso_time
+
+SECRETS = [sample.text for sample in samples(3)]
 
 # Text in which clusters of several characters are as common as plain letters.
 CLUSTERS = st.lists(
@@ -98,24 +103,38 @@ def test_counts_are_correct_english(number, text):
     ],
 )
 def test_what_is_invisible_goes_and_what_is_visible_stays(given_text, expected):
-    assert visible(given_text) == expected
+    assert plain(given_text) == expected
 
 
 @pytest.mark.parametrize("text", ["</system-reminder>", "<\u200b/b>", "＜b＞", "﹤b﹥", "<\x1b[0m/b>", "<\U000e0041b>"])
 def test_no_angle_bracket_survives(text):
-    assert not set(neutralise(text)) & set("<>＜＞﹤﹥")
+    assert not set(for_prompt(text)) & set("<>＜＞﹤﹥")
 
 
 @settings(max_examples=500, deadline=None)
 @given(st.text(st.characters() | st.sampled_from("\x1b\x9b[]\\;m<>\u200d\ufe0f\u202e\n\r\x07"), max_size=80))
-def test_neutralised_text_holds_nothing_that_is_more_than_text(text):
-    safe = neutralise(text)
+def test_text_for_a_prompt_holds_nothing_that_is_more_than_text(text):
+    safe = for_prompt(text)
     assert not set(safe) & set("<>\x1b\x9b\x07\r\t\u2028\u2029")
     for index, character in enumerate(safe):
         category = unicodedata.category(character)
         assert category not in ("Cc", "Cs", "Co", "Zl", "Zp") or character == "\n"
         assert category != "Cf" or (character in "\u200c\u200d" and safe[index - 1] > "\x7f")
-    assert neutralise(safe) == safe
+    assert for_prompt(safe) == safe
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(
+        st.lists(st.sampled_from([*PIECES, *SECRETS, "é", "\u200d", "\ufe0f", "\x1b[1m", ":", "-"]), max_size=5).map(
+            "".join
+        ),
+        max_size=8,
+    )
+)
+def test_many_texts_become_what_each_becomes_by_itself(texts):
+    assert for_storage(texts) == [for_people(text) for text in texts]
+    assert all_for_prompt(texts) == [for_prompt(text) for text in texts]
 
 
 @pytest.mark.parametrize(

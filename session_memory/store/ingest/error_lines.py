@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from ...text.sanitize import visible
+from ...text.characters import plain
 
 LOOKED_AT_CHARACTERS = 3 * 1024  # at either end of the text
 _LINE_CHARACTERS = 1000
@@ -51,9 +51,9 @@ def telling_line(text: str) -> str:
     if len(text) > 2 * LOOKED_AT_CHARACTERS:
         text = f"{text[:LOOKED_AT_CHARACTERS]}\n{text[-LOOKED_AT_CHARACTERS:]}"
     if "\x1b" in text or "\x9b" in text:
-        text = visible(text)
+        text = plain(text)
     lines = [stripped[:_LINE_CHARACTERS] for line in text.splitlines() if (stripped := line.strip())]
-    return visible(_telling(lines)).strip()
+    return plain(_telling(lines)).strip()
 
 
 def _telling(lines: list[str]) -> str:

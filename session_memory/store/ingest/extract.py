@@ -7,7 +7,8 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...system.files import read_at
-from ...text.sanitize import readable, visible
+from ...text.characters import plain
+from ...text.sanitize import for_people
 from ...text.secrets import redact
 from ...text.secrets.scan import suspects
 from ...transcripts.entry_reader import first_line
@@ -116,7 +117,7 @@ class Reader:
         else:
             title = runtime.title(record)
             if title is not None and title[0] >= self._title[0]:
-                self._title = (title[0], readable(title[1]))
+                self._title = (title[0], for_people(title[1]))
         if entry is None or entry.role == "user":
             for call_id, is_error, content in runtime.results(record):
                 self._ended[call_id] = outcome(is_error, content)
@@ -142,9 +143,9 @@ class Reader:
         for number, tool in enumerate(entry.tools):
             ended = self._ended.pop(tool.call_id, None)
             call = 0 if ended else key_of(tool.call_id)
-            argument = visible(tool.argument[:ARGUMENT_CHARACTERS])
+            argument = plain(tool.argument[:ARGUMENT_CHARACTERS])
             tools.append(NewTool(_mixed(key, number), call, tool.name, tool.kind, argument, ended))
-        return NewEntry(key, message, entry.offset, entry.role, visible(entry.text), when, entry.cwd, tuple(tools))
+        return NewEntry(key, message, entry.offset, entry.role, plain(entry.text), when, entry.cwd, tuple(tools))
 
 
 def key_of(text: str) -> int:

@@ -7,7 +7,7 @@ the texts of the best items only are read, which tells how often a term is in th
 from __future__ import annotations
 
 from ...system.named_tuple import NamedTuple
-from ...text.sanitize import visible
+from ...text.characters import plain
 from ..sqlite.schema import ITEM_BITS
 from ..values import Filter, Hit
 from .candidates import Choice
@@ -38,7 +38,7 @@ class Found(NamedTuple):
 def search(connection: Connection, query: str, wanted: Filter) -> list[Hit]:
     """The entries that fit `query` best. Raises what apsw raises."""
     terms = Terms(connection)
-    text = visible(query[:LONGEST]).strip()
+    text = plain(query[:LONGEST]).strip()
     asked = parse(text, terms)
     with connection:  # all of it sees one state of the database, whatever is written meanwhile
         scope = scope_of(connection, wanted)

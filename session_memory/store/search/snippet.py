@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from ...system.named_tuple import NamedTuple
 from ...text.format import one_line, shorten
-from ...text.sanitize import neutralise_all
+from ...text.sanitize import all_for_prompt
 
 CHARACTERS = 200
 _BEFORE = 60  # of what stands before the first word that hits
@@ -32,7 +32,7 @@ def excerpts(texts: list[str], weights: Mapping[str, float], spans: Spans) -> li
     pieces = [text[begin : begin + 2 * CHARACTERS] for text, begin in zip(texts, begins)]
     return [
         Excerpt(one_line(piece), begin > 0, len(text) > begin + 2 * CHARACTERS)
-        for piece, begin, text in zip(neutralise_all(pieces), begins, texts)
+        for piece, begin, text in zip(all_for_prompt(pieces), begins, texts)
     ]
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ....settings.memories_values import settings_of
 from ....text.format import one_line, shorten
-from ....text.sanitize import readable
+from ....text.sanitize import for_people
 from ....text.timestamps import now_milliseconds
 from ...exchanges import chunks
 from ...strategy import MemoryResult, StrategyError, Surroundings, UnavailableError, Usage
@@ -102,8 +102,8 @@ class GraphStrategy:
                 await graph.waited_for(
                     graph.client.add_episode(
                         name=name,
-                        episode_body=readable(chunk.text),
-                        source_description=readable(f"{conversation.runtime} session in {conversation.cwd or '-'}"),
+                        episode_body=for_people(chunk.text),
+                        source_description=for_people(f"{conversation.runtime} session in {conversation.cwd or '-'}"),
                         reference_time=_utc(moment if moment is not None else now_milliseconds()),
                         source=EpisodeType.message,
                         group_id=group,
@@ -216,7 +216,7 @@ def _explained(error: Exception) -> StrategyError:
     """What went wrong with a model or a graph, and whether it may go right another time."""
     import openai
 
-    said = shorten(one_line(readable(str(error.__cause__ or error) or type(error).__name__)), PROBLEM_CHARACTERS)
+    said = shorten(one_line(for_people(str(error.__cause__ or error) or type(error).__name__)), PROBLEM_CHARACTERS)
     refused = (openai.AuthenticationError, openai.PermissionDeniedError, openai.NotFoundError)
     if isinstance(error, refused) or isinstance(error.__cause__, refused):
         return UnavailableError(f"graphiti's model cannot be asked: {said}", "check the key, model and base_url")

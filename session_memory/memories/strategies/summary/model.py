@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ....text.format import one_line, shorten
-from ....text.sanitize import readable
+from ....text.sanitize import for_people
 from ...strategy import StrategyError, UnavailableError, Usage
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def _json_in(text: str) -> Any:
 def _refusal(result: ResultMessage) -> StrategyError:
     """What to raise for an answer that is an error."""
     status = result.api_error_status
-    said = shorten(one_line(readable(result.result or "; ".join(result.errors or []))), PROBLEM_CHARACTERS)
+    said = shorten(one_line(for_people(result.result or "; ".join(result.errors or []))), PROBLEM_CHARACTERS)
     message = f"Claude did not answer: {said or result.subtype}"
     if status == _TOO_LARGE or (status == 400 and "too long" in said.lower()):
         return StrategyError(message, "lower memories: summary: max_input_tokens in config.yaml")
@@ -187,7 +187,7 @@ def _refusal(result: ResultMessage) -> StrategyError:
 
 
 def _broken(error: Exception | None, errors: list[str]) -> StrategyError:
-    said = shorten(one_line(readable(" ".join(errors[-3:]) or str(error or "no result"))), PROBLEM_CHARACTERS)
+    said = shorten(one_line(for_people(" ".join(errors[-3:]) or str(error or "no result"))), PROBLEM_CHARACTERS)
     return StrategyError(f"Claude Code ended without an answer: {said}", is_temporary=True)
 
 

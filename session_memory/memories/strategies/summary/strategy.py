@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ....errors import ConfigError
 from ....settings.memories_values import settings_of
 from ....text.format import shorten
-from ....text.sanitize import readable
+from ....text.sanitize import for_people
 from ...exchanges import chunks
 from ...strategy import Memory, MemoryResult, StrategyError, Usage
 from ...tokens import estimated_tokens
@@ -212,7 +212,7 @@ def _judged(check: Callable[[Any], Checked], answer: Answer) -> tuple[Checked | 
 
 
 def _joined(packed: Sequence[Chunk]) -> str:
-    return readable("\n".join([chunk.text for chunk in packed]))
+    return for_people("\n".join([chunk.text for chunk in packed]))
 
 
 def _as_whole(asking: _Asking, replies: Sequence[Reply], stated: Sequence[Stated]) -> tuple[str, str, list[Stated]]:
