@@ -166,7 +166,8 @@ def _checked(store: SqliteStore, kills: int, log: str, kept: Path, recorded: dic
     conversations = store.conversations(Filter(limit=10**6))
     problems = [f"conversation {c.id} is {c.status}: {c.reason}" for c in conversations if c.status != "archived"]
     events = [json.loads(line) for line in Path(log).read_text().splitlines()]
-    files = {int(file.name.partition("-")[0]): file.read_text() for file in kept.iterdir()}
+    whole = [file for file in kept.iterdir() if file.suffix != ".tmp"]  # a kill may leave one of these
+    files = {int(file.name.partition("-")[0]): file.read_text() for file in whole}
     tokens: dict[int, str] = {}
     for event in events:
         conversation, token = event["conversation"], event["token"]
@@ -178,7 +179,7 @@ def _checked(store: SqliteStore, kills: int, log: str, kept: Path, recorded: dic
     for conversation, token in recorded.items():
         if tokens.get(conversation) != token:
             problems.append(f"conversation {conversation}: recorded as {token}, kept as {tokens.get(conversation)}")
-    if len(list(kept.iterdir())) != len(conversations) or files != tokens:
+    if len(whole) != len(conversations) or files != tokens:
         problems.append(f"{len(files)} kept, {len(tokens)} told, {len(conversations)} conversations")
     calls = [event for event in events if event["event"] == "processed"]
     spent = Work(store.path).spending.of_day(time.time_ns() // 1_000_000)

@@ -10,7 +10,7 @@ from ..errors import SessionMemoryError
 from ..store.ingest.unchanged import count_unchanged
 from ..store.location import find_place
 from ..store.sqlite.engine import SqliteStore
-from ..store.sqlite.repair import is_empty, recut, set_aside_if_corrupt
+from ..store.sqlite.repair import is_empty, rebuilt_notice, recut, set_aside_if_corrupt
 from ..system.screen import Screen
 from ..system.sqlite import UPDATE, CorruptDatabaseError, DatabaseError, NewerDatabaseError, explained
 from ..text.timestamps import now_milliseconds
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 REFRESH_SECONDS = 3.0
 REFRESH_BATCH_BYTES = 4 * 1024 * 1024
-CORRUPT = "the store was corrupt: it is {} now, and built anew from transcripts and, where these are gone, archives"
 NEWER = "a newer session-memory made this store: it can be searched, but nothing is added; update: python3 install.py"
 
 
@@ -68,7 +67,7 @@ def _work(place: StorePlace, screen: Screen, work: Callable[[Desk], int], aside:
     try:
         aside = aside or store.set_aside
         if aside:
-            note(CORRUPT.format(screen.short(aside)))
+            note(rebuilt_notice(aside, screen.short(aside)))
         desk = Desk(store, place, screen, bool(aside))
         if store.is_newer:
             note(NEWER)

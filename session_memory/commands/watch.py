@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from ..errors import ConfigError, LockedError, SessionMemoryError
 from ..store.location import find_place
+from ..store.sqlite.repair import rebuilt_notice
 from ..system.screen import Screen
 from ..text.format import counted
 from ..upkeep.watch_lock import acquire, holder
-from .opened_store import CORRUPT, NEWER, open_store
+from .opened_store import NEWER, open_store
 from .options import HOME, Option, add
 from .progress import entries, megabytes
 from .service_files import KINDS, service
@@ -79,7 +80,7 @@ def _watch(place: StorePlace, find: Callable[[], StorePlace], screen: Screen, *,
     def opened(place: StorePlace) -> SqliteStore:
         store = open_store(place)
         if store.set_aside:
-            log.say(CORRUPT.format(screen.short(store.set_aside)))
+            log.say(rebuilt_notice(store.set_aside, screen.short(store.set_aside)))
         if store.is_newer:
             store.close()
             raise WatchError(f"{screen.short(place.database)}: {NEWER}")

@@ -24,6 +24,7 @@ BUSY_MILLISECONDS = 30_000
 LOCK_WAIT_SECONDS = 10.0
 PAGE_CACHE_KIBIBYTES = 16 * 1024
 LEAST_FREE_PAGES = 32  # fewer are not worth the work of giving them back
+CORRUPT, OUTDATED = "corrupt", "outdated"  # why a file was set aside, as its new name says
 FREE_SHARE = 4  # what is given back is more than this part of all pages
 
 
@@ -35,12 +36,19 @@ class CorruptDatabaseError(DatabaseError):
     """What the file holds is not a database, or not a whole one."""
 
 
+class OutdatedDatabaseError(CorruptDatabaseError):
+    """The database was made before the first of our migrations: no migration leads on from it."""
+
+
 class NewerDatabaseError(DatabaseError):
     """A newer version of the program made the database: it can be read, not written."""
 
 
 class Database:
-    """An open file. `is_newer`: it can only be read; `set_aside`: where a corrupt one went ('' if there was none)."""
+    """An open file, made by `migrations` where it is missing. `is_newer`: it can only be read.
+
+    A file that is corrupt or outdated is set aside, and a new one made: `set_aside` is where it went ('' if none did).
+    """
 
     def __init__(self, path: str, migrations: Sequence[Migration]) -> None:
         self.path = path
@@ -58,8 +66,8 @@ class Database:
         """Under the lock: another process may have set the file aside by now."""
         try:
             return _opened(path, migrations)
-        except CorruptDatabaseError:
-            self.set_aside = set_aside(path)
+        except CorruptDatabaseError as error:
+            self.set_aside = set_aside(path, OUTDATED if isinstance(error, OutdatedDatabaseError) else CORRUPT)
             return _opened(path, migrations)
 
     @contextmanager
@@ -167,9 +175,10 @@ def fetch(connection: Connection, sql: str, values: Sequence[Any] = ()) -> list[
     return connection.execute(sql, values).fetchall()
 
 
-def set_aside(path: str) -> str:
-    """Moves a database that cannot be used out of the way, with what belongs to it; where it is now."""
-    aside = f"{path}.corrupt-{time.strftime('%Y%m%d-%H%M%S')}"
+def set_aside(path: str, why: str = CORRUPT) -> str:
+    """Moves a database that cannot be used out of the way, with its write-ahead log, to `<path>.<why>-<time>`. Returns
+    the new path. Raises OSError."""
+    aside = f"{path}.{why}-{time.strftime('%Y%m%d-%H%M%S')}"
     number = 2
     while os.path.lexists(aside):
         aside, number = f"{aside.partition('~')[0]}~{number}", number + 1
@@ -180,11 +189,14 @@ def set_aside(path: str) -> str:
 
 
 def _opened(path: str, migrations: Sequence[Migration]) -> tuple[Connection, bool]:
-    """The connection, and whether the database knows of other migrations: then it is newer, and none is applied."""
+    """The connection, and whether the database is newer: it has other migrations beside ours, and none is applied."""
     with explained(path):
         connection = connect(path)
         try:
-            if _applied(connection) - {migration.__name__ for migration in migrations}:
+            applied = _applied(connection)
+            if applied and migrations[0].__name__ not in applied:
+                raise OutdatedDatabaseError(f"{path}: made by an earlier version")
+            if applied - {migration.__name__ for migration in migrations}:
                 return connection, True
             migrate(connection, migrations)
         except BaseException:

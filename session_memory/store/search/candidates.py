@@ -7,10 +7,9 @@ from heapq import nlargest
 
 from ...system.named_tuple import NamedTuple
 from ...system.sqlite import fetch
-from ..sqlite.filters import CONVERSATION_COLUMNS, conversation_of, where
+from ..sqlite.filters import CONVERSATION_COLUMNS, where
 from ..sqlite.items import heads_of, ids_of, items_of
 from ..sqlite.schema import ITEM_BITS
-from ..sqlite.texts import Texts
 from ..values import Conversation, Filter, Hit
 from .query import contains, literal_spans, occurrences
 from .ranking import conversation_score, entry_score, fused, promising_files
@@ -51,7 +50,6 @@ class Choice:
 
     def __init__(self, connection: Connection, terms: Terms, asked: Query, found: Found, wanted: Filter) -> None:
         self._connection = connection
-        self._texts = Texts(connection)
         self._terms = terms
         self._asked = asked
         self._found = found
@@ -88,7 +86,7 @@ class Choice:
         """Of the candidates, the newest, those whose text has the phrases, and none that is unwanted."""
         kept = set()
         newest = nlargest(MOST_CHECKED, candidates)
-        for item, head in heads_of(self._connection, newest, CHECKED_CHARACTERS, self._texts).items():
+        for item, head in heads_of(self._connection, newest, CHECKED_CHARACTERS).items():
             terms = self._terms.of(head.text)
             if all(contains(terms, phrase) for phrase in phrases) and not any(
                 contains(terms, phrase) for phrase in self._asked.unwanted_phrases
@@ -138,7 +136,7 @@ class Choice:
         is_everything = all(posting.is_complete for posting in self._found.postings)
         most = MOST_READ_OF_FEW if is_everything else MOST_READ
         best = nlargest(most, candidates, key=lambda item: (self._scores[item], item))
-        for item, head in heads_of(self._connection, best, READ_CHARACTERS, self._texts).items():
+        for item, head in heads_of(self._connection, best, READ_CHARACTERS).items():
             terms = self._terms.of(head.text)
             often = [
                 occurrences(part, head.text, terms) if item in having else 0.0
@@ -163,7 +161,7 @@ class Choice:
         return [(by_id[id], score) for id, score in ranked]
 
     def _shown(self, chosen: list[tuple[Place, int, float]]) -> list[Hit]:
-        entries = items_of(self._connection, [item for _, item, _ in chosen], self._texts)
+        entries = items_of(self._connection, [item for _, item, _ in chosen])
         conversations = self._conversations({place.id for place, _, _ in chosen})
         weights = {
             term: weight.entry for part, weight in zip(self._found.parts, self._found.weights) for term in part.terms
@@ -180,7 +178,7 @@ class Choice:
             "JOIN memory_file_states AS f ON f.id = c.file_id WHERE c.id IN carray(?)"
         )
         rows = self._connection.execute(sql, (ids_of(ids),))
-        return {row[0]: conversation_of(row, self._texts) for row in rows}
+        return {row[0]: Conversation._make(row) for row in rows}
 
     def _spans(self, text: str) -> list[Span]:
         """The terms of a text; of a part that is but the beginning of terms, that beginning; a literal part itself."""

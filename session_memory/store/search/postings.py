@@ -8,7 +8,6 @@ from ...system.named_tuple import NamedTuple
 from ..sqlite.filters import where
 from ..sqlite.items import ids_of
 from ..sqlite.schema import ITEM_BITS
-from ..sqlite.texts import Texts
 from ..values import TOOL_ROLE, Filter
 from .ranking import Posting
 
@@ -113,14 +112,13 @@ def count_of(connection: Connection, match: str, posting: Posting, scope: Scope)
 def literal_posting(connection: Connection, text: str, scope: Scope) -> list[int]:
     """The entries that have `text` as it stands, among the newest LITERAL_ITEMS."""
     sql = "SELECT id, content FROM memory_transcript_entries WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT ?"
-    texts = Texts(connection)
     ranges = scope.ranges[:MOST_RANGES]
     each = LITERAL_ITEMS // max(1, len(ranges))
     return [
         item
         for first, last in ranges
-        for item, kept in connection.execute(sql, (first, last, each))
-        if text in texts.whole(kept)
+        for item, content in connection.execute(sql, (first, last, each))
+        if text in content
     ]
 
 

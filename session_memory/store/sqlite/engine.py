@@ -8,10 +8,9 @@ from collections.abc import Iterable, Iterator
 from ...system.sqlite import Database, explained, fetch
 from ..search.results import search
 from ..values import Batch, Conversation, Counts, FileState, Filter, Hit, StoredEntry
-from .filters import CONVERSATION_COLUMNS, conversation_of, where
-from .items import ENTRIES, TOOL_USES, entry_of
+from .filters import CONVERSATION_COLUMNS, where
+from .items import ENTRIES, TOOL_USES
 from .schema import ITEM_BITS, MIGRATIONS
-from .texts import Texts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,23 +56,19 @@ class SqliteStore:
             return {row[1]: FileState._make(row) for row in rows}
 
     def write(self, batches: Iterable[Batch]) -> list[FileState | None]:
-        from . import writer as writing  # what only asks does without it
+        from .writer import write  # a search does without it
 
         with self._database.transaction() as connection:
-            waiting = list(batches)
-            texts = writing.texts_for(connection, waiting)
-            return [self._write(connection, batch, texts) for batch in waiting]
+            return [
+                write(connection, batch, self._gap) if self._is_current(connection, batch) else None
+                for batch in batches
+            ]
 
-    def _write(self, connection: Connection, batch: Batch, texts: Texts) -> FileState | None:
-        from . import writer as writing
-
-        key = (batch.after.home, batch.after.file_path)
+    def _is_current(self, connection: Connection, batch: Batch) -> bool:
+        """Whether the file is still in the state that the batch was read from."""
         sql = f"SELECT {_STATE_COLUMNS} FROM memory_file_states WHERE home = ? AND file_path = ?"
-        rows = fetch(connection, sql, key)
-        before = FileState._make(rows[0]) if rows else None
-        if before != batch.before:
-            return None
-        return writing.write(connection, batch, self._gap, texts)
+        rows = fetch(connection, sql, (batch.after.home, batch.after.file_path))
+        return (FileState._make(rows[0]) if rows else None) == batch.before
 
     def mark_gone(self, home: str, keys: Iterable[str]) -> None:
         with self._database.transaction() as connection:
@@ -83,12 +78,12 @@ class SqliteStore:
             )
 
     def forget(self, home: str, key: str) -> None:
-        from . import writer as writing
+        from .writer import remove
 
         with self._database.transaction() as connection:
             sql = "SELECT id FROM memory_file_states WHERE home = ? AND file_path = ?"
             for (file_id,) in fetch(connection, sql, (home, key)):
-                writing.remove(connection, file_id)
+                remove(connection, file_id)
 
     def mark_ready(self, now: int) -> int:
         with self._database.transaction() as connection:
@@ -117,9 +112,7 @@ class SqliteStore:
             "ORDER BY c.last_message_at DESC, c.id DESC LIMIT ?"
         )
         with explained(self.path):
-            texts = Texts(self.connection)
-            rows = self.connection.execute(sql, (*values, wanted.limit))
-            return [conversation_of(row, texts) for row in rows]
+            return [Conversation._make(row) for row in fetch(self.connection, sql, (*values, wanted.limit))]
 
     def conversation(self, conversation_id: int, homes: tuple[str, ...] | None = None) -> Conversation | None:
         condition, values = where(Filter(homes=homes))
@@ -129,7 +122,7 @@ class SqliteStore:
         )
         with explained(self.path):
             rows = fetch(self.connection, sql, (*values, conversation_id))
-            return conversation_of(rows[0], Texts(self.connection)) if rows else None
+            return Conversation._make(rows[0]) if rows else None
 
     def entries(self, conversation_id: int) -> Iterator[StoredEntry]:
         sql = "SELECT first_item, last_item FROM memory_conversations WHERE id = ?"
@@ -154,12 +147,11 @@ def items_between(connection: Connection, first: int, last: int) -> Iterator[Sto
     """The items of one file with ids from `first` to `last`, in file order; those it shares with another where they
     stand in this one."""
     own = f"{ENTRIES} WHERE e.id BETWEEN ?1 AND ?2 UNION ALL {TOOL_USES} WHERE t.id BETWEEN ?1 AND ?2 ORDER BY 1"
-    texts = Texts(connection)
-    items = [entry_of(row, texts) for row in fetch(connection, own, (first, last))]
+    items = [StoredEntry._make(row) for row in fetch(connection, own, (first, last))]
     one = f"{ENTRIES} WHERE e.id = ?1 UNION ALL {TOOL_USES} WHERE t.id = ?1"
     places = fetch(connection, "SELECT id, original FROM memory_shared_items WHERE id BETWEEN ? AND ?", (first, last))
     for place, original in places:
-        items += [entry_of(row, texts)._replace(id=place) for row in fetch(connection, one, (original,))]
+        items += [StoredEntry._make(row)._replace(id=place) for row in fetch(connection, one, (original,))]
     return iter(sorted(items, key=lambda item: item.id) if places else items)
 
 

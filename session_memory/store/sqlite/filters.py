@@ -1,20 +1,18 @@
-"""What listings and searches have in common: the SQL of a filter, and a row as a conversation."""
+"""What listings and searches have in common: the SQL of a filter, and the columns of a conversation."""
 
 from __future__ import annotations
 
-from ..values import Conversation, Filter
-from .texts import Texts
+from ..values import Filter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 TITLE_CHARACTERS = 80
-# A conversation is called by its session's title, else by what the user said first in it, which may be packed.
+# The fields of values.Conversation. Its title is its session's, else how what the user said first in it begins.
 CONVERSATION_COLUMNS = f"""
     c.id, c.session_id, c.source_file, f.home, f.source, f.cwd, coalesce(nullif(f.title, ''), (
-        SELECT iif(typeof(content) = 'text', substr(content, 1, {TITLE_CHARACTERS}), content)
-        FROM memory_transcript_entries
+        SELECT substr(content, 1, {TITLE_CHARACTERS}) FROM memory_transcript_entries
         WHERE id BETWEEN c.first_item AND c.last_item AND role = 'user' ORDER BY id LIMIT 1
     ), ''), c.first_message_at, c.last_message_at, c.entry_count, c.status, c.reason
 """
@@ -44,12 +42,3 @@ def where(wanted: Filter) -> tuple[str, tuple[Any, ...]]:
         conditions.append("c.first_message_at <= ?")
         values.append(wanted.until)
     return " AND ".join(conditions), tuple(values)
-
-
-def conversation_of(row: tuple[Any, ...], texts: Texts) -> Conversation:
-    """A row of CONVERSATION_COLUMNS."""
-    conversation = Conversation._make(row)
-    title: str | bytes = conversation.title
-    if isinstance(title, bytes):
-        return conversation._replace(title=texts.beginning(title, TITLE_CHARACTERS)[0])
-    return conversation

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from ...system.named_tuple import NamedTuple
 from ..values import TOOL_ROLE, StoredEntry
 from .schema import ITEM_BITS
-from .texts import Texts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,11 +27,6 @@ TOOL_USES = f"""
 """
 
 
-def entry_of(row: tuple[Any, ...], texts: Texts) -> StoredEntry:
-    """A row of ENTRIES or of TOOL_USES."""
-    return StoredEntry._make((*row[:2], texts.whole(row[2]), *row[3:10], texts.whole(row[10]), *row[11:]))
-
-
 class Head(NamedTuple):
     """The beginning of an item's text; `size` is that of all of it, in bytes."""
 
@@ -41,20 +35,22 @@ class Head(NamedTuple):
     is_tool: bool
 
 
-def items_of(connection: Connection, items: Iterable[int], texts: Texts) -> dict[int, StoredEntry]:
+def items_of(connection: Connection, items: Iterable[int]) -> dict[int, StoredEntry]:
     """The entries and tool uses of these ids."""
     sql = f"{ENTRIES} WHERE e.id IN carray(?1) UNION ALL {TOOL_USES} WHERE t.id IN carray(?1)"
-    return {row[0]: entry_of(row, texts) for row in connection.execute(sql, (ids_of(items),))}
+    return {row[0]: StoredEntry._make(row) for row in connection.execute(sql, (ids_of(items),))}
 
 
-def heads_of(connection: Connection, items: Iterable[int], characters: int, texts: Texts) -> dict[int, Head]:
+def heads_of(connection: Connection, items: Iterable[int], characters: int) -> dict[int, Head]:
     """The beginnings of their texts, of at most so many characters."""
     sql = """
-        SELECT id, content, 0 FROM memory_transcript_entries WHERE id IN carray(?1)
-        UNION ALL SELECT id, argument, 1 FROM memory_tool_uses WHERE id IN carray(?1)
+        SELECT id, substr(content, 1, ?2), octet_length(content), 0
+        FROM memory_transcript_entries WHERE id IN carray(?1)
+        UNION ALL SELECT id, substr(argument, 1, ?2), octet_length(argument), 1
+        FROM memory_tool_uses WHERE id IN carray(?1)
     """
-    rows = connection.execute(sql, (ids_of(items),))
-    return {item: Head(*texts.beginning(kept, characters), bool(is_tool)) for item, kept, is_tool in rows}
+    rows = connection.execute(sql, (ids_of(items), characters))
+    return {item: Head(text, size, bool(is_tool)) for item, text, size, is_tool in rows}
 
 
 def ids_of(items: Iterable[int]) -> Any:

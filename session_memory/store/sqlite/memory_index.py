@@ -23,7 +23,7 @@ _COLUMNS = (
     "i.home, i.path, i.id, i.kind, i.title, i.content, i.subject, i.quote, i.origins, i.at, i.superseded, "
     "i.is_untrusted, i.is_marked"
 )
-_RANK = "bm25(memory_items_search, 3.0, 2.0, 1.0, 0.5)"
+_RANK = "bm25(memories_search, 3.0, 2.0, 1.0, 0.5)"
 
 
 class IndexedMemory(NamedTuple):
@@ -78,7 +78,7 @@ class MemoryIndex:
         last time."""
         condition = " AND is_missing" if only_missing else ""
         with explained(self.path):
-            sql = f"SELECT id FROM memory_items WHERE home = ? AND is_marked{condition}"
+            sql = f"SELECT id FROM memories WHERE home = ? AND is_marked{condition}"
             return {id for (id,) in fetch(self._database.connection, sql, (home,))}
 
     def replace(self, home: str, pages: Mapping[str, Changed], kept: Iterable[str]) -> None:
@@ -89,10 +89,10 @@ class MemoryIndex:
             now = {memory.id for _, memories in pages.values() for memory in memories}
             for path, (stamp, memories) in pages.items():
                 for number, id in fetch(
-                    connection, "SELECT number, id FROM memory_items WHERE home = ? AND path = ?", (home, path)
+                    connection, "SELECT number, id FROM memories WHERE home = ? AND path = ?", (home, path)
                 ):
                     if id in remembered and id not in now:
-                        connection.execute("UPDATE memory_items SET is_missing = 1 WHERE number = ?", (number,))
+                        connection.execute("UPDATE memories SET is_missing = 1 WHERE number = ?", (number,))
                     else:
                         _remove(connection, number)
                 connection.execute("DELETE FROM memory_pages WHERE home = ? AND path = ?", (home, path))
@@ -105,7 +105,7 @@ class MemoryIndex:
         """Removes memories of a group."""
         with self._database.transaction() as connection:
             for id in ids:
-                sql = "SELECT number FROM memory_items WHERE home = ? AND id = ?"
+                sql = "SELECT number FROM memories WHERE home = ? AND id = ?"
                 for (number,) in fetch(connection, sql, (home, id)):
                     _remove(connection, number)
 
@@ -113,7 +113,7 @@ class MemoryIndex:
         """The memories that fit, the latest first."""
         condition, values = _where(wanted)
         sql = (
-            f"SELECT {_COLUMNS} FROM memory_items AS i WHERE {condition} "
+            f"SELECT {_COLUMNS} FROM memories AS i WHERE {condition} "
             "ORDER BY i.at IS NULL DESC, i.at DESC, i.number DESC LIMIT ?"
         )
         with explained(self.path):
@@ -121,14 +121,14 @@ class MemoryIndex:
 
     def missing(self, home: str) -> list[IndexedMemory]:
         """The memories that were not found on any page the last time."""
-        sql = f"SELECT {_COLUMNS} FROM memory_items AS i WHERE i.home = ? AND i.is_missing"
+        sql = f"SELECT {_COLUMNS} FROM memories AS i WHERE i.home = ? AND i.is_missing"
         with explained(self.path):
             return [_memory(row) for row in fetch(self._database.connection, sql, (home,))]
 
     def beginning_with(self, id: str, homes: tuple[str, ...] | None) -> list[IndexedMemory]:
         """The memories whose id is, or begins with, `id`."""
         condition, values = _where(MemoryFilter(homes, with_superseded=True))
-        sql = f"SELECT {_COLUMNS} FROM memory_items AS i WHERE {condition} AND substr(i.id, 1, length(?)) = ?"
+        sql = f"SELECT {_COLUMNS} FROM memories AS i WHERE {condition} AND substr(i.id, 1, length(?)) = ?"
         with explained(self.path):
             return [_memory(row) for row in fetch(self._database.connection, sql, (*values, id, id))]
 
@@ -146,8 +146,8 @@ class MemoryIndex:
             match = f"({match}) NOT ({asked.unwanted})" if asked.unwanted else match
             condition, values = _where(wanted)
             sql = (
-                f"SELECT {_COLUMNS} FROM memory_items_search JOIN memory_items AS i "
-                f"ON i.number = memory_items_search.rowid WHERE memory_items_search MATCH ? AND {condition} "
+                f"SELECT {_COLUMNS} FROM memories_search JOIN memories AS i "
+                f"ON i.number = memories_search.rowid WHERE memories_search MATCH ? AND {condition} "
                 f"ORDER BY {_RANK}, i.at DESC LIMIT ?"
             )
             return [_memory(row) for row in fetch(connection, sql, (match, *values, wanted.limit))]
@@ -172,21 +172,21 @@ def _where(wanted: MemoryFilter) -> tuple[str, tuple[Any, ...]]:
 
 def _insert(connection: Connection, memory: IndexedMemory) -> None:
     connection.execute(
-        "INSERT INTO memory_items (home, path, id, kind, title, content, subject, quote, origins, at, superseded, "
+        "INSERT INTO memories (home, path, id, kind, title, content, subject, quote, origins, at, superseded, "
         "is_untrusted, is_marked) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         memory._replace(origins=json.dumps(memory.origins)),  # type: ignore[arg-type]
     )
     number = connection.last_insert_rowid()
     texts = [indexable(text) for text in (memory.title, memory.subject, memory.text, memory.quote)]
     connection.execute(
-        "INSERT INTO memory_items_search (rowid, title, subject, content, quote) VALUES (?, ?, ?, ?, ?)",
+        "INSERT INTO memories_search (rowid, title, subject, content, quote) VALUES (?, ?, ?, ?, ?)",
         (number, *texts),
     )
 
 
 def _remove(connection: Connection, number: int) -> None:
-    connection.execute("DELETE FROM memory_items_search WHERE rowid = ?", (number,))
-    connection.execute("DELETE FROM memory_items WHERE number = ?", (number,))
+    connection.execute("DELETE FROM memories_search WHERE rowid = ?", (number,))
+    connection.execute("DELETE FROM memories WHERE number = ?", (number,))
 
 
 def _memory(row: tuple[Any, ...]) -> IndexedMemory:

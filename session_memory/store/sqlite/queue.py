@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...system.sqlite import Database, fetch
 from ..values import Conversation, Filter, StoredEntry
 from .engine import items_between
-from .filters import CONVERSATION_COLUMNS, conversation_of, where
+from .filters import CONVERSATION_COLUMNS, where
 from .schema import MIGRATIONS
 from .seen import seen_elsewhere, seen_of, unseen
 from .spending import Spending, settle
-from .texts import Texts
 
 if TYPE_CHECKING:
     from apsw import Connection
@@ -76,16 +75,14 @@ class Work:
 
         `statuses` are those of conversations that count beside ready ones.
         """
-        texts = Texts(self._database.connection)
-        return [_piece(strategy, row, texts) for row in self._rows(strategy, now, homes, statuses)]
+        return [_piece(strategy, row) for row in self._rows(strategy, now, homes, statuses)]
 
     def skipped(self, strategy: str, homes: tuple[str, ...] | None = None) -> list[Piece]:
         """The pieces that were skipped, the oldest first."""
         condition, values = where(Filter(homes=homes))
         sql = f"SELECT {_COLUMNS} {_FROM} WHERE {condition} AND {_SKIPPED} ORDER BY c.last_message_at, c.id"
         rows = fetch(self._database.connection, sql, (strategy, *values))
-        texts = Texts(self._database.connection)
-        return [_piece(strategy, row, texts)._replace(is_again=True) for row in rows]
+        return [_piece(strategy, row)._replace(is_again=True) for row in rows]
 
     def reopen(self, strategy: str, homes: tuple[str, ...] | None = None) -> None:
         """Lets what was skipped be taken up again."""
@@ -127,7 +124,7 @@ class Work:
             row = next(iter(self._rows(strategy, now, homes, statuses, limit=1)), None)
             if row is None:
                 return None
-            piece = _piece(strategy, row, Texts(connection))
+            piece = _piece(strategy, row)
             conversation = piece.conversation
             is_interrupted = _was_interrupted(connection, piece)
             connection.execute(
@@ -248,9 +245,9 @@ def _update(connection: Connection, piece: Piece, owner: str, columns: str, valu
     return connection.changes() > 0
 
 
-def _piece(strategy: str, row: tuple[Any, ...], texts: Texts) -> Piece:
+def _piece(strategy: str, row: tuple[Any, ...]) -> Piece:
     first_item, last_item, until_item, until_at, result, attempts, interruptions = row[:7]
-    conversation = conversation_of(row[7:], texts)
+    conversation = Conversation._make(row[7:])
     if result:  # what it was made of is what it will be recorded for
         last_item, conversation = until_item, conversation._replace(last_message_at=until_at)
     return Piece(conversation, strategy, first_item, last_item, result or "", attempts or 0, interruptions or 0)

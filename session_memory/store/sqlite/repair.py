@@ -6,10 +6,9 @@ import os
 
 from ...settings.store_section import DEFAULT_GAP_MINUTES
 from ...system.files import lock
-from ...system.sqlite import LOCK_WAIT_SECONDS, CorruptDatabaseError, explained, fetch, set_aside
+from ...system.sqlite import LOCK_WAIT_SECONDS, OUTDATED, CorruptDatabaseError, explained, fetch, set_aside
 from ..conversations import Item, Span, fold
 from .schema import ITEM_BITS
-from .texts import size_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,14 +18,14 @@ if TYPE_CHECKING:
 
 _CHECKED_FAULTS = 10
 _ITEMS = """
-    SELECT id, message, timestamp, content FROM memory_transcript_entries WHERE id BETWEEN ?1 AND ?2
+    SELECT id, message, timestamp, octet_length(content) FROM memory_transcript_entries WHERE id BETWEEN ?1 AND ?2
     UNION ALL
-    SELECT id, message, timestamp, argument FROM memory_tool_uses WHERE id BETWEEN ?1 AND ?2
+    SELECT id, message, timestamp, octet_length(argument) FROM memory_tool_uses WHERE id BETWEEN ?1 AND ?2
     UNION ALL
-    SELECT s.id, e.message, e.timestamp, e.content
+    SELECT s.id, e.message, e.timestamp, octet_length(e.content)
     FROM memory_shared_items AS s JOIN memory_transcript_entries AS e ON e.id = s.original WHERE s.id BETWEEN ?1 AND ?2
     UNION ALL
-    SELECT s.id, t.message, t.timestamp, t.argument
+    SELECT s.id, t.message, t.timestamp, octet_length(t.argument)
     FROM memory_shared_items AS s JOIN memory_tool_uses AS t ON t.id = s.original WHERE s.id BETWEEN ?1 AND ?2
     ORDER BY 1
 """
@@ -42,7 +41,7 @@ def is_empty(store: SqliteStore) -> bool:
 def holds_memories(store: SqliteStore) -> bool:
     """Whether anything is remembered beside what was said."""
     with explained(store.path):
-        return bool(fetch(store.connection, "SELECT 1 FROM memory_items LIMIT 1"))
+        return bool(fetch(store.connection, "SELECT 1 FROM memories LIMIT 1"))
 
 
 def faults(store: SqliteStore) -> list[str]:
@@ -53,6 +52,12 @@ def faults(store: SqliteStore) -> list[str]:
     except CorruptDatabaseError as error:
         return [str(error)]
     return [text for (text,) in rows if text != "ok"]
+
+
+def rebuilt_notice(aside: str, shown: str) -> str:
+    """What to tell a person of a store that was set aside as `aside`; `shown` is that path as they should see it."""
+    why = "was made by an earlier version" if f".{OUTDATED}-" in aside else "was corrupt"
+    return f"the store {why}: it is {shown} now, and built anew from transcripts and, where these are gone, archives"
 
 
 def set_aside_if_corrupt(path: str, *, is_certain: bool = False) -> str:
@@ -108,8 +113,8 @@ def _recut_file(connection: Connection, file_id: int, gap: int) -> None:
     first, last = file_id << ITEM_BITS, (file_id + 1 << ITEM_BITS) - 1
     # A message's number, which may be 0, stands for its id: within a file it tells messages apart as well.
     items = [
-        Item(id, message + 1, timestamp, size_of(kept))
-        for id, message, timestamp, kept in connection.execute(_ITEMS, (first, last))
+        Item(id, message + 1, timestamp, size)
+        for id, message, timestamp, size in connection.execute(_ITEMS, (first, last))
     ]
     known = {
         row[0]: row

@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...system.sqlite import explained
-from ..values import TOOL_ROLE, StoredEntry
-from .filters import CONVERSATION_COLUMNS, conversation_of, where
-from .items import entry_of
-from .texts import Texts
+from ..values import TOOL_ROLE, Conversation, StoredEntry
+from .filters import CONVERSATION_COLUMNS, where
 
 if TYPE_CHECKING:
-    from ..values import Conversation, Filter
+    from ..values import Filter
     from .engine import SqliteStore
 
 _STEPS = f"""
@@ -47,7 +45,6 @@ def worked(store: SqliteStore, wanted: Filter, *, with_errors: bool = False) -> 
         "ORDER BY c.last_message_at DESC, c.id DESC LIMIT ?"
     )
     with explained(store.path):
-        texts = Texts(store.connection)
         for first, last, *row in store.connection.execute(sql, (*values, wanted.limit)).fetchall():
-            steps = [entry_of(step, texts) for step in store.connection.execute(_STEPS, (first, last))]
-            yield Worked(conversation_of(tuple(row), texts), steps)
+            steps = [StoredEntry._make(step) for step in store.connection.execute(_STEPS, (first, last))]
+            yield Worked(Conversation._make(row), steps)

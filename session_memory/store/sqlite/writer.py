@@ -8,14 +8,11 @@ from ...system.sqlite import fetch
 from ..conversations import Item, Span, fold
 from ..search.terms import indexable
 from .schema import ITEM_BITS
-from .texts import Texts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from apsw import Connection
 
-    from ..values import Batch, FileState, NewEntry, ToolOutcome
+    from ..values import Batch, FileState, NewEntry
 
 _STATE = (
     "home", "file_path", "root", "source", "session_id", "status", "last_modified", "file_size",
@@ -27,29 +24,13 @@ _ORDINALS = (1 << ITEM_BITS) - 1
 _UNKNOWN = (None, None, None, None)  # how a tool use ended whose result has not come
 
 
-def texts_for(connection: Connection, batches: list[Batch]) -> Texts:
-    """How the texts of `batches`, which are about to be stored, are to lie in their rows."""
-    texts = Texts(connection)
-    texts.learn(_texts_of(batches))
-    return texts
-
-
-def _texts_of(batches: list[Batch]) -> Iterator[str]:
-    """All texts, kind by kind."""
-    entries = [entry for batch in batches for entry in batch.entries]
-    tools = [tool for entry in entries for tool in entry.tools]
-    yield from [entry.text for entry in entries]
-    yield from [tool.argument for tool in tools]
-    yield from [tool.ended.error for tool in tools if tool.ended]
-
-
-def write(connection: Connection, batch: Batch, gap: int, texts: Texts) -> FileState:
+def write(connection: Connection, batch: Batch, gap: int) -> FileState:
     """Stores `batch` and returns the state of its file; `gap` in milliseconds cuts conversations. An item that is known
     already, from this file's earlier generation or from another file, is not stored again."""
     before = batch.before
     file_id = before.id if before else _new_file(connection, batch.after)
     first = file_id << ITEM_BITS | (before.next_ordinal if before else 0)
-    rows = _Rows(connection, batch, file_id, first, texts)
+    rows = _Rows(connection, batch, file_id, first)
     rows.insert(connection)
     _write_conversations(connection, batch.after, file_id, rows.items, gap)
     ordinal = (first & _ORDINALS) + len(rows.items)
@@ -97,15 +78,17 @@ def _hand_over_keys(connection: Connection, first: int, last: int, heirs: dict[i
 
 def _indexed(connection: Connection, first: int, last: int) -> list[tuple[int, str]]:
     """The items with ids from `first` to `last` and their texts as they were given to the index."""
-    sql = "SELECT id, text FROM memory_texts WHERE id BETWEEN ? AND ? AND text != ''"
-    texts = Texts(connection)
-    return [(item, indexable(texts.whole(kept))) for item, kept in connection.execute(sql, (first, last))]
+    sql = (
+        "SELECT id, content FROM memory_transcript_entries WHERE id BETWEEN ?1 AND ?2 UNION ALL "
+        "SELECT id, argument FROM memory_tool_uses WHERE id BETWEEN ?1 AND ?2 AND argument != ''"
+    )
+    return [(item, indexable(text)) for item, text in connection.execute(sql, (first, last))]
 
 
 class _Rows:
     """The rows of a batch, and `items`, what of it is new to this file."""
 
-    def __init__(self, connection: Connection, batch: Batch, file_id: int, first: int, texts: Texts) -> None:
+    def __init__(self, connection: Connection, batch: Batch, file_id: int, first: int) -> None:
         self.entries: list[tuple[Any, ...]] = []
         self.tools: list[tuple[Any, ...]] = []
         self.shared: list[tuple[int, int]] = []
@@ -113,7 +96,6 @@ class _Rows:
         self.indexed: list[tuple[int, str]] = []
         self.items: list[Item] = []
         self._outcomes = batch.outcomes
-        self._texts = texts
         self._is_shared: set[int] = set()
         self._file_id = file_id
         self._next = first
@@ -130,20 +112,15 @@ class _Rows:
     def _take(self, entry: NewEntry, state: FileState, known: dict[int, int]) -> None:
         """The rows of an entry that has text, and of its tool uses."""
         key, message, offset, role, text, when, cwd, tools = entry
-        kept = self._texts.kept
         if text and (item := self._place(key, known, message, when, text)):
             elsewhere = None if cwd == state.cwd else cwd
-            self.entries.append((item, self._number, state.generation, offset, role, when, elsewhere, kept(text)))
+            self.entries.append((item, self._number, state.generation, offset, role, when, elsewhere, text))
         for key, call, name, kind, argument, ended in tools:
             if item := self._place(key, known, message, when, argument):
-                how = self._ended(ended) if ended else _UNKNOWN
+                how = ended or _UNKNOWN
                 if ended:
                     call = 0  # needed no longer than until the result has come
-                self.tools.append((item, call, self._number, offset, when, name, kind, kept(argument), *how))
-
-    def _ended(self, ended: ToolOutcome) -> tuple[Any, ...]:
-        outcome, error, size, lines = ended
-        return (outcome, self._texts.kept(error), size, lines)
+                self.tools.append((item, call, self._number, offset, when, name, kind, argument, *how))
 
     def _place(self, key: int, known: dict[int, int], message: int, when: int | None, text: str) -> int:
         """The id of an item that is new; 0 for one that is known, after noting that this file has it too."""
@@ -175,7 +152,7 @@ class _Rows:
         connection.executemany(
             "UPDATE memory_tool_uses SET outcome = ?, error = ?, result_size = ?, result_lines = ? "
             "WHERE call = ? AND outcome IS NULL AND id >> ? = ?",
-            [(*self._ended(ended), call, ITEM_BITS, self._file_id) for call, ended in self._outcomes],
+            [(*ended, call, ITEM_BITS, self._file_id) for call, ended in self._outcomes],
         )
 
 

@@ -1,0 +1,273 @@
+-- The store: every transcript as entries and tool uses, cut into conversations and searchable; what strategies made of
+-- them; the index of memories.
+--
+-- Read the views at the end: `sessions`, `conversations`, `entries` and `tool_uses` have plain names and ISO times, need
+-- nothing but SQLite (or Datasette, or DuckDB), and stay as they are. The tables before them may change at any time.
+--
+-- In tables, times are milliseconds since the epoch (UTC). `home` is the group of a host, '' where there are no groups.
+-- An item is an entry or a tool use. Its id is `file id << 32 | its number in the file`, so that the items of a file, and
+-- those of a conversation, are a range of ids in the order of the transcript.
+
+
+-- Transcripts ---------------------------------------------------------------------------------------------------------
+
+-- A transcript, how far it was read, and what tells whether it is still the same file.
+CREATE TABLE memory_file_states (
+    id INTEGER PRIMARY KEY,
+    home TEXT NOT NULL,
+    file_path TEXT NOT NULL,                -- relative to `root`: the same for a file and its backup elsewhere
+    root TEXT NOT NULL,                     -- the directory that it was last read below
+    source TEXT NOT NULL,                   -- the runtime, or `archive`
+    session_id TEXT NOT NULL,
+    status TEXT NOT NULL CHECK (status IN ('idle', 'ingesting', 'gone')),
+    last_modified INTEGER NOT NULL,
+    file_size INTEGER NOT NULL,
+    last_processed_offset INTEGER NOT NULL, -- the byte where reading goes on
+    generation INTEGER NOT NULL,            -- counts how often the file turned out to be another one
+    inode INTEGER NOT NULL,
+    head INTEGER NOT NULL,                  -- checksum of the first bytes
+    tail INTEGER NOT NULL,                  -- checksum of the bytes before the offset
+    next_ordinal INTEGER NOT NULL,          -- the number that the next item gets
+    unreadable INTEGER NOT NULL,            -- lines that were no records
+    first_entry_timestamp INTEGER,
+    last_entry_timestamp INTEGER,
+    cwd TEXT NOT NULL,
+    title TEXT NOT NULL,
+    title_rank INTEGER NOT NULL,            -- where the title comes from: a higher one is not replaced by a lower one
+    UNIQUE (home, file_path)
+);
+CREATE INDEX memory_file_states_session ON memory_file_states (session_id);
+
+-- What users and assistants said, secrets redacted.
+CREATE TABLE memory_transcript_entries (
+    id INTEGER PRIMARY KEY,                 -- of the item
+    message INTEGER NOT NULL,               -- the same number for all items of one message of the API
+    generation INTEGER NOT NULL,            -- of the file, and where in it the record begins
+    byte_offset INTEGER NOT NULL,
+    role TEXT NOT NULL CHECK (role IN ('user', 'assistant')),
+    timestamp INTEGER,
+    cwd TEXT,                               -- NULL where it is the session's
+    content TEXT NOT NULL
+);
+
+-- What tools were called with, and how that ended; not what they returned.
+CREATE TABLE memory_tool_uses (
+    id INTEGER PRIMARY KEY,                 -- of the item
+    call INTEGER NOT NULL,                  -- hash of the id that the result will name; 0 once it has come
+    message INTEGER NOT NULL,
+    byte_offset INTEGER NOT NULL,
+    timestamp INTEGER,
+    name TEXT NOT NULL,
+    kind TEXT NOT NULL,                     -- command, edit, read or other
+    argument TEXT NOT NULL,                 -- the main one: the command, the path, the query
+    outcome TEXT CHECK (outcome IN ('ok', 'error')),
+    error TEXT,                             -- the line that tells most of what went wrong
+    result_size INTEGER,                    -- in characters
+    result_lines INTEGER
+);
+CREATE INDEX memory_tool_uses_open ON memory_tool_uses (call) WHERE outcome IS NULL;
+
+-- By its key, a hash of the ids in its record, an item is known again, in whatever file a copy of it lies.
+CREATE TABLE memory_item_keys (
+    key INTEGER PRIMARY KEY,
+    id INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- A fork begins with a copy of its original. Here are the items of the fork, each with the one that it is a copy of.
+CREATE TABLE memory_shared_items (
+    id INTEGER PRIMARY KEY,
+    original INTEGER NOT NULL
+);
+CREATE INDEX memory_shared_items_original ON memory_shared_items (original);
+
+-- The items of a file from `first_item` to `last_item`, without a silence longer than the gap (`PRAGMA user_version`, in
+-- minutes) among them.
+CREATE TABLE memory_conversations (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    file_id INTEGER NOT NULL,
+    session_id TEXT NOT NULL,
+    source_file TEXT NOT NULL,
+    first_item INTEGER NOT NULL UNIQUE,
+    last_item INTEGER NOT NULL,
+    first_message_at INTEGER,
+    last_message_at INTEGER,
+    entry_count INTEGER NOT NULL,           -- messages: several items of one message count once
+    last_message INTEGER NOT NULL,          -- what a following item of the same message has in common with the last
+    text_bytes INTEGER NOT NULL,
+    status TEXT NOT NULL CHECK (status IN ('active', 'ready', 'processing', 'archived', 'skipped')),
+    reason TEXT NOT NULL DEFAULT ''         -- why it was skipped
+);
+CREATE INDEX memory_conversations_status ON memory_conversations (status, last_message_at);
+CREATE INDEX memory_conversations_time ON memory_conversations (last_message_at);
+CREATE INDEX memory_conversations_file ON memory_conversations (file_id, first_item);
+
+-- Which items have a term. Neither texts nor positions: an index with these takes twice as much of the disk.
+CREATE VIRTUAL TABLE memory_search USING fts5 (
+    text, content = '', tokenize = 'porter unicode61 remove_diacritics 2', detail = none, columnsize = 0
+);
+
+
+-- What strategies make of conversations -------------------------------------------------------------------------------
+
+-- The queue: what a strategy has made of a conversation, or is about to. These rows and those of `memory_spending` cannot
+-- be had from transcripts again, so they are also kept in a small file beside the store (queue_copy.py).
+CREATE TABLE memory_work (
+    conversation_id INTEGER NOT NULL,
+    strategy TEXT NOT NULL,
+    home TEXT NOT NULL,
+    source_file TEXT NOT NULL,
+    first_message_at INTEGER,
+    first_item INTEGER NOT NULL,            -- it has seen the items from here to `seen_item`; 0 where the file was read
+    seen_item INTEGER NOT NULL DEFAULT 0,   -- anew and items have other ids: then the times decide
+    seen_until INTEGER,
+    outcome TEXT NOT NULL DEFAULT '' CHECK (outcome IN ('', 'archived', 'skipped')),
+    reason TEXT NOT NULL DEFAULT '',
+    owner TEXT,                             -- the process that is at work on it, until when
+    lease_until INTEGER NOT NULL DEFAULT 0,
+    longest_until INTEGER NOT NULL DEFAULT 0,
+    until_item INTEGER,                     -- what it was taken up to
+    until_at INTEGER,
+    result TEXT,                            -- what was made of it and is not among the memories yet
+    attempts INTEGER NOT NULL DEFAULT 0,    -- that failed
+    interruptions INTEGER NOT NULL DEFAULT 0, -- how often the process ended while it was at work on it
+    next_try INTEGER NOT NULL DEFAULT 0,
+    problem TEXT NOT NULL DEFAULT '',
+    PRIMARY KEY (conversation_id, strategy)
+) WITHOUT ROWID;
+CREATE INDEX memory_work_file ON memory_work (source_file, home, strategy);
+CREATE INDEX memory_work_owner ON memory_work (owner) WHERE owner IS NOT NULL;
+CREATE INDEX memory_work_result ON memory_work (strategy) WHERE result IS NOT NULL;
+CREATE INDEX memory_work_items ON memory_work (strategy, first_item);
+-- The ids of a file that is forgotten may come to be those of another one.
+CREATE TRIGGER memory_work_forgets AFTER DELETE ON memory_file_states BEGIN
+    UPDATE memory_work SET first_item = 0, seen_item = 0 WHERE source_file = old.file_path AND home = old.home;
+END;
+
+-- What models were paid for: an account for each attempt at a conversation.
+CREATE TABLE memory_spending (
+    id INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    day TEXT NOT NULL,                      -- UTC, 2026-02-01
+    strategy TEXT NOT NULL,
+    conversation_id INTEGER NOT NULL,
+    model TEXT NOT NULL,
+    reserved INTEGER NOT NULL,              -- tokens, before the first call
+    calls INTEGER NOT NULL DEFAULT 0,
+    pending INTEGER NOT NULL DEFAULT 0,     -- estimated for calls that have not ended
+    input_tokens INTEGER NOT NULL DEFAULT 0,
+    output_tokens INTEGER NOT NULL DEFAULT 0,
+    cached_tokens INTEGER NOT NULL DEFAULT 0,
+    is_settled INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX memory_spending_day ON memory_spending (day);
+CREATE INDEX memory_spending_open ON memory_spending (conversation_id) WHERE NOT is_settled;
+
+
+-- Memories ------------------------------------------------------------------------------------------------------------
+
+-- The pages of Markdown that memories lie on, as they were when they were read into the index.
+CREATE TABLE memory_pages (
+    home TEXT NOT NULL,
+    path TEXT NOT NULL,                     -- below the directory of the group's memories
+    stamp TEXT NOT NULL,                    -- tells whether the page has changed since
+    PRIMARY KEY (home, path)
+) WITHOUT ROWID;
+
+-- What is on these pages.
+CREATE TABLE memories (
+    number INTEGER PRIMARY KEY,
+    home TEXT NOT NULL,
+    path TEXT NOT NULL,
+    id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    title TEXT NOT NULL,
+    content TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    quote TEXT NOT NULL,
+    origins TEXT NOT NULL,                  -- JSON: the conversations that it was drawn from
+    at INTEGER,
+    superseded TEXT NOT NULL,               -- the id of the memory that took its place, '' where it holds
+    is_untrusted INTEGER NOT NULL,
+    is_marked INTEGER NOT NULL,             -- a strategy made it, no person
+    is_missing INTEGER NOT NULL DEFAULT 0   -- it was on no page the last time
+);
+CREATE INDEX memories_path ON memories (home, path);
+CREATE INDEX memories_id ON memories (id);
+CREATE VIRTUAL TABLE memories_search USING fts5 (
+    title, subject, content, quote, tokenize = 'porter unicode61 remove_diacritics 2'
+);
+
+
+-- For reading ---------------------------------------------------------------------------------------------------------
+
+-- One row a transcript. `status` is `gone` where the runtime has deleted it.
+CREATE VIEW sessions AS
+SELECT
+    file.session_id,
+    file.source AS runtime,
+    file.home AS group_name,
+    file.title,
+    file.cwd AS directory,
+    strftime('%Y-%m-%dT%H:%M:%fZ', file.first_entry_timestamp / 1000.0, 'unixepoch') AS started_at,
+    strftime('%Y-%m-%dT%H:%M:%fZ', file.last_entry_timestamp / 1000.0, 'unixepoch') AS ended_at,
+    file.root || '/' || file.file_path AS transcript,
+    file.status
+FROM memory_file_states AS file;
+
+-- One row a conversation: `session-memory show ID` prints it. `messages` and `text_bytes` include what a fork copied.
+CREATE VIEW conversations AS
+SELECT
+    conversation.id,
+    conversation.session_id,
+    file.source AS runtime,
+    file.home AS group_name,
+    file.title,
+    file.cwd AS directory,
+    strftime('%Y-%m-%dT%H:%M:%fZ', conversation.first_message_at / 1000.0, 'unixepoch') AS started_at,
+    strftime('%Y-%m-%dT%H:%M:%fZ', conversation.last_message_at / 1000.0, 'unixepoch') AS ended_at,
+    conversation.entry_count AS messages,
+    conversation.text_bytes,
+    conversation.status,
+    conversation.reason
+FROM memory_conversations AS conversation
+JOIN memory_file_states AS file ON file.id = conversation.file_id;
+
+-- One row for what a user or an assistant said, in the session where it was said first: what a fork copied is in there
+-- once. (The conversations come first in the join since only from them the entries are found by an index.)
+CREATE VIEW entries AS
+SELECT
+    entry.id,
+    conversation.id AS conversation_id,
+    conversation.session_id,
+    file.source AS runtime,
+    file.home AS group_name,
+    entry.role,
+    entry.content AS text,
+    strftime('%Y-%m-%dT%H:%M:%fZ', entry.timestamp / 1000.0, 'unixepoch') AS time,
+    coalesce(entry.cwd, file.cwd) AS directory
+FROM memory_file_states AS file
+CROSS JOIN memory_conversations AS conversation ON conversation.file_id = file.id
+CROSS JOIN memory_transcript_entries AS entry
+    ON entry.id BETWEEN conversation.first_item AND conversation.last_item;
+
+-- One row a tool use, likewise. `outcome` is ok or error, NULL where no result has come; `error` is one line of it.
+CREATE VIEW tool_uses AS
+SELECT
+    tool_use.id,
+    conversation.id AS conversation_id,
+    conversation.session_id,
+    file.source AS runtime,
+    file.home AS group_name,
+    tool_use.name AS tool,
+    tool_use.kind,
+    tool_use.argument,
+    tool_use.outcome,
+    tool_use.error,
+    tool_use.result_size AS result_characters,
+    tool_use.result_lines,
+    strftime('%Y-%m-%dT%H:%M:%fZ', tool_use.timestamp / 1000.0, 'unixepoch') AS time,
+    file.cwd AS directory
+FROM memory_file_states AS file
+CROSS JOIN memory_conversations AS conversation ON conversation.file_id = file.id
+CROSS JOIN memory_tool_uses AS tool_use
+    ON tool_use.id BETWEEN conversation.first_item AND conversation.last_item;
