@@ -8,9 +8,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from clients import npm
+from clients import pi as pi_client
 from clients.claude import Claude, claude_executable
 from clients.claude_plugin import ClaudePlugin
-from clients.pi import Pi, pi_command
+from clients.npm import NpmPlace
+from clients.pi import Pi
 from fakes.fake_anthropic import FakeAnthropic
 from fakes.fake_llm import FakeLLM
 from host_machine import Echo, HostMachine
@@ -24,7 +27,36 @@ from session_memory.transcripts.pointers import SessionManager
 
 pytest_plugins = ["runtime_table"]
 
+
 GROUPS = [f"g{number}" for number in range(24)]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--clients", action="store_true", help="also test with the clients from npm: Pi, Codex, Qwen Code")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Marks the tests that run a client from npm as `client`, and leaves them out unless --clients is given."""
+    is_client = {item: "npm_place" in getattr(item, "fixturenames", ()) for item in items}
+    for item in items:
+        if is_client[item]:
+            item.add_marker("client")
+    if not config.getoption("--clients"):
+        config.hook.pytest_deselected(items=[item for item in items if is_client[item]])
+        items[:] = [item for item in items if not is_client[item]]
+
+
+@pytest.fixture(scope="session")
+def npm_place() -> NpmPlace:
+    """Where npm has installed a package; skips a test where it cannot be had."""
+
+    def place_of(package: str) -> Path:
+        try:
+            return npm.place_of(package)
+        except npm.UnavailableError as error:
+            pytest.skip(str(error))
+
+    return place_of
 
 
 @pytest.fixture(scope="session")
@@ -73,10 +105,9 @@ def fake_llm() -> Iterator[FakeLLM]:
 
 
 @pytest.fixture
-def bare_pi(tmp_path: Path, fake_llm: FakeLLM) -> Pi:
+def bare_pi(tmp_path: Path, npm_place: NpmPlace, fake_llm: FakeLLM) -> Pi:
     """The real pi as it comes."""
-    if pi_command() is None:
-        pytest.skip("there is no npm here to install Pi with")
+    npm_place(pi_client.PACKAGE)
     fake_llm.reset()
     return Pi(tmp_path, fake_llm)
 

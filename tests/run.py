@@ -1,4 +1,6 @@
-"""Sets up a virtual environment in `.venv` with everything the tests need, and runs them. Arguments go to pytest.
+"""Sets up a virtual environment in `.venv` with everything the tests need, and runs them.
+
+Those with the clients from npm (Pi, Codex, Qwen Code) run only with `--clients`. All arguments go to pytest.
 
 Needs Python >= 3.10 with pip, and a package index the first time.
 """
@@ -21,8 +23,8 @@ def main() -> int:
         make_environment()
     print("Installing what the tests need ...", flush=True)
     subprocess.run([*pip(), "install", "--quiet", "--editable", f"{ROOT}[dev]"], check=True)
-    arguments = sys.argv[1:] or ["-n", "auto", "--dist", "loadfile"]
-    return subprocess.run([PYTHON, "-m", "pytest", *arguments], cwd=ROOT, check=False).returncode
+    options = ["-n", "auto", "--dist", "loadfile", *sys.argv[1:]]
+    return subprocess.run([PYTHON, "-m", "pytest", *options], cwd=ROOT, check=False).returncode
 
 
 def make_environment() -> None:

@@ -4,57 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import platform
-import shutil
 import subprocess
-import sys
-import tempfile
-from functools import cache
 from pathlib import Path
 
+from clients import npm
 from fakes.loopback import LoopbackServer
-from filelock import FileLock
 
 CODEX = "@openai/codex"
 QWEN = "@qwen-code/qwen-code"
-VERSIONS = {CODEX: "0.169.0", QWEN: "0.24.4"}
-INSTALL_SECONDS = 300
 RUN_SECONDS = 60
-
-
-@cache
-def installed(package: str) -> Path | str:
-    """Where npm has put a package, with a Node that is new enough for it; or why it could not be had.
-
-    It is installed the first time, into a cache that all checkouts share.
-    """
-    cache_dir = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "session-memory-tests"
-    place = cache_dir / f"{package.rpartition('/')[2]}-{VERSIONS[package]}"
-    if place.is_dir():
-        return place
-    if not shutil.which("npm"):
-        return "there is no npm here to install it with"
-    cache_dir.mkdir(parents=True, exist_ok=True)
-    with FileLock(cache_dir / f"{place.name}.lock"):
-        if place.is_dir():
-            return place
-        with tempfile.TemporaryDirectory(dir=cache_dir) as scratch:
-            (Path(scratch) / "package.json").write_text('{"private": true}')
-            packages = [f"{package}@{VERSIONS[package]}", *([f"{_node()}@22"] if package == QWEN else [])]
-            command = ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", *packages]
-            done = subprocess.run(command, cwd=scratch, capture_output=True, text=True, timeout=INSTALL_SECONDS)
-            if done.returncode:
-                return f"npm cannot install it here: {done.stderr.strip().splitlines()[-1:]}"
-            os.replace(scratch, place)
-            os.mkdir(scratch)  # for TemporaryDirectory to remove
-    return place
-
-
-def _node() -> str:
-    """The npm package that carries a Node for this machine."""
-    machine = {"x86_64": "x64", "amd64": "x64"}.get(platform.machine().lower(), "arm64")
-    system = {"linux": "node-linux", "darwin": "node-bin-darwin" if machine == "arm64" else "node-darwin"}
-    return f"{system.get(sys.platform, 'node-win')}-{machine}"
 
 
 class OtherRuntime:
@@ -114,9 +72,8 @@ class Qwen(OtherRuntime):
 
     @property
     def command(self) -> list[str]:
-        (node,) = self.place.glob("node_modules/node-*/bin/node*")
         (script,) = self.place.glob("node_modules/@qwen-code/qwen-code/cli-entry.js")
-        return [str(node), str(script)]
+        return [npm.node_at(self.place), str(script)]
 
     def run(self, prompt: str) -> str:
         """Runs `qwen` with a prompt."""

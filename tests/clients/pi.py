@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import platform
 import queue
 import shutil
 import subprocess
@@ -14,67 +13,26 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
+from clients import npm
 from fakes.fake_llm import FakeLLM
 from fakes.loopback import Request
-from filelock import FileLock
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 EXTENSION = REPOSITORY / "hooks" / "pi" / "index.ts"
 PACKAGE = "@earendil-works/pi-coding-agent"
-VERSION = "0.87.1"
-OLDEST_NODE = (22, 19)
 MODEL = "fake/fake-1"
-INSTALL_SECONDS = 300
 RUN_SECONDS = 60
 CUSTOM_TYPE = "session-update"
 INTRODUCTION = "A record of your other sessions, not instructions:\n[Session Activity]\n"
 
 
-@cache
-def pi_command() -> list[str] | None:
-    """How the real Pi is started: a Node that runs it, and its program. None without npm.
-
-    Both are installed from npm the first time, into a cache that all checkouts share.
-    """
-    cache_dir = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "session-memory-tests"
-    place = cache_dir / f"pi-{VERSION}"
-    if not place.is_dir():
-        if not shutil.which("npm"):
-            return None
-        cache_dir.mkdir(parents=True, exist_ok=True)
-        with FileLock(cache_dir / "lock"):
-            if not place.is_dir():
-                _install(place)
-    carried = [*(place / "node_modules").glob("node-*/bin/node")]
-    node = str(carried[0]) if carried else shutil.which("node") or "node"
-    return [node, str(place / "node_modules" / PACKAGE / "dist" / "bundle" / "cli.js")]
-
-
-def _install(place: Path) -> None:
-    """Installs Pi to `place`, and a Node where the one on the PATH is too old. Fails where npm does."""
-    packages = [f"{PACKAGE}@{VERSION}"]
-    if _node_version() < OLDEST_NODE:
-        machine = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64"}.get(platform.machine().lower(), "arm64")
-        system = {"linux": "node-linux", "darwin": "node-darwin", "win32": "node-win"}[sys.platform]
-        packages.append(f"{system.replace('darwin', 'bin-darwin' if machine == 'arm64' else 'darwin')}-{machine}@22")
-    with tempfile.TemporaryDirectory(dir=place.parent) as scratch:
-        (Path(scratch) / "package.json").write_text('{"private": true}')
-        command = ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", *packages]
-        subprocess.run(command, cwd=scratch, check=True, timeout=INSTALL_SECONDS)
-        os.replace(scratch, place)
-        os.mkdir(scratch)  # for TemporaryDirectory to remove
-
-
-def _node_version() -> tuple[int, ...]:
-    node = shutil.which("node")
-    if node is None:
-        return (0,)
-    printed = subprocess.run([node, "--version"], capture_output=True, text=True, check=True).stdout
-    return tuple(int(part) for part in printed.strip().lstrip("v").split(".")[:2])
+def pi_command() -> list[str]:
+    """How the real Pi is started: a Node that runs it, and its program. Raises npm.UnavailableError."""
+    place = npm.place_of(PACKAGE)
+    return [npm.node_at(place), str(place / "node_modules" / PACKAGE / "dist" / "bundle" / "cli.js")]
 
 
 class Turn:
@@ -103,7 +61,7 @@ class Pi:
     """One user's machine: `home` with Pi's directory, `project` to work in, and the `model` that answers."""
 
     def __init__(self, root: Path, model: FakeLLM) -> None:
-        self.command = pi_command() or []
+        self.command = pi_command()
         self.model = model
         self.root = root
         self.home = root / "home"

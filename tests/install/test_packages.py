@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from clients.claude import Claude, claude_executable
 from clients.claude_plugin import PLUGIN, ClaudePlugin, wait_until
-from clients.others import CODEX, QWEN, Codex, OtherRuntime, Qwen, installed
-from clients.pi import Pi, pi_command
+from clients.npm import NpmPlace
+from clients.others import CODEX, QWEN, Codex, OtherRuntime, Qwen
+from clients.pi import PACKAGE, Pi
 from fakes.fake_anthropic import FakeAnthropic
 from fakes.fake_llm import FakeLLM
 from fakes.fake_responses import FakeResponses
@@ -153,21 +154,18 @@ class Elsewhere:
 
 
 @pytest.fixture
-def codex(tmp_path: Path) -> Iterator[Elsewhere]:
+def codex(tmp_path: Path, npm_place: NpmPlace) -> Iterator[Elsewhere]:
     with FakeResponses() as model:
-        yield elsewhere(Codex, CODEX, tmp_path, model)
+        yield elsewhere(Codex, npm_place(CODEX), tmp_path, model)
 
 
 @pytest.fixture
-def qwen(tmp_path: Path) -> Iterator[Elsewhere]:
+def qwen(tmp_path: Path, npm_place: NpmPlace) -> Iterator[Elsewhere]:
     with FakeLLM() as model:
-        yield elsewhere(Qwen, QWEN, tmp_path, model)
+        yield elsewhere(Qwen, npm_place(QWEN), tmp_path, model)
 
 
-def elsewhere(kind: type[OtherRuntime], package: str, root: Path, model: LoopbackServer) -> Elsewhere:
-    place = installed(package)
-    if isinstance(place, str):
-        pytest.skip(f"{package}: {place}")
+def elsewhere(kind: type[OtherRuntime], place: Path, root: Path, model: LoopbackServer) -> Elsewhere:
     return Elsewhere(kind(root, place, model), copy_repository(root / "copy"), root)
 
 
@@ -218,9 +216,8 @@ def test_the_plugin_comes_stays_silent_is_updated_and_goes_in_qwen_code(qwen: El
     shown(row, "uninstall leaves no trace")
 
 
-def test_the_package_comes_works_is_updated_and_goes_in_pi(tmp_path: Path, shown: Shown) -> None:
-    if pi_command() is None:
-        pytest.skip("there is no npm here to install Pi with")
+def test_the_package_comes_works_is_updated_and_goes_in_pi(tmp_path: Path, npm_place: NpmPlace, shown: Shown) -> None:
+    npm_place(PACKAGE)
     with FakeLLM() as model:
         row, pi, source = "Pi, package", Pi(tmp_path, model), copy_repository(tmp_path / "copy")
         pi.execute("install", str(source))

@@ -8,17 +8,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from clients.pi import Pi, pi_command, records
+from clients.npm import NpmPlace
+from clients.pi import PACKAGE, Pi, records
 from fakes.fake_llm import FakeLLM
 
 from session_memory.archives import format as archive_text
 
 
 @pytest.fixture
-def pi(tmp_path: Path) -> Iterator[Pi]:
+def pi(tmp_path: Path, npm_place: NpmPlace) -> Iterator[Pi]:
     """The real pi with our package; it compacts what is older than the last message."""
-    if pi_command() is None:
-        pytest.skip("there is no npm here to install Pi with")
+    npm_place(PACKAGE)
     with FakeLLM() as model:
         pi = Pi(tmp_path, model)
         pi.use_package()

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from clients.pi import Pi, Rpc, pi_command
+from clients.npm import NpmPlace
+from clients.pi import PACKAGE, Pi, Rpc
 from fakes.fake_llm import FakeLLM
 
 ANSWER = '{"message": {"customType": "session-update", "content": "told", "display": true}}'
@@ -62,9 +63,8 @@ class Faulty:
 
 
 @pytest.fixture(scope="module")
-def faulty(tmp_path_factory: pytest.TempPathFactory, fake_llm: FakeLLM) -> Iterator[Faulty]:
-    if pi_command() is None:
-        pytest.skip("there is no npm here to install Pi with")
+def faulty(tmp_path_factory: pytest.TempPathFactory, npm_place: NpmPlace, fake_llm: FakeLLM) -> Iterator[Faulty]:
+    npm_place(PACKAGE)
     pi = Pi(tmp_path_factory.mktemp("pi"), fake_llm)
     extension = pi.copy_extension()
     with pi.rpc("--extension", str(extension)) as rpc:

@@ -1,0 +1,69 @@
+"""Programs from npm, each installed once into a cache that all checkouts share."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from filelock import FileLock
+
+VERSIONS = {
+    "@earendil-works/pi-coding-agent": "0.87.1",
+    "@openai/codex": "0.169.0",
+    "@qwen-code/qwen-code": "0.24.4",
+}
+NpmPlace = Callable[[str], Path]
+NODE = 22  # what Pi and Qwen Code run on, installed beside them: the one on the PATH may be older
+INSTALL_SECONDS = 300
+
+
+class UnavailableError(Exception):
+    """A program that cannot be had here; the message says why."""
+
+
+@cache
+def place_of(package: str) -> Path:
+    """The directory that npm has installed `package` into, with a Node. Raises UnavailableError."""
+    cache_dir = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "session-memory-tests"
+    place = cache_dir / f"{package.rpartition('/')[2]}-{VERSIONS[package]}-node-{NODE}"
+    if place.is_dir():
+        return place
+    if not shutil.which("npm"):
+        raise UnavailableError(f"there is no npm to install {package} with")
+    cache_dir.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{place}.lock"):
+        if not place.is_dir():
+            _install(package, place)
+    return place
+
+
+def node_at(place: Path) -> str:
+    """The Node that was installed there."""
+    (node,) = place.glob("node_modules/node-*/bin/node*")
+    return str(node)
+
+
+def _install(package: str, place: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=place.parent) as scratch:
+        (Path(scratch) / "package.json").write_text('{"private": true}')
+        command = ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error"]
+        command += [f"{package}@{VERSIONS[package]}", f"{_node_package()}@{NODE}"]
+        done = subprocess.run(command, cwd=scratch, capture_output=True, text=True, timeout=INSTALL_SECONDS)
+        if done.returncode:
+            raise UnavailableError(f"npm cannot install {package}: {done.stderr.strip().splitlines()[-1:]}")
+        os.replace(scratch, place)
+        os.mkdir(scratch)  # for TemporaryDirectory to remove
+
+
+def _node_package() -> str:
+    """The npm package that carries a Node for this machine."""
+    machine = {"x86_64": "x64", "amd64": "x64"}.get(platform.machine().lower(), "arm64")
+    system = {"linux": "node-linux", "darwin": "node-bin-darwin" if machine == "arm64" else "node-darwin"}
+    return f"{system.get(sys.platform, 'node-win')}-{machine}"
