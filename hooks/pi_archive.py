@@ -2,7 +2,7 @@ import sys
 
 sys.path.insert(0, __file__[: -len("/hooks/pi_archive.py")])
 try:
-    from session_memory.hooks.archive import pi_archive
+    from session_memory.hooks.main import pi_archive
 except Exception:  # a broken installation must not stand in the way; `session-memory doctor` says what is wrong
     sys.exit(0)
 pi_archive()

@@ -2,7 +2,7 @@ import sys
 
 sys.path.insert(0, __file__[: -len("/hooks/session_end.py")])
 try:
-    from session_memory.hooks.archive import session_end
+    from session_memory.hooks.main import session_end
 except Exception:  # a broken installation must not stand in the way; `session-memory doctor` says what is wrong
     sys.exit(0)
 session_end()

@@ -1,4 +1,4 @@
-"""The hooks as callbacks for claude-agent-sdk: what they do as processes, inside a host that serves a home.
+"""The hooks as callbacks for claude-agent-sdk, for a program that serves an agent home.
 
 The SDK is not imported here: that takes over a second, and whoever holds a callback has done it already.
 """
@@ -6,23 +6,19 @@ The SDK is not imported here: that takes over a second, and whoever holds a call
 from __future__ import annotations
 
 import os
-import threading
-from time import monotonic
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from .errors import SessionMemoryError
-from .hooks.prompt import Log, Place, UnknownSessionError, tell
+from .hooks.archive import archive_when_written
+from .hooks.callbacks import Handover, answering, offer_update
+from .hooks.context import Context, EventError
+from .hooks.log import HookLog
+from .hooks.prompt import start_listening
 from .runtimes import claude
 from .settings.homes import Home, agent_home
 from .text.names import is_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from claude_agent_sdk import HookCallback, HookContext, HookInput, HookJSONOutput
-
-_FIRST_PAUSE_SECONDS = 0.001
-_LONGEST_PAUSE_SECONDS = 0.02
+    from claude_agent_sdk import HookCallback
 
 
 def session_updates_hook(
@@ -41,14 +37,14 @@ def session_updates_hook(
     """
     root = os.path.abspath(home)
 
-    def find_text(event: Any, handover: Handover, log: Log) -> None:
+    def offer(event: Any, handover: Handover) -> None:
         if claude.is_from_a_person(str(event.get("prompt", ""))):
-            place = _place(root, session, event)
+            context = _context(root, session, event)
             if is_fork:
-                place.start_here()
-            tell(place, log, handover.offer)
+                start_listening(context)
+            offer_update(context, handover)
 
-    return answering(Home(root), "UserPromptSubmit", timeout_seconds, find_text)
+    return answering(HookLog(Home(root)), "UserPromptSubmit", timeout_seconds, offer)
 
 
 def conversation_archive_hook(
@@ -63,99 +59,18 @@ def conversation_archive_hook(
     """
     root = os.path.abspath(home)
 
-    def archive(event: Any, handover: Handover, log: Log) -> None:
-        from .hooks.archive import keep_when_written
+    def archive(event: Any, handover: Handover) -> None:
+        archive_when_written(_context(root, session, event))
 
-        keep_when_written(_place(root, session, event))
-
-    return answering(Home(root), "PreCompact", timeout_seconds, archive)
+    return answering(HookLog(Home(root)), "PreCompact", timeout_seconds, archive)
 
 
-def answering(
-    home: Home, event_name: str, timeout_seconds: float, work: Callable[[Any, Handover, Log], None]
-) -> HookCallback:
-    """A callback that answers with what `work`, in a thread of its own since files can take their time, offers. Faults
-    are logged in `home`."""
-
-    async def answer(event: HookInput, tool_use_id: str | None, context: HookContext) -> HookJSONOutput:
-        log = Log(home)
-        handover = Handover(monotonic() + timeout_seconds)
-
-        def run() -> None:
-            try:
-                work(event, handover, log)
-            except BaseException as error:
-                log.write_fault(event_name, error)
-            finally:
-                handover.end()
-
-        try:
-            threading.Thread(target=run, daemon=True).start()
-            text = await handover.receive()
-        except Exception as error:
-            log.write_fault(event_name, error)
-            text = None
-        finally:
-            handover.end()
-        return cast("HookJSONOutput", claude.context_output(text) if text else {})
-
-    return answer
-
-
-class TooLateError(SessionMemoryError):
-    """The runtime no longer waits for the answer to a prompt."""
-
-
-class Handover:
-    """A text on its way from the thread that finds it to the callback that answers with it.
-
-    It counts as told from the moment in which it is received. Before that either side may end the handover, and then
-    neither does: a look that took too long moves no cursor.
-    """
-
-    def __init__(self, deadline: float) -> None:
-        self._deadline = deadline
-        self._changed = threading.Condition()
-        self._text: str | None = None
-        self._is_offered = self._is_received = self._is_over = False
-
-    def offer(self, text: str | None) -> None:
-        """Waits until `text` was received. Raises TooLateError if that does not happen before the deadline."""
-        with self._changed:
-            self._text, self._is_offered = text, True
-            self._changed.wait_for(lambda: self._is_over, max(0.0, self._deadline - monotonic()))
-            self._is_over = True
-            if not self._is_received:
-                raise TooLateError("the answer was not ready in time: nothing was told, and no cursor moved")
-
-    async def receive(self) -> str | None:
-        """What is offered before the deadline, else None. It polls: the SDK runs on asyncio and on trio, and there is
-        no other way to wait for a thread on both that a stuck one cannot keep from ending."""
-        import anyio
-
-        pause = _FIRST_PAUSE_SECONDS
-        while not self._is_over and monotonic() < self._deadline:
-            with self._changed:
-                if self._is_offered and not self._is_over:
-                    self._is_received = self._is_over = True
-                    self._changed.notify()
-                    return self._text
-            await anyio.sleep(min(pause, max(0.0, self._deadline - monotonic())))
-            pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
-        return None
-
-    def end(self) -> None:
-        with self._changed:
-            self._is_over = True
-            self._changed.notify()
-
-
-def _place(root: str, session: str, event: Any) -> Place:
-    """The place of a session whose name the host knows. Raises UnknownSessionError."""
+def _context(root: str, session: str, event: Any) -> Context:
+    """The context of a session whose name the host knows. Raises EventError, ConfigError."""
     home = agent_home(root, stop=root.rpartition("/")[0])
     if home is None:
-        raise UnknownSessionError(f"{root} holds no named sessions")
+        raise EventError(f"{root} holds no named sessions")
     own_path = event.get("transcript_path")
     if not is_name(session) or not isinstance(own_path, str) or not own_path:
-        raise UnknownSessionError(f"{session!r} is no name of a session, or the event names no transcript")
-    return Place(home, session, own_path, "", claude, str(event.get("session_id") or session))
+        raise EventError(f"{session!r} is no name of a session, or the event names no transcript")
+    return Context(event, home, session, own_path, claude, session_id=str(event.get("session_id") or session))

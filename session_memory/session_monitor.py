@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .activity import changes as awareness
+from .activity.delivery import open_update
 from .activity.report import SessionSummary, summarize
 from .runtimes import claude, pi, runtime
 from .settings import homes as home
@@ -59,7 +59,7 @@ def get_session_updates(
         path = jsonl_resolver(name) if name != current_session else None
         if path is not None:
             sessions.append(Session(name, os.fspath(path), name))
-    updates = awareness.look(
+    with open_update(
         current_session,
         sessions,
         cursor_file=os.path.abspath(cursor_file),
@@ -67,13 +67,8 @@ def get_session_updates(
         settings=Settings({}),
         now=time.time(),
         limit=MAX_CHARACTERS,
-    )
-    try:
-        updates.prepare()
-        updates.commit()
-    finally:
-        updates.close()
-    return updates.text
+    ) as update:
+        return update.text
 
 
 def read_session_log(*, jsonl_path: AnyPath, format: str, lines: int = 50) -> str:

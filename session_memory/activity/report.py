@@ -1,24 +1,19 @@
-"""What happened in a session, and how that is told in a line within a budget of characters. Pure."""
+"""What one session did, as a value. Pure."""
 
 from __future__ import annotations
 
-from ..text.format import counted, one_line, shorten
-from ..text.sanitize import all_for_prompt
-from ..text.timestamps import age
+from ..text.format import one_line, shorten
+from .unseen import FIRST_PROMPT_RANK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ..settings.compiled import Settings
     from ..transcripts.entries import Entry
+    from .unseen import Unseen
 
-HEADER = "[Session Activity]"
-QUOTE_CHARACTERS = 100
-NAME_CHARACTERS = 40
-FILE_CHARACTERS = 60
-SHORTEST_QUOTE = 24
-SHORTEST_LINE = 76  # more sessions than get such a line are only named
-_RAW_CHARACTERS = 500  # of a longer text nothing behind this is looked at
+NAME_CHARACTERS = 24  # of a first prompt that has to name a session
 
 
 class SessionSummary:
@@ -101,142 +96,30 @@ class Report:
         self.is_partial = is_partial
 
 
-def most_lines(limit: int) -> int:
-    """How many sessions may be told of in `limit` characters, each in a line of its own."""
-    return max(1, (limit - len(HEADER)) // SHORTEST_LINE)
-
-
-def compose(reports: list[Report], now: float, limit: int, unread: int = 0) -> tuple[str, int]:
-    """The text that tells of as many `reports` as fit in `limit` characters, from the first on; and their number.
-
-    The room is shared fairly: a short line leaves what it does not need to the longer ones. Sessions for which no
-    room is left are named in a last line, which also counts `unread` further ones.
-    """
-    room = limit - len(HEADER)
-    told = min(len(reports), most_lines(limit))
-    lines = _lines(reports, told, now)
-    while told > 0:
-        rest = _rest_line([line.name for line in lines[told:]], unread, SHORTEST_LINE // 2)
-        texts = _fair_texts(lines[:told], room - (len(rest) + 1 if rest else 0))
-        if all(texts):
-            return "\n".join([HEADER, *texts, *([rest] if rest else [])]), told
-        told -= 1
-    return "", 0
-
-
-def _lines(reports: list[Report], told: int, now: float) -> list[_Line]:
-    """A line for each of `reports`. Only the first `told` have more to say than a name.
-
-    All texts but the last answers are made harmless together, and only once: that takes its time.
-    """
-    texts: list[str] = []
-    for index, report in enumerate(reports):
-        has_text = report.with_text and index < told
-        files = report.summary.edited_files
-        texts += [
-            report.name,
-            report.summary.first_user_text if has_text else "",
-            files[0] if has_text and len(files) == 1 else "",
-        ]
-    harmless = iter(_quotable(texts))
-    return [_Line(report, now, *parts) for report, parts in zip(reports, zip(harmless, harmless, harmless))]
-
-
-def _fair_texts(lines: list[_Line], room: int) -> list[str]:
-    """The text of each line, with a newline before each at most `room` characters; '' for one that does not fit at all.
-
-    The last assistant texts share what the rest leaves.
-    """
-    widths = _fair_shares([len(line.text(room)) + 1 for line in lines], room)
-    left = room - sum(widths)
-    if not left:
-        return [line.text(width - 1) for line, width in zip(lines, widths)]
-    answers = _quotable([line.raw_answer for line in lines])
-    longer = [len(line.text(width + left, answer)) + 1 for line, width, answer in zip(lines, widths, answers)]
-    extra = _fair_shares([max(0, full - width) for full, width in zip(longer, widths)], left)
-    return [
-        line.text(width + more - 1, answer if more > 0 else "")
-        for line, width, more, answer in zip(lines, widths, extra, answers)
-    ]
-
-
-def _fair_shares(wanted: list[int], room: int) -> list[int]:
-    """How much of `room` each gets: what it wants if that is at most an equal share of what the others leave."""
-    shares = [0] * len(wanted)
-    left = len(wanted)
-    for index in sorted(range(len(wanted)), key=lambda i: wanted[i]):
-        shares[index] = min(wanted[index], room // left)
-        room -= shares[index]
-        left -= 1
-    return shares
-
-
-class _Line:
-    """What can be said of one session: who, when, how much, the request, what was done, the last answer."""
-
-    def __init__(self, report: Report, now: float, name: str, request: str, edited_file: str) -> None:
-        """Of the texts of `report` these are made harmless already; `raw_answer` is not."""
-        summary = report.summary
-        self.name = shorten(name, NAME_CHARACTERS) or "unnamed"
-        self.raw_answer = summary.last_assistant_text if report.with_text else ""
-        count = f"{summary.messages}+ messages" if report.is_partial else counted(summary.messages, "message")
-        self._head = f"- {self.name} ({age(now - report.last_active)}, {count})"
-        self._request = request
-        self._actions = _actions(summary, edited_file) if report.with_text else [""]
-
-    def text(self, width: int, answer: str = "") -> str:
-        """The line in at most `width` characters, '' if they are too few; with the last `answer`, if it has room."""
-        if len(self._head) > width:
-            return ""
-        room = width - len(self._head) - len(": ")
-        kept_for_request = min(len(self._request), SHORTEST_QUOTE) + len('"" -> ') if self._request else 0
-        actions = next((words for words in self._actions if len(words) <= room - kept_for_request), "")
-        told = _quoted(self._request, room - (len(" -> ") + len(actions) if actions else 0))
-        if actions:
-            told = f"{told} -> {actions}" if told else actions
-        before = f"{told}; last: " if told else "last: "
-        last = _quoted(answer, room - len(before))
-        told = before + last if last else told
-        return f"{self._head}: {told}" if told else self._head
-
-
-def _quotable(texts: list[str]) -> list[str]:
-    """The beginning of each text on one line, with nothing in it that is more than text or that ends a quotation."""
-    beginnings = all_for_prompt([text[: 2 * _RAW_CHARACTERS] for text in texts])  # no secret is cut in two unseen
-    return [one_line(text[:_RAW_CHARACTERS]).replace('"', "'") for text in beginnings]
-
-
-def _quoted(text: str, room: int) -> str:
-    """`"text"`, shortened; '' if there is none, or too little room for it to say anything."""
-    if not text or room < min(len(text), SHORTEST_QUOTE) + 2:
-        return ""
-    return f'"{shorten(text, min(QUOTE_CHARACTERS, room - 2))}"'
-
-
-def _actions(summary: SessionSummary, edited_file: str) -> list[str]:
-    """What was done, from many words to few: with the name of the one edited file, without it, without the reads."""
-    edited, named = "", ""
-    if summary.edited_files:
-        edited = f"edited {counted(len(summary.edited_files), 'file')}"
-    if len(summary.edited_files) == 1:
-        named = f"edited {shorten(edited_file, FILE_CHARACTERS)}"
-    read = f"read {counted(summary.files_read, 'file')}" if summary.files_read else ""
-    ran = f"ran {counted(summary.commands, 'command')}" if summary.commands else ""
-    choices = ((named or edited, read, ran), (named or edited, ran), (edited, ran), (edited or ran or read,))
-    return [", ".join([part for part in parts if part]) for parts in choices]
-
-
-def _rest_line(names: list[str], unread: int, room: int) -> str:
-    """`+3 more: email, slack, cron`, with as many names as fit."""
-    if not names and not unread:
-        return ""
-    head = f"+{len(names) + unread} more"
-    fitting: list[str] = []
-    for name in names:
-        if len(head) + len(": ") + len(", ".join([*fitting, name])) > room:
-            break
-        fitting.append(name)
-    return f"{head}: {', '.join(fitting)}" if fitting else head
+def report_of(unseen: Unseen, settings: Settings, now: float) -> Report | None:
+    """What a session did; None where it did nothing, or where a rule of the settings says that it is not told."""
+    summary = summarize(unseen.entries)
+    session = unseen.session
+    rank, title = unseen.title
+    rule = settings.rule(session.name or session.key, title)
+    if summary is None or rule.ignore:
+        return None
+    name = session.name
+    if not name and rank > FIRST_PROMPT_RANK:
+        name = title
+    elif not name and rule.text:
+        name = shorten(one_line(title), NAME_CHARACTERS)
+    name = name or session.key
+    if session.is_elsewhere:
+        directory = unseen.entries[-1].cwd.replace("\\", "/").rstrip("/").rpartition("/")[2]
+        name = f"{shorten(name, NAME_CHARACTERS)} in {directory}" if directory else name
+    return Report(
+        name,
+        summary,
+        last_active=summary.last_timestamp or now,
+        with_text=rule.text,
+        is_partial=unseen.is_partial,
+    )
 
 
 def _relative(path: str, cwd: str) -> str:

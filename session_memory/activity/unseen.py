@@ -1,4 +1,4 @@
-"""What is new in one session: from its cursor on, or, where there is none, what happened lately."""
+"""What is new in the sessions that changed: from each one's cursor on, or, where it has none, what happened lately."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ from ..system.files import open_regular, os, read_at
 from ..system.json import decode_line
 from ..text.sanitize import for_people
 from ..transcripts.cursor import id_checksum, make_cursor, resume_offset
+from ..transcripts.entries import Session
 from ..transcripts.entry_reader import NO_TITLE, EntryReader, first_line
 from ..transcripts.lines import last_line_end, windows_backward
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-    from os import stat_result
+    from collections.abc import Callable, Collection, Mapping
 
     from ..runtimes import Runtime
     from ..transcripts.entries import Entry
+    from .changes import Changed
     from .cursor_file import Cursor
 
+PROMPT_BYTES = 4 * 1024 * 1024  # no further session is read once this much was: the rest only counts until then
 FILE_BYTES = 2 * 1024 * 1024  # what is read of one session at most
 FIRST_SIGHT_BYTES = 96 * 1024  # what is read of a session that is seen first, if its last day is that long
 HEAD_BYTES = 64 * 1024
@@ -28,17 +30,19 @@ RECENT_IDS = 4  # of the last entries, by which they are found again in a rewrit
 FIRST_PROMPT_RANK = 0  # a session's first prompt names it where it has no title of any higher rank
 
 
-class News:
-    """`entries` in file order, `cursor` as it will be once they have been told, `title` with its rank ('' for none).
+class Unseen:
+    """What is new in `session`: its `entries` in file order, its `title` with its rank ('' for none), and the `cursor`
+    behind them, empty where no line was completed.
 
-    `is_partial` says that older entries were left unread, `is_first_sight` that there was no cursor, `bytes_read`
-    what it cost. `unreadable` counts records that could not be decoded.
+    `is_partial` says that older entries were left unread, `is_first_sight` that there was no cursor, `bytes_read` how
+    much was read, `unreadable` how many records could not be decoded.
     """
 
-    __slots__ = ("bytes_read", "cursor", "entries", "is_first_sight", "is_partial", "title", "unreadable")
+    __slots__ = ("bytes_read", "cursor", "entries", "is_first_sight", "is_partial", "session", "title", "unreadable")
 
-    def __init__(self) -> None:
-        self.cursor: Cursor | None = None
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.cursor: Cursor = {}
         self.entries: list[Entry] = []
         self.title: tuple[int, str] = (FIRST_PROMPT_RANK, "")
         self.is_partial = False
@@ -47,49 +51,119 @@ class News:
         self.unreadable = 0
 
 
-def read_news(
-    runtime: Runtime, descriptor: int, status: stat_result, cursor: Cursor | None, *, now: float, oldest: float
-) -> News:
-    """What the file holds behind `cursor`; without one, what it holds since `oldest` (seconds since the epoch).
+def read_changed(
+    changed: list[Changed],
+    cursors: Mapping[str, Cursor],
+    runtime: Runtime,
+    now: float,
+    oldest: float,
+    most: int,
+    notes: list[str],
+) -> tuple[list[Unseen], int]:
+    """What is new in the first of the sessions, until `most` have something new or PROMPT_BYTES were read, and how many
+    sessions were not read. `notes` gets a line for each one that cannot be read."""
+    read: list[Unseen] = []
+    bytes_left = PROMPT_BYTES
+    with_entries = 0
+    for index, (session, _) in enumerate(changed):
+        if bytes_left <= 0 or with_entries >= most:
+            return read, len(changed) - index
+        try:
+            unseen = _read_session(session, cursors.get(session.key), runtime, now, oldest)
+        except OSError as error:
+            notes.append(f"{session.path}: {error.strerror or error}")
+            continue
+        bytes_left -= unseen.bytes_read
+        with_entries += bool(unseen.entries)
+        if unseen.unreadable:
+            notes.append(f"{session.path}: {unseen.unreadable} records could not be read and were skipped")
+        if unseen.cursor:
+            read.append(unseen)
+        else:
+            notes.append(f"{session.path}: a line of more than {FILE_BYTES} bytes is not complete yet")
+    return read, 0
+
+
+def cursors_at_end(changed: list[Changed], now: float, notes: list[str]) -> dict[str, Cursor]:
+    """A cursor at the end of each of the sessions, by its key. `notes` gets a line for each one that cannot be read."""
+    cursors: dict[str, Cursor] = {}
+    for session, _ in changed:
+        try:
+            with Opened(session.path) as descriptor:
+                status = os.fstat(descriptor)
+                end = last_line_end(descriptor, 0, status.st_size, FILE_BYTES)
+                if end is not None:
+                    cursors[session.key] = {**make_cursor(descriptor, status, end, int(now * 1e9)), "seen": now}
+        except OSError as error:
+            notes.append(f"{session.path}: {error.strerror or error}")
+    return cursors
+
+
+class Opened:
+    """A descriptor of a regular file, closed at the end of the block. Raises OSError."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> int:
+        self._descriptor = open_regular(self._path)
+        return self._descriptor
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)
+
+
+def _read_session(session: Session, cursor: Cursor | None, runtime: Runtime, now: float, oldest: float) -> Unseen:
+    with Opened(session.path) as descriptor:
+        unseen = Unseen(session)
+        _read_unseen(unseen, runtime, descriptor, cursor, now, oldest)
+        if unseen.entries and unseen.cursor and "first" not in unseen.cursor:
+            read_head(runtime, descriptor, unseen)
+        return unseen
+
+
+def _read_unseen(
+    unseen: Unseen, runtime: Runtime, descriptor: int, cursor: Cursor | None, now: float, oldest: float
+) -> None:
+    """Reads what the file holds behind `cursor`; without one, what it holds since `oldest` (seconds since the epoch).
 
     A file that is not the one the cursor was made from is read from its end back to the last entry that was seen.
-    `cursor` of the result is None where no line has been completed since.
     """
-    news = News()
+    status = os.fstat(descriptor)
     if cursor and "title" in cursor:
-        news.title = (cursor["title"][0], cursor["title"][1])
+        unseen.title = (cursor["title"][0], cursor["title"][1])
     start = resume_offset(cursor, descriptor, status) if cursor else None
     end = last_line_end(descriptor, start or 0, status.st_size, FILE_BYTES)
     if end is None:
-        return news
+        return
     if start is not None:
-        _read_back(news, runtime, descriptor, start, end, lambda entries: False)
-        parsed = news.entries
+        _read_back(unseen, runtime, descriptor, start, end, lambda entries: False)
+        parsed = unseen.entries
     elif cursor:
         seen, last_seen = cursor.get("seen") or oldest, cursor.get("ids", ())
-        _read_back(news, runtime, descriptor, 0, end, lambda entries: _reach(entries, seen))
-        parsed, news.entries = news.entries, _unseen(news.entries, last_seen, seen)
-        if last_seen and not news.entries and not any(_is_among(entry, last_seen[-1:]) for entry in parsed):
+        _read_back(unseen, runtime, descriptor, 0, end, lambda entries: _reach(entries, seen))
+        parsed, unseen.entries = unseen.entries, _behind(unseen.entries, last_seen, seen)
+        if last_seen and not unseen.entries and not any(_is_among(entry, last_seen[-1:]) for entry in parsed):
             # Being written anew and not complete yet (Pi does that to its older files, line by line): what is missing
             # is not new when it is there again.
             at = make_cursor(descriptor, status, end, int(now * 1e9))
-            news.cursor = {**cursor, **{key: at[key] for key in ("size", "inode", "mtime")}}
-            return news
+            unseen.cursor = {**cursor, **{key: at[key] for key in ("size", "inode", "mtime")}}
+            return
     else:
-        news.is_first_sight = True
-        _read_back(news, runtime, descriptor, 0, end, lambda entries: _reach(entries, oldest) or _is_much(entries, end))
-        parsed = news.entries
-        news.entries = [e for e in parsed if e.timestamp is None or e.timestamp >= oldest]
-        news.is_partial = news.is_partial and len(news.entries) == len(parsed)
-    news.cursor = make_cursor(descriptor, status, end, int(now * 1e9))
-    _remember(news, parsed, cursor or {})
-    return news
+        unseen.is_first_sight = True
+        _read_back(
+            unseen, runtime, descriptor, 0, end, lambda entries: _reach(entries, oldest) or _is_much(entries, end)
+        )
+        parsed = unseen.entries
+        unseen.entries = [e for e in parsed if e.timestamp is None or e.timestamp >= oldest]
+        unseen.is_partial = unseen.is_partial and len(unseen.entries) == len(parsed)
+    unseen.cursor = make_cursor(descriptor, status, end, int(now * 1e9))
+    _remember(unseen, parsed, cursor or {})
 
 
-def read_head(runtime: Runtime, descriptor: int, news: News) -> None:
-    """Notes in the cursor of `news` the first entry's id, and the title: the best known, else the first prompt."""
-    cursor = news.cursor
-    assert cursor is not None
+def read_head(runtime: Runtime, descriptor: int, unseen: Unseen) -> None:
+    """Notes in the cursor of `unseen` the first entry's id, and the title: the best known, else the first prompt."""
+    cursor = unseen.cursor
     first_id = ""
     first_prompt = ""
     title = NO_TITLE
@@ -109,38 +183,35 @@ def read_head(runtime: Runtime, descriptor: int, news: News) -> None:
                 first_prompt = first_prompt or (entry.text if entry.role == "user" else "")
         if first_id and first_prompt:
             break
-    if title[0] > news.title[0]:  # what is known already was met further on, and is newer
-        news.title = _kept(title)
-    if not news.title[1]:
-        news.title = _kept((FIRST_PROMPT_RANK, first_prompt))
+    if title[0] > unseen.title[0]:  # what is known already was met further on, and is newer
+        unseen.title = _kept(title)
+    if not unseen.title[1]:
+        unseen.title = _kept((FIRST_PROMPT_RANK, first_prompt))
     cursor["first"] = first_id
-    cursor["title"] = list(news.title)
+    cursor["title"] = list(unseen.title)
 
 
 def title_of(runtime: Runtime, path: str) -> str:
     """The title of the session in a transcript, else its first prompt; '' if it has neither. Raises OSError."""
-    descriptor = open_regular(path)
-    try:
-        news = News()
-        news.cursor = {}
+    with Opened(path) as descriptor:
+        unseen = Unseen(Session("", path))
         end = last_line_end(descriptor, 0, os.fstat(descriptor).st_size, HEAD_BYTES) or 0
-        _read_back(news, runtime, descriptor, 0, end, lambda entries: False, HEAD_BYTES)
-        read_head(runtime, descriptor, news)
-        return news.title[1]
-    finally:
-        os.close(descriptor)
+        _read_back(unseen, runtime, descriptor, 0, end, lambda entries: False, HEAD_BYTES)
+        read_head(runtime, descriptor, unseen)
+        return unseen.title[1]
 
 
-def entries_back_to(runtime: Runtime, descriptor: int, oldest: float) -> list[Entry]:
-    """The last entries of a file, back to the time `oldest`, as far as FILE_BYTES reach."""
-    news = News()
-    end = last_line_end(descriptor, 0, os.fstat(descriptor).st_size, FILE_BYTES)
-    _read_back(news, runtime, descriptor, 0, end or 0, lambda entries: _reach(entries, oldest))
-    return news.entries
+def entries_back_to(runtime: Runtime, path: str, oldest: float) -> list[Entry]:
+    """The last entries of a transcript, back to the time `oldest`, as far as FILE_BYTES reach. Raises OSError."""
+    with Opened(path) as descriptor:
+        unseen = Unseen(Session("", path))
+        end = last_line_end(descriptor, 0, os.fstat(descriptor).st_size, FILE_BYTES)
+        _read_back(unseen, runtime, descriptor, 0, end or 0, lambda entries: _reach(entries, oldest))
+        return unseen.entries
 
 
 def _read_back(
-    news: News,
+    unseen: Unseen,
     runtime: Runtime,
     descriptor: int,
     start: int,
@@ -148,20 +219,20 @@ def _read_back(
     is_enough: Callable[[list[Entry]], bool],
     limit: int = FILE_BYTES,
 ) -> None:
-    """Reads `[start, end)` from its end until `is_enough`, at most `limit` bytes, into `news`."""
+    """Reads `[start, end)` from its end until `is_enough`, at most `limit` bytes, into `unseen`."""
     reader = EntryReader(runtime, first_line(descriptor))
     lowest = end
     for lines in windows_backward(descriptor, start, end, limit):
-        news.entries = list(reader.entries(reversed(lines)))[::-1] + news.entries
+        unseen.entries = list(reader.entries(reversed(lines)))[::-1] + unseen.entries
         if lines:
             lowest = lines[0][0]
-        if is_enough(news.entries):
+        if is_enough(unseen.entries):
             break
-    news.bytes_read = end - lowest
-    news.is_partial = lowest > start
-    news.unreadable += reader.unreadable
-    if reader.title[0] >= news.title[0]:
-        news.title = _kept(reader.title)
+    unseen.bytes_read = end - lowest
+    unseen.is_partial = lowest > start
+    unseen.unreadable += reader.unreadable
+    if reader.title[0] >= unseen.title[0]:
+        unseen.title = _kept(reader.title)
 
 
 def _kept(title: tuple[int, str]) -> tuple[int, str]:
@@ -171,15 +242,14 @@ def _kept(title: tuple[int, str]) -> tuple[int, str]:
     return rank, for_people(text[: longest + SECRET_CHARACTERS])[:longest]
 
 
-def _remember(news: News, parsed: list[Entry], before: Cursor) -> None:
+def _remember(unseen: Unseen, parsed: list[Entry], before: Cursor) -> None:
     """Notes in the new cursor what a rewritten file will be compared with, and the title."""
-    cursor = news.cursor
-    assert cursor is not None
+    cursor = unseen.cursor
     ids = [id_checksum(entry.id) if entry.id else _content_checksum(entry) for entry in parsed[-RECENT_IDS:]]
     cursor["ids"] = [*before.get("ids", ()), *ids][-RECENT_IDS:]
     cursor["seen"] = max([entry.timestamp or 0 for entry in parsed] + [before.get("seen", 0)])
-    if news.title[1]:
-        cursor["title"] = list(news.title)
+    if unseen.title[1]:
+        cursor["title"] = list(unseen.title)
         if "first" in before:  # else the head is read again, for the prompt that names a session without a title
             cursor["first"] = before["first"]
 
@@ -196,7 +266,7 @@ def _is_much(entries: list[Entry], end: int) -> bool:
     return any(e.role == "user" for e in entries) and any(e.role == "assistant" and e.text for e in entries)
 
 
-def _unseen(entries: list[Entry], last_seen: Collection[int], seen: float) -> list[Entry]:
+def _behind(entries: list[Entry], last_seen: Collection[int], seen: float) -> list[Entry]:
     """What of a rewritten file was not seen: the entries behind the last of those in `last_seen`, else those that are
     not older than `seen`."""
     for index in range(len(entries) - 1, -1, -1):

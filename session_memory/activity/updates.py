@@ -1,173 +1,157 @@
-"""Reading what is new in the sessions that changed, and composing what is told of it."""
+"""The text about all sessions that did something, in a budget of characters. Pure."""
 
 from __future__ import annotations
 
-from ..system.files import open_regular, os
-from ..text.format import one_line, shorten
-from ..transcripts.cursor import id_checksum, make_cursor
-from ..transcripts.lines import last_line_end
-from .report import Report, compose, most_lines, summarize
-from .unseen import FILE_BYTES, FIRST_PROMPT_RANK, News, entries_back_to, read_head, read_news
+from ..text.format import counted, one_line, shorten
+from ..text.sanitize import all_for_prompt
+from ..text.timestamps import age
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..runtimes import Runtime
-    from ..transcripts.entries import Session
-    from .changes import Changed, Look
+    from .report import Report, SessionSummary
 
-    Found = tuple[Session, News]
+HEADER = "[Session Activity]"
+QUOTE_CHARACTERS = 100
+NAME_CHARACTERS = 40
+FILE_CHARACTERS = 60
+SHORTEST_QUOTE = 24
+SHORTEST_LINE = 76  # more sessions than get such a line are only named
+_RAW_CHARACTERS = 500  # of a longer text nothing behind this is looked at
 
-PROMPT_BYTES = 4 * 1024 * 1024  # no further session is read once this much was: the rest only counts until then
-NAME_CHARACTERS = 24  # of a first prompt that has to name a session
+
+def most_lines(limit: int) -> int:
+    """How many sessions may be told of in `limit` characters, each in a line of its own."""
+    return max(1, (limit - len(HEADER)) // SHORTEST_LINE)
 
 
-def tell(look: Look, changed: list[Changed], runtime: Runtime, limit: int, own_path: str) -> str | None:
-    """What is new in `changed`, in at most `limit` characters; None if nothing is.
+def text_of(reports: list[Report], now: float, limit: int, unread: int = 0) -> tuple[str, int]:
+    """The text that tells of as many `reports` as fit in `limit` characters, from the first on; and their number.
 
-    Moves the cursors of the sessions that the text tells of and of those that have nothing to tell.
+    The room is shared fairly: a short line leaves what it does not need to the longer ones. Sessions for which no
+    room is left are named in a last line, which also counts `unread` further ones.
     """
-    found, unread = _read(look, changed, runtime, most_lines(limit) + 1)
-    _drop_copies(look, found, runtime, own_path)
-    reports: list[tuple[Report, Session, News]] = []
-    for session, news in found:
-        report = _report(look, session, news)
-        if report is not None:
-            reports.append((report, session, news))
-        elif news.cursor is not None:
-            look.keep(session, news.cursor)
-    reports.sort(key=lambda item: -item[0].last_active)
-    text, told = compose([report for report, _, _ in reports], look.now, limit, unread)
-    for _, session, news in reports[:told]:
-        if news.cursor is not None:
-            look.keep(session, news.cursor)
-    return text or None
+    room = limit - len(HEADER)
+    told = min(len(reports), most_lines(limit))
+    lines = _lines(reports, told, now)
+    while told > 0:
+        rest = _rest_line([line.name for line in lines[told:]], unread, SHORTEST_LINE // 2)
+        texts = _fair_texts(lines[:told], room - (len(rest) + 1 if rest else 0))
+        if all(texts):
+            return "\n".join([HEADER, *texts, *([rest] if rest else [])]), told
+        told -= 1
+    return "", 0
 
 
-def skip(look: Look, changed: list[Changed]) -> None:
-    """Moves the cursors of `changed` to the end of what is there, telling nothing."""
-    for session, _ in changed:
-        try:
-            with _Opened(session.path) as descriptor:
-                status = os.fstat(descriptor)
-                end = last_line_end(descriptor, 0, status.st_size, FILE_BYTES)
-                if end is not None:
-                    cursor = make_cursor(descriptor, status, end, int(look.now * 1e9))
-                    look.keep(session, {**cursor, "seen": look.now})
-        except OSError as error:
-            look.note(session, error.strerror or str(error))
+def _lines(reports: list[Report], told: int, now: float) -> list[_Line]:
+    """A line for each of `reports`. Only the first `told` have more to say than a name.
+
+    All texts but the last answers are made quotable together, and only once: that takes its time.
+    """
+    texts: list[str] = []
+    for index, report in enumerate(reports):
+        has_text = report.with_text and index < told
+        files = report.summary.edited_files
+        texts += [
+            report.name,
+            report.summary.first_user_text if has_text else "",
+            files[0] if has_text and len(files) == 1 else "",
+        ]
+    quotable = iter(_quotable(texts))
+    return [_Line(report, now, *parts) for report, parts in zip(reports, zip(quotable, quotable, quotable))]
 
 
-def is_fresh_fork(path: str, runtime: Runtime, now: float) -> bool:
-    """Whether a transcript holds nothing yet but what a fork copied into it, so that no prompt of its own is in it."""
-    try:
-        with _Opened(path) as descriptor:
-            entries = entries_back_to(runtime, descriptor, now + 1)
-    except OSError:
-        return False
-    return bool(entries) and entries[-1].is_copy
+def _fair_texts(lines: list[_Line], room: int) -> list[str]:
+    """The text of each line, with a newline before each at most `room` characters; '' for one that does not fit at all.
+
+    The last assistant texts share what the rest leaves.
+    """
+    widths = _fair_shares([len(line.text(room)) + 1 for line in lines], room)
+    left = room - sum(widths)
+    if not left:
+        return [line.text(width - 1) for line, width in zip(lines, widths)]
+    answers = _quotable([line.raw_answer for line in lines])
+    longer = [len(line.text(width + left, answer)) + 1 for line, width, answer in zip(lines, widths, answers)]
+    extra = _fair_shares([max(0, full - width) for full, width in zip(longer, widths)], left)
+    return [
+        line.text(width + more - 1, answer if more > 0 else "")
+        for line, width, more, answer in zip(lines, widths, extra, answers)
+    ]
 
 
-def _read(look: Look, changed: list[Changed], runtime: Runtime, most: int) -> tuple[list[Found], int]:
-    """What is new in the first sessions, until `most` of them have something to tell, and how many were not read."""
-    found: list[Found] = []
-    bytes_left = PROMPT_BYTES
-    with_entries = 0
-    for index, (session, _) in enumerate(changed):
-        if bytes_left <= 0 or with_entries >= most:
-            return found, len(changed) - index
-        try:
-            with _Opened(session.path) as descriptor:
-                cursor = look.cursors.get(session.key)
-                status = os.fstat(descriptor)
-                news = read_news(runtime, descriptor, status, cursor, now=look.now, oldest=look.oldest)
-                if news.entries and news.cursor is not None and "first" not in news.cursor:
-                    read_head(runtime, descriptor, news)
-        except OSError as error:
-            look.note(session, error.strerror or str(error))
-            continue
-        bytes_left -= news.bytes_read
-        with_entries += bool(news.entries)
-        if news.unreadable:
-            look.note(session, f"{news.unreadable} records could not be read and were skipped")
-        if news.cursor is None:
-            look.note(session, f"a line of more than {FILE_BYTES} bytes is not complete yet")
-        else:
-            found.append((session, news))
-    return found, 0
+def _fair_shares(wanted: list[int], room: int) -> list[int]:
+    """How much of `room` each gets: what it wants if that is at most an equal share of what the others leave."""
+    shares = [0] * len(wanted)
+    left = len(wanted)
+    for index in sorted(range(len(wanted)), key=lambda i: wanted[i]):
+        shares[index] = min(wanted[index], room // left)
+        room -= shares[index]
+        left -= 1
+    return shares
 
 
-def _drop_copies(look: Look, found: list[Found], runtime: Runtime, own_path: str) -> None:
-    """Leaves out what a session that is seen first copied from the one at hand or from one that is known: a fork
-    begins as a copy."""
-    first_seen = [news for _, news in found if news.is_first_sight and news.entries]
-    times = [entry.timestamp for news in first_seen for entry in news.entries if entry.timestamp is not None]
-    oldest = min(times, default=0.0)
-    seen = _ids(runtime, own_path, oldest) if first_seen and own_path else set()
-    for session, news in reversed(found):  # the one written to last is the copy
-        if news.is_first_sight and news.entries:
-            known = seen.union(*[_ids(runtime, path, oldest) for path in _kin(look, session, news)])
-            own = [entry for entry in news.entries if entry.id not in known and not entry.is_copy]
-            news.is_partial = news.is_partial and len(own) == len(news.entries)  # what lies before copies are copies
-            news.entries = own
-        seen.update([entry.id for entry in news.entries if entry.id])
+class _Line:
+    """What can be said of one session: who, when, how much, the request, what was done, the last answer."""
+
+    def __init__(self, report: Report, now: float, name: str, request: str, edited_file: str) -> None:
+        """Of the texts of `report` these are quotable already; `raw_answer` is not."""
+        summary = report.summary
+        self.name = shorten(name, NAME_CHARACTERS) or "unnamed"
+        self.raw_answer = summary.last_assistant_text if report.with_text else ""
+        count = f"{summary.messages}+ messages" if report.is_partial else counted(summary.messages, "message")
+        self._head = f"- {self.name} ({age(now - report.last_active)}, {count})"
+        self._request = request
+        self._actions = _actions(summary, edited_file) if report.with_text else [""]
+
+    def text(self, width: int, answer: str = "") -> str:
+        """The line in at most `width` characters, '' if they are too few; with the last `answer`, if it has room."""
+        if len(self._head) > width:
+            return ""
+        room = width - len(self._head) - len(": ")
+        kept_for_request = min(len(self._request), SHORTEST_QUOTE) + len('"" -> ') if self._request else 0
+        actions = next((words for words in self._actions if len(words) <= room - kept_for_request), "")
+        told = _quoted(self._request, room - (len(" -> ") + len(actions) if actions else 0))
+        if actions:
+            told = f"{told} -> {actions}" if told else actions
+        before = f"{told}; last: " if told else "last: "
+        last = _quoted(answer, room - len(before))
+        told = before + last if last else told
+        return f"{self._head}: {told}" if told else self._head
 
 
-def _kin(look: Look, session: Session, news: News) -> list[str]:
-    """The transcripts that `session` may have copied from: they begin as it does, or, where it was forked after a
-    compaction and begins there, the last entries that were seen of them are among its own."""
-    first = news.cursor.get("first") if news.cursor else None
-    checksums = {id_checksum(entry.id) for entry in news.entries if entry.id}
-    kin = []
-    for other in look.sessions:
-        cursor = look.cursors.get(other.key, {})
-        begins_alike = bool(first) and cursor.get("first") == first
-        if other is not session and (begins_alike or not checksums.isdisjoint(cursor.get("ids", ()))):
-            kin.append(other.path)
-    return kin
+def _quotable(texts: list[str]) -> list[str]:
+    """The beginning of each text on one line, with nothing in it that is more than text or that ends a quotation."""
+    beginnings = all_for_prompt([text[: 2 * _RAW_CHARACTERS] for text in texts])  # no secret is cut in two unseen
+    return [one_line(text[:_RAW_CHARACTERS]).replace('"', "'") for text in beginnings]
 
 
-def _ids(runtime: Runtime, path: str, oldest: float) -> set[str]:
-    """The ids of the last entries in a transcript, back to the time `oldest`; none where there is no transcript."""
-    try:
-        with _Opened(path) as descriptor:
-            return {entry.id for entry in entries_back_to(runtime, descriptor, oldest) if entry.id}
-    except OSError:
-        return set()
+def _quoted(text: str, room: int) -> str:
+    """`"text"`, shortened; '' if there is none, or too little room for it to say anything."""
+    if not text or room < min(len(text), SHORTEST_QUOTE) + 2:
+        return ""
+    return f'"{shorten(text, min(QUOTE_CHARACTERS, room - 2))}"'
 
 
-def _report(look: Look, session: Session, news: News) -> Report | None:
-    summary = summarize(news.entries)
-    rank, title = news.title
-    rule = look.settings.rule(session.name or session.key, title)
-    if summary is None or rule.ignore:
-        return None
-    name = session.name
-    if not name and rank > FIRST_PROMPT_RANK:
-        name = title
-    elif not name and rule.text:
-        name = shorten(one_line(title), NAME_CHARACTERS)
-    name = name or session.key
-    if session.is_elsewhere:
-        directory = news.entries[-1].cwd.replace("\\", "/").rstrip("/").rpartition("/")[2]
-        name = f"{shorten(name, NAME_CHARACTERS)} in {directory}" if directory else name
-    return Report(
-        name,
-        summary,
-        last_active=summary.last_timestamp or look.now,
-        with_text=rule.text,
-        is_partial=news.is_partial,
-    )
+def _actions(summary: SessionSummary, edited_file: str) -> list[str]:
+    """What was done, from many words to few: with the name of the one edited file, without it, without the reads."""
+    edited, named = "", ""
+    if summary.edited_files:
+        edited = f"edited {counted(len(summary.edited_files), 'file')}"
+    if len(summary.edited_files) == 1:
+        named = f"edited {shorten(edited_file, FILE_CHARACTERS)}"
+    read = f"read {counted(summary.files_read, 'file')}" if summary.files_read else ""
+    ran = f"ran {counted(summary.commands, 'command')}" if summary.commands else ""
+    choices = ((named or edited, read, ran), (named or edited, ran), (edited, ran), (edited or ran or read,))
+    return [", ".join([part for part in parts if part]) for parts in choices]
 
 
-class _Opened:
-    """A descriptor of a regular file, closed at the end of the block."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-
-    def __enter__(self) -> int:
-        self._descriptor = open_regular(self._path)
-        return self._descriptor
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._descriptor)
+def _rest_line(names: list[str], unread: int, room: int) -> str:
+    """`+3 more: email, slack, cron`, with as many names as fit."""
+    if not names and not unread:
+        return ""
+    head = f"+{len(names) + unread} more"
+    fitting: list[str] = []
+    for name in names:
+        if len(head) + len(": ") + len(", ".join([*fitting, name])) > room:
+            break
+        fitting.append(name)
+    return f"{head}: {', '.join(fitting)}" if fitting else head

@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from ..agent_sdk import Handover, answering
 from ..hooks.archive import wait_until_quiet
-from ..hooks.prompt import Log, Place, tell
+from ..hooks.callbacks import Handover, answering, offer_update
+from ..hooks.context import Context
+from ..hooks.log import HookLog
 from ..settings.confined_group import held_home
 from ..settings.homes import Home
 from ..settings.host_layout import Layout
@@ -28,27 +29,24 @@ ARCHIVE_SECONDS = 60.0
 def updates_callback(group: Group, name: str) -> HookCallback:
     """A callback for UserPromptSubmit: tells the session `name` of a group what the group's other sessions did."""
 
-    def find_text(event: Any, handover: Handover, log: Log) -> None:
+    def offer(event: Any, handover: Handover) -> None:
         session_id = str(event["session_id"])
         if not group.runtime.is_from_a_person(str(event.get("prompt", ""))):
             return
         try:
             with held_home(group) as home:
                 own_path = f"{home.project_dir}/{os.path.basename(group.transcript(session_id))}"
-                log.home = home
-                tell(Place(home, name, own_path, "", group.runtime, session_id), log, handover.offer)
+                offer_update(Context(event, home, name, own_path, group.runtime, session_id=session_id), handover)
         except FileNotFoundError:  # the group's first prompt
             pass
-        finally:
-            log.home = _host_log(group)
 
-    return answering(_host_log(group), "UserPromptSubmit", UPDATES_SECONDS, find_text)
+    return answering(_host_log(group), "UserPromptSubmit", UPDATES_SECONDS, offer)
 
 
 def archive_callback(group: Group, sessions: SessionManager) -> HookCallback:
     """A callback for PreCompact: archives the conversation of the session that is about to be compacted."""
 
-    def archive(event: Any, handover: Handover, log: Log) -> None:
+    def archive(event: Any, handover: Handover) -> None:
         session_id = str(event["session_id"])
         wait_until_quiet(group.transcript(session_id))
         sessions.write_markdown(group.name, session_id)
@@ -56,8 +54,8 @@ def archive_callback(group: Group, sessions: SessionManager) -> HookCallback:
     return answering(_host_log(group), "PreCompact", ARCHIVE_SECONDS, archive)
 
 
-def _host_log(group: Group) -> Home:
-    """Where faults are logged: with the host, since the group's own place may be what is wrong."""
+def _host_log(group: Group) -> HookLog:
+    """The host's log, where faults are written: the group's own directory may be what is wrong."""
     home = Home(group.host)
     home.log_file = Layout(group.host).log_file
-    return home
+    return HookLog(home)

@@ -38,9 +38,9 @@ def run(script: str, words: list[str]) -> None:
             elif claude.is_own(decode(sys.stdin.buffer.read().decode("utf-8", "replace"))):
                 _start(script, data_dir, root + "/requirements.lock")
     except BaseException as error:
-        from ..hooks.prompt import Log
+        from ..hooks.log import HookLog
 
-        Log(Home(claude_config_dir(environ))).write_fault("SessionStart", error)
+        HookLog(Home(claude_config_dir(environ))).write_fault("SessionStart", error)
     os._exit(0)
 
 

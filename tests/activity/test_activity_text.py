@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from markdown_snapshot import MarkdownSnapshot
 from records import assistant, tool_result, user
 
-from session_memory.activity.report import HEADER, Report, compose, summarize
+from session_memory.activity.report import Report, summarize
+from session_memory.activity.updates import HEADER, text_of
 from session_memory.runtimes import claude
 from session_memory.transcripts.entries import Entry
 
@@ -28,7 +29,7 @@ def report(name, minutes_ago, *records, **options):
 
 
 def tell(*reports, limit=500, unread=0):
-    text, told = compose(list(reports), NOW, limit, unread)
+    text, told = text_of(list(reports), NOW, limit, unread)
     return f"{text}\n\n({len(text)} characters, {told} of {len(reports)} sessions told)\n"
 
 
@@ -101,12 +102,12 @@ def test_a_situation_is_told_as_its_snapshot_says(activity, situation):
 
 
 def test_sessions_that_were_not_read_are_counted_in_the_last_line():
-    text, _ = compose([report("main", 1, user("hi"))], NOW, 500, unread=7)
+    text, _ = text_of([report("main", 1, user("hi"))], NOW, 500, unread=7)
     assert text.endswith("\n+7 more")
 
 
 def test_nothing_to_tell_is_no_text():
-    assert compose([], NOW, 500) == ("", 0)
+    assert text_of([], NOW, 500) == ("", 0)
 
 
 def test_an_api_message_over_several_records_counts_once():
@@ -150,7 +151,7 @@ def test_whatever_is_told_keeps_the_limit_and_a_line_a_session(sessions, limit, 
         summary = summarize([Entry("user", question, id="u"), *([entry] if entry else [])])
         assert summary is not None
         reports.append(Report(name, summary, last_active=NOW - ago, with_text=with_text))
-    text, told = compose(reports, NOW, limit, unread)
+    text, told = text_of(reports, NOW, limit, unread)
     assert len(text) <= limit
     if reports:
         first, *lines = text.split("\n")
@@ -165,4 +166,4 @@ def test_whatever_is_told_keeps_the_limit_and_a_line_a_session(sessions, limit, 
 
 def test_five_sessions_are_told_whatever_they_did():
     reports = [report("n" * 40, i, user(LONG * 3), assistant(edit("/a"), bash(), LONG * 3)) for i in range(5)]
-    assert compose(reports, NOW, 450)[1] == 5
+    assert text_of(reports, NOW, 450)[1] == 5

@@ -9,7 +9,7 @@ import time
 import pytest
 from records import NamedHome, append, assistant, exchange, line, new_id, record, user, write
 
-from session_memory.activity import changes as awareness
+from session_memory.activity.delivery import open_update
 from session_memory.runtimes import claude
 from session_memory.session_monitor import get_session_updates, resolve_agent_sdk_jsonl, resolve_pi_jsonl
 from session_memory.settings.compiled import Settings
@@ -33,6 +33,25 @@ def ask(home, tmp_path):
         )
 
     return ask
+
+
+def told_to_main(sessions, tmp_path, *, rules=None, own_path=""):
+    """What `main` is told of `sessions`, which then counts as told."""
+    with deliver_to_main(sessions, tmp_path, rules=rules, own_path=own_path) as update:
+        return update.text
+
+
+def deliver_to_main(sessions, tmp_path, *, rules=None, own_path=""):
+    return open_update(
+        "main",
+        sessions,
+        cursor_file=str(tmp_path / "c.json"),
+        runtime=claude,
+        settings=Settings({"sessions": rules or {}}),
+        now=time.time(),
+        limit=500,
+        own_path=own_path,
+    )
 
 
 def cursors(tmp_path):
@@ -227,29 +246,19 @@ def test_a_hundred_megabyte_line_is_not_read_and_what_follows_it_is(home, ask):
     assert "after" in ask()
 
 
-def test_a_cursor_does_not_move_before_commit(home, tmp_path):
+def test_a_cursor_does_not_move_before_the_text_was_handed_over(home, tmp_path):
     path = home.session("discord", *exchange("hello", "hi"))
+    discord = [Session("discord", str(path), "discord")]
 
-    def look():
-        return awareness.look(
-            "main",
-            [Session("discord", str(path), "discord")],
-            cursor_file=str(tmp_path / "c.json"),
-            runtime=claude,
-            settings=Settings({}),
-            now=time.time(),
-            limit=500,
-        )
+    def fail():
+        with deliver_to_main(discord, tmp_path) as update:
+            assert "hello" in update.text
+            raise BrokenPipeError
 
-    first = look()
-    first.prepare()
-    first.close()
-    second = look()
-    assert first.text == second.text
-    second.prepare()
-    second.commit()
-    second.close()
-    assert look().text is None
+    with pytest.raises(BrokenPipeError):
+        fail()
+    assert "hello" in told_to_main(discord, tmp_path)
+    assert told_to_main(discord, tmp_path) is None
 
 
 class TestForks:
@@ -287,52 +296,32 @@ class TestForks:
         shared = exchange("my own words", "my own answer")
         own = home.session("main", *shared)
         fork = home.session("fork", *shared, *exchange("the fork's words", "b"))
-        updates = awareness.look(
-            "main",
-            [Session("fork", str(fork), "fork")],
-            cursor_file=str(tmp_path / "c.json"),
-            runtime=claude,
-            settings=Settings({}),
-            now=time.time(),
-            limit=500,
-            own_path=str(own),
-        )
-        updates.close()
-        assert "the fork's words" in updates.text
-        assert "my own" not in updates.text
+        told = told_to_main([Session("fork", str(fork), "fork")], tmp_path, own_path=str(own))
+        assert "the fork's words" in told
+        assert "my own" not in told
 
 
 class TestRules:
-    def look(self, home, rules, tmp_path):
+    def told(self, home, rules, tmp_path):
         sessions = [
             Session(name, str(home.resolve(name)), name) for name in claude.session_names(str(home.sessions_dir))
         ]
-        updates = awareness.look(
-            "main", sessions, cursor_file=str(tmp_path / "c.json"), runtime=claude, settings=Settings({"sessions": rules}),
-            now=time.time(), limit=500,
-        )  # fmt: skip
-        updates.close()
-        return updates.text
+        return told_to_main(sessions, tmp_path, rules=rules)
 
     def test_an_ignored_session_is_never_mentioned(self, home, tmp_path):
         home.session("scratch", *exchange("hello", "hi"))
-        assert self.look(home, {"scratch": {"ignore": True}}, tmp_path) is None
+        assert self.told(home, {"scratch": {"ignore": True}}, tmp_path) is None
 
     def test_a_session_without_text_shows_who_when_and_how_much(self, home, tmp_path):
         home.session("public-chat", user("my secret"), assistant(("Edit", {"file_path": "/x/secret"}), "ok"))
-        told = self.look(home, {"public-*": {"text": False}}, tmp_path)
+        told = self.told(home, {"public-*": {"text": False}}, tmp_path)
         assert told == "[Session Activity]\n- public-chat (just now, 2 messages)"
 
     def test_a_rule_for_a_title_reaches_a_session_that_only_its_transcript_names(self, tmp_path):
         path = write(
             tmp_path / f"{new_id()}.jsonl", *exchange("hello", "hi"), {"type": "custom-title", "customTitle": "diary"}
         )
-        updates = awareness.look(
-            "main", [Session(path.stem, str(path))], cursor_file=str(tmp_path / "c.json"), runtime=claude,
-            settings=Settings({"sessions": {"diary": {"ignore": True}}}), now=time.time(), limit=500,
-        )  # fmt: skip
-        updates.close()
-        assert updates.text is None
+        assert told_to_main([Session(path.stem, str(path))], tmp_path, rules={"diary": {"ignore": True}}) is None
 
 
 class TestResolvers:

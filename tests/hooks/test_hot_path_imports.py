@@ -20,16 +20,16 @@ HOOK = ROOT / "hooks" / "user_prompt_submit.py"
 EVERY_PROMPT = {
     "__future__", "_json", "fcntl",
     "session_memory", "session_memory.activity", "session_memory.hooks", "session_memory.settings", "session_memory.system",
-    "session_memory.text", "session_memory.transcripts", "session_memory.activity.changes", "session_memory.activity.cursor_file", "session_memory.transcripts.entries",
+    "session_memory.text", "session_memory.transcripts", "session_memory.activity.changes", "session_memory.activity.cursor_file", "session_memory.activity.delivery", "session_memory.transcripts.entries",
     "session_memory.errors", "session_memory.system.json", "session_memory.system.files", "session_memory.settings.homes",
-    "session_memory.hooks.prompt", "session_memory.text.names", "session_memory.runtimes", "session_memory.runtimes.claude",
+    "session_memory.hooks.context", "session_memory.hooks.main", "session_memory.hooks.prompt", "session_memory.text.names", "session_memory.runtimes", "session_memory.runtimes.claude",
     "session_memory.settings.compiled", "session_memory.text.timestamps",
 }  # fmt: skip
 # Those with something to tell pay for these too.
 SOMETHING_NEW = {
     "session_memory.transcripts.entry_reader", "session_memory.transcripts.cursor", "session_memory.activity.unseen", "session_memory.text.sanitize", "session_memory.text.characters",
     "session_memory.text.secrets", "session_memory.text.secrets._literals",
-    "session_memory.activity.report", "session_memory.transcripts.lines", "session_memory.activity.updates", "session_memory.text.format",
+    "session_memory.activity.forks", "session_memory.activity.report", "session_memory.transcripts.lines", "session_memory.activity.updates", "session_memory.text.format",
 }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from records import assistant, exchange, lines, record, user
 from store_scene import EVERYTHING, Scene
 
-from session_memory.activity.report import HEADER
+from session_memory.activity.updates import HEADER
 from session_memory.store.values import Filter, Hit
 
 START = 1_780_000_000

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
+from ...settings.store_section import DEFAULT_GAP_MINUTES
 from ...system.files import lock
 from ...system.sqlite import LOCK_WAIT_SECONDS, OUTDATED, CorruptDatabaseError, explained, fetch, set_aside
-from ..conversations import Span, TimedItem, fold
-from .known_files import gap_minutes as cut_with
+from ..conversations import Item, Span, fold
 from .schema import ITEM_BITS
 
 TYPE_CHECKING = False
@@ -54,10 +54,10 @@ def faults(store: SqliteStore) -> list[str]:
     return [text for (text,) in rows if text != "ok"]
 
 
-def rebuilt_notice(aside: str) -> str:
-    """What to tell a person of a store that was set aside as `aside`."""
+def rebuilt_notice(aside: str, shown: str) -> str:
+    """What to tell a person of a store that was set aside as `aside`; `shown` is that path as they should see it."""
     why = "was made by an earlier version" if f".{OUTDATED}-" in aside else "was corrupt"
-    return f"the store {why}: it is {aside} now, and built anew from transcripts and, where these are gone, archives"
+    return f"the store {why}: it is {shown} now, and built anew from transcripts and, where these are gone, archives"
 
 
 def set_aside_if_corrupt(path: str, *, is_certain: bool = False) -> str:
@@ -87,12 +87,13 @@ def _is_whole(path: str) -> bool:
 def recut(store: SqliteStore, gap_minutes: int) -> bool:
     """Cuts all conversations anew if they were cut with another gap; whether they were.
 
-    A conversation that stays as it was keeps its id and status, one
+    The database keeps the gap as its `user_version`. A conversation that stays as it was keeps its id and status, one
     that only ends elsewhere its id. What a fork took over counts at the time of its original. Raises DatabaseError.
     """
     with explained(store.path):
-        if cut_with(store.connection) == gap_minutes:
-            return False
+        [(known,)] = fetch(store.connection, "PRAGMA user_version")
+    if (known or DEFAULT_GAP_MINUTES) == gap_minutes:
+        return False
     connection = store.connection
     with explained(store.path):
         connection.execute("BEGIN IMMEDIATE")
@@ -112,7 +113,7 @@ def _recut_file(connection: Connection, file_id: int, gap: int) -> None:
     first, last = file_id << ITEM_BITS, (file_id + 1 << ITEM_BITS) - 1
     # A message's number, which may be 0, stands for its id: within a file it tells messages apart as well.
     items = [
-        TimedItem(id, message + 1, timestamp, size)
+        Item(id, message + 1, timestamp, size)
         for id, message, timestamp, size in connection.execute(_ITEMS, (first, last))
     ]
     known = {

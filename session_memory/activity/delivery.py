@@ -1,0 +1,169 @@
+"""An update on its way to a session: made from what changed, handed over, and only then counted as told.
+
+Every prompt loads this. What reads transcripts and writes the text is loaded where a transcript changed.
+"""
+
+from __future__ import annotations
+
+from .changes import changed_sessions
+from .cursor_file import CursorFile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..runtimes import Runtime
+    from ..settings.compiled import Settings
+    from ..transcripts.entries import Session
+    from .changes import Changed
+    from .cursor_file import Cursor
+
+    Cursors = dict[str, Cursor]  # by the key of the session that was read
+
+
+class Delivery:
+    """What there is to tell: `text`, None for nothing; and `notes`, lines for the log. To be used in a `with` block.
+
+    The new cursors are written beside the old ones when the block begins, and put in their place when it ends without
+    an exception: what is killed in between is told again.
+    """
+
+    def __init__(self, file: CursorFile, text: str | None, notes: list[str], is_changed: bool) -> None:
+        """`is_changed` says that `file` holds cursors to be written."""
+        self.text = text
+        self.notes = notes
+        self._file = file
+        self._is_changed = is_changed
+
+    def __enter__(self) -> Delivery:
+        """Raises OSError where the cursors cannot be written."""
+        try:
+            if self._is_changed:
+                self._file.prepare()
+        except BaseException:
+            self._file.close()
+            raise
+        return self
+
+    def __exit__(self, error_type: type[BaseException] | None, *_: object) -> None:
+        try:
+            if self._is_changed and error_type is None:
+                self._file.commit()
+        finally:
+            self._file.close()
+
+
+def open_update(
+    current: str,
+    sessions: Iterable[Session],
+    *,
+    cursor_file: str,
+    runtime: Runtime,
+    settings: Settings,
+    now: float,
+    limit: int,
+    introduction: str = "",
+    own_path: str = "",
+) -> Delivery:
+    """What `sessions` did that `current` has not been told, in at most `limit` characters behind the `introduction`,
+    which counts. No other process is told it as long as the delivery is open.
+
+    `own_path` is the transcript of `current`: what a fork copied from it is nothing new. `now` is in seconds since the
+    epoch. Where the cursor file cannot be read, or `current` is a fork at its first prompt, nothing is told, and what
+    is there now counts as told. Raises LockedError where another delivery has the same cursors, OSError where they
+    cannot be had.
+    """
+    file = CursorFile(cursor_file)
+    try:
+        is_first = current not in file.cursors
+        cursors = file.cursors.get(current, {})
+        told_of = _without_ignored(sessions, settings)
+        changed, notes = changed_sessions(told_of, cursors, now - settings.first_sight_seconds)
+        if file.was_corrupt:
+            notes.append(f"{cursor_file}: could not be read, set aside as .corrupt; starting anew from here")
+        elif not changed:
+            return Delivery(file, None, notes, is_changed=False)
+        text: str | None = None
+        if file.was_corrupt or (is_first and _is_fresh_fork(own_path, runtime, now)):
+            moved = _cursors_at_end(changed, now, notes)
+        else:
+            room = limit - len(introduction)
+            text, moved = _update(changed, told_of, cursors, runtime, settings, now, room, own_path, notes)
+        is_changed = file.was_corrupt or any(cursors.get(key) != cursor for key, cursor in moved.items())
+        both = {**cursors, **moved}
+        # Sessions that are no more go, so that the file does not grow with the years.
+        file.cursors[current] = {session.key: both[session.key] for session in told_of if session.key in both}
+        return Delivery(file, introduction + text if text else None, notes, is_changed)
+    except BaseException:
+        file.close()
+        raise
+
+
+def begin_here(current: str, sessions: Iterable[Session], *, cursor_file: str, settings: Settings, now: float) -> None:
+    """Counts everything that is there now as told to `current`, unless it was told something before. Raises as
+    `open_update` does."""
+    file = CursorFile(cursor_file)
+    try:
+        if current not in file.cursors:
+            changed, notes = changed_sessions(
+                _without_ignored(sessions, settings), {}, now - settings.first_sight_seconds
+            )
+            file.cursors[current] = _cursors_at_end(changed, now, notes)
+            file.prepare()
+            file.commit()
+    finally:
+        file.close()
+
+
+def _without_ignored(sessions: Iterable[Session], settings: Settings) -> list[Session]:
+    if not settings.has_rules:
+        return list(sessions)
+    return [session for session in sessions if not settings.rule(session.name or session.key).ignore]
+
+
+def _update(
+    changed: list[Changed],
+    sessions: list[Session],
+    cursors: Cursors,
+    runtime: Runtime,
+    settings: Settings,
+    now: float,
+    limit: int,
+    own_path: str,
+    notes: list[str],
+) -> tuple[str, Cursors]:
+    """The text about `changed` in at most `limit` characters, '' if nothing is new in them, and the cursors behind what
+    it tells of and behind what held nothing to tell."""
+    from .forks import drop_copies
+    from .report import report_of
+    from .unseen import read_changed
+    from .updates import most_lines, text_of
+
+    oldest = now - settings.first_sight_seconds
+    read, unread = read_changed(changed, cursors, runtime, now, oldest, most_lines(limit) + 1, notes)
+    drop_copies(read, sessions, cursors, runtime, own_path)
+    reports = []
+    moved: Cursors = {}
+    for unseen in read:
+        report = report_of(unseen, settings, now)
+        if report is not None:
+            reports.append((report, unseen))
+        else:
+            moved[unseen.session.key] = unseen.cursor
+    reports.sort(key=lambda pair: -pair[0].last_active)
+    text, told = text_of([report for report, _ in reports], now, limit, unread)
+    for _, unseen in reports[:told]:
+        moved[unseen.session.key] = unseen.cursor
+    return text, moved
+
+
+def _cursors_at_end(changed: list[Changed], now: float, notes: list[str]) -> Cursors:
+    from .unseen import cursors_at_end
+
+    return cursors_at_end(changed, now, notes)
+
+
+def _is_fresh_fork(path: str, runtime: Runtime, now: float) -> bool:
+    from .forks import is_fresh_fork
+
+    return is_fresh_fork(path, runtime, now)

@@ -1,0 +1,65 @@
+"""Forks: a session that begins as a copy of another one's entries, which are not told a second time."""
+
+from __future__ import annotations
+
+from ..transcripts.cursor import id_checksum
+from .unseen import entries_back_to
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from ..runtimes import Runtime
+    from ..transcripts.entries import Session
+    from .cursor_file import Cursor
+    from .unseen import Unseen
+
+
+def is_fresh_fork(path: str, runtime: Runtime, now: float) -> bool:
+    """Whether a transcript holds nothing yet but what a fork copied into it, so that no prompt of its own is in it."""
+    try:
+        entries = entries_back_to(runtime, path, now + 1)
+    except OSError:
+        return False
+    return bool(entries) and entries[-1].is_copy
+
+
+def drop_copies(
+    read: list[Unseen], sessions: Iterable[Session], cursors: Mapping[str, Cursor], runtime: Runtime, own_path: str
+) -> None:
+    """Takes out of `read` what a session that is seen first copied from the one at `own_path`, or from one of
+    `sessions` that is known."""
+    first_seen = [unseen for unseen in read if unseen.is_first_sight and unseen.entries]
+    times = [entry.timestamp for unseen in first_seen for entry in unseen.entries if entry.timestamp is not None]
+    oldest = min(times, default=0.0)
+    seen = _ids(runtime, own_path, oldest) if first_seen and own_path else set()
+    for unseen in reversed(read):  # the one written to last is the copy
+        if unseen.is_first_sight and unseen.entries:
+            known = seen.union(*[_ids(runtime, path, oldest) for path in _kin(unseen, sessions, cursors)])
+            own = [entry for entry in unseen.entries if entry.id not in known and not entry.is_copy]
+            # What lies before copies are copies too.
+            unseen.is_partial = unseen.is_partial and len(own) == len(unseen.entries)
+            unseen.entries = own
+        seen.update([entry.id for entry in unseen.entries if entry.id])
+
+
+def _kin(unseen: Unseen, sessions: Iterable[Session], cursors: Mapping[str, Cursor]) -> list[str]:
+    """The transcripts that a session may have copied from: they begin as it does, or, where it was forked after a
+    compaction and begins there, the last entries that were seen of them are among its own."""
+    first = unseen.cursor.get("first")
+    checksums = {id_checksum(entry.id) for entry in unseen.entries if entry.id}
+    kin = []
+    for other in sessions:
+        cursor = cursors.get(other.key, {})
+        begins_alike = bool(first) and cursor.get("first") == first
+        if other is not unseen.session and (begins_alike or not checksums.isdisjoint(cursor.get("ids", ()))):
+            kin.append(other.path)
+    return kin
+
+
+def _ids(runtime: Runtime, path: str, oldest: float) -> set[str]:
+    """The ids of the last entries in a transcript, back to the time `oldest`; none where there is no transcript."""
+    try:
+        return {entry.id for entry in entries_back_to(runtime, path, oldest) if entry.id}
+    except OSError:
+        return set()

@@ -1,0 +1,126 @@
+"""Where an event of a runtime comes from: its home, its session, that session's transcript, the settings."""
+
+from __future__ import annotations
+
+from ..errors import SessionMemoryError
+from ..settings.homes import ENV_HOME, ENV_SESSION, Home, agent_home
+from ..system.files import is_directory
+from ..text.names import is_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from ..runtimes import Runtime
+    from ..settings.compiled import Settings
+    from ..transcripts.entries import Session
+
+    Event = dict[str, Any]  # the JSON object that the runtime gives to a hook
+
+
+class EventError(SessionMemoryError):
+    """An event from which it does not follow which session of which home it belongs to."""
+
+
+class Context:
+    """An event and the session that it belongs to.
+
+    `session` is its key in the home: the name in an agent home ('' where it has none), else the same as `session_id`,
+    the runtime's own. `own_path` is its transcript, which may not be there yet, `config_dir` the runtime's directory
+    ('' where that is not asked for). `named` are the named sessions of the home where they were read already.
+    """
+
+    __slots__ = (
+        "config_dir",
+        "event",
+        "home",
+        "memories_dir",
+        "named",
+        "own_path",
+        "runtime",
+        "session",
+        "session_id",
+        "settings",
+    )
+
+    def __init__(
+        self,
+        event: Event,
+        home: Home,
+        session: str,
+        own_path: str,
+        runtime: Runtime,
+        *,
+        session_id: str,
+        config_dir: str = "",
+        memories_dir: str = "",
+        named: list[Session] | None = None,
+    ) -> None:
+        """Raises ConfigError where the home's settings cannot be used."""
+        self.event = event
+        self.home = home
+        self.session = session
+        self.session_id = session_id
+        self.own_path = own_path
+        self.runtime = runtime
+        self.config_dir = config_dir
+        self.memories_dir = memories_dir
+        self.named = named
+        self.settings: Settings = home.settings()
+
+    @property
+    def cursor_file(self) -> str:
+        """The file of the session's cursors. Raises EventError where it is none of the named sessions of its home."""
+        if not self.session:
+            raise EventError(f"session {self.session_id} is none of the named sessions of {self.home.root}")
+        return self.home.cursor_file(self.session)
+
+    def other_sessions(self) -> list[Session]:
+        """The sessions that this one may be told of."""
+        found = self.named
+        if found is None:
+            scope = self.settings.scope
+            found = self.runtime.others(self.home.sessions_dir, self.config_dir, self.own_path, scope)
+        return [session for session in found if session.key != self.session]
+
+
+def home_of(event: Event, environ: Mapping[str, str], runtime: Runtime) -> Home:
+    """The agent home that the session was started in, else the runtime's own directory as a plain home."""
+    start = _start_dir(event, environ, runtime)
+    home = agent_home(start, stop=environ.get("HOME", ""), folder=runtime.SESSIONS_FOLDER)
+    return home or Home(runtime.config_dir(event, environ))
+
+
+def context_of(event: Event, environ: Mapping[str, str], runtime: Runtime, home: Home) -> Context:
+    """The context of an event in the `home` that `home_of` found for it. Raises EventError, ConfigError."""
+    if not is_directory(home.root):
+        raise EventError(f"{home.root}: no such directory")
+    session_id = event.get("session_id")
+    if not isinstance(session_id, str) or not is_name(session_id):
+        raise EventError("the event names no session")
+    config_dir = runtime.config_dir(event, environ)
+    own_path = runtime.own_path(event, _start_dir(event, environ, runtime), config_dir)
+    name, named = session_id, None
+    if home.sessions_dir:
+        name = environ.get(ENV_SESSION, "")
+        if not name:
+            named = runtime.others(home.sessions_dir, config_dir, own_path, "project")
+            name = runtime.own_name(event, home.sessions_dir, named)
+        name = name if is_name(name) else ""
+    person_dir = environ.get("HOME", "").rstrip("/") + "/.session-memory"
+    return Context(
+        event,
+        home,
+        name,
+        own_path,
+        runtime,
+        session_id=session_id,
+        config_dir=config_dir,
+        memories_dir=f"{home.root if home.sessions_dir else person_dir}/memories",
+        named=named,
+    )
+
+
+def _start_dir(event: Event, environ: Mapping[str, str], runtime: Runtime) -> str:
+    return environ.get(ENV_HOME) or runtime.start_dir(event, environ)

@@ -1,0 +1,105 @@
+"""The hooks as programs that a runtime starts: JSON on stdin, at most one JSON object on stdout, exit code 0.
+
+They fail open: whatever goes wrong, nothing is printed, and the home's hook.log gets one line.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+
+from ..runtimes import runtime as runtime_of
+from ..settings.homes import ENV_GUARD, Home, environment
+from ..system.files import os
+from ..system.json import decode, encode
+from .context import context_of, home_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from ..runtimes import Runtime
+    from .context import Context, Event
+
+
+def user_prompt_submit() -> None:
+    """Claude Code's UserPromptSubmit hook: tells what the other sessions did."""
+    _answer_prompt("agent-sdk")
+
+
+def before_agent_start() -> None:
+    """The same for Pi, whose extension starts it before the agent answers a prompt."""
+    _answer_prompt("pi")
+
+
+def session_start() -> None:
+    """Claude Code's SessionStart hook: from where on a fork listens, and what an agent is told of its past."""
+    from .session_start import answer, is_answered
+
+    _run(is_answered, lambda context: answer(context, _print), "agent-sdk")
+
+
+def pre_compact() -> None:
+    """Claude Code's PreCompact hook: archives the conversation before it is compacted. It prints nothing, ever: that
+    would end up in the summariser's instructions."""
+    from .archive import archive_when_written
+
+    _run(lambda event, runtime: True, archive_when_written, "agent-sdk")
+
+
+def session_end() -> None:
+    """Claude Code's SessionEnd hook, which has 1.5 s: it archives in a process of its own."""
+    from .archive import archive_in_background, is_left
+
+    _run(is_left, archive_in_background, "agent-sdk")
+
+
+def pi_archive() -> None:
+    """Pi's `session_before_compact` and `session_shutdown`. Its extension kills a hook that takes long."""
+    from .archive import archive_in_background, is_left_or_compacted
+
+    _run(is_left_or_compacted, archive_in_background, "pi")
+
+
+def _answer_prompt(runtime_name: str) -> None:
+    from .prompt import answer, is_typed
+
+    _run(is_typed, lambda context: answer(context, _print), runtime_name)
+
+
+def _run(
+    is_answered: Callable[[Event, Runtime], bool],
+    answer: Callable[[Context], object],
+    runtime_name: str,
+) -> None:
+    """Reads an event, has it answered if `is_answered` says so, and ends the process.
+
+    The event is one of the runtime `runtime_name`, unless it names another itself.
+    """
+    gc.disable()  # the process is over before cycles could matter
+    environ = environment()
+    if not environ.get(ENV_GUARD):
+        runtime = runtime_of(runtime_name)
+        home = Home(runtime.config_dir({}, environ))
+        event_name = "hook"
+        try:
+            event = decode(sys.stdin.buffer.read().decode("utf-8", "replace"))
+            if not isinstance(event, dict):
+                raise ValueError("stdin holds no JSON object")
+            event_name = str(event.get("hook_event_name", event_name))
+            if "runtime" in event:
+                runtime = runtime_of(event["runtime"])
+            if runtime.is_own(event) and is_answered(event, runtime):
+                home = home_of(event, environ, runtime)
+                answer(context_of(event, environ, runtime, home))
+        except BaseException as error:
+            from .log import HookLog
+
+            HookLog(home).write_fault(event_name, error)
+    os._exit(0)
+
+
+def _print(answer: dict[str, Any]) -> None:
+    sys.stdout.buffer.write(encode(answer).encode() + b"\n")
+    sys.stdout.buffer.flush()

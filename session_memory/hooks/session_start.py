@@ -1,0 +1,41 @@
+"""The start of a session: from where on a fork listens, and what an agent is told of its past."""
+
+from __future__ import annotations
+
+from ..archives.files import find_archive
+from ..archives.homes import pointer, recent
+from .prompt import start_listening
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from ..runtimes import Runtime
+    from .context import Context, Event
+
+
+def is_answered(event: Event, runtime: Runtime) -> bool:
+    """Whether the session starts in a way that there is something to do."""
+    return event.get("source") in ("fork", "compact", "startup", "clear")
+
+
+def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
+    """Notes where a fork begins; tells any other session of its past. Raises SessionMemoryError, OSError."""
+    if context.event["source"] == "fork":
+        start_listening(context)
+        return
+    text = past_of(context)
+    if text:
+        print_answer(context.runtime.context_output(text, "SessionStart"))
+
+
+def past_of(context: Context) -> str | None:
+    """After a compaction, where all of the conversation lies; else, if the settings ask for it, the last conversations
+    in the same directory."""
+    directory = context.home.conversations_dir
+    if context.event["source"] == "compact":
+        found = find_archive(directory, context.session_id)
+        return pointer(found[0]) if found else None
+    count = context.settings.recent_conversations
+    return recent(directory, str(context.event.get("cwd", "")), count, context.session_id) if count else None
