@@ -6,8 +6,7 @@ Only the last conversation of a file can grow, so what was appended is folded on
 from __future__ import annotations
 
 from collections.abc import Iterable
-
-from ..system.named_tuple import NamedTuple
+from typing import NamedTuple
 
 
 class Item(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..system.named_tuple import NamedTuple
+from typing import NamedTuple
 
 ENTRY_ROLES = ("user", "assistant")
 TOOL_ROLE = "tool"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from heapq import nlargest
+from typing import NamedTuple
 
-from ...system.named_tuple import NamedTuple
 from ...system.sqlite import fetch
 from ..sqlite.filters import CONVERSATION_COLUMNS, where
 from ..sqlite.items import heads_of, ids_of, items_of

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from itertools import islice
+from typing import NamedTuple
 
-from ...system.named_tuple import NamedTuple
 from ..sqlite.filters import where
 from ..sqlite.items import ids_of
 from ..sqlite.schema import ITEM_BITS

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import NamedTuple
 
-from ...system.named_tuple import NamedTuple
 from .terms import split_unspaced
 
 TYPE_CHECKING = False

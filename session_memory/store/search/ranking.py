@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-
-from ...system.named_tuple import NamedTuple
+from typing import NamedTuple
 
 PASSAGE_BITS = 5  # 32 items that follow each other: about what a conversation is, without looking up which
 ENTRY_K, ENTRY_B = 0.9, 0.4

@@ -6,7 +6,8 @@ the texts of the best items only are read, which tells how often a term is in th
 
 from __future__ import annotations
 
-from ...system.named_tuple import NamedTuple
+from typing import NamedTuple
+
 from ...text.characters import plain
 from ..sqlite.schema import ITEM_BITS
 from ..values import Filter, Hit

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
-from ...system.named_tuple import NamedTuple
 from ...text.format import one_line, shorten
 from ...text.sanitize import all_for_prompt
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable
+from typing import NamedTuple
 
-from ...system.named_tuple import NamedTuple
 from ..values import TOOL_ROLE, StoredEntry
 from .schema import ITEM_BITS
 
