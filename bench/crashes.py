@@ -23,7 +23,7 @@ from typing import Any
 import apsw
 
 from session_memory.store.ingest.ingestion import Ingestion
-from session_memory.store.ingest.sources import Source
+from session_memory.store.ingest.sources import SourceDirectory
 from session_memory.store.sqlite.engine import SqliteStore
 from session_memory.store.values import Filter
 from session_memory.system.sqlite import DatabaseError
@@ -135,7 +135,7 @@ def check(root: Path, database: str, histories: Histories) -> None:
 def ingest(root: Path, database: str) -> None:
     store = SqliteStore(database)
     try:
-        Ingestion(store, batch_bytes=BATCH_BYTES).scan(Source(str(root)))
+        Ingestion(store, batch_bytes=BATCH_BYTES).scan(SourceDirectory(str(root)))
     finally:
         store.close()
 

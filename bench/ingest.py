@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import median
 
 from session_memory.store.ingest.ingestion import Ingestion
-from session_memory.store.ingest.sources import Source
+from session_memory.store.ingest.sources import SourceDirectory
 from session_memory.store.sqlite.engine import SqliteStore
 
 from .corpus import MEGABYTE
@@ -75,7 +75,7 @@ def main() -> None:
 def import_all(database: str, projects: str) -> None:
     """Takes everything below `projects` into a store."""
     store = SqliteStore(database)
-    Ingestion(store, workers=os.cpu_count() or 1).scan(Source(projects))
+    Ingestion(store, workers=os.cpu_count() or 1).scan(SourceDirectory(projects))
     store.close()
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from records import append, lines
 
 from session_memory.store.ingest.extract import key_of
-from session_memory.store.ingest.ingestion import Ingestion, Report
-from session_memory.store.ingest.sources import Source
+from session_memory.store.ingest.ingestion import Ingestion, IngestReport
+from session_memory.store.ingest.sources import SourceDirectory
 from session_memory.store.sqlite.engine import SqliteStore
 from session_memory.store.values import (
     Batch,
@@ -53,9 +53,11 @@ class Scene:
     def append(self, session: str, *records: dict[str, Any]) -> None:
         append(self.file(session), *records)
 
-    def ingest(self, root: Path | None = None, home: str = "", **options: Any) -> Report:
+    def ingest(
+        self, root: Path | None = None, home: str = "", *, is_backup: bool = False, **options: Any
+    ) -> IngestReport:
         ingestion = Ingestion(self.store, home, **options)
-        ingestion.scan(Source(str(root or self.root), home))
+        ingestion.scan(SourceDirectory(str(root or self.root), home, is_backup=is_backup))
         return ingestion.report
 
     def conversations(self, **wanted: Any) -> list[Conversation]:

@@ -17,7 +17,7 @@ from statistics import mean
 from typing import NamedTuple
 
 from session_memory.store.ingest.ingestion import Ingestion
-from session_memory.store.ingest.sources import Source
+from session_memory.store.ingest.sources import SourceDirectory
 from session_memory.store.sqlite.engine import SqliteStore
 from session_memory.store.values import Filter
 
@@ -89,7 +89,7 @@ def ask(groups: list[Group]) -> Iterator[Answer]:
 def _ingest(store: SqliteStore, group: Group, homes: Path, number: int) -> dict[str, str]:
     home = f"group-{number}"
     sessions = write_transcripts(group, homes / home / "-srv-agent")
-    Ingestion(store, home).scan(Source(str(homes / home), home))
+    Ingestion(store, home).scan(SourceDirectory(str(homes / home), home))
     return sessions
 
 

@@ -9,7 +9,7 @@ Only `offset` must be there; `identity` tells what the rest is for.
 
 from __future__ import annotations
 
-from ..system.files import NotAFileError, lock, os, read_whole, write_private
+from ..system.files import NotAFileError, lock, os, read_whole, stamp_of, write_private
 from ..system.json import decode, encode
 
 TYPE_CHECKING = False
@@ -24,11 +24,7 @@ LOCK_WAIT_SECONDS = 0.2
 
 def is_unchanged(cursor: Cursor, status: stat_result) -> bool:
     """Whether `status` alone tells that nothing was written since the cursor was made: no need to open the file."""
-    return (
-        cursor.get("mtime") == status.st_mtime_ns
-        and cursor.get("size") == status.st_size
-        and cursor.get("inode") == status.st_ino
-    )
+    return (cursor.get("inode"), cursor.get("size"), cursor.get("mtime")) == stamp_of(status)
 
 
 class CursorFile:

@@ -9,7 +9,7 @@ from ..store.values import STATUSES
 from ..text.format import one_line, shorten
 from ..text.sanitize import all_for_prompt
 from .filters import LIMITS, filter_of, limit
-from .opened_store import at_desk, refresh
+from .opened_store import refresh, with_store
 from .options import HOME, JSON, Option, add
 from .times import moment
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import argparse
 
     from ..store.values import Conversation
-    from .opened_store import Desk
+    from .opened_store import OpenStore
     from .options import Arguments
 
 SUMMARY = "list conversations, the latest first"
@@ -40,15 +40,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: Arguments) -> int:
     """Lists them. Raises SessionMemoryError."""
-    return at_desk(arguments, lambda desk: _list(desk, arguments))
+    return with_store(arguments, lambda opened: _list(opened, arguments))
 
 
-def _list(desk: Desk, arguments: Arguments) -> int:
-    refresh(desk)
-    found = desk.store.conversations(filter_of(arguments, desk.place)._replace(status=arguments.status))
-    desk.screen.result({"conversations": [one._asdict() for one in found]})
+def _list(opened: OpenStore, arguments: Arguments) -> int:
+    refresh(opened)
+    found = opened.store.conversations(filter_of(arguments, opened.place)._replace(status=arguments.status))
+    opened.screen.result({"conversations": [one._asdict() for one in found]})
     if not found:
-        desk.screen.line("No conversations.")
+        opened.screen.line("No conversations.")
         return 0
     titles = all_for_prompt([one.title for one in found])
     rows = [("ID", "LAST MESSAGE", "MESSAGES", "STATUS", "PROJECT", "TITLE")]
@@ -57,7 +57,7 @@ def _list(desk: Desk, arguments: Arguments) -> int:
     for index, row in enumerate(rows):
         cells = [cell.rjust(width) if cell.isdecimal() else cell.ljust(width) for cell, width in zip(row, widths)]
         line = "  ".join(cells).rstrip()
-        desk.screen.line(line if index else desk.screen.paint("bold", line))
+        opened.screen.line(line if index else opened.screen.paint("bold", line))
     return 0
 
 

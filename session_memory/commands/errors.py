@@ -10,7 +10,7 @@ from ..store.values import Filter
 from ..text.format import counted, one_line, shorten
 from ..text.sanitize import all_for_prompt, for_prompt
 from .filters import LIMITS, filter_of, limit
-from .opened_store import at_desk, refresh
+from .opened_store import refresh, with_store
 from .options import HOME, JSON, Option, add
 from .times import moment
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ..patterns.habits import Seen
     from ..store.values import Hit
-    from .opened_store import Desk
+    from .opened_store import OpenStore
     from .options import Arguments
 
 SUMMARY = "find where an error was seen before, and what solved it"
@@ -51,35 +51,35 @@ def run(arguments: Arguments) -> int:
     text = sys.stdin.read() if arguments.text == "-" else arguments.text
     if not text.strip():
         raise NoErrorTextError("there is nothing to look for", 'name the error: session-memory errors "ECONNREFUSED"')
-    return at_desk(arguments, lambda desk: _find(desk, text, filter_of(arguments, desk.place)))
+    return with_store(arguments, lambda opened: _find(opened, text, filter_of(arguments, opened.place)))
 
 
-def _find(desk: Desk, text: str, wanted: Filter) -> int:
+def _find(opened: OpenStore, text: str, wanted: Filter) -> int:
     from ..patterns.habits import seen_errors
     from ..store.sqlite.tool_uses import worked
 
-    refresh(desk)
-    everywhere = worked(desk.store, wanted._replace(limit=EVERY_CONVERSATION), with_errors=True)
+    refresh(opened)
+    everywhere = worked(opened.store, wanted._replace(limit=EVERY_CONVERSATION), with_errors=True)
     found = seen_errors(text, everywhere)
     shown = found[: wanted.limit]
-    said = [] if found else desk.store.search(one_line(text), wanted)
-    desk.screen.result(
+    said = [] if found else opened.store.search(one_line(text), wanted)
+    opened.screen.result(
         {"seen": [_as_json(one) for one in shown], "all": len(found), "said": [_said_json(hit) for hit in said]}
     )
     for one in shown:
-        _show(desk, one)
+        _show(opened, one)
     if len(found) > len(shown):
-        desk.screen.line(f"{len(found) - len(shown)} more like it: --limit shows them.")
+        opened.screen.line(f"{len(found) - len(shown)} more like it: --limit shows them.")
     if not found:
-        desk.screen.line("No tool has failed like that." + (" Its words were said in:" if said else ""))
+        opened.screen.line("No tool has failed like that." + (" Its words were said in:" if said else ""))
     for hit in said:
         when = moment(hit.entry.timestamp)
-        desk.screen.line(f"  conversation {hit.conversation.id}  {when}  {_short(hit.snippet, ERROR_CHARACTERS)}")
+        opened.screen.line(f"  conversation {hit.conversation.id}  {when}  {_short(hit.snippet, ERROR_CHARACTERS)}")
     return 0 if found or said else 1
 
 
-def _show(desk: Desk, one: Seen) -> None:
-    screen, tool, conversation = desk.screen, one.failure.tool, one.conversation
+def _show(opened: OpenStore, one: Seen) -> None:
+    screen, tool, conversation = opened.screen, one.failure.tool, one.conversation
     times = f" ({counted(one.failure.times, 'time')})" if one.failure.times > 1 else ""
     screen.line(screen.paint("bold", _short(tool.error, ERROR_CHARACTERS) or "(no output)") + times)
     screen.line(f"  of      {_short(f'{tool.tool}: {tool.text}', COMMAND_CHARACTERS)}")

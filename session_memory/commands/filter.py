@@ -68,7 +68,7 @@ def _below(paths: list[str]) -> Iterator[str]:
 def _all(place: StorePlace) -> Iterator[str]:
     for watched in place.watched:
         try:
-            yield from (found.path for found in watched.find())
+            yield from (file.path for file in watched.files())
         except OSError:
             continue  # a runtime's own directory comes with its first session
 

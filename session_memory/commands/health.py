@@ -9,7 +9,7 @@ from ..store.sqlite.repair import faults
 from ..system.sqlite import CorruptDatabaseError
 from ..text.format import counted
 from ..upkeep.watch_lock import holder
-from .opened_store import at_desk
+from .opened_store import with_store
 from .options import HOME, JSON, add
 from .progress import entries, megabytes
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ..store.values import FileState
     from ..system.screen import Screen
-    from .opened_store import Desk
+    from .opened_store import OpenStore
     from .options import Arguments
 
 SUMMARY = "check the store, and say what it holds"
@@ -33,46 +33,51 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: Arguments) -> int:
     """Examines the store; 1 if there is something to be mended. Raises SessionMemoryError."""
-    return at_desk(arguments, _check)
+    return with_store(arguments, _check)
 
 
-def _check(desk: Desk) -> int:
-    found = faults(desk.store)
+def _check(opened: OpenStore) -> int:
+    found = faults(opened.store)
     if found:
-        raise CorruptDatabaseError(f"{desk.place.database}: {found[0]}", "session-memory ingest builds it anew")
-    counts = desk.store.counts(desk.place.homes)
-    states = [state for home in _groups(desk) for state in desk.store.file_states(home).values()]
+        raise CorruptDatabaseError(f"{opened.place.database}: {found[0]}", "session-memory ingest builds it anew")
+    counts = opened.store.counts(opened.place.homes)
+    states = [state for home in _groups(opened) for state in opened.store.file_states(home).values()]
     unfinished = sorted(state.file_path for state in states if state.status == "ingesting")
     unreadable = {state.file_path: state.unreadable for state in states if state.unreadable}
-    missing = [one.root for one in desk.place.watched if one.is_named and not os.path.isdir(one.root)]
-    watcher = holder(desk.place.database)
-    desk.screen.result(
+    missing = [one.root for one in opened.place.watched if one.is_named and not os.path.isdir(one.root)]
+    watcher = holder(opened.place.database)
+    opened.screen.result(
         {
             "ok": not missing,
-            "store": desk.place.database,
-            "is_newer": desk.store.is_newer,
-            "is_rebuilt": desk.is_rebuilt,
+            "store": opened.place.database,
+            "is_newer": opened.store.is_newer,
+            "is_rebuilt": opened.is_rebuilt,
             **counts._asdict(),
             "unfinished": unfinished,
             "unreadable": unreadable,
-            "watched": [one.root for one in desk.place.watched],
+            "watched": [one.root for one in opened.place.watched],
             "missing": missing,
             "watcher": watcher or None,
         }
     )
-    _print(desk, counts._asdict(), states, unfinished, missing, watcher)
+    _print(opened, counts._asdict(), states, unfinished, missing, watcher)
     return 1 if missing else 0
 
 
-def _groups(desk: Desk) -> list[str]:
-    return sorted({watched.home for watched in desk.place.watched})
+def _groups(opened: OpenStore) -> list[str]:
+    return sorted({watched.home for watched in opened.place.watched})
 
 
 def _print(
-    desk: Desk, counts: dict[str, Any], states: list[FileState], unfinished: list[str], missing: list[str], watcher: int
+    opened: OpenStore,
+    counts: dict[str, Any],
+    states: list[FileState],
+    unfinished: list[str],
+    missing: list[str],
+    watcher: int,
 ) -> None:
-    screen = desk.screen
-    _item(screen, "store", f"{screen.short(desk.place.database)}, {megabytes(counts['database_bytes'])}, whole")
+    screen = opened.screen
+    _item(screen, "store", f"{screen.short(opened.place.database)}, {megabytes(counts['database_bytes'])}, whole")
     files = counted(counts["files"], "file")
     _item(
         screen, "transcripts", f"{files}, {counts['gone']} of them gone, {counts['ingesting']} not yet read to the end"
@@ -82,7 +87,7 @@ def _print(
     statuses = [f"{number} {status}" for status, number in sorted(counts["conversations"].items())]
     _item(screen, "conversations", ", ".join(statuses) or "none yet")
     _item(screen, "watch", f"runs, process {watcher}" if watcher else "does not run")
-    for one in desk.place.watched:
+    for one in opened.place.watched:
         is_there = os.path.isdir(one.root)
         _item(screen, "watched", screen.short(one.root) + ("" if is_there else " (not there)"))
     for path in missing:

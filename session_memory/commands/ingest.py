@@ -1,22 +1,33 @@
-"""`session-memory ingest`: takes into the store what is new in the transcripts. Where nothing is, little is loaded."""
+"""`session-memory ingest`: takes into the store what is new in the transcripts.
+
+Usually nothing is: so what takes it in is imported only where it is needed.
+"""
 
 from __future__ import annotations
 
 import os
+import time
 
+from ..errors import SessionMemoryError
 from ..store.ingest.unchanged import unchanged_files
 from ..store.location import find_place
 from ..system.screen import Screen
+from ..text.format import counted
 from ..text.timestamps import now_milliseconds
 from .options import HOME, JSON, Option, add
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
+    from ..store.ingest.ingestion import IngestReport, Progress
+    from ..store.ingest.sources import SourceDirectory, SourceFile
+    from .opened_store import OpenStore
     from .options import Arguments
 
 SUMMARY = "take what is new in the transcripts into the store"
+SHOWN_PROBLEMS = 20
 OPTIONS = (
     Option("--file", "only this transcript", metavar="FILE"),
     Option("--dir", "the transcripts below this directory, such as a backup's", metavar="DIR"),
@@ -24,6 +35,10 @@ OPTIONS = (
     HOME,
     JSON,
 )
+
+
+class IngestError(SessionMemoryError):
+    """What was asked for cannot be taken in."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,14 +51,82 @@ def run(arguments: Arguments) -> int:
     if not (arguments.file or arguments.dir or arguments.reimport or arguments.json):
         files = unchanged_files(find_place(arguments.home, os.environ), now_milliseconds())
         if files:
-            Screen(os.environ).line(nothing_new(files))
+            Screen(os.environ).line(_nothing_new(files))
             return 0
-    from .ingest_report import ingest
-    from .opened_store import at_desk
+    from .opened_store import with_store
 
-    return at_desk(arguments, lambda desk: ingest(desk, arguments))
+    return with_store(arguments, lambda opened: _ingest(opened, arguments))
 
 
-def nothing_new(files: int) -> str:
-    """What is said where all files are as the store knows them."""
-    return f"Nothing new in {files} file{'' if files == 1 else 's'}."
+def _ingest(opened: OpenStore, arguments: Arguments) -> int:
+    from ..store.refresh import NEWER
+    from .paths import directory_at, file_at
+
+    if opened.store.is_newer:
+        raise IngestError(f"{opened.screen.short(opened.place.database)}: {NEWER}")
+    if arguments.file and arguments.dir:
+        raise IngestError("--file and --dir do not go together", "run it once for each")
+    file = file_at(arguments.file, opened.place) if arguments.file else None
+    directories = (directory_at(arguments.dir, opened.place),) if arguments.dir else opened.place.watched
+    if arguments.reimport:
+        # Only files that are there to be read again: what is gone would be lost.
+        for one in [file] if file else _files(directories):
+            opened.store.forget(one.directory.home, one.key)
+    began = time.monotonic()
+    report = _take(opened, directories, file)
+    ready = opened.store.mark_ready(now_milliseconds())
+    _show(opened, report, ready, time.monotonic() - began)
+    return 1 if report.problems else 0
+
+
+def _take(opened: OpenStore, directories: Sequence[SourceDirectory], file: SourceFile | None) -> IngestReport:
+    from ..store.ingest.intake import take_files, take_in
+    from .progress import shown
+
+    def take(progress: Progress | None) -> IngestReport:
+        if file:
+            return take_files(opened.store, file.directory.home, [file], progress)
+        return take_in(opened.store, opened.place.watching(directories), progress, workers=os.cpu_count() or 1)
+
+    if opened.screen.is_json:
+        return take(None)
+    with shown(opened.screen, opened.store, () if file else directories) as progress:
+        return take(progress)
+
+
+def _files(directories: Sequence[SourceDirectory]) -> list[SourceFile]:
+    return [file for directory in directories if directory.is_expected() for file in directory.files()]
+
+
+def _nothing_new(files: int) -> str:
+    return f"Nothing new in {counted(files, 'file')}."
+
+
+def _show(opened: OpenStore, report: IngestReport, ready: int, seconds: float) -> None:
+    from .progress import entries, megabytes
+
+    screen = opened.screen
+    if not report.files and not report.problems:
+        roots = ", ".join(screen.short(directory.root) for directory in opened.place.watched)
+        screen.line(f"No transcripts in {roots}.")
+    elif not report.bytes:
+        screen.line(_nothing_new(report.files))
+    else:
+        rate = f", {megabytes(report.bytes / seconds)}/s" if report.bytes > 1_000_000 else ""
+        amount = f"{entries(report.entries)} from {megabytes(report.bytes)}{rate}"
+        screen.line(f"{report.changed} of {counted(report.files, 'file')} had something new: {amount}.")
+    if report.gone:
+        screen.line(f"{counted(report.gone, 'file')} gone; what was in the store of them stays.")
+    if report.unreadable:
+        screen.line(f"{counted(report.unreadable, 'record')} could not be read and were left out.")
+    for path, why in report.problems[:SHOWN_PROBLEMS]:
+        screen.note(f"{screen.short(path)}: {why}")
+    if len(report.problems) > SHOWN_PROBLEMS:
+        screen.note(f"and {len(report.problems) - SHOWN_PROBLEMS} more")
+    if screen.is_json:
+        numbers = {name: value for name, value in vars(report).items() if name != "problems"}
+        problems = [{"path": path, "problem": why} for path, why in report.problems]
+        database = os.path.abspath(opened.place.database)
+        screen.result(
+            {**numbers, "ready": ready, "seconds": round(seconds, 3), "problems": problems, "store": database}
+        )

@@ -15,7 +15,7 @@ from ..store.sqlite.memory_index import MemoryFilter
 from ..text.format import one_line, shorten
 from ..text.sanitize import for_prompt
 from .filters import positive
-from .opened_store import Desk, add_common, at_desk
+from .opened_store import OpenStore, add_common, with_store
 from .times import moment
 
 if TYPE_CHECKING:
@@ -51,45 +51,45 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Does what was asked for. Raises SessionMemoryError."""
-    return at_desk(arguments, lambda desk: _run(desk, arguments))
+    return with_store(arguments, lambda opened: _run(opened, arguments))
 
 
-def _run(desk: Desk, arguments: argparse.Namespace) -> int:
+def _run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     actions = {"list": _list, "search": _search, "show": _show, "forget": _forget}
     words: list[str] = arguments.words
     if bool(words) == (arguments.action == "list"):
         problem = "nothing was named" if not words else f"list takes nothing: {words[0]!r}"
         raise UnknownMemoryError(f"memories {arguments.action}: {problem}", "see session-memory memories --help")
-    with open_index(desk.place) as index:
-        return actions[arguments.action](desk, index, arguments)
+    with open_index(opened.place) as index:
+        return actions[arguments.action](opened, index, arguments)
 
 
-def _list(desk: Desk, index: MemoryIndex, arguments: argparse.Namespace) -> int:
-    found = index.memories(_filter(desk, arguments))
+def _list(opened: OpenStore, index: MemoryIndex, arguments: argparse.Namespace) -> int:
+    found = index.memories(_filter(opened, arguments))
     _show_all(
-        desk, found, "Nothing is remembered yet: session-memory process makes memories of finished conversations."
+        opened, found, "Nothing is remembered yet: session-memory process makes memories of finished conversations."
     )
     return 0
 
 
-def _search(desk: Desk, index: MemoryIndex, arguments: argparse.Namespace) -> int:
+def _search(opened: OpenStore, index: MemoryIndex, arguments: argparse.Namespace) -> int:
     query = " ".join(arguments.words)
-    found = index.search(query, _filter(desk, arguments))
-    _show_all(desk, found, f"Nothing is remembered about {shorten(one_line(for_prompt(query)), TITLE_CHARACTERS)}.")
+    found = index.search(query, _filter(opened, arguments))
+    _show_all(opened, found, f"Nothing is remembered about {shorten(one_line(for_prompt(query)), TITLE_CHARACTERS)}.")
     return 0
 
 
-def _filter(desk: Desk, arguments: argparse.Namespace) -> MemoryFilter:
+def _filter(opened: OpenStore, arguments: argparse.Namespace) -> MemoryFilter:
     kinds = (arguments.kind,) if arguments.kind else ()
-    return MemoryFilter(desk.place.homes, kinds, arguments.untrusted, arguments.superseded, arguments.limit)
+    return MemoryFilter(opened.place.homes, kinds, arguments.untrusted, arguments.superseded, arguments.limit)
 
 
-def _show_all(desk: Desk, found: list[IndexedMemory], nothing: str) -> None:
-    desk.screen.result({"memories": [as_json(memory) for memory in found]})
+def _show_all(opened: OpenStore, found: list[IndexedMemory], nothing: str) -> None:
+    opened.screen.result({"memories": [as_json(memory) for memory in found]})
     for memory in found:
-        desk.screen.line(line_of(memory))
+        opened.screen.line(line_of(memory))
     if not found:
-        desk.screen.line(nothing)
+        opened.screen.line(nothing)
 
 
 def line_of(memory: IndexedMemory) -> str:
@@ -108,19 +108,19 @@ def as_json(memory: IndexedMemory) -> dict[str, Any]:
     return {**memory._asdict(), "origins": origins}
 
 
-def _show(desk: Desk, index: MemoryIndex, arguments: argparse.Namespace) -> int:
-    found = [_chosen(desk, index, id) for id in arguments.words]
-    desk.screen.result({"memories": [as_json(memory) for memory in found]})
+def _show(opened: OpenStore, index: MemoryIndex, arguments: argparse.Namespace) -> int:
+    found = [_chosen(opened, index, id) for id in arguments.words]
+    opened.screen.result({"memories": [as_json(memory) for memory in found]})
     home = f" --home {shlex.quote(arguments.home)}" if arguments.home else ""
     for number, memory in enumerate(found):
         if number:
-            desk.screen.line()
-        _show_one(desk, memory, home)
+            opened.screen.line()
+        _show_one(opened, memory, home)
     return 0
 
 
-def _show_one(desk: Desk, memory: IndexedMemory, home: str) -> None:
-    screen = desk.screen
+def _show_one(opened: OpenStore, memory: IndexedMemory, home: str) -> None:
+    screen = opened.screen
     screen.line(screen.paint("bold", one_line(for_prompt(memory.title))))
     for text in (memory.text, f'"{memory.quote}"' if memory.quote else ""):
         if text:
@@ -136,23 +136,23 @@ def _show_one(desk: Desk, memory: IndexedMemory, home: str) -> None:
         screen.line(f"  superseded{by}: it no longer holds")
     for at, _, conversation, strategy in memory.origins:
         screen.line(f"  {time_text(at)}, by {strategy}: session-memory show {conversation}{home}")
-    screen.line(f"  {screen.short(f'{folder_of(desk.place, memory.home)}/{memory.path}')}")
+    screen.line(f"  {screen.short(f'{folder_of(opened.place, memory.home)}/{memory.path}')}")
 
 
-def _forget(desk: Desk, index: MemoryIndex, arguments: argparse.Namespace) -> int:
-    chosen = {memory.id: memory for id in arguments.words for memory in [_chosen(desk, index, id)]}
+def _forget(opened: OpenStore, index: MemoryIndex, arguments: argparse.Namespace) -> int:
+    chosen = {memory.id: memory for id in arguments.words for memory in [_chosen(opened, index, id)]}
     for group in dict.fromkeys(memory.home for memory in chosen.values()):
         ids = [memory.id for memory in chosen.values() if memory.home == group]
-        library_of(desk.place, index, group).forget(ids)
-    desk.screen.result({"forgotten": list(chosen)})
-    desk.screen.line(f"{'1 memory' if len(chosen) == 1 else f'{len(chosen)} memories'} forgotten.")
+        library_of(opened.place, index, group).forget(ids)
+    opened.screen.result({"forgotten": list(chosen)})
+    opened.screen.line(f"{'1 memory' if len(chosen) == 1 else f'{len(chosen)} memories'} forgotten.")
     return 0
 
 
-def _chosen(desk: Desk, index: MemoryIndex, id: str) -> IndexedMemory:
+def _chosen(opened: OpenStore, index: MemoryIndex, id: str) -> IndexedMemory:
     """The memory whose id is `id` or begins so. Raises UnknownMemoryError."""
     wanted = id.removeprefix("^").lower()
-    found = index.beginning_with(wanted, desk.place.homes) if wanted else []
+    found = index.beginning_with(wanted, opened.place.homes) if wanted else []
     if not found:
         raise UnknownMemoryError(f"no memory has the id {id!r}", "session-memory memories lists them")
     if len({memory.id for memory in found}) > 1:

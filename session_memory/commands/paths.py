@@ -6,11 +6,10 @@ import os
 from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
-from ..store.ingest.sources import Source, found_at
-from ..store.place import Watched
+from ..store.ingest.sources import SourceDirectory
 
 if TYPE_CHECKING:
-    from ..store.ingest.sources import Found
+    from ..store.ingest.sources import SourceFile
     from ..store.place import StorePlace
 
 
@@ -18,7 +17,7 @@ class NoTranscriptError(SessionMemoryError):
     """A path at which there is no transcript to be read."""
 
 
-def directory_at(path: str, place: StorePlace) -> Watched:
+def directory_at(path: str, place: StorePlace) -> SourceDirectory:
     """A directory of transcripts. Keys are relative to it, so that a backup and what it is of are the same files; in
     a watched directory they are what they always are. Raises NoTranscriptError."""
     absolute = os.path.abspath(path)
@@ -27,19 +26,19 @@ def directory_at(path: str, place: StorePlace) -> Watched:
     group = _group(absolute, place)
     for root in (watched.root for watched in place.watched):
         if absolute.startswith(root + "/"):
-            return Watched(root, group, (absolute[len(root) + 1 :],), is_named=True)
-    return Watched(absolute, group, is_named=True)
+            return SourceDirectory(root, group, (absolute[len(root) + 1 :],), is_named=True)
+    return SourceDirectory(absolute, group, is_named=True)
 
 
-def file_at(path: str, place: StorePlace) -> Found:
+def file_at(path: str, place: StorePlace) -> SourceFile:
     """A transcript: its key is relative to the watched directory that it lies in, else to the one over its project's.
 
     Raises NoTranscriptError.
     """
     absolute = os.path.abspath(path)
     root = next((root for root in (watched.root for watched in place.watched) if absolute.startswith(root + "/")), "")
-    source = Source(root or os.path.dirname(os.path.dirname(absolute)), _group(absolute, place))
-    found = found_at(source, absolute)
+    parent = os.path.dirname(os.path.dirname(absolute))
+    found = SourceDirectory(root or parent, _group(absolute, place), is_backup=True).file_at(absolute)
     if found is None or not os.path.isfile(absolute):
         raise NoTranscriptError(f"{path}: there is no such file", "what the store holds of a file that is gone stays")
     return found

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..text.format import counted, one_line, shorten
 from ..text.sanitize import for_prompt
 from .filters import LIMITS, filter_of, limit
-from .opened_store import at_desk, refresh
+from .opened_store import refresh, with_store
 from .options import HOME, JSON, add
 from .times import moment
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..patterns.habits import FailingCommand, Patterns
-    from .opened_store import Desk
+    from .opened_store import OpenStore
     from .options import Arguments
 
 SUMMARY = "show what fails and what helps, and other habits"
@@ -37,22 +37,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: Arguments) -> int:
     """Prints them. Raises SessionMemoryError."""
-    return at_desk(arguments, lambda desk: _show(desk, arguments))
+    return with_store(arguments, lambda opened: _show(opened, arguments))
 
 
-def _show(desk: Desk, arguments: Arguments) -> int:
+def _show(opened: OpenStore, arguments: Arguments) -> int:
     from ..patterns.habits import patterns
     from ..store.sqlite.tool_uses import worked
 
-    refresh(desk)
-    wanted = filter_of(arguments, desk.place)._replace(limit=EVERY_CONVERSATION)
-    found = patterns(worked(desk.store, wanted))
-    desk.screen.result(_as_json(found, arguments.limit))
+    refresh(opened)
+    wanted = filter_of(arguments, opened.place)._replace(limit=EVERY_CONVERSATION)
+    found = patterns(worked(opened.store, wanted))
+    opened.screen.result(_as_json(found, arguments.limit))
     if not found.tool_uses:
-        desk.screen.line("No tool was used yet.")
+        opened.screen.line("No tool was used yet.")
         return 0
-    desk.screen.line(f"{counted(found.tool_uses, 'tool use')} in {counted(found.conversations, 'conversation')}.")
-    _show_commands(desk, found.commands[: arguments.limit])
+    opened.screen.line(f"{counted(found.tool_uses, 'tool use')} in {counted(found.conversations, 'conversation')}.")
+    _show_commands(opened, found.commands[: arguments.limit])
     names = _names(found)
     routines = [
         f"{one.times:>4} times  {' -> '.join(_told(step) for step in one.steps)}  ({one.well:.0%} went well)"
@@ -62,37 +62,37 @@ def _show(desk: Desk, arguments: Arguments) -> int:
         f"{one.times:>4} times  {names[one.first]} ({one.first_times})  with  {names[one.second]} ({one.second_times})"
         for one in found.together[: arguments.limit]
     ]
-    _show_lines(desk, "Steps that follow each other", routines)
-    _show_lines(desk, "Changed together (how often at all)", together)
-    _show_lines(desk, "Where", [_place(desk, place) for place in found.places[: arguments.limit]])
+    _show_lines(opened, "Steps that follow each other", routines)
+    _show_lines(opened, "Changed together (how often at all)", together)
+    _show_lines(opened, "Where", [_place(opened, place) for place in found.places[: arguments.limit]])
     if any(found.hours):
         days = "  ".join(f"{name} {number}" for name, number in zip(_DAYS, found.weekdays))
-        _show_lines(desk, "When (what the user said)", [f"0h {_bars(found.hours)} 23h", days])
+        _show_lines(opened, "When (what the user said)", [f"0h {_bars(found.hours)} 23h", days])
     return 0
 
 
-def _show_commands(desk: Desk, commands: Sequence[FailingCommand]) -> None:
+def _show_commands(opened: OpenStore, commands: Sequence[FailingCommand]) -> None:
     if commands:
-        desk.screen.heading("Commands that fail")
+        opened.screen.heading("Commands that fail")
     for one in commands:
         share = f"{one.failures} of {counted(one.runs, 'run')} failed ({one.failures / one.runs:.0%})"
-        desk.screen.line(f"  {_told(one.command)}: {share}")
+        opened.screen.line(f"  {_told(one.command)}: {share}")
         for error, times in one.errors:
-            desk.screen.line(f"      {times}x  {_told(error) or 'no output'}")
+            opened.screen.line(f"      {times}x  {_told(error) or 'no output'}")
         for followed, times in one.then_worked:
-            desk.screen.line(f"      worked {_told(followed)}" + (f" ({times} times)" if times > 1 else ""))
+            opened.screen.line(f"      worked {_told(followed)}" + (f" ({times} times)" if times > 1 else ""))
 
 
-def _show_lines(desk: Desk, title: str, lines: Sequence[str]) -> None:
+def _show_lines(opened: OpenStore, title: str, lines: Sequence[str]) -> None:
     if lines:
-        desk.screen.heading(title)
+        opened.screen.heading(title)
     for line in lines:
-        desk.screen.line(f"  {line}")
+        opened.screen.line(f"  {line}")
 
 
-def _place(desk: Desk, place: Any) -> str:
+def _place(opened: OpenStore, place: Any) -> str:
     amount = f"{counted(place.conversations, 'conversation')}, {counted(place.messages, 'message')}"
-    return f"{_told(desk.screen.short(place.directory)) or '(unknown)'}: {amount}, last {moment(place.last_at)}"
+    return f"{_told(opened.screen.short(place.directory)) or '(unknown)'}: {amount}, last {moment(place.last_at)}"
 
 
 def _names(found: Patterns) -> dict[str, str]:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 from ..memories.folders import home_of, keeper, strategies_directory
 from ..settings.homes import ENV_GUARD
 from ..settings.memories_values import MemorySettings, settings_of
+from ..store.refresh import NEWER
 from ..text.format import counted, one_line, shorten
 from ..text.sanitize import for_prompt
 from ..text.timestamps import now_milliseconds
 from .filters import positive
-from .opened_store import NEWER, at_desk, note, refresh
+from .opened_store import note, refresh, with_store
 from .options import HOME, JSON, Option, add
 from .times import moment
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from ..memories.runner import Planned, Run
     from ..store.place import StorePlace
     from ..store.values import Conversation
-    from .opened_store import Desk
+    from .opened_store import OpenStore
     from .options import Arguments
 
 SUMMARY = "turn finished conversations into memories"
@@ -51,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: Arguments) -> int:
     """Works off what waits; 1 if something has to wait for another run. Raises SessionMemoryError."""
-    return at_desk(arguments, lambda desk: _process(desk, arguments))
+    return with_store(arguments, lambda opened: _process(opened, arguments))
 
 
 def memory_settings(place: StorePlace) -> MemorySettings:
@@ -88,39 +89,39 @@ def work_off_for_watch(place: StorePlace, stop: Callable[[], bool]) -> Iterator[
             yield " ".join(_line(done).split())
 
 
-def _process(desk: Desk, arguments: Arguments) -> int:
-    if desk.store.is_newer:
+def _process(opened: OpenStore, arguments: Arguments) -> int:
+    if opened.store.is_newer:
         note(NEWER)
         return 1
-    refresh(desk)
-    desk.store.mark_ready(now_milliseconds())
-    with prepared(desk.place, (arguments.strategy,) if arguments.strategy else ()) as (work, keep):
+    refresh(opened)
+    opened.store.mark_ready(now_milliseconds())
+    with prepared(opened.place, (arguments.strategy,) if arguments.strategy else ()) as (work, keep):
         for id, error in work.missing:
             note(f"{id}: {error}" + (f" ({error.hint})" if error.hint else ""))
         statuses = ("archived",) if arguments.archived else ()
         if arguments.dry_run:
             plan = work.plan(limit=arguments.limit, statuses=statuses, with_skipped=arguments.skipped)
-            _show_plan(desk, work, plan)
+            _show_plan(opened, work, plan)
             return 1 if work.missing else 0
         if arguments.skipped:
             work.reopen()
-        return _work_off(desk, work, work.work_off(keep, limit=arguments.limit, statuses=statuses))
+        return _work_off(opened, work, work.work_off(keep, limit=arguments.limit, statuses=statuses))
 
 
-def _work_off(desk: Desk, work: Run, pieces: Iterable[Done]) -> int:
+def _work_off(opened: OpenStore, work: Run, pieces: Iterable[Done]) -> int:
     finished: list[Done] = []
     for done in pieces:
         finished.append(done)
-        desk.screen.line(_line(done))
+        opened.screen.line(_line(done))
     numbers = {status: sum(done.status == status for done in finished) for status in ("archived", "skipped", "waiting")}
     memories = sum(len(done.memories) for done in finished)
     if finished:
-        desk.screen.line()
+        opened.screen.line()
     told = ", ".join(f"{number} {status}" for status, number in numbers.items() if number)
-    desk.screen.line(f"{told}; {_memories(memories)}." if told else "Nothing waits.")
+    opened.screen.line(f"{told}; {_memories(memories)}." if told else "Nothing waits.")
     if work.spent_today():
-        desk.screen.line(_budget(work))
-    desk.screen.result(
+        opened.screen.line(_budget(work))
+    opened.screen.result(
         {
             "done": [_as_json(done) for done in finished],
             **numbers,
@@ -160,8 +161,8 @@ def _told(conversation: Conversation) -> dict[str, Any]:
     return {**conversation._asdict(), "title": for_prompt(conversation.title)}
 
 
-def _show_plan(desk: Desk, work: Run, planned: Sequence[Planned]) -> None:
-    screen = desk.screen
+def _show_plan(opened: OpenStore, work: Run, planned: Sequence[Planned]) -> None:
+    screen = opened.screen
     for one in planned:
         what = one.reason and f"would be skipped: {for_prompt(one.reason)}"
         screen.line(f"  {_name(one.piece.conversation)}  ({one.piece.strategy}: {what or _spending([one])})")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from ..store.contract import Store
-    from ..store.place import Watched
+    from ..store.ingest.sources import SourceDirectory
     from ..system.screen import Screen
 
     Progress = Callable[[str, int], None]
@@ -25,7 +25,7 @@ BAR_FROM_BYTES = 4 * MEGABYTE  # less is done before a bar could be read
 
 
 @contextmanager
-def shown(screen: Screen, store: Store, watched: Iterable[Watched]) -> Iterator[Progress]:
+def shown(screen: Screen, store: Store, watched: Iterable[SourceDirectory]) -> Iterator[Progress]:
     """What is to be told of every file and its bytes; shows it on stderr until the block ends."""
     if screen.is_json or not sys.stderr.isatty():
         yield _Lines().advance if not screen.is_json else _silent

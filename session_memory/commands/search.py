@@ -7,7 +7,7 @@ from ..store.values import ENTRY_ROLES, TOOL_ROLE
 from ..text.format import one_line, shorten
 from ..text.sanitize import all_for_prompt, for_prompt
 from .filters import LIMITS, filter_of, limit
-from .opened_store import at_desk, refresh
+from .opened_store import refresh, with_store
 from .options import HOME, JSON, Option, add
 from .show import number_of
 from .times import moment
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..store.values import Hit
-    from .opened_store import Desk
+    from .opened_store import OpenStore
     from .options import Arguments
 
 SUMMARY = "search everything that was said in all sessions"
@@ -43,27 +43,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: Arguments) -> int:
     """Searches. Raises SessionMemoryError."""
-    return at_desk(arguments, lambda desk: _search(desk, arguments))
+    return with_store(arguments, lambda opened: _search(opened, arguments))
 
 
-def _search(desk: Desk, arguments: Arguments) -> int:
-    refresh(desk)
+def _search(opened: OpenStore, arguments: Arguments) -> int:
+    refresh(opened)
     query = " ".join(arguments.query)
-    hits = desk.store.search(query, filter_of(arguments, desk.place)._replace(role=arguments.role))
+    hits = opened.store.search(query, filter_of(arguments, opened.place)._replace(role=arguments.role))
     commands = [_command(hit, arguments.home) for hit in hits]
-    remembered = _show_memories(desk, query) if _is_unlimited(arguments) else []
+    remembered = _show_memories(opened, query) if _is_unlimited(arguments) else []
     as_json = [_as_json(hit, command) for hit, command in zip(hits, commands)]
-    desk.screen.result({"memories": remembered, "hits": as_json})
+    opened.screen.result({"memories": remembered, "hits": as_json})
     if not hits and not remembered:
-        desk.screen.line(f"Nothing found for {shorten(one_line(for_prompt(query)), TITLE_CHARACTERS)}.")
+        opened.screen.line(f"Nothing found for {shorten(one_line(for_prompt(query)), TITLE_CHARACTERS)}.")
     # All texts at once: looking through them for secrets one by one takes longer than the search.
     pieces = [_pieces(hit) for hit in hits]
     harmless = iter(all_for_prompt([text for hit, parts in zip(hits, pieces) for text in (*_about(hit), *parts)]))
     for index, (hit, parts, command) in enumerate(zip(hits, pieces, commands)):
         if index:
-            desk.screen.line()
+            opened.screen.line()
         about = [next(harmless) for _ in _about(hit)]
-        _print(desk, hit, about, [next(harmless) for _ in parts], command)
+        _print(opened, hit, about, [next(harmless) for _ in parts], command)
     return 0
 
 
@@ -73,19 +73,19 @@ def _is_unlimited(arguments: Arguments) -> bool:
     return not any(limits)
 
 
-def _show_memories(desk: Desk, query: str) -> list[dict[str, Any]]:
+def _show_memories(opened: OpenStore, query: str) -> list[dict[str, Any]]:
     """Shows the memories that fit, and returns them for programs."""
-    if not holds_memories(desk.store):
+    if not holds_memories(opened.store):
         return []
     from ..memories.search import search_memories
     from .memories import as_json, line_of
 
-    found = search_memories(desk.place, query, MEMORIES)
+    found = search_memories(opened.place, query, MEMORIES)
     for memory in found:
-        desk.screen.line(line_of(memory))
+        opened.screen.line(line_of(memory))
     if found:
-        desk.screen.line(f"  session-memory memories show {' '.join(memory.id for memory in found)}")
-        desk.screen.line()
+        opened.screen.line(f"  session-memory memories show {' '.join(memory.id for memory in found)}")
+        opened.screen.line()
     return [as_json(memory) for memory in found]
 
 
@@ -115,20 +115,20 @@ def _pieces(hit: Hit) -> list[str]:
     return [*pieces, hit.snippet[end:]]
 
 
-def _print(desk: Desk, hit: Hit, about: list[str], pieces: list[str], command: str) -> None:
-    screen, talk = desk.screen, hit.conversation
+def _print(opened: OpenStore, hit: Hit, about: list[str], pieces: list[str], command: str) -> None:
+    screen, talk = opened.screen, hit.conversation
     title, who, where = about
     screen.line(screen.paint("bold", shorten(one_line(title), TITLE_CHARACTERS) or f"Conversation {talk.id}"))
-    screen.line(f"  {_highlighted(desk, pieces)}")
+    screen.line(f"  {_highlighted(opened, pieces)}")
     when = moment(hit.entry.timestamp or talk.last_message_at)
     screen.line(screen.paint("dim", f"  {when}, {who}, in {where}, session {talk.session_id}"))
     screen.line(f"  {command}")
 
 
-def _highlighted(desk: Desk, pieces: list[str]) -> str:
+def _highlighted(opened: OpenStore, pieces: list[str]) -> str:
     """The snippet on one line, the words that were found in bold, or in asterisks where there is no bold."""
     for index in range(1, len(pieces), 2):
-        bold = desk.screen.paint("bold", pieces[index])
+        bold = opened.screen.paint("bold", pieces[index])
         pieces[index] = bold if bold != pieces[index] else f"**{pieces[index]}**"
     return one_line("".join(pieces))
 

@@ -8,7 +8,7 @@ from ..store.values import TOOL_ROLE
 from ..text.format import counted, one_line, shorten
 from ..text.sanitize import all_for_prompt
 from .filters import positive
-from .opened_store import at_desk
+from .opened_store import with_store
 from .options import HOME, JSON, Option, add
 from .times import moment
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import argparse
 
     from ..store.values import Conversation, StoredEntry
-    from .opened_store import Desk
+    from .opened_store import OpenStore
     from .options import Arguments
 
 SUMMARY = "read a conversation, or what was said around a message that a search has found"
@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: Arguments) -> int:
     """Shows it. Raises SessionMemoryError."""
-    return at_desk(arguments, lambda desk: _show(desk, arguments))
+    return with_store(arguments, lambda opened: _show(opened, arguments))
 
 
 def number_of(entry: StoredEntry) -> int:
@@ -56,15 +56,15 @@ def number_of(entry: StoredEntry) -> int:
     return (entry.id & ((1 << ITEM_BITS) - 1)) + 1
 
 
-def _show(desk: Desk, arguments: Arguments) -> int:
-    conversation = desk.store.conversation(arguments.conversation, desk.place.homes)
+def _show(opened: OpenStore, arguments: Arguments) -> int:
+    conversation = opened.store.conversation(arguments.conversation, opened.place.homes)
     if conversation is None:
         raise NotInStoreError(
             f"there is no conversation {arguments.conversation}", "session-memory conversations lists those there are"
         )
-    entries = list(desk.store.entries(conversation.id))
+    entries = list(opened.store.entries(conversation.id))
     shown, before, after = _part(entries, arguments.around, arguments.lines)
-    desk.screen.result(
+    opened.screen.result(
         {
             "conversation": conversation._asdict(),
             "entries": [{"number": number_of(one), **one._asdict()} for one in shown],
@@ -72,8 +72,8 @@ def _show(desk: Desk, arguments: Arguments) -> int:
             "after": after,
         }
     )
-    if not desk.screen.is_json:
-        _print(desk, conversation, shown, before, after, arguments)
+    if not opened.screen.is_json:
+        _print(opened, conversation, shown, before, after, arguments)
     return 0
 
 
@@ -89,10 +89,10 @@ def _part(entries: list[StoredEntry], around: int | None, lines: int) -> tuple[l
 
 
 def _print(
-    desk: Desk, conversation: Conversation, shown: list[StoredEntry], before: int, after: int,
+    opened: OpenStore, conversation: Conversation, shown: list[StoredEntry], before: int, after: int,
     arguments: Arguments,
 ) -> None:  # fmt: skip
-    screen = desk.screen
+    screen = opened.screen
     title, *texts = all_for_prompt([conversation.title, *[one.text for one in shown]])
     errors = all_for_prompt([one.error for one in shown])
     screen.line(screen.paint("bold", shorten(one_line(title), screen.width) or f"Conversation {conversation.id}"))

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from ..errors import ConfigError, LockedError, SessionMemoryError
 from ..store.location import find_place
+from ..store.refresh import NEWER, open_store
 from ..store.sqlite.repair import rebuilt_notice
 from ..system.screen import Screen
 from ..text.format import counted
 from ..upkeep.watch_lock import acquire, holder
-from .opened_store import NEWER, open_store
 from .options import HOME, Option, add
 from .progress import entries, megabytes
 from .service_files import KINDS, service
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-    from ..store.ingest.ingestion import Report
+    from ..store.ingest.ingestion import IngestReport
     from ..store.place import StorePlace
     from ..store.sqlite.engine import SqliteStore
     from .options import Arguments
@@ -80,7 +80,7 @@ def _watch(place: StorePlace, find: Callable[[], StorePlace], screen: Screen, *,
     def opened(place: StorePlace) -> SqliteStore:
         store = open_store(place)
         if store.set_aside:
-            log.say(rebuilt_notice(store.set_aside, screen.short(store.set_aside)))
+            log.say(screen.short(rebuilt_notice(store.set_aside)))
         if store.is_newer:
             store.close()
             raise WatchError(f"{screen.short(place.database)}: {NEWER}")
@@ -123,7 +123,7 @@ class _Log:
             self._problems.add(("", text))
             self.say(text)
 
-    def tell(self, report: Report) -> None:
+    def tell(self, report: IngestReport) -> None:
         """What was taken in, if anything was new."""
         if report.bytes:
             amount = f"{entries(report.entries)} from {megabytes(report.bytes)}"

@@ -39,7 +39,7 @@ def groups_of(place: StorePlace) -> list[str]:
     """The groups whose memories whoever asks may see; [''] where there are none."""
     if place.homes is not None:
         return list(place.homes)
-    groups = list(dict.fromkeys(watched.source.home for watched in place.watched))
+    groups = list(dict.fromkeys(watched.home for watched in place.watched))
     return groups or [""]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..runtimes.recognition import runtime_of
-from ..store.ingest.extract import Reader
+from ..store.ingest.extract import Extractor
 from ..store.values import TOOL_ROLE, NewEntry, StoredEntry, ToolOutcome
 from ..system.files import open_regular
 from ..transcripts.lines import lines_forward
@@ -81,7 +81,7 @@ def _entries(descriptor: int, size: int) -> list[StoredEntry] | None:
     runtime = runtime_of(descriptor)
     if runtime is None:
         return None
-    read = Reader(runtime, descriptor).read(0, size, size + 1)
+    read = Extractor(runtime, descriptor).read(0, size, size + 1)
     ended = dict(read.outcomes)
     found: list[StoredEntry] = []
     known: set[int] = set()

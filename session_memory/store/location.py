@@ -9,7 +9,8 @@ from ..runtimes import all_runtimes
 from ..settings import homes
 from ..settings.store_section import settings_of
 from ..text.names import is_name
-from .place import Archives, StorePlace, Watched
+from .ingest.sources import SourceDirectory
+from .place import Archives, StorePlace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def _of_person(environ: Mapping[str, str], user: str) -> StorePlace:
     home = homes.Home(user)
     settings = settings_of(home.settings().memory, user)
     config_dirs = [(runtime, runtime.config_dir({}, environ)) for runtime in all_runtimes()]
-    own = [Watched(f"{directory}/{runtime.PROJECTS_FOLDER}") for runtime, directory in config_dirs]
+    own = [SourceDirectory(f"{directory}/{runtime.PROJECTS_FOLDER}") for runtime, directory in config_dirs]
     archives = [Archives(homes.Home(directory).conversations_dir) for _, directory in config_dirs]
     return _place(home, _named(settings) or own, archives, settings)
 
@@ -65,22 +66,22 @@ def _of_person(environ: Mapping[str, str], user: str) -> StorePlace:
 def _of_agent(home: Home, environ: Mapping[str, str], user: str) -> StorePlace:
     """The sessions of one agent: its own directories whole; of the user's what was started in it or has a name."""
     settings = settings_of(home.settings().memory, user)
-    own: dict[str, Watched] = {}
+    own: dict[str, SourceDirectory] = {}
     for runtime in all_runtimes():
         named = homes.agent_home(home.root, os.path.dirname(home.root), runtime.SESSIONS_FOLDER)
         sessions = runtime.located(named.sessions_dir, runtime.config_dir({}, environ), home.root) if named else []
         for directory in [f"{home.root}{below}/{runtime.USUAL_DIR}" for below in _WORK_DIRS]:
             root = f"{directory}/{runtime.PROJECTS_FOLDER}"
             if os.path.isdir(root):
-                own[os.path.realpath(root)] = Watched(root)
+                own[os.path.realpath(root)] = SourceDirectory(root)
         if named and any(session.path.startswith(named.sessions_dir + "/") for session in sessions):
-            own[os.path.realpath(named.sessions_dir)] = Watched(named.sessions_dir)
+            own[os.path.realpath(named.sessions_dir)] = SourceDirectory(named.sessions_dir)
         config_dir = runtime.config_dir({}, environ)
         root = f"{config_dir}/{runtime.PROJECTS_FOLDER}"
         starts = [home.root + below for below in _WORK_DIRS]
         within = [_folder(runtime.own_path({"cwd": start}, start, config_dir)) for start in starts]
         within += [session.path[len(root) + 1 :] for session in sessions if session.path.startswith(root + "/")]
-        own.setdefault(os.path.realpath(root), Watched(root, within=tuple(dict.fromkeys(within))))
+        own.setdefault(os.path.realpath(root), SourceDirectory(root, within=tuple(dict.fromkeys(within))))
     return _place(home, _named(settings) or list(own.values()), [Archives(home.conversations_dir)], settings)
 
 
@@ -94,7 +95,7 @@ def _of_host(host: str, group_root: str) -> StorePlace:
     names = [os.path.basename(group_root)] if group_root else _group_names(layout.groups_dir)
     groups = [layout.group(name) for name in names]
     watched = [
-        Watched(f"{group.config_dir}/{group.runtime.PROJECTS_FOLDER}", group.name, confined_to=layout.root)
+        SourceDirectory(f"{group.config_dir}/{group.runtime.PROJECTS_FOLDER}", group.name, confined_to=layout.root)
         for group in groups
     ]
     archives = [Archives(group.conversations_dir, group.name, layout.root) for group in groups]
@@ -119,12 +120,12 @@ def _group_names(groups_dir: str) -> list[str]:
     return sorted(name for name in names if is_name(name) and name.casefold() != GLOBAL)
 
 
-def _place(home: Home, watched: list[Watched], archives: list[Archives], settings: StoreSettings) -> StorePlace:
+def _place(home: Home, watched: list[SourceDirectory], archives: list[Archives], settings: StoreSettings) -> StorePlace:
     return StorePlace(f"{home.memory_dir}/{FILE}", tuple(watched), tuple(archives), None, settings)
 
 
-def _named(settings: StoreSettings) -> list[Watched]:
-    return [Watched(path, is_named=True) for path in settings.watch_paths]
+def _named(settings: StoreSettings) -> list[SourceDirectory]:
+    return [SourceDirectory(path, is_named=True) for path in settings.watch_paths]
 
 
 def _folder(path: str) -> str:

@@ -13,13 +13,15 @@ except ImportError:
 
 __all__ = [
     "NotAFileError", "is_directory", "is_file", "is_regular", "lock", "make_private_dir", "open_private",
-    "open_regular", "os", "read_at", "read_each", "read_whole", "write_atomically", "write_private",
+    "open_regular", "os", "read_at", "read_each", "read_whole", "stamp_of", "write_atomically", "write_private",
 ]  # fmt: skip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from os import stat_result
+
+    Stamp = tuple[int, int, int]  # inode, size in bytes, time of the last change in milliseconds
 
 _NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
 _NO_BLOCK: int = getattr(os, "O_NONBLOCK", 0)
@@ -37,6 +39,14 @@ class NotAFileError(OSError):
 def is_regular(status: stat_result) -> bool:
     """What `stat.S_ISREG` tells."""
     return status.st_mode & 0o170000 == 0o100000
+
+
+def stamp_of(status: stat_result) -> Stamp:
+    """What tells that a file is unchanged, without opening it: as long as this is the same, nothing was written to it.
+
+    The time may not be trusted where it was younger than RACY_NANOSECONDS of transcripts.cursor as it was looked at.
+    """
+    return status.st_ino, status.st_size, status.st_mtime_ns // 1_000_000
 
 
 def is_directory(path: str) -> bool:

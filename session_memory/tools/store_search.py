@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
@@ -37,14 +38,13 @@ def searching(path: str | None, environ: Mapping[str, str], otherwise: Search) -
 
 
 def _search(place: StorePlace, query: str, limit: int) -> list[Hit]:
-    from ..commands.opened_store import Desk, open_store, refresh
     from ..memories.search import search_memories
+    from ..store.refresh import open_store, refresh
     from ..store.values import Filter
-    from ..system.screen import Screen
 
     store = open_store(place)
     try:
-        refresh(Desk(store, place, Screen({}, is_json=True), False))
+        refresh(store, place, _note)
         hits = [_hit(hit) for hit in store.search(query, Filter(homes=place.homes, limit=limit))]
     finally:
         store.close()
@@ -53,6 +53,11 @@ def _search(place: StorePlace, query: str, limit: int) -> list[Hit]:
         for memory in search_memories(place, query, min(limit, MEMORIES))
     ]
     return [*memories, *hits][:limit]
+
+
+def _note(text: str) -> None:
+    """Says on stderr what is not told by the answer: the log of a tool server."""
+    print(f"session-memory: {text}", file=sys.stderr, flush=True)
 
 
 def _hit(hit: StoreHit) -> Hit:

@@ -6,7 +6,7 @@ before the offset: where one of them differs, the file is a new generation of it
 
 from __future__ import annotations
 
-from ..system.files import read_at
+from ..system.files import read_at, stamp_of
 from .lines import last_line_end
 
 TYPE_CHECKING = False
@@ -37,11 +37,12 @@ def make_cursor(descriptor: int, status: stat_result, offset: int, now_nanosecon
     """The cursor for a file that was read up to `offset`."""
     head, tail = _checksums(descriptor, offset)
     is_settled = now_nanoseconds - status.st_mtime_ns > RACY_NANOSECONDS
+    inode, size, milliseconds = stamp_of(status)
     return {
         "offset": offset,
-        "size": status.st_size,
-        "inode": status.st_ino,
-        "mtime": status.st_mtime_ns if is_settled else 0,
+        "size": size,
+        "inode": inode,
+        "mtime": milliseconds if is_settled else 0,
         "head": head,
         "tail": tail,
     }

@@ -12,8 +12,7 @@ import time
 from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
-from ..store.ingest.intake import add, take_files, take_in
-from ..store.ingest.sources import found_at
+from ..store.ingest.intake import take_files, take_in
 from ..store.sqlite.repair import set_aside_if_corrupt
 from ..system.sqlite import CorruptDatabaseError, DatabaseError
 from ..text.timestamps import now_milliseconds
@@ -25,8 +24,9 @@ if TYPE_CHECKING:
 
     from watchfiles.main import FileChange
 
-    from ..store.ingest.ingestion import Report
-    from ..store.place import StorePlace, Watched
+    from ..store.ingest.ingestion import IngestReport
+    from ..store.ingest.sources import SourceDirectory
+    from ..store.place import StorePlace
     from ..store.sqlite.engine import SqliteStore
 
     Step = Callable[[SqliteStore], None]
@@ -50,7 +50,7 @@ class Watching:
         open_store: Callable[[StorePlace], SqliteStore],
         stop: Event,
         say: Callable[[str], None],
-        tell: Callable[[Report], None],
+        tell: Callable[[IngestReport], None],
         steps: Sequence[Step] = (),
     ) -> None:
         self._find_place = find_place
@@ -168,16 +168,16 @@ class Watching:
             found.setdefault(self._watched_of(path).home, []).append(path)
         whole = None
         for home, own in found.items():
-            files = [one for path in own if (one := found_at(self._watched_of(path).source, path))]
+            files = [file for path in own if (file := self._watched_of(path).file_at(path))]
             report = take_files(self._store, home, files, self._go_on, batch_bytes=BATCH_BYTES)
             if whole is None:
                 whole = report
             else:
-                add(whole, report)
+                whole.add(report)
         if whole:
             self._tell(whole)
 
-    def _watched_of(self, path: str) -> Watched:
+    def _watched_of(self, path: str) -> SourceDirectory:
         return next(one for one in self._place.watched if one.holds(_key(path, one.root)))
 
     def _mark_ready(self) -> None:

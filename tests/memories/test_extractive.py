@@ -245,11 +245,11 @@ class TestExcerpt:
 @pytest.mark.parametrize("runtime", ["claude", "pi"])
 def test_of_real_sessions_it_makes_something_short_and_telling(tmp_path, runtime):
     from session_memory.store.ingest.ingestion import Ingestion
-    from session_memory.store.ingest.sources import Source
+    from session_memory.store.ingest.sources import SourceDirectory
     from session_memory.store.sqlite.engine import SqliteStore
 
     store = SqliteStore(str(tmp_path / "store.db"))
-    Ingestion(store).scan(Source(str(TRANSCRIPTS / runtime)))
+    Ingestion(store).scan(SourceDirectory(str(TRANSCRIPTS / runtime)))
     strategy = ExtractiveStrategy({}, None)
     for conversation in store.conversations(Filter(limit=100)):
         found = list(store.entries(conversation.id))

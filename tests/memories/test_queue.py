@@ -216,7 +216,7 @@ class TestForks:
         from records import assistant, user, write
 
         from session_memory.store.ingest.ingestion import Ingestion
-        from session_memory.store.ingest.sources import Source
+        from session_memory.store.ingest.sources import SourceDirectory
 
         original = [
             record
@@ -227,7 +227,7 @@ class TestForks:
         write(root / "p" / "original.jsonl", *original)
         write(root / "p" / "fork.jsonl", *original, user("only here", at=1e9 + 9), assistant("indeed", at=1e9 + 9))
         ingestion = Ingestion(machine.stored.store)
-        ingestion.scan(Source(str(root)))
+        ingestion.scan(SourceDirectory(str(root)))
         machine.stored.store.mark_ready(machine.now())
         strategy = Scripted()
         machine.run(strategy)

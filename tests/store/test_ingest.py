@@ -12,7 +12,7 @@ from records import append, assistant, exchange, line, lines, new_id, record, to
 from store_scene import PROJECT, Scene
 
 from session_memory.store.ingest.ingestion import Ingestion
-from session_memory.store.ingest.sources import Source
+from session_memory.store.ingest.sources import SourceDirectory, SourceFile
 
 TRANSCRIPTS = Path(__file__).resolve().parents[3] / "shared" / "transcripts"
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -34,7 +34,7 @@ def test_a_file_that_did_not_change_is_not_opened(scene, monkeypatch):
     path = scene.write("a", *exchange("one", "two"))
     os.utime(path, (1_700_000_000, 1_700_000_000))
     scene.ingest()
-    monkeypatch.setattr("session_memory.store.ingest.ingestion.open_regular", None)
+    monkeypatch.setattr(SourceFile, "open", None)
     assert scene.ingest().changed == 0
 
 
@@ -119,9 +119,9 @@ def test_a_backup_and_the_live_file_are_one_file_in_whatever_order_they_come(sce
     backup = scene.path / "backup"
     shutil.copytree(scene.root, backup)
     scene.append("a", *exchange("three", "four"))
-    scene.ingest(backup)
+    scene.ingest(backup, is_backup=True)
     scene.ingest()
-    scene.ingest(backup)
+    scene.ingest(backup, is_backup=True)
     assert scene.texts() == ["one", "two", "three", "four"]
     assert scene.store.counts().files == 1
     state = scene.store.file_states("")[f"{PROJECT}/a.jsonl"]
@@ -132,10 +132,10 @@ def test_the_live_file_takes_the_place_of_its_backup(scene):
     scene.write("a", *exchange("one", "two"))
     backup = scene.path / "backup"
     shutil.copytree(scene.root, backup)
-    scene.ingest(backup)
+    scene.ingest(backup, is_backup=True)
     for _ in range(2):
         ingestion = Ingestion(scene.store)
-        ingestion.scan(Source(str(scene.root), is_live=True))
+        ingestion.scan(SourceDirectory(str(scene.root)))
         assert scene.store.file_states("")[f"{PROJECT}/a.jsonl"].root == str(scene.root)
     assert scene.texts() == ["one", "two"]
 
@@ -294,7 +294,7 @@ def test_of_two_ingestions_at_once_the_slower_one_stores_nothing_twice(scene):
     other = scene.open()
     slower = Ingestion(other)
     scene.ingest()
-    slower.scan(Source(str(scene.root)))
+    slower.scan(SourceDirectory(str(scene.root)))
     assert slower.report.problems == []
     assert scene.texts() == ["one", "two"]
     other.close()

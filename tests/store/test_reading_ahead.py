@@ -16,10 +16,10 @@ from store_scene import Scene
 from session_memory.runtimes import claude
 from session_memory.store.ingest import pool as ahead
 from session_memory.store.ingest import worker_start as reading_start
-from session_memory.store.ingest.extract import Reader
+from session_memory.store.ingest.extract import Extractor
 from session_memory.store.ingest.ingestion import Ingestion
 from session_memory.store.ingest.pool import ReadAhead
-from session_memory.store.ingest.sources import Source, find_files
+from session_memory.store.ingest.sources import SourceDirectory
 from session_memory.store.ingest.worker import packed, read_pieces, unpacked
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,12 +35,12 @@ HOLDS_THE_PIPES = f"""
 import sys, time
 sys.path[:0] = [{str(ROOT)!r}]
 from session_memory.store.ingest import pool as ahead, worker_start as reading_start
-from session_memory.store.ingest.sources import Source, find_files
+from session_memory.store.ingest.sources import SourceDirectory
 ahead.LEAST_BYTES = 0
 ahead.WAITING_PIECES = 1
 if sys.argv[2] == "interpreters":
     ahead.may_fork = reading_start.may_fork = lambda: False
-held = ahead.ReadAhead(find_files(Source(sys.argv[1])), "", 2000, 2)
+held = ahead.ReadAhead(SourceDirectory(sys.argv[1]).files(), "", 2000, 2)
 print(*[worker._process.pid for worker in held._workers])
 print(type(held._workers[0]._process).__name__, flush=True)
 time.sleep(60)
@@ -50,12 +50,12 @@ import sys
 sys.path[:0] = [{str(ROOT)!r}]
 from session_memory.store.ingest import pool as ahead, worker_start as reading_start
 from session_memory.store.ingest.ingestion import Ingestion
-from session_memory.store.ingest.sources import Source
+from session_memory.store.ingest.sources import SourceDirectory
 from session_memory.store.sqlite.engine import SqliteStore
 ahead.LEAST_BYTES = 0
 store = SqliteStore(sys.argv[2])
 for number in range(2):
-    Ingestion(store, workers=2, batch_bytes=4000).scan(Source(sys.argv[1]))
+    Ingestion(store, workers=2, batch_bytes=4000).scan(SourceDirectory(sys.argv[1]))
 store.close()
 """
 
@@ -116,7 +116,7 @@ def test_it_is_the_other_processes_that_read(scene, monkeypatch):
     monkeypatch.setattr(ahead, "LEAST_BYTES", 0)
     read: list[int] = []
     monkeypatch.setattr(
-        Reader, "read", lambda self, start, *rest, by=Reader.read: (read.append(start), by(self, start, *rest))[1]
+        Extractor, "read", lambda self, start, *rest, by=Extractor.read: (read.append(start), by(self, start, *rest))[1]
     )
     take_in(scene, "several", 2, 1 << 20)
     assert read == [0]  # the first file alone, while they start
@@ -146,7 +146,7 @@ def test_of_one_large_file_what_follows_is_read_while_the_beginning_is_stored(sc
     for number in range(1, FILES):
         scene.file(f"session-{number}").unlink()
     monkeypatch.setattr(ahead, "LEAST_BYTES", 0)
-    monkeypatch.setattr(Reader, "read", None)  # not in this process
+    monkeypatch.setattr(Extractor, "read", None)  # not in this process
     scene.database = scene.path / "large" / "memory.db"
     scene.store = scene.open()
     assert scene.ingest(workers=2, batch_bytes=4000).entries == 83
@@ -158,7 +158,7 @@ def test_a_file_that_was_replaced_since_is_read_here(scene, monkeypatch):
     monkeypatch.setattr(ahead, "WAITING_PIECES", 100)
     ingestion = Ingestion(scene.store, workers=2)
     last = scene.file(f"session-{FILES - 1}")
-    found = find_files(Source(str(scene.root)))
+    found = SourceDirectory(str(scene.root)).files()
 
     def replace_the_last(path: str, size: int) -> None:
         if path == found[0].path and not size:
@@ -174,10 +174,10 @@ def test_a_file_that_was_replaced_since_is_read_here(scene, monkeypatch):
 
 def test_files_may_be_passed_over(scene, monkeypatch):
     monkeypatch.setattr(ahead, "LEAST_BYTES", 0)
-    found = find_files(Source(str(scene.root)))
+    found = SourceDirectory(str(scene.root)).files()
     with ReadAhead(found, "", 4000, 2) as reading:
         status = os.stat(found[5].path)
-        pieces = list(reading.pieces(found[5], status.st_ino, status.st_size))
+        pieces = list(reading.extracts(found[5], status.st_ino, status.st_size))
     assert pieces == list(read_pieces(found[5].path, "", 4000))
     assert len(pieces) > 1
 

@@ -15,7 +15,8 @@ from records import append, exchange, user, write
 from store_user import MONDAY, WAIT_SECONDS, StoreUser
 
 from session_memory.settings.store_section import StoreSettings
-from session_memory.store.place import StorePlace, Watched
+from session_memory.store.ingest.sources import SourceDirectory
+from session_memory.store.place import StorePlace
 from session_memory.store.sqlite.engine import SqliteStore
 from session_memory.upkeep.pending_files import FORCED_SECONDS, QUIET_SECONDS, Pending
 from session_memory.upkeep.watch import Watching
@@ -238,7 +239,9 @@ def test_without_events_it_looks_now_and_then(machine, monkeypatch):
         raise OSError(28, "no inotify watches left")
 
     monkeypatch.setattr("watchfiles.watch", no_events)
-    place = StorePlace(str(machine.database), [Watched(str(machine.projects))], [], None, StoreSettings((), 60, 0.1))
+    place = StorePlace(
+        str(machine.database), [SourceDirectory(str(machine.projects))], [], None, StoreSettings((), 60, 0.1)
+    )
     watching = Watching(
         lambda: place, lambda place: SqliteStore(place.database), stop, said.append, lambda report: None
     )

@@ -28,9 +28,9 @@ _GOLDEN_RATIO = 0x9E3779B97F4A7C15  # times 2**64: multiples of it lie far from 
 _GROUP = 64  # texts that are looked through for secrets at once
 
 
-class Piece(NamedTuple):
+class Extract(NamedTuple):
     """What stood in some bytes of a file: `reached` is where to read on, unless it `is_last`; `outcomes` are those of
-    tool uses that were met in an earlier piece. `inode` and `size` (in bytes) are the file's as it was read; `title`
+    tool uses that were met in an earlier extract. `inode` and `size` (in bytes) are the file's as it was read; `title`
     has its rank."""
 
     inode: int
@@ -44,7 +44,7 @@ class Piece(NamedTuple):
     is_last: bool
 
 
-class Reader:
+class Extractor:
     """Reads one file of a group piece by piece."""
 
     def __init__(self, runtime: Runtime, descriptor: int, home: str = "") -> None:
@@ -58,7 +58,7 @@ class Reader:
         self._cwd = ""
         self._unreadable = 0
 
-    def read(self, start: int, end: int, limit: int) -> Piece:
+    def read(self, start: int, end: int, limit: int) -> Extract:
         """What stands in `[start, end)`: at most about `limit` bytes of it, up to the last complete record."""
         self._entries, self._ended = [], {}
         self._title, self._cwd, self._unreadable = (-1, ""), "", 0
@@ -80,7 +80,7 @@ class Reader:
         entries = self._new_entries()
         outcomes = [(key_of(call), _harmless(ended)) for call, ended in self._ended.items()]
         inode = os.fstat(self._descriptor).st_ino
-        return Piece(inode, end, reached, entries, outcomes, self._title, self._cwd, self._unreadable, is_last)
+        return Extract(inode, end, reached, entries, outcomes, self._title, self._cwd, self._unreadable, is_last)
 
     def _take_last_line(self, start: int, end: int) -> int:
         """Takes the last line though it has no line feed, if it is whole; the offset behind what was taken."""

@@ -2,82 +2,67 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
-from .ingestion import BATCH_BYTES, Ingestion, Report
+from .archives import take_archives
+from .file_state import is_unchanged
+from .ingestion import BATCH_BYTES, Ingestion, IngestReport
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from ..contract import Store
-    from ..place import StorePlace, Watched
+    from ..place import StorePlace
     from ..values import FileState
-    from .sources import Found
-
-    Progress = Callable[[str, int], None]
+    from .ingestion import Progress
+    from .sources import SourceDirectory, SourceFile
 
 
 def take_in(
     store: Store, place: StorePlace, progress: Progress | None = None, *, batch_bytes: int = BATCH_BYTES,
     workers: int = 0,
-) -> Report:  # fmt: skip
-    """Takes in everything that is new, and says what it was. What `progress` raises comes through; what was stored
-    until then is stored. Raises DatabaseError."""
-    report = Report()
-    for home in dict.fromkeys([watched.home for watched in place.watched]):
+) -> IngestReport:  # fmt: skip
+    """Takes in everything that is new, and reports it. What `progress` raises comes through; what was stored until then
+    is stored. Raises DatabaseError."""
+    report = IngestReport()
+    for home in dict.fromkeys([directory.home for directory in place.watched]):
         ingestion = Ingestion(store, home, progress, batch_bytes, workers)
-        for watched in place.watched:
-            if watched.home == home:
-                _scan(ingestion, watched)
-        add(report, ingestion.report)
+        for directory in place.watched:
+            if directory.home == home and directory.is_expected():
+                ingestion.scan(directory)
+        report.add(ingestion.report)
     for archives in place.archives:
         # Listing them takes a while: only where something has changed, or nothing is known as yet.
         if report.bytes or report.gone or not store.file_states(archives.home):
-            from .archived import take_archives
-
-            add(report, take_archives(store, archives))
+            report.add(take_archives(store, archives))
     return report
 
 
 def take_files(
-    store: Store, home: str, found: Iterable[Found], progress: Progress | None = None, *,
+    store: Store, home: str, files: Iterable[SourceFile], progress: Progress | None = None, *,
     batch_bytes: int = BATCH_BYTES,
-) -> Report:  # fmt: skip
+) -> IngestReport:  # fmt: skip
     """Takes in what is new in these files of one group. Raises DatabaseError."""
     ingestion = Ingestion(store, home, progress, batch_bytes)
-    ingestion.take(found)
+    ingestion.take(files)
     return ingestion.report
 
 
-def pending(store: Store, watched: Iterable[Watched]) -> tuple[int, int]:
+def pending(store: Store, watched: Iterable[SourceDirectory]) -> tuple[int, int]:
     """How many files have something new, and about how many bytes that is."""
     files = size = 0
     states: dict[str, dict[str, FileState]] = {}
-    for one in watched:
-        home = one.home
-        known = states.setdefault(home, {}) or store.file_states(home)
-        states[home] = known
+    for directory in watched:
+        if directory.home not in states:
+            states[directory.home] = store.file_states(directory.home)
         try:
-            found = one.find()
+            found = directory.files()
         except OSError:
             continue
         for file in found:
-            state = known.get(file.key)
-            if state is None or (state.file_size, state.inode) != (file.size, file.inode):
-                is_same = state is not None and state.inode == file.inode and state.offset <= file.size
+            state = states[directory.home].get(file.key)
+            if not is_unchanged(file, state):
                 files += 1
+                is_same = state is not None and state.inode == file.inode and state.offset <= file.size
                 size += file.size - state.offset if state and is_same else file.size
     return files, size
-
-
-def add(report: Report, other: Report) -> None:
-    """Adds another report to the first."""
-    for name, value in vars(other).items():
-        setattr(report, name, getattr(report, name) + value)
-
-
-def _scan(ingestion: Ingestion, watched: Watched) -> None:
-    """What is new in a directory, and what is gone from it. A runtime's own directory need not be there yet."""
-    if watched.is_named or os.path.isdir(watched.root):
-        ingestion.scan(watched.source, watched.holds)

@@ -12,8 +12,8 @@ from .worker import unpacked
 from .worker_start import may_fork, start
 
 if TYPE_CHECKING:
-    from .extract import Piece
-    from .sources import Found
+    from .extract import Extract
+    from .sources import SourceFile
     from .worker import Task
     from .worker_start import Process
 
@@ -26,7 +26,7 @@ class ReadAhead:
     """What stands in files, to be asked for in the order in which the files are given; `limit` is about how many bytes
     of a file are in one piece."""
 
-    def __init__(self, found: Iterable[Found], home: str, limit: int, workers: int) -> None:
+    def __init__(self, found: Iterable[SourceFile], home: str, limit: int, workers: int) -> None:
         files = list(found)
         self._numbers: dict[str, int] = {}
         self._of_file: dict[int, _Worker] = {}
@@ -49,7 +49,7 @@ class ReadAhead:
         for worker in self._workers:
             worker.stop()
 
-    def pieces(self, found: Found, inode: int, size: int) -> Iterator[Piece]:
+    def extracts(self, found: SourceFile, inode: int, size: int) -> Iterator[Extract]:
         """The pieces of a file, from its beginning, as far as they were read ahead while it was the file that it is
         now. Where they end before the last one, the caller is to read on."""
         number = self._numbers.pop(found.path, -1)
@@ -73,12 +73,12 @@ class _Worker:
 
     def __init__(self, process: Process) -> None:
         self._frames: Queue[bytes] = Queue(WAITING_PIECES)
-        self._next: tuple[int, Piece] | None = None
+        self._next: tuple[int, Extract] | None = None
         self._process = process
         self._thread = Thread(target=self._take_over, daemon=True)
         self._thread.start()
 
-    def piece_of(self, number: int) -> Piece | None:
+    def piece_of(self, number: int) -> Extract | None:
         """The next piece of a file; None if it has no more, or the process is gone. Earlier files are passed over."""
         while True:
             if self._next is None:
@@ -116,7 +116,7 @@ class _Worker:
             self._frames.put(b"")
 
 
-def _shared_out(files: list[Found], number: int) -> list[list[Task]]:
+def _shared_out(files: list[SourceFile], number: int) -> list[list[Task]]:
     """The files for each of so many processes, each in order: the next one goes to the one that has least to read."""
     tasks: list[list[Task]] = [[] for _ in range(number)]
     sizes = [0] * number

@@ -1,77 +1,110 @@
-"""Which transcripts there are: the files below the watched directories, each with its key and its runtime."""
+"""Where transcripts are looked for: directories, and the files in them, each with the key by which the store knows it.
+
+Plain classes, and little imported: where nothing is new, this is all that a command loads of the ingest.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from typing import NamedTuple
 
 from ...system.confined_files import directory_below, open_inside
-from ...system.files import open_regular
-from ..place import DEEPEST, SUFFIX
+from ...system.files import open_regular, stamp_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ...system.files import Stamp
+
+SUFFIX = ".jsonl"
+DEEPEST = 2  # <project>/<session>.jsonl; what lies deeper belongs to sub-agents
 
 
-class Source(NamedTuple):
-    """A directory that holds transcripts, of the group `home` ('' without groups). `is_live` tells that runtimes write
-    there: what lies there takes the place of a backup. No link is followed from `confined_to` on, a directory above the
-    root, where that is given: the files are an agent's that may have put one there.
+class SourceDirectory:
+    """A directory whose transcripts belong in the store, as those of the group `home` ('' without groups).
+
+    `within` limits it to these folders and keys of single files. A directory that `is_named`, in the configuration or
+    on a command line, has to be there; a runtime's own comes with its first session. What lies in an `is_backup` never
+    takes the place of the file that it is a copy of. No link is followed below `confined_to`, a directory above the
+    root, where that is given: the files are an agent's, which may have put a link there.
     """
 
-    root: str
-    home: str = ""
-    is_live: bool = False
-    confined_to: str = ""
+    def __init__(
+        self, root: str, home: str = "", within: tuple[str, ...] | None = None, *, is_named: bool = False,
+        is_backup: bool = False, confined_to: str = "",
+    ) -> None:  # fmt: skip
+        self.root = root
+        self.home = home
+        self.within = within
+        self.is_named = is_named
+        self.is_backup = is_backup
+        self.confined_to = confined_to
 
+    def holds(self, key: str) -> bool:
+        """Whether a file of this key, there or not, belongs to it."""
+        if not key.endswith(SUFFIX) or key.count("/") >= DEEPEST:
+            return False
+        return self.within is None or key in self.within or key.partition("/")[0] in self.within
 
-class Found(NamedTuple):
-    """A transcript: `key` is its path relative to the source's root; `modified` in milliseconds since the epoch."""
+    def is_expected(self) -> bool:
+        """Whether the directory has to be there, or is."""
+        return self.is_named or os.path.isdir(self.root)
 
-    source: Source
-    key: str
-    path: str
-    size: int
-    modified: int
-    inode: int
-
-
-def find_files(source: Source) -> list[Found]:
-    """The transcripts of a source, the oldest first, so that an original comes before its fork. Raises OSError where
-    the root itself cannot be read, OutsideGroupError where a link leads to it from where it is confined to; what cannot
-    be read below it is left out."""
-    if source.confined_to:
-        with directory_below(source.confined_to, source.root):
-            pass
-    found = list(_below(source, source.root, "", 1))
-    return sorted(found, key=lambda one: (one.modified, one.key))
-
-
-def found_at(source: Source, path: str) -> Found | None:
-    """One transcript by its path, which lies below the source's root; None if it is no file."""
-    try:
-        status = os.stat(path, follow_symlinks=False)
-    except OSError:
-        return None
-    key = os.path.relpath(path, source.root).replace(os.sep, "/")
-    return Found(source, key, path, status.st_size, status.st_mtime_ns // 1_000_000, status.st_ino)
-
-
-def open_found(found: Found) -> int:
-    """A descriptor for reading a transcript. Raises OSError, OutsideGroupError."""
-    confined_to = found.source.confined_to
-    return open_inside(confined_to, found.path) if confined_to else open_regular(found.path)
-
-
-def _below(source: Source, directory: str, prefix: str, depth: int) -> Iterator[Found]:
-    with os.scandir(directory) as listing:
-        entries = list(listing)
-    for entry in entries:
-        if entry.name.endswith(SUFFIX):
-            if entry.is_file(follow_symlinks=False):
-                status = entry.stat(follow_symlinks=False)
-                modified = status.st_mtime_ns // 1_000_000
-                yield Found(source, prefix + entry.name, entry.path, status.st_size, modified, status.st_ino)
-        elif depth < DEEPEST and entry.is_dir(follow_symlinks=not source.confined_to):
+    def entries(self) -> Iterator[tuple[str, os.DirEntry[str]]]:
+        """The key and the directory entry of each transcript. Raises OSError where the root itself cannot be read,
+        OutsideGroupError where a link leads to it from where it is confined to. What cannot be read below is left out.
+        """
+        if self.confined_to:
+            with directory_below(self.confined_to, self.root):
+                pass
+        follows_links = not self.confined_to
+        folders = [""]
+        for folder in folders:
             try:
-                yield from _below(source, entry.path, f"{prefix}{entry.name}/", depth + 1)
+                listing = os.scandir(f"{self.root}/{folder}")
             except OSError:
-                continue
+                if folder:
+                    continue
+                raise
+            with listing:
+                for entry in listing:
+                    name = entry.name
+                    if name.endswith(SUFFIX):
+                        key = folder + name
+                        if (self.within is None or self.holds(key)) and entry.is_file(follow_symlinks=False):
+                            yield key, entry
+                    elif not folder and entry.is_dir(follow_symlinks=follows_links):
+                        folders.append(f"{name}/")
+
+    def files(self) -> list[SourceFile]:
+        """Its transcripts, the oldest first, so that an original comes before its fork. Raises as `entries` does."""
+        found = [
+            SourceFile(self, key, entry.path, stamp_of(entry.stat(follow_symlinks=False)))
+            for key, entry in self.entries()
+        ]
+        return sorted(found, key=lambda file: (file.modified, file.key))
+
+    def file_at(self, path: str) -> SourceFile | None:
+        """One transcript by its path, which lies below the root; None if it is no file."""
+        try:
+            status = os.stat(path, follow_symlinks=False)
+        except OSError:
+            return None
+        key = os.path.relpath(path, self.root).replace(os.sep, "/")
+        return SourceFile(self, key, path, stamp_of(status))
+
+
+class SourceFile:
+    """A transcript: `key` is its path relative to the directory's root; `stamp` is as in system.files."""
+
+    def __init__(self, directory: SourceDirectory, key: str, path: str, stamp: Stamp) -> None:
+        self.directory = directory
+        self.key = key
+        self.path = path
+        self.stamp = stamp
+        self.inode, self.size, self.modified = stamp  # in bytes; in milliseconds since the epoch
+
+    def open(self) -> int:
+        """A descriptor for reading it. Raises OSError, OutsideGroupError."""
+        confined_to = self.directory.confined_to
+        return open_inside(confined_to, self.path) if confined_to else open_regular(self.path)

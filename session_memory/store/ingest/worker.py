@@ -12,7 +12,7 @@ import os
 from ...runtimes.recognition import runtime_of
 from ...system.files import open_regular
 from ..values import NewEntry, NewTool, ToolOutcome
-from .extract import Piece, Reader
+from .extract import Extract, Extractor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,14 +48,14 @@ def read_tasks(tasks: list[Task], home: str, limit: int, stdout: IO[bytes]) -> N
             continue
 
 
-def read_pieces(path: str, home: str, limit: int) -> Iterator[Piece]:
+def read_pieces(path: str, home: str, limit: int) -> Iterator[Extract]:
     """A transcript as it is now, in pieces of about `limit` bytes; none if it is nobody's. Raises OSError."""
     descriptor = open_regular(path)
     try:
         runtime = runtime_of(descriptor)
         if runtime is None:
             return
-        reader = Reader(runtime, descriptor, home)
+        reader = Extractor(runtime, descriptor, home)
         end = os.fstat(descriptor).st_size
         start, is_last = 0, False
         while not is_last:
@@ -66,7 +66,7 @@ def read_pieces(path: str, home: str, limit: int) -> Iterator[Piece]:
         os.close(descriptor)
 
 
-def packed(number: int, piece: Piece) -> bytes:
+def packed(number: int, piece: Extract) -> bytes:
     """A piece of the file of this number as bytes, in a third of the time of `pickle`."""
     entries = [
         (*entry[:-1], [(*tool[:-1], tool.ended and tuple(tool.ended)) for tool in entry.tools])
@@ -76,10 +76,10 @@ def packed(number: int, piece: Piece) -> bytes:
     return marshal.dumps((number, (*piece._replace(entries=[], outcomes=[]),), entries, outcomes))
 
 
-def unpacked(frame: bytes) -> tuple[int, Piece]:
+def unpacked(frame: bytes) -> tuple[int, Extract]:
     """What `packed` made bytes of."""
     number, values, entries, outcomes = marshal.loads(frame)
-    return number, Piece._make(values)._replace(
+    return number, Extract._make(values)._replace(
         entries=[NewEntry._make((*entry, tuple([_tool(*tool) for tool in tools]))) for *entry, tools in entries],
         outcomes=[(call, ToolOutcome(*ended)) for call, ended in outcomes],
     )

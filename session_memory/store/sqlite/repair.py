@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-from ...settings.store_section import DEFAULT_GAP_MINUTES
 from ...system.files import lock
 from ...system.sqlite import LOCK_WAIT_SECONDS, OUTDATED, CorruptDatabaseError, explained, fetch, set_aside
 from ..conversations import Item, Span, fold
+from .known_files import gap_minutes as cut_with
 from .schema import ITEM_BITS
 
 TYPE_CHECKING = False
@@ -54,10 +54,10 @@ def faults(store: SqliteStore) -> list[str]:
     return [text for (text,) in rows if text != "ok"]
 
 
-def rebuilt_notice(aside: str, shown: str) -> str:
-    """What to tell a person of a store that was set aside as `aside`; `shown` is that path as they should see it."""
+def rebuilt_notice(aside: str) -> str:
+    """What to tell a person of a store that was set aside as `aside`."""
     why = "was made by an earlier version" if f".{OUTDATED}-" in aside else "was corrupt"
-    return f"the store {why}: it is {shown} now, and built anew from transcripts and, where these are gone, archives"
+    return f"the store {why}: it is {aside} now, and built anew from transcripts and, where these are gone, archives"
 
 
 def set_aside_if_corrupt(path: str, *, is_certain: bool = False) -> str:
@@ -87,13 +87,12 @@ def _is_whole(path: str) -> bool:
 def recut(store: SqliteStore, gap_minutes: int) -> bool:
     """Cuts all conversations anew if they were cut with another gap; whether they were.
 
-    The database keeps the gap as its `user_version`. A conversation that stays as it was keeps its id and status, one
+    A conversation that stays as it was keeps its id and status, one
     that only ends elsewhere its id. What a fork took over counts at the time of its original. Raises DatabaseError.
     """
     with explained(store.path):
-        [(known,)] = fetch(store.connection, "PRAGMA user_version")
-    if (known or DEFAULT_GAP_MINUTES) == gap_minutes:
-        return False
+        if cut_with(store.connection) == gap_minutes:
+            return False
     connection = store.connection
     with explained(store.path):
         connection.execute("BEGIN IMMEDIATE")

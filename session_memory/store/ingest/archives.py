@@ -18,7 +18,7 @@ from ...text.sanitize import for_people
 from ...text.timestamps import epoch_seconds
 from ..values import Batch, FileState, NewEntry, NewTool
 from .extract import key_of
-from .ingestion import Report
+from .ingestion import IngestReport
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -32,12 +32,12 @@ PREFIX = "conversations/"
 UNKNOWN_NAME = "tool"
 
 
-def take_archives(store: Store, archives: Archives) -> Report:
+def take_archives(store: Store, archives: Archives) -> IngestReport:
     """Stores the archives of sessions that no transcript is known of, and forgets those of which one has turned up.
 
     Raises DatabaseError; archives that cannot be read are problems in the report.
     """
-    report = Report()
+    report = IngestReport()
     states = store.file_states(archives.home)
     known = {state.session_id for state in states.values() if state.source != SOURCE}
     for key, state in states.items():
@@ -68,7 +68,7 @@ def _held(archives: Archives) -> AbstractContextManager[str]:
 
 def _take_archive(
     store: Store, path: str, key: str, facts: dict[str, Any], archives: Archives, before: FileState | None,
-    report: Report,
+    report: IngestReport,
 ) -> None:  # fmt: skip
     descriptor = open_regular(path)
     try:

@@ -1,0 +1,135 @@
+"""The store of a place, opened and brought up to date: made anew where it is corrupt, its conversations cut as the
+settings say, with what is new in the transcripts and, where these are gone, in archives."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from ..errors import SessionMemoryError
+from ..system.sqlite import UPDATE, CorruptDatabaseError, DatabaseError, NewerDatabaseError, explained
+from ..text.timestamps import now_milliseconds
+from .ingest.unchanged import count_unchanged
+from .sqlite.engine import SqliteStore
+from .sqlite.repair import is_empty, rebuilt_notice, recut, set_aside_if_corrupt
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+    from typing import TypeVar
+
+    from .ingest.ingestion import Progress
+    from .place import StorePlace
+
+    Result = TypeVar("Result")
+    Note = Callable[[str], None]
+    # Shows how an import of everything goes on, until its block ends.
+    ProgressShown = Callable[[SqliteStore], AbstractContextManager[Progress]]
+
+REFRESH_SECONDS = 3.0
+REFRESH_BATCH_BYTES = 4 * 1024 * 1024
+NEWER = "a newer session-memory made this store: it can be searched, but nothing is added; update: python3 install.py"
+UNFINISHED = "much is new, and not all of it is known yet: session-memory ingest takes it in"
+
+
+class _OutOfTimeError(Exception):
+    """More is new than there was time for."""
+
+
+def open_store(place: StorePlace) -> SqliteStore:
+    """The store, its conversations cut as the settings say. Raises DatabaseError."""
+    settings = place.settings
+    store = SqliteStore(place.database, gap=settings.gap, least_messages=settings.least_messages)
+    try:
+        if not store.is_newer:
+            recut(store, settings.gap_minutes)
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def use_store(
+    place: StorePlace, work: Callable[[SqliteStore, bool], Result], note: Note, shown: ProgressShown | None = None
+) -> Result:
+    """What `work` returns, which is called with the open store and whether it had to be made anew. A store that turns
+    out to be corrupt is set aside, and the work is done again with a new one. `note` is called with what the user
+    should know. Raises SessionMemoryError."""
+    aside = ""
+    for is_certain in (False, True):
+        try:
+            return _use(place, work, note, shown, aside)
+        except CorruptDatabaseError:
+            aside = set_aside_if_corrupt(place.database, is_certain=is_certain)
+    return _use(place, work, note, shown, aside)
+
+
+def _use(
+    place: StorePlace, work: Callable[[SqliteStore, bool], Result], note: Note, shown: ProgressShown | None, aside: str
+) -> Result:
+    store = open_store(place)
+    try:
+        aside = aside or store.set_aside
+        if aside:
+            note(rebuilt_notice(aside))
+        if store.is_newer:
+            note(NEWER)
+            return _read_newer(store, lambda: work(store, bool(aside)))
+        if aside:
+            refresh(store, place, note, shown)
+        return work(store, bool(aside))
+    finally:
+        store.close()
+
+
+def _read_newer(store: SqliteStore, work: Callable[[], Result]) -> Result:
+    """Does the work with a newer store, as far as an older program can: what it does not understand is no fault of the
+    store, which must not be set aside for that. Raises NewerDatabaseError."""
+    try:
+        return work()
+    except (OSError, NewerDatabaseError):
+        raise
+    except Exception as error:
+        if isinstance(error, SessionMemoryError) and not isinstance(error, DatabaseError):
+            raise
+        raise NewerDatabaseError(f"{store.path}: this version cannot read it", UPDATE) from error
+
+
+def refresh(store: SqliteStore, place: StorePlace, note: Note, shown: ProgressShown | None = None) -> None:
+    """Takes in what is new before a question is answered: everything where the store is empty, with its progress
+    `shown`, else as much as REFRESH_SECONDS allow. Where that fails the question is answered from what is known, and
+    `note` is called with the reason. Raises CorruptDatabaseError."""
+    if store.is_newer:
+        return
+    with explained(place.database):
+        if count_unchanged(store.connection, place, now_milliseconds()):
+            return
+    from .ingest.intake import take_in  # only now: usually nothing is new
+
+    try:
+        if not is_empty(store):
+            progress = _until(time.monotonic() + REFRESH_SECONDS)
+            take_in(store, place, progress, batch_bytes=REFRESH_BATCH_BYTES)
+        elif shown:
+            with shown(store) as progress:
+                take_in(store, place, progress, workers=os.cpu_count() or 1)
+        else:
+            take_in(store, place, workers=os.cpu_count() or 1)
+        store.mark_ready(now_milliseconds())
+    except _OutOfTimeError:
+        note(UNFINISHED)
+    except CorruptDatabaseError:
+        raise
+    except DatabaseError as error:
+        note(f"what is new could not be taken in: {error}")
+
+
+def _until(deadline: float) -> Progress:
+    """A progress that ends the import at a time of the monotonic clock."""
+
+    def progress(path: str, size: int) -> None:
+        if time.monotonic() > deadline:
+            raise _OutOfTimeError
+
+    return progress

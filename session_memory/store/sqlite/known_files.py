@@ -1,0 +1,49 @@
+"""What the database knows of transcripts, as far as is asked where nothing is new: read without the whole engine."""
+
+from __future__ import annotations
+
+from ...settings.store_section import DEFAULT_GAP_MINUTES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from apsw import Connection
+
+    from ...system.files import Stamp
+
+BUSY_MILLISECONDS = 1000
+_IDLE = """
+    SELECT file_path, root, inode, file_size, last_modified FROM memory_file_states
+    WHERE home = ? AND status = 'idle' AND source != 'archive'
+"""
+_UNFINISHED = "SELECT count(*) FROM memory_file_states WHERE home = ? AND status = 'ingesting'"
+_ENDED = "SELECT 1 FROM memory_conversations WHERE status = 'active' AND coalesce(last_message_at, 0) < ? LIMIT 1"
+
+
+def connected(database: str) -> Connection:
+    """A connection to a database that is there. Raises what apsw raises."""
+    import apsw
+
+    connection = apsw.Connection(database, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOFOLLOW)
+    connection.set_busy_timeout(BUSY_MILLISECONDS)
+    return connection
+
+
+def gap_minutes(connection: Connection) -> int:
+    """The silence after which conversations were cut: the database keeps it as its `user_version`."""
+    rows: list[tuple[int]] = connection.execute("PRAGMA user_version").fetchall()  # type: ignore[assignment]
+    return rows[0][0] or DEFAULT_GAP_MINUTES
+
+
+def has_ended(connection: Connection, before: int) -> bool:
+    """Whether there is an active conversation without a message since `before`, in milliseconds since the epoch."""
+    return bool(connection.execute(_ENDED, (before,)).fetchall())
+
+
+def known_files(connection: Connection, home: str) -> dict[str, tuple[str, Stamp]] | None:
+    """The root and the stamp of each file of a group that is there, by key; None where one is not read to its end."""
+    if connection.execute(_UNFINISHED, (home,)).fetchall() != [(0,)]:
+        return None
+    rows: list[Any] = connection.execute(_IDLE, (home,)).fetchall()
+    return {key: (root, (inode, size, modified)) for key, root, inode, size, modified in rows}
