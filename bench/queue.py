@@ -23,7 +23,7 @@ from session_memory.memories.budget import TokenBudget
 from session_memory.memories.queue import Queue
 from session_memory.memories.strategy import Memory, MemoryResult, Usage
 from session_memory.store.sqlite.engine import SqliteStore
-from session_memory.store.sqlite.queue import Work
+from session_memory.store.sqlite.queue import StoredQueue
 from session_memory.store.values import Filter
 from session_memory.system.files import write_atomically
 from tests.stored import Stored, talk
@@ -133,8 +133,8 @@ def _work_off(path: str, log: str, kept: str) -> None:
     def now() -> int:
         return time.time_ns() // 1_000_000
 
-    work = Work(path)
-    budget = TokenBudget(work.spending, 10**9, 10**6, now)
+    work = StoredQueue(path)
+    budget = TokenBudget(work.accounts, 10**9, 10**6, now)
     queue = Queue(path, keep, budget, work, now, lease_seconds=LEASE_SECONDS, interruptions=sys.maxsize)
     strategy = Slow(log, budget)
     deadline = time.monotonic() + PATIENCE_SECONDS
@@ -182,7 +182,7 @@ def _checked(store: SqliteStore, kills: int, log: str, kept: Path, recorded: dic
     if len(whole) != len(conversations) or files != tokens:
         problems.append(f"{len(files)} kept, {len(tokens)} told, {len(conversations)} conversations")
     calls = [event for event in events if event["event"] == "processed"]
-    spent = Work(store.path).spending.of_day(time.time_ns() // 1_000_000)
+    spent = StoredQueue(store.path).accounts.of_day(time.time_ns() // 1_000_000)
     if spent < len(calls) * CALL.tokens:
         problems.append(f"{len(calls)} calls were made, but only {spent} tokens are accounted for")
     return Outcome(kills, len(conversations), len(calls), problems)

@@ -11,7 +11,7 @@ from stored import Stored
 from session_memory.memories.budget import TokenBudget
 from session_memory.memories.queue import Done, Queue
 from session_memory.memories.strategy import Memory, MemoryResult
-from session_memory.store.sqlite.queue import Work
+from session_memory.store.sqlite.queue import StoredQueue
 from session_memory.store.values import Conversation, StoredEntry
 
 MINUTE = 60_000
@@ -48,7 +48,7 @@ class Machine:
         self.stored = Stored(path)
         self.kept: list[tuple[int, str, int | None, tuple[str, ...]]] = []
         self.keep_fails: list[Exception] = []
-        self.work = Work(self.stored.path)
+        self.work = StoredQueue(self.stored.path)
         self.later = 0
 
     def close(self) -> None:
@@ -68,7 +68,7 @@ class Machine:
         return [f"memory-{len(self.kept)}"]
 
     def queue(self, **options: Any) -> Queue:
-        budget = options.pop("budget", None) or TokenBudget(self.work.spending, 1000, 1000, self.now)
+        budget = options.pop("budget", None) or TokenBudget(self.work.accounts, 1000, 1000, self.now)
         return Queue(self.stored.path, self.keep, budget, self.work, self.now, **options)
 
     def run(self, *strategies: Scripted, ids: tuple[str, ...] = (), **options: Any) -> list[Done]:

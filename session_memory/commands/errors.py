@@ -56,10 +56,10 @@ def run(arguments: Arguments) -> int:
 
 def _find(opened: OpenStore, text: str, wanted: Filter) -> int:
     from ..patterns.habits import seen_errors
-    from ..store.sqlite.tool_uses import worked
+    from ..store.sqlite.tool_uses import conversation_steps
 
     refresh(opened)
-    everywhere = worked(opened.store, wanted._replace(limit=EVERY_CONVERSATION), with_errors=True)
+    everywhere = conversation_steps(opened.store, wanted._replace(limit=EVERY_CONVERSATION), with_errors=True)
     found = seen_errors(text, everywhere)
     shown = found[: wanted.limit]
     said = [] if found else opened.store.search(one_line(text), wanted)

@@ -42,11 +42,11 @@ def run(arguments: Arguments) -> int:
 
 def _show(opened: OpenStore, arguments: Arguments) -> int:
     from ..patterns.habits import patterns
-    from ..store.sqlite.tool_uses import worked
+    from ..store.sqlite.tool_uses import conversation_steps
 
     refresh(opened)
     wanted = filter_of(arguments, opened.place)._replace(limit=EVERY_CONVERSATION)
-    found = patterns(worked(opened.store, wanted))
+    found = patterns(conversation_steps(opened.store, wanted))
     opened.screen.result(_as_json(found, arguments.limit))
     if not found.tool_uses:
         opened.screen.line("No tool was used yet.")

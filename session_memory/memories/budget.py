@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from .strategy import BudgetError, Usage
 
 if TYPE_CHECKING:
-    from ..store.sqlite.spending import Spending
+    from ..store.sqlite.token_accounts import TokenAccounts
     from .strategy import Call
 
 
@@ -28,10 +28,12 @@ class TokenBudget:
     since the epoch.
     """
 
-    def __init__(self, spending: Spending, day_limit: int, conversation_limit: int, clock: Callable[[], int]) -> None:
+    def __init__(
+        self, accounts: TokenAccounts, day_limit: int, conversation_limit: int, clock: Callable[[], int]
+    ) -> None:
         self._day_limit = day_limit
         self._limit = min(conversation_limit, day_limit)  # of one account
-        self._spending = spending
+        self._accounts = accounts
         self._clock = clock
         self._account: int | None = None
 
@@ -39,7 +41,7 @@ class TokenBudget:
         """The account of an attempt, with its estimate reserved. Raises BudgetError if that does not fit."""
         self._account = None
         self.check(estimate)
-        self._account = self._spending.open(strategy, conversation_id, estimate, self._clock(), self._day_limit)
+        self._account = self._accounts.open(strategy, conversation_id, estimate, self._clock(), self._day_limit)
         if self._account is None:
             raise DayBudgetError(self._day_is_spent())
         return self._account
@@ -55,7 +57,7 @@ class TokenBudget:
         if self._account is None:
             raise BudgetError("a call to a model outside the queue's work is not accounted for")
         account = self._account
-        left = self._spending.begin_call(account, estimate, self._day_limit, self._limit)
+        left = self._accounts.begin_call(account, estimate, self._day_limit, self._limit)
         if left is not None:
             of_day, of_conversation = left
             if estimate.tokens > of_conversation:
@@ -63,10 +65,10 @@ class TokenBudget:
             raise DayBudgetError(
                 f"{self._day_is_spent()}: {of_day:,} are left, the next call needs {estimate.tokens:,}"
             )
-        yield _Call(self._spending, account, estimate)
+        yield _Call(self._accounts, account, estimate)
 
     def _day_is_spent(self) -> str:
-        spent = self._spending.of_day(self._clock())
+        spent = self._accounts.of_day(self._clock())
         return f"today's budget of {self._day_limit:,} tokens does not allow more: {spent:,} are spent or reserved"
 
     def _too_much(self, needed: int) -> BudgetError:
@@ -76,8 +78,8 @@ class TokenBudget:
 class _Call:
     """A call that is being made; the first report counts."""
 
-    def __init__(self, spending: Spending, account: int, estimate: Usage) -> None:
-        self._spending = spending
+    def __init__(self, accounts: TokenAccounts, account: int, estimate: Usage) -> None:
+        self._accounts = accounts
         self._account = account
         self._estimate = estimate
         self._is_reported = False
@@ -85,7 +87,7 @@ class _Call:
     def report(self, usage: Usage) -> None:
         if not self._is_reported:
             self._is_reported = True
-            self._spending.end_call(self._account, self._estimate, checked(usage))
+            self._accounts.end_call(self._account, self._estimate, checked(usage))
 
 
 def checked(usage: Usage) -> Usage:

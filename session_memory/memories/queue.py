@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import SessionMemoryError
-from ..store.sqlite.queue import Piece, Work
+from ..store.sqlite.queue import ConversationPart, StoredQueue
 from ..text.format import counted, one_line, shorten
 from ..text.sanitize import for_people
 from .budget import ConversationBudgetError, checked
@@ -61,7 +61,7 @@ class Queue:
         path: str,
         sink: Sink,
         budget: TokenBudget,
-        work: Work,
+        work: StoredQueue,
         clock: Callable[[], int],
         *,
         attempts: int = 5,
@@ -127,7 +127,7 @@ class Queue:
                 yield Done(strategy.id, None, "stopped", f"{failures} in a row failed: {done.reason}")
                 return
 
-    def _step(self, strategy: Strategy, piece: Piece, all_ids: tuple[str, ...]) -> Done:
+    def _step(self, strategy: Strategy, piece: ConversationPart, all_ids: tuple[str, ...]) -> Done:
         """Takes one piece to its end, or gives it back."""
         try:
             entries, is_known = self._work.entries(piece)
@@ -152,13 +152,15 @@ class Queue:
             self._put_back(piece, piece.attempts, 0, "")
             raise
 
-    def _given_up(self, piece: Piece) -> str:
+    def _given_up(self, piece: ConversationPart) -> str:
         """Why a piece is not tried once more: it may be what takes the process down; '' if it is."""
         if piece.interruptions < self._interruptions:
             return ""
         return f"the process ended {counted(piece.interruptions, 'time')} while it was at work on it"
 
-    def _result(self, strategy: Strategy, piece: Piece, entries: Sequence[StoredEntry]) -> MemoryResult | None:
+    def _result(
+        self, strategy: Strategy, piece: ConversationPart, entries: Sequence[StoredEntry]
+    ) -> MemoryResult | None:
         """What the strategy makes of a piece, recorded; None if somebody else has taken it over meanwhile."""
         if piece.result:
             return decoded(piece.result)
@@ -167,19 +169,24 @@ class Queue:
         try:
             result = strategy.process(piece.conversation, entries)
         except BaseException:
-            self._work.spending.settle(account, Usage())
+            self._work.accounts.settle(account, Usage())
             raise
         is_ours = self._work.keep_result(piece, self._owner, encoded(result), account, checked(result.usage))
         return result if is_ours else None
 
     def _finish(
-        self, piece: Piece, outcome: str, reason: str, all_ids: tuple[str, ...], memories: tuple[str, ...] = ()
+        self,
+        piece: ConversationPart,
+        outcome: str,
+        reason: str,
+        all_ids: tuple[str, ...],
+        memories: tuple[str, ...] = (),
     ) -> Done:
         if not self._work.finish(piece, self._owner, outcome, reason, all_ids):
             return Done(piece.strategy, piece.conversation, "waiting", "another process has taken it over")
         return Done(piece.strategy, piece.conversation, outcome, reason, memories)
 
-    def _failed(self, piece: Piece, error: Exception, all_ids: tuple[str, ...]) -> Done:
+    def _failed(self, piece: ConversationPart, error: Exception, all_ids: tuple[str, ...]) -> Done:
         """Skips what can never be done, or was tried often enough; the rest is tried again later. A result that was
         recorded is never given up."""
         problem = str(error) if isinstance(error, SessionMemoryError) else f"{type(error).__name__}: {error}"
@@ -195,11 +202,11 @@ class Queue:
         self._put_back(piece, attempts, self._clock() + pause * 1000, problem)
         return Done(piece.strategy, piece.conversation, "waiting", _reason(problem))
 
-    def _put_back(self, piece: Piece, attempts: int, next_try: int, problem: str) -> None:
+    def _put_back(self, piece: ConversationPart, attempts: int, next_try: int, problem: str) -> None:
         self._work.put_back(piece, self._owner, attempts=attempts, next_try=next_try, problem=_reason(problem))
 
 
-def unfit(strategy: Strategy, piece: Piece, entries: Sequence[StoredEntry]) -> str:
+def unfit(strategy: Strategy, piece: ConversationPart, entries: Sequence[StoredEntry]) -> str:
     """Why there is nothing to do for a strategy; '' if there is."""
     if not entries:
         return "nothing new in it"
@@ -254,7 +261,7 @@ def _renewing(path: str, owner: str, lease: int, clock: Callable[[], int]) -> It
     is_over = threading.Event()
 
     def renew() -> None:
-        work = Work(path)
+        work = StoredQueue(path)
         try:
             while not is_over.wait(lease / 3000):
                 try:

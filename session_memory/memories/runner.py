@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..store.sqlite.queue import Piece, Work
+from ..store.sqlite.queue import ConversationPart, StoredQueue
 from ..text.timestamps import now_milliseconds
 from .budget import ConversationBudgetError, TokenBudget
 from .prices import all_prices, cost
@@ -27,7 +27,7 @@ class Planned(NamedTuple):
     """What a run would do with a piece of work: skip it for a `reason`, or spend `usage` at most, which costs `dollars`
     (None where the model has no price)."""
 
-    piece: Piece
+    piece: ConversationPart
     reason: str
     usage: Usage
     dollars: float | None
@@ -41,9 +41,9 @@ class Run:
     ) -> None:
         self.settings = settings
         self.homes = homes
-        self.work = Work(database)
+        self.work = StoredQueue(database)
         self.budget = TokenBudget(
-            self.work.spending, settings.tokens_per_day, settings.tokens_per_conversation, now_milliseconds
+            self.work.accounts, settings.tokens_per_day, settings.tokens_per_conversation, now_milliseconds
         )
         self.strategies: list[Strategy] = []
         self.missing: list[tuple[str, StrategyError]] = []
@@ -90,13 +90,13 @@ class Run:
 
     def spent_today(self) -> int:
         """The tokens that count against today's budget."""
-        return self.work.spending.of_day(now_milliseconds())
+        return self.work.accounts.of_day(now_milliseconds())
 
     def close(self) -> None:
         """Gives back what is held open."""
         self.work.close()
 
-    def _planned(self, strategy: Strategy, piece: Piece, prices: Prices) -> Planned:
+    def _planned(self, strategy: Strategy, piece: ConversationPart, prices: Prices) -> Planned:
         if piece.result:  # it was paid for already
             return Planned(piece, "", Usage(), 0.0)
         entries, _ = self.work.entries(piece)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import SessionMemoryError
+from ..store.values import Usage as Usage  # strategies have it from here
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,21 +96,6 @@ class Surroundings(NamedTuple):
     directory: str
     known: Callable[[Conversation, str, int], list[Known]]
     is_untrusted: Callable[[Conversation], bool] = lambda conversation: False
-
-
-class Usage(NamedTuple):
-    """What a model's provider reported, or an estimate of it: tokens, and the model's name. `input_tokens` are those
-    that were read anew, `cached_tokens` those that came from a cache; the budget counts all three."""
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_tokens: int = 0
-    model: str = ""
-
-    @property
-    def tokens(self) -> int:
-        """All of them."""
-        return self.input_tokens + self.output_tokens + self.cached_tokens
 
 
 class MemoryResult(NamedTuple):

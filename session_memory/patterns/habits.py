@@ -13,7 +13,7 @@ from .failures import Failure, failures, is_failure, most_like, normalised, what
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from ..store.sqlite.tool_uses import Worked
+    from ..store.sqlite.tool_uses import ConversationSteps
     from ..store.values import Conversation, StoredEntry
 
 SEQUENCE_LENGTH = 3
@@ -87,7 +87,7 @@ class Seen(NamedTuple):
     solved: str
 
 
-def patterns(found: Iterable[Worked]) -> Patterns:
+def patterns(found: Iterable[ConversationSteps]) -> Patterns:
     """What is usual in the conversations."""
     counts = _Counts()
     for worked in found:
@@ -104,7 +104,7 @@ def patterns(found: Iterable[Worked]) -> Patterns:
     )
 
 
-def seen_errors(wanted: str, found: Iterable[Worked]) -> list[Seen]:
+def seen_errors(wanted: str, found: Iterable[ConversationSteps]) -> list[Seen]:
     """The errors that are like `wanted` (any of its lines): the likest first and, among those, those that were solved,
     and the latest."""
     seen = []
@@ -137,7 +137,7 @@ class _Counts:
         self._pairs: Counter[tuple[str, str]] = Counter()
         self._places: dict[str, Place] = {}
 
-    def take(self, worked: Worked) -> None:
+    def take(self, worked: ConversationSteps) -> None:
         conversation, steps = worked
         self.conversations += 1
         self._take_place(conversation)

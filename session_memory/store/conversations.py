@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 
-class Item(NamedTuple):
+class TimedItem(NamedTuple):
     """An entry or a tool use as far as cutting needs it; `message` is 0 where every record is a message of its own."""
 
     id: int
@@ -21,7 +21,7 @@ class Item(NamedTuple):
 class Span:
     """A conversation while it is being cut. `id` is None until it is stored, `count` counts messages."""
 
-    def __init__(self, item: Item) -> None:
+    def __init__(self, item: TimedItem) -> None:
         self.id: int | None = None
         self.first_item = self.last_item = item.id
         self.first_at = self.last_at = item.timestamp
@@ -29,7 +29,7 @@ class Span:
         self.last_message = 0
         self.text_bytes = 0
 
-    def add(self, item: Item) -> None:
+    def add(self, item: TimedItem) -> None:
         """Takes in the next item. The records of one API message count once."""
         self.last_item = item.id
         if not item.message or item.message != self.last_message:
@@ -41,7 +41,7 @@ class Span:
             self.last_at = item.timestamp if self.last_at is None else max(self.last_at, item.timestamp)
 
 
-def fold(last: Span | None, items: Iterable[Item], gap: int) -> list[Span]:
+def fold(last: Span | None, items: Iterable[TimedItem], gap: int) -> list[Span]:
     """The conversations that `items` belong to, in order, beginning with `last` where that one goes on.
 
     `gap` is in milliseconds. Only a step forward in time cuts: clocks go back, and a missing time is no silence.

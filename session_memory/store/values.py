@@ -165,3 +165,18 @@ class Counts(NamedTuple):
     conversations: dict[str, int]
     text_bytes: int
     database_bytes: int
+
+
+class Usage(NamedTuple):
+    """What a model's provider reported, or an estimate of it: tokens, and the model's name. `input_tokens` are those
+    that were read anew, `cached_tokens` those that came from a cache; the budget counts all three."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    model: str = ""
+
+    @property
+    def tokens(self) -> int:
+        """All of them."""
+        return self.input_tokens + self.output_tokens + self.cached_tokens

@@ -18,7 +18,7 @@ from session_memory.memories.strategy import MemoryResult, StrategyError, Usage
 from session_memory.memories.tokens import estimated_tokens, longest_within
 from session_memory.settings.memories_section import DOCUMENTED, check
 from session_memory.settings.memories_values import MemorySettings, settings_of
-from session_memory.store.sqlite.queue import Work
+from session_memory.store.sqlite.queue import StoredQueue
 from session_memory.store.values import Conversation, StoredEntry
 
 DAY = 24 * HOUR
@@ -54,7 +54,7 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
 
 
 def budget(machine: Machine, day: int, conversation: int = 10**6) -> TokenBudget:
-    return TokenBudget(machine.work.spending, day, conversation, machine.now)
+    return TokenBudget(machine.work.accounts, day, conversation, machine.now)
 
 
 def statuses(machine: Machine) -> list[str]:
@@ -82,14 +82,14 @@ class TestDay:
         strategy = Paying(allowed, (100, 201))
         machine.run(strategy, budget=allowed)
         assert strategy.made == [100]
-        assert machine.work.spending.of_day(machine.now()) == 201
+        assert machine.work.accounts.of_day(machine.now()) == 201
 
     def test_what_was_not_spent_of_an_estimate_is_there_for_others(self, machine):
         allowed = budget(machine, day=130)
         strategy = Paying(allowed, (100, 10))
         machine.run(strategy, budget=allowed)
         assert strategy.made == [100] * 4
-        assert machine.work.spending.of_day(machine.now()) == 40
+        assert machine.work.accounts.of_day(machine.now()) == 40
 
     def test_the_next_day_goes_on(self, machine):
         allowed = budget(machine, day=200)
@@ -100,15 +100,15 @@ class TestDay:
         assert statuses(machine) == ["archived"] * 4
 
     def test_days_end_at_midnight_utc(self, machine):
-        spending = machine.work.spending
+        spending = machine.work.accounts
         midnight = START // DAY * DAY
         spending.settle(spending.open("a", 1, Usage(), midnight - 1, 100), Usage(7))
         assert spending.of_day(midnight - 1) == 7
         assert spending.of_day(midnight) == 0
 
     def test_two_processes_share_it(self, machine):
-        other = Work(machine.stored.path)
-        first, second = budget(machine, day=150), TokenBudget(other.spending, 150, 150, machine.now)
+        other = StoredQueue(machine.stored.path)
+        first, second = budget(machine, day=150), TokenBudget(other.accounts, 150, 150, machine.now)
         first.open("a", 1, Usage(100))
         with pytest.raises(DayBudgetError):
             second.open("b", 2, Usage(51))
@@ -145,7 +145,7 @@ class TestConversation:
         [done, *_] = machine.run(strategy, budget=allowed)
         assert strategy.made[:2] == [60, 40]
         assert (done.status, done.reason) == ("skipped", "budget: needs about 101 tokens, 100 are allowed")
-        assert machine.work.spending.of_day(machine.now()) == 400
+        assert machine.work.accounts.of_day(machine.now()) == 400
 
     def test_the_day_stops_a_strategy_between_two_calls(self, machine):
         allowed = budget(machine, day=350)
@@ -162,12 +162,12 @@ class TestAccounts:
         dead = budget(machine, day=200)
         dead.open("paying", 1, Usage(100))
         dead.call(Usage(80)).__enter__()
-        assert machine.work.spending.of_day(machine.now()) == 100
+        assert machine.work.accounts.of_day(machine.now()) == 100
         machine.later += HOUR
         alive = budget(machine, day=200)
         strategy = Paying(alive, (100, 100))
         machine.run(strategy, budget=alive)
-        assert machine.work.spending.of_day(machine.now()) == 180
+        assert machine.work.accounts.of_day(machine.now()) == 180
         assert strategy.made == [100]
 
     def test_a_call_that_fails_without_a_report_counts_as_estimated(self, machine):
@@ -175,30 +175,30 @@ class TestAccounts:
         allowed.open("paying", 1, Usage())
         with pytest.raises(StrategyError), allowed.call(Usage(80)):
             raise StrategyError("cut off", is_temporary=True)
-        assert machine.work.spending.of_day(machine.now()) == 80
+        assert machine.work.accounts.of_day(machine.now()) == 80
 
     def test_a_call_that_was_refused_counts_nothing(self, machine):
         allowed = budget(machine, day=1000)
         allowed.open("paying", 1, Usage())
         with allowed.call(Usage(80)) as call:
             call.report(Usage())
-        assert machine.work.spending.of_day(machine.now()) == 0
+        assert machine.work.accounts.of_day(machine.now()) == 0
 
     def test_a_strategy_that_only_tells_at_the_end_is_believed(self, machine):
         machine.run(Scripted("scripted", MemoryResult(usage=Usage(1, 2, 3, "model"))), limit=1)
-        assert machine.work.spending.of_day(machine.now()) == 6
+        assert machine.work.accounts.of_day(machine.now()) == 6
 
     def test_what_was_told_call_by_call_is_not_counted_again_at_the_end(self, machine):
         allowed = budget(machine, day=1000)
         strategy = Paying(allowed, (10, 10))
         strategy.script = [MemoryResult(usage=Usage(10))]
         machine.run(strategy, budget=allowed, limit=1)
-        assert machine.work.spending.of_day(machine.now()) == 10
+        assert machine.work.accounts.of_day(machine.now()) == 10
 
     def test_nonsense_from_a_provider_gives_nothing_back(self, machine):
         allowed = budget(machine, day=1000)
         machine.run(Paying(allowed, (10, -500)), budget=allowed, limit=1)
-        assert machine.work.spending.of_day(machine.now()) == 0
+        assert machine.work.accounts.of_day(machine.now()) == 0
 
     def test_a_call_outside_the_queue_is_refused(self, machine):
         with pytest.raises(StrategyError, match="not accounted for"), budget(machine, day=1000).call(Usage(1)):

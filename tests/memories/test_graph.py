@@ -25,7 +25,7 @@ from session_memory.memories.strategies.graphiti import strategy as graph
 from session_memory.memories.strategies.graphiti.database import checked_url, group_id
 from session_memory.memories.strategies.graphiti.strategy import GraphFact, GraphStrategy
 from session_memory.memories.strategy import StrategyError, Surroundings, UnavailableError
-from session_memory.store.sqlite.queue import Work
+from session_memory.store.sqlite.queue import StoredQueue
 
 pytest.importorskip("graphiti_core", reason="graphiti-core, which the extra [graphiti] installs, is not there")
 pytest.importorskip("kuzu", reason="kuzu, the embedded graph database, is not there")
@@ -52,12 +52,12 @@ class Machine:
     def __init__(self, root: Path, api: FakeOpenAI, **own: Any) -> None:
         self.root = root
         self.stored = Stored(root / "store" / "memory.db", least_messages=1)
-        self.work = Work(self.stored.path)
+        self.work = StoredQueue(self.stored.path)
         self.values = {"base_url": api.url, "model": "made-up", "dimensions": DIMENSIONS, **own}
         self.limits = (10**6, 10**6)
 
     def queue(self, **own: Any) -> tuple[Queue, GraphStrategy]:
-        budget = TokenBudget(self.work.spending, *self.limits, lambda: self.stored.now)
+        budget = TokenBudget(self.work.accounts, *self.limits, lambda: self.stored.now)
         strategy = GraphStrategy({"graphiti": {**self.values, **own}}, budget)
         strategy.attach(
             Surroundings(
@@ -78,7 +78,7 @@ class Machine:
         url = graph.url_of(settings, str(self.root / "strategies"))
 
         async def asked() -> Any:
-            budget = TokenBudget(self.work.spending, *self.limits, lambda: self.stored.now)
+            budget = TokenBudget(self.work.accounts, *self.limits, lambda: self.stored.now)
             budget.open("search", 0, graph.Usage())
             async with graph.opened(settings, url, group_id(group), budget) as opened:
                 return await ask(opened)
@@ -141,7 +141,7 @@ class TestEpisodes:
         )
         asked = len(kinds) - kinds.count("embedding")
         assert asked >= 2
-        assert machine.work.spending.of_day(machine.stored.now) == asked * 120 + embedded * 5
+        assert machine.work.accounts.of_day(machine.stored.now) == asked * 120 + embedded * 5
 
     def test_the_graph_is_for_this_user_alone_and_lies_beside_the_store(self, machine: Machine) -> None:
         machine.stored.add(*TALK[:2])

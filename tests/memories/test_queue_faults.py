@@ -18,7 +18,7 @@ from stored import HOUR, START, Stored, talk
 from session_memory.memories.budget import TokenBudget
 from session_memory.memories.queue import Queue, decoded, encoded
 from session_memory.memories.strategy import BudgetError, Memory, MemoryResult, StrategyError, UnavailableError, Usage
-from session_memory.store.sqlite.queue import Work
+from session_memory.store.sqlite.queue import StoredQueue
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -138,7 +138,7 @@ class TestCrashes:
     def test_the_lease_of_a_slow_strategy_is_renewed_while_it_works(self, tmp_path):
         stored = Stored(tmp_path / "slow.db")
         stored.add(*talk("the build"))
-        work = Work(stored.path)
+        work = StoredQueue(stored.path)
 
         def lease() -> int:
             return stored.store.connection.execute("SELECT max(lease_until) FROM memory_work").get
@@ -152,7 +152,7 @@ class TestCrashes:
         def clock() -> int:
             return time.time_ns() // 1_000_000
 
-        budget = TokenBudget(work.spending, 1, 1, clock)
+        budget = TokenBudget(work.accounts, 1, 1, clock)
         queue = Queue(stored.path, lambda *_: [], budget, work, clock, lease_seconds=1.0)
         [done] = queue.work_off([Scripted("scripted", wait)], ("scripted",))
         assert done.status == "archived"
@@ -163,7 +163,7 @@ class TestCrashes:
         one = machine.stored.add(*talk("the build"))
         piece = machine.work.take("scripted", "dead", machine.now(), lease=MINUTE, longest=HOUR)
         result = MemoryResult((Memory("episode", "made before the crash", "text"),))
-        account = machine.work.spending.open("scripted", one, Usage(), machine.now(), 1000)
+        account = machine.work.accounts.open("scripted", one, Usage(), machine.now(), 1000)
         assert machine.work.keep_result(piece, "dead", encoded(result), account, Usage())
         machine.stored.add("Something new", name="other")
         machine.later += HOUR

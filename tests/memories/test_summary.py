@@ -21,7 +21,7 @@ from session_memory.memories.strategies.summary import strategy as summary
 from session_memory.memories.strategies.summary.reply import BadReplyError, checked, checked_whole
 from session_memory.memories.strategies.summary.strategy import SummaryStrategy
 from session_memory.store.sqlite.memory_index import IndexedMemory, MemoryFilter, MemoryIndex
-from session_memory.store.sqlite.queue import Work
+from session_memory.store.sqlite.queue import StoredQueue
 
 HANG_SECONDS = 120.0
 
@@ -57,8 +57,8 @@ class Machine:
         self.root = root
         self.claude = claude
         self.stored = Stored(root / "store" / "memory.db", least_messages=1)
-        self.work = Work(self.stored.path)
-        self.budget = TokenBudget(self.work.spending, *limits, lambda: self.stored.now)
+        self.work = StoredQueue(self.stored.path)
+        self.budget = TokenBudget(self.work.accounts, *limits, lambda: self.stored.now)
         self.strategy = SummaryStrategy(values, self.budget)
         self.keeper = Keeper(self.stored.path, lambda home: str(root / "memories"))
         self.keeper.attach([self.strategy], str(root / "strategies"))
@@ -75,7 +75,7 @@ class Machine:
             index.close()
 
     def spent(self) -> int:
-        return self.work.spending.of_day(self.stored.now)
+        return self.work.accounts.of_day(self.stored.now)
 
     def close(self) -> None:
         self.work.close()

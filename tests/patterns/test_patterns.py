@@ -14,7 +14,7 @@ from stored import HOUR, START, Stored, run_command, talk
 from session_memory.patterns.failures import failures, is_failure, likeness, normalised, what_followed
 from session_memory.patterns.habits import FailingCommand, Routine, Together, patterns, seen_errors
 from session_memory.store.ingest.error_lines import telling_line
-from session_memory.store.sqlite.tool_uses import worked
+from session_memory.store.sqlite.tool_uses import conversation_steps
 from session_memory.store.values import Filter, StoredEntry
 from session_memory.text.shell_commands import LOOKING, commit_message, family, is_looking, may_find_nothing
 
@@ -218,7 +218,7 @@ def stored(tmp_path: Path) -> Iterator[Stored]:
 
 class TestPatterns:
     def find(self, stored: Stored, **wanted: object) -> object:
-        return patterns(worked(stored.store, EVERYTHING._replace(**wanted)))
+        return patterns(conversation_steps(stored.store, EVERYTHING._replace(**wanted)))
 
     def test_failing_commands_are_told_with_what_helped(self, stored):
         for number in range(2):
@@ -272,7 +272,7 @@ class TestPatterns:
 
 class TestSeenErrors:
     def find(self, stored: Stored, text: str, **wanted: object) -> list[tuple[int, str]]:
-        everywhere = worked(stored.store, EVERYTHING._replace(**wanted), with_errors=True)
+        everywhere = conversation_steps(stored.store, EVERYTHING._replace(**wanted), with_errors=True)
         return [(one.conversation.id, one.solved) for one in seen_errors(text, everywhere)]
 
     def test_an_error_is_found_again_with_what_solved_it(self, stored):

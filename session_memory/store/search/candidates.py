@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ...system.sqlite import fetch
 from ..sqlite.filters import CONVERSATION_COLUMNS, where
-from ..sqlite.items import heads_of, ids_of, items_of
+from ..sqlite.items import ids_of, items_of, text_starts
 from ..sqlite.schema import ITEM_BITS
 from ..values import Conversation, Filter, Hit
 from .query import contains, literal_spans, occurrences
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from apsw import Connection
 
     from .query import Query
-    from .results import Found
+    from .results import QueryPostings
     from .terms import Terms
 
 MOST_FILES = 30
@@ -35,7 +35,7 @@ FEW = 5  # conversations: where no more are found, up to EACH of their entries a
 EACH = 3
 
 
-class Place(NamedTuple):
+class ConversationMatch(NamedTuple):
     """A conversation: its id, its size, when it ended, and the items in it that were found, the best first."""
 
     id: int
@@ -45,10 +45,12 @@ class Place(NamedTuple):
     counts: list[int]
 
 
-class Choice:
+class Candidates:
     """Ranks what was found for a query. `hits` returns what is shown."""
 
-    def __init__(self, connection: Connection, terms: Terms, asked: Query, found: Found, wanted: Filter) -> None:
+    def __init__(
+        self, connection: Connection, terms: Terms, asked: Query, found: QueryPostings, wanted: Filter
+    ) -> None:
         self._connection = connection
         self._terms = terms
         self._asked = asked
@@ -86,7 +88,7 @@ class Choice:
         """Of the candidates, the newest, those whose text has the phrases, and none that is unwanted."""
         kept = set()
         newest = nlargest(MOST_CHECKED, candidates)
-        for item, head in heads_of(self._connection, newest, CHECKED_CHARACTERS).items():
+        for item, head in text_starts(self._connection, newest, CHECKED_CHARACTERS).items():
             terms = self._terms.of(head.text)
             if all(contains(terms, phrase) for phrase in phrases) and not any(
                 contains(terms, phrase) for phrase in self._asked.unwanted_phrases
@@ -94,7 +96,7 @@ class Choice:
                 kept.add(item)
         return kept
 
-    def _places(self) -> list[Place]:
+    def _places(self) -> list[ConversationMatch]:
         """The conversations that fit the filter, in the files that promise most, with the items that they have."""
         found, scores, candidates = self._found, self._scores, self._candidates()
         files = promising_files(
@@ -116,7 +118,7 @@ class Choice:
             place.items.sort(key=lambda item: (scores[item], -item), reverse=True)
         return [place for place in places if place.items]
 
-    def _places_in(self, files: set[int]) -> tuple[list[int], list[int], list[Place]]:
+    def _places_in(self, files: set[int]) -> tuple[list[int], list[int], list[ConversationMatch]]:
         """The conversations of these files: where each begins, where it ends, and what it is."""
         condition, values = where(self._wanted)
         # CROSS JOIN has SQLite begin with the few files, not with all that fit the filter.
@@ -127,16 +129,16 @@ class Choice:
         )
         rows = fetch(self._connection, sql, (*values, ids_of(files)))
         number = len(self._found.parts)
-        places = [Place(id, size, ended, [], [0] * number) for _, _, id, size, ended in rows]
+        places = [ConversationMatch(id, size, ended, [], [0] * number) for _, _, id, size, ended in rows]
         return [row[0] for row in rows], [row[1] for row in rows], places
 
-    def _read(self, places: list[Place]) -> None:
+    def _read(self, places: list[ConversationMatch]) -> None:
         """Replaces the scores of the best items by what their texts tell, and sorts the items by them."""
         candidates = [item for place in places for item in place.items[:EACH]]
         is_everything = all(posting.is_complete for posting in self._found.postings)
         most = MOST_READ_OF_FEW if is_everything else MOST_READ
         best = nlargest(most, candidates, key=lambda item: (self._scores[item], item))
-        for item, head in heads_of(self._connection, best, READ_CHARACTERS).items():
+        for item, head in text_starts(self._connection, best, READ_CHARACTERS).items():
             terms = self._terms.of(head.text)
             often = [
                 occurrences(part, head.text, terms) if item in having else 0.0
@@ -147,7 +149,7 @@ class Choice:
         for place in places:
             place.items[:EACH] = sorted(place.items[:EACH], key=lambda item: self._scores[item], reverse=True)
 
-    def _ranked(self, places: list[Place]) -> list[tuple[Place, float]]:
+    def _ranked(self, places: list[ConversationMatch]) -> list[tuple[ConversationMatch, float]]:
         weights = self._found.weights
         average = sum([place.text_bytes for place in places]) / len(places) or 1.0
         latest = max([place.last_message_at for place in places])
@@ -160,7 +162,7 @@ class Choice:
         ranked = sorted(scores.items(), key=lambda ranked: (ranked[1], ranked[0]), reverse=True)
         return [(by_id[id], score) for id, score in ranked]
 
-    def _shown(self, chosen: list[tuple[Place, int, float]]) -> list[Hit]:
+    def _shown(self, chosen: list[tuple[ConversationMatch, int, float]]) -> list[Hit]:
         entries = items_of(self._connection, [item for _, item, _ in chosen])
         conversations = self._conversations({place.id for place, _, _ in chosen})
         weights = {

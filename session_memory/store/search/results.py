@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ...text.characters import plain
 from ..sqlite.schema import ITEM_BITS
 from ..values import Filter, Hit
-from .candidates import Choice
+from .candidates import Candidates
 from .postings import Scope, count_of, fitting, index_size, items_with, literal_posting, scope_of
 from .query import LONGEST, Part, Query, alternatives, parse, relaxed
 from .ranking import Posting, Weight, weigh
@@ -27,7 +27,7 @@ FILTERED = 4  # times as many where only some of them are of the role or the tim
 FEW_FILES = 12  # in so few files of a rare part, a common one is counted to the end
 
 
-class Found(NamedTuple):
+class QueryPostings(NamedTuple):
     """What the index has for a query: its parts, their items, what each is worth; how many terms a text has."""
 
     parts: list[Part]
@@ -47,14 +47,14 @@ def search(connection: Connection, query: str, wanted: Filter) -> list[Hit]:
             found = _found_literally(connection, text, scope, wanted)
         else:
             found = _found(connection, asked, scope, wanted)
-        hits = Choice(connection, terms, asked, found, wanted).hits()
+        hits = Candidates(connection, terms, asked, found, wanted).hits()
         if not hits and any(part.is_required for part in asked.parts):
             asked = relaxed(asked)
-            hits = Choice(connection, terms, asked, _found(connection, asked, scope, wanted), wanted).hits()
+            hits = Candidates(connection, terms, asked, _found(connection, asked, scope, wanted), wanted).hits()
     return hits
 
 
-def _found(connection: Connection, asked: Query, scope: Scope, wanted: Filter) -> Found:
+def _found(connection: Connection, asked: Query, scope: Scope, wanted: Filter) -> QueryPostings:
     limit = MOST_ITEMS if len(asked.parts) == 1 else LEAST_ITEMS
     parts: list[Part] = []
     postings: list[Posting] = []
@@ -66,14 +66,14 @@ def _found(connection: Connection, asked: Query, scope: Scope, wanted: Filter) -
         postings += tried.values()
     known = [part for part, posting in zip(parts, postings) if posting.items]
     if not known:
-        return Found(parts, postings, [Weight(0.0, 0.0)] * len(parts), 1.0)
+        return QueryPostings(parts, postings, [Weight(0.0, 0.0)] * len(parts), 1.0)
     total, average_terms = index_size(connection, known[0].match)
     within = round(total * scope.share)
     weights = [
         weigh(posting, count_of(connection, part.match, posting, scope), within)
         for part, posting in zip(parts, postings)
     ]
-    found = Found(parts, postings, weights, average_terms)
+    found = QueryPostings(parts, postings, weights, average_terms)
     return found._replace(postings=_completed(connection, asked, found, scope, wanted))
 
 
@@ -86,7 +86,9 @@ def _posting(connection: Connection, part: Part, asked: Query, scope: Scope, wan
     return Posting(fitting(connection, found.items, wanted), found.is_complete)
 
 
-def _completed(connection: Connection, asked: Query, found: Found, scope: Scope, wanted: Filter) -> list[Posting]:
+def _completed(
+    connection: Connection, asked: Query, found: QueryPostings, scope: Scope, wanted: Filter
+) -> list[Posting]:
     """The postings, and where some were cut off also those of their items that are worth most: in the few files that a
     rare part is in, or else those that have two parts."""
     cut_off = [number for number, posting in enumerate(found.postings) if not posting.is_complete]
@@ -110,9 +112,11 @@ def _completed(connection: Connection, asked: Query, found: Found, scope: Scope,
     ]
 
 
-def _found_literally(connection: Connection, text: str, scope: Scope, wanted: Filter) -> Found:
+def _found_literally(connection: Connection, text: str, scope: Scope, wanted: Filter) -> QueryPostings:
     """For a query without a word (an emoji, an operator): what has it as it stands, among the newest."""
     if not text or text.startswith("-"):
-        return Found([], [], [], 1.0)
+        return QueryPostings([], [], [], 1.0)
     items = literal_posting(connection, text, scope)
-    return Found([Part("", (text,))], [Posting(fitting(connection, items, wanted), True)], [Weight(1.0, 1.0)], 1.0)
+    return QueryPostings(
+        [Part("", (text,))], [Posting(fitting(connection, items, wanted), True)], [Weight(1.0, 1.0)], 1.0
+    )

@@ -27,7 +27,7 @@ TOOL_USES = f"""
 """
 
 
-class Head(NamedTuple):
+class TextStart(NamedTuple):
     """The beginning of an item's text; `size` is that of all of it, in bytes."""
 
     text: str
@@ -41,7 +41,7 @@ def items_of(connection: Connection, items: Iterable[int]) -> dict[int, StoredEn
     return {row[0]: StoredEntry._make(row) for row in connection.execute(sql, (ids_of(items),))}
 
 
-def heads_of(connection: Connection, items: Iterable[int], characters: int) -> dict[int, Head]:
+def text_starts(connection: Connection, items: Iterable[int], characters: int) -> dict[int, TextStart]:
     """The beginnings of their texts, of at most so many characters."""
     sql = """
         SELECT id, substr(content, 1, ?2), octet_length(content), 0
@@ -50,7 +50,7 @@ def heads_of(connection: Connection, items: Iterable[int], characters: int) -> d
         FROM memory_tool_uses WHERE id IN carray(?1)
     """
     rows = connection.execute(sql, (ids_of(items), characters))
-    return {item: Head(text, size, bool(is_tool)) for item, text, size, is_tool in rows}
+    return {item: TextStart(text, size, bool(is_tool)) for item, text, size, is_tool in rows}
 
 
 def ids_of(items: Iterable[int]) -> Any:

@@ -15,13 +15,13 @@ from ..values import Conversation, Filter, StoredEntry
 from .engine import items_between
 from .filters import CONVERSATION_COLUMNS, where
 from .schema import MIGRATIONS
-from .seen import seen_elsewhere, seen_of, unseen
-from .spending import Spending, settle
+from .seen_items import seen_elsewhere, seen_of, unseen
+from .token_accounts import TokenAccounts, settle
 
 if TYPE_CHECKING:
     from apsw import Connection
 
-    from ...memories.strategy import Usage
+    from ..values import Usage
 
 _FROM = (
     "FROM memory_conversations AS c JOIN memory_file_states AS f ON f.id = c.file_id "
@@ -39,7 +39,7 @@ _OPEN = (
 )
 
 
-class Piece(NamedTuple):
+class ConversationPart(NamedTuple):
     """What a strategy has not seen of the items of a conversation, which are those from `first_item` to `until_item`.
     `result` is what was made of it already ('' for nothing).
 
@@ -57,12 +57,12 @@ class Piece(NamedTuple):
     is_again: bool = False
 
 
-class Work:
+class StoredQueue:
     """The rows. Safe to use from several processes at once, from one thread each. Methods raise DatabaseError."""
 
     def __init__(self, path: str) -> None:
         self._database = Database(path, MIGRATIONS)
-        self.spending = Spending(self._database)
+        self.accounts = TokenAccounts(self._database)
 
     def close(self) -> None:
         """Gives back what is held open."""
@@ -70,14 +70,14 @@ class Work:
 
     def waiting(
         self, strategy: str, now: int, homes: tuple[str, ...] | None = None, statuses: tuple[str, ...] = ()
-    ) -> list[Piece]:
+    ) -> list[ConversationPart]:
         """The pieces that could be taken now, the oldest first, so that what is newer may correct what is older.
 
         `statuses` are those of conversations that count beside ready ones.
         """
         return [_piece(strategy, row) for row in self._rows(strategy, now, homes, statuses)]
 
-    def skipped(self, strategy: str, homes: tuple[str, ...] | None = None) -> list[Piece]:
+    def skipped(self, strategy: str, homes: tuple[str, ...] | None = None) -> list[ConversationPart]:
         """The pieces that were skipped, the oldest first."""
         condition, values = where(Filter(homes=homes))
         sql = f"SELECT {_COLUMNS} {_FROM} WHERE {condition} AND {_SKIPPED} ORDER BY c.last_message_at, c.id"
@@ -115,7 +115,7 @@ class Work:
         longest: int,
         homes: tuple[str, ...] | None = None,
         statuses: tuple[str, ...] = (),
-    ) -> Piece | None:
+    ) -> ConversationPart | None:
         """Takes the oldest piece for `lease`, which may be renewed until `longest` has passed; None if there is none,
         or if another owner is at work for this strategy: it is to see one conversation after the other."""
         with self._database.transaction() as connection:
@@ -139,7 +139,7 @@ class Work:
                     piece.until_item, conversation.last_message_at, is_interrupted,
                 ),
             )  # fmt: skip
-            _close_spending(connection, piece)
+            _close_accounts(connection, piece)
             sql = "UPDATE memory_conversations SET status = 'processing' WHERE id = ? AND status = 'ready'"
             connection.execute(sql, (conversation.id,))
             return piece._replace(interruptions=piece.interruptions + is_interrupted)
@@ -151,7 +151,7 @@ class Work:
                 "UPDATE memory_work SET lease_until = min(?, longest_until) WHERE owner = ?", (now + lease, owner)
             )
 
-    def entries(self, piece: Piece) -> tuple[list[StoredEntry], bool]:
+    def entries(self, piece: ConversationPart) -> tuple[list[StoredEntry], bool]:
         """The entries of a piece in file order, and whether something was made before of others of its conversation."""
         connection = self._database.connection
         first, last = piece.first_item, piece.until_item
@@ -160,7 +160,7 @@ class Work:
         elsewhere = seen_elsewhere(connection, piece.strategy, piece.conversation, first, last) if items else set()
         return [item for item in items if item.id not in elsewhere], seen.is_archived
 
-    def keep_result(self, piece: Piece, owner: str, result: str, account: int, usage: Usage) -> bool:
+    def keep_result(self, piece: ConversationPart, owner: str, result: str, account: int, usage: Usage) -> bool:
         """Records what was made of a piece, and with it what its account spent; False, and only the account is closed,
         if somebody else has taken the piece over."""
         with self._database.transaction() as connection:
@@ -169,14 +169,14 @@ class Work:
             connection.execute(sql, (result, piece.conversation.id, piece.strategy, owner))
             return connection.changes() > 0
 
-    def has_result(self, piece: Piece) -> bool:
+    def has_result(self, piece: ConversationPart) -> bool:
         """Whether a result is recorded that has not been kept yet."""
         sql = "SELECT result IS NOT NULL FROM memory_work WHERE conversation_id = ? AND strategy = ?"
         return bool(self._database.connection.execute(sql, (piece.conversation.id, piece.strategy)).get)
 
     def put_back(
         self,
-        piece: Piece,
+        piece: ConversationPart,
         owner: str,
         *,
         attempts: int = 0,
@@ -193,7 +193,9 @@ class Work:
             _release(connection, piece.conversation.id)
             return True
 
-    def finish(self, piece: Piece, owner: str, outcome: str, reason: str, strategies: tuple[str, ...]) -> bool:
+    def finish(
+        self, piece: ConversationPart, owner: str, outcome: str, reason: str, strategies: tuple[str, ...]
+    ) -> bool:
         """Records that a piece is archived or skipped, and that of the conversation if all `strategies` are done with
         it and it has not grown. False, and nothing is recorded, if somebody else has taken it over."""
         columns = (
@@ -238,28 +240,30 @@ class Work:
         return list(self._database.connection.execute(sql, bound))
 
 
-def _update(connection: Connection, piece: Piece, owner: str, columns: str, values: tuple[Any, ...]) -> bool:
+def _update(connection: Connection, piece: ConversationPart, owner: str, columns: str, values: tuple[Any, ...]) -> bool:
     """Changes the row of a piece that `owner` holds; False if that is somebody else by now."""
     sql = f"UPDATE memory_work SET {columns} WHERE conversation_id = ? AND strategy = ? AND owner = ?"
     connection.execute(sql, (*values, piece.conversation.id, piece.strategy, owner))
     return connection.changes() > 0
 
 
-def _piece(strategy: str, row: tuple[Any, ...]) -> Piece:
+def _piece(strategy: str, row: tuple[Any, ...]) -> ConversationPart:
     first_item, last_item, until_item, until_at, result, attempts, interruptions = row[:7]
     conversation = Conversation._make(row[7:])
     if result:  # what it was made of is what it will be recorded for
         last_item, conversation = until_item, conversation._replace(last_message_at=until_at)
-    return Piece(conversation, strategy, first_item, last_item, result or "", attempts or 0, interruptions or 0)
+    return ConversationPart(
+        conversation, strategy, first_item, last_item, result or "", attempts or 0, interruptions or 0
+    )
 
 
-def _was_interrupted(connection: Connection, piece: Piece) -> bool:
+def _was_interrupted(connection: Connection, piece: ConversationPart) -> bool:
     """Whether somebody took the piece and neither finished it nor gave it back."""
     sql = "SELECT owner IS NOT NULL FROM memory_work WHERE conversation_id = ? AND strategy = ?"
     return bool(connection.execute(sql, (piece.conversation.id, piece.strategy)).get)
 
 
-def _close_spending(connection: Connection, piece: Piece) -> None:
+def _close_accounts(connection: Connection, piece: ConversationPart) -> None:
     """Ends the accounts that a process left open: what was reserved counts, unless single calls were recorded."""
     connection.execute(
         "UPDATE memory_spending SET is_settled = 1, input_tokens = iif(calls, input_tokens, reserved) "

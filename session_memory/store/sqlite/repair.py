@@ -6,7 +6,7 @@ import os
 
 from ...system.files import lock
 from ...system.sqlite import LOCK_WAIT_SECONDS, OUTDATED, CorruptDatabaseError, explained, fetch, set_aside
-from ..conversations import Item, Span, fold
+from ..conversations import Span, TimedItem, fold
 from .known_files import gap_minutes as cut_with
 from .schema import ITEM_BITS
 
@@ -112,7 +112,7 @@ def _recut_file(connection: Connection, file_id: int, gap: int) -> None:
     first, last = file_id << ITEM_BITS, (file_id + 1 << ITEM_BITS) - 1
     # A message's number, which may be 0, stands for its id: within a file it tells messages apart as well.
     items = [
-        Item(id, message + 1, timestamp, size)
+        TimedItem(id, message + 1, timestamp, size)
         for id, message, timestamp, size in connection.execute(_ITEMS, (first, last))
     ]
     known = {

@@ -26,7 +26,7 @@ _HAS_ERROR = (
 )
 
 
-class Worked(NamedTuple):
+class ConversationSteps(NamedTuple):
     """A conversation and its steps in file order: its tool uses and, without their text, what the user said. What it
     shares with the session that it was forked from is not among them: there it counts."""
 
@@ -34,7 +34,7 @@ class Worked(NamedTuple):
     steps: list[StoredEntry]
 
 
-def worked(store: SqliteStore, wanted: Filter, *, with_errors: bool = False) -> Iterator[Worked]:
+def conversation_steps(store: SqliteStore, wanted: Filter, *, with_errors: bool = False) -> Iterator[ConversationSteps]:
     """The conversations that fit, the latest first; `with_errors` only those in which a tool use failed. The filter's
     limit is one of conversations. Raises DatabaseError."""
     condition, values = where(wanted)
@@ -47,4 +47,4 @@ def worked(store: SqliteStore, wanted: Filter, *, with_errors: bool = False) -> 
     with explained(store.path):
         for first, last, *row in store.connection.execute(sql, (*values, wanted.limit)).fetchall():
             steps = [StoredEntry._make(step) for step in store.connection.execute(_STEPS, (first, last))]
-            yield Worked(Conversation._make(row), steps)
+            yield ConversationSteps(Conversation._make(row), steps)

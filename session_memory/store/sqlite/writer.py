@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...system.sqlite import fetch
-from ..conversations import Item, Span, fold
+from ..conversations import Span, TimedItem, fold
 from ..search.terms import indexable
 from .schema import ITEM_BITS
 
@@ -94,7 +94,7 @@ class _Rows:
         self.shared: list[tuple[int, int]] = []
         self.keys: list[tuple[int, int]] = []
         self.indexed: list[tuple[int, str]] = []
-        self.items: list[Item] = []
+        self.items: list[TimedItem] = []
         self._outcomes = batch.outcomes
         self._is_shared: set[int] = set()
         self._file_id = file_id
@@ -140,7 +140,7 @@ class _Rows:
             self._message = message
             self._number = item & _ORDINALS
         self._next += 1
-        self.items.append(Item(item, message, when, len(text) if text.isascii() else len(text.encode())))
+        self.items.append(TimedItem(item, message, when, len(text) if text.isascii() else len(text.encode())))
         return item if original is None else 0
 
     def insert(self, connection: Connection) -> None:
@@ -206,7 +206,9 @@ _GROWN_SPAN = f"UPDATE memory_conversations SET ({_SPAN_COLUMNS}) = (?, ?, ?, ?,
 _LAST_SPAN = f"SELECT id, {_SPAN_COLUMNS} FROM memory_conversations WHERE file_id = ? ORDER BY first_item DESC LIMIT 1"
 
 
-def _write_conversations(connection: Connection, state: FileState, file_id: int, items: list[Item], gap: int) -> None:
+def _write_conversations(
+    connection: Connection, state: FileState, file_id: int, items: list[TimedItem], gap: int
+) -> None:
     """Folds new items onto the file's last conversation. One that grows is active again."""
     if not items:
         return
@@ -223,7 +225,7 @@ def _last_span(connection: Connection, file_id: int) -> Span | None:
     for number, first, last, first_at, last_at, count, message, text_bytes, *_ in fetch(
         connection, _LAST_SPAN, (file_id,)
     ):
-        span = Span(Item(first, 0, first_at, 0))
+        span = Span(TimedItem(first, 0, first_at, 0))
         span.id, span.last_item, span.last_at = number, last, last_at
         span.count, span.last_message, span.text_bytes = count, message, text_bytes
         return span

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from apsw import Connection
 
-    from ...memories.strategy import Usage
     from ...system.sqlite import Database
+    from ..values import Usage
 
 _SPENT = "input_tokens + output_tokens + cached_tokens + pending"
 _COUNTED = f"iif(is_settled, {_SPENT}, max(reserved, {_SPENT}))"
 
 
-class Spending:
+class TokenAccounts:
     """The accounts. Methods raise DatabaseError."""
 
     def __init__(self, database: Database) -> None:
@@ -81,7 +81,7 @@ class Spending:
 
 
 def settle(connection: Connection, account: int, usage: Usage) -> None:
-    """What `Spending.settle` does, within the caller's transaction. An account on which nothing was spent goes."""
+    """What `TokenAccounts.settle` does, within the caller's transaction. An account on which nothing was spent goes."""
     connection.execute(
         "UPDATE memory_spending SET is_settled = 1, input_tokens = iif(calls, input_tokens, ?1), "
         "output_tokens = iif(calls, output_tokens, ?2), cached_tokens = iif(calls, cached_tokens, ?3), "

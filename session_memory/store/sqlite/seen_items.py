@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _ITEMS_OF_FILE = (1 << ITEM_BITS) - 1
 
 
-class Seen(NamedTuple):
+class SeenItems(NamedTuple):
     """What a strategy has seen of a file, in ranges of ids and, where the file was forgotten since and has other ids
     now, in ranges of time. `is_archived` tells that something was made of some of it."""
 
@@ -27,7 +27,7 @@ class Seen(NamedTuple):
 
 def seen_of(
     connection: Connection, strategy: str, conversation: Conversation, first: int, last: int, *, with_own: bool = True
-) -> Seen:
+) -> SeenItems:
     """What `strategy` has seen of a conversation with the items from `first` to `last`; without `with_own` only what it
     saw when that was another conversation."""
     began, ended = conversation.first_message_at, conversation.last_message_at
@@ -51,10 +51,10 @@ def seen_of(
     )
     items = tuple((row[0], row[1]) for row in rows if row[0])
     times = tuple((row[2], row[3]) for row in rows if not row[0])
-    return Seen(items, times, any(row[4] == "archived" for row in rows))
+    return SeenItems(items, times, any(row[4] == "archived" for row in rows))
 
 
-def unseen(items: list[StoredEntry], seen: Seen) -> list[StoredEntry]:
+def unseen(items: list[StoredEntry], seen: SeenItems) -> list[StoredEntry]:
     """The items that were not seen. One without a time shares the fate of the one before it."""
     found = []
     was_seen = False
