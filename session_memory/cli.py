@@ -80,7 +80,7 @@ COMMANDS = {
     "host": Command("commands.host"),
     "mcp": Command("commands.mcp"),
     "doctor": Command("commands.doctor"),
-    "new": Command("install.new_command", add_arguments="add_new_arguments", run="run_new"),
+    "new": Command("install.command", "NEW_SUMMARY", "add_new_arguments", "run_new"),
     "install": Command("install.command", "INSTALL_SUMMARY", "add_install_arguments", "run_install"),
     "uninstall": Command("install.command", "UNINSTALL_SUMMARY", "add_uninstall_arguments", "run_uninstall"),
 }

@@ -10,15 +10,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from .. import __version__
-from ..install.composition import composed_home
-from ..install.finding import NOTE, OK, WRONG, Finding, wrong
-from ..install.home_checks import check_home
+from ..install.checks import NOTE, OK, WRONG, Finding, check_home, check_program
 from ..install.homes import NoHomeError, Target, find, identify
-from ..install.ledger import Ledger, LedgerError, read_ledger
+from ..install.ledger import InstallLedger, LedgerError, read_ledger
 from ..install.output import show_trial
-from ..install.places import NAME, Places, places, tilde
-from ..install.program_checks import check_program
+from ..install.templates import templated_home
 from ..install.trial import Trial
+from ..settings.program import NAME, ProgramPaths, program_paths
 from ..system.screen import Screen
 
 SUMMARY = "check that the hook does its work, and say how to mend what is wrong"
@@ -35,21 +33,21 @@ def run(arguments: argparse.Namespace) -> int:
     """Examines the program and the homes; returns 0 if all is well, else 1."""
     environ = dict(os.environ)
     environ.setdefault("HOME", str(Path.home()))
-    screen, where = Screen(environ, is_json=arguments.json), places(environ)
+    screen, paths = Screen(environ, is_json=arguments.json), program_paths(environ)
     try:
-        ledger = read_ledger(where.ledger_file)
+        ledger = read_ledger(paths.ledger_file)
     except LedgerError:  # one of the findings below
-        ledger = Ledger(where.ledger_file)
-    found: dict[str, list[Finding]] = {"": check_program(where, environ)}
-    screen.line(screen.paint("bold", f"{NAME} {__version__}") + f" in {tilde(where.program_dir, environ)}")
+        ledger = InstallLedger(paths.ledger_file)
+    found: dict[str, list[Finding]] = {"": check_program(paths, environ)}
+    screen.line(screen.paint("bold", f"{NAME} {__version__}") + screen.short(f" in {paths.program_dir}"))
     _show(found[""], screen)
-    targets, lost = _targets(arguments.home, ledger, where, environ)
+    targets, lost = _targets(arguments.home, ledger, paths, environ)
     for path, findings in lost.items():
         found[path] = findings
-        screen.heading(tilde(path, environ))
+        screen.heading(screen.short(path))
         _show(findings, screen)
     for target in targets:
-        findings, trial = check_home(target, where, ledger, environ, time.time())
+        findings, trial = check_home(target, paths, ledger, environ, time.time())
         found[target.root] = findings
         _show_home(target, findings, trial, screen)
     wrongs = sum(finding.state == WRONG for findings in found.values() for finding in findings)
@@ -66,22 +64,22 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _targets(
-    path: str | None, ledger: Ledger, where: Places, environ: Mapping[str, str]
+    path: str | None, ledger: InstallLedger, paths: ProgramPaths, environ: Mapping[str, str]
 ) -> tuple[list[Target], dict[str, list[Finding]]]:
     """The homes to look at, and what is wrong with those that are none, or none any more."""
     targets: list[Target] = []
     lost: dict[str, list[Finding]] = {}
     for root in [path] if path else ledger.homes:
         try:
-            targets.append(composed_home(root, ledger) or identify(root, environ))
+            targets.append(templated_home(root, ledger) or identify(root, environ))
         except NoHomeError as error:
             is_gone = root in ledger.homes and not os.path.exists(root)
             mend = f"if it is gone for good: {NAME} uninstall --home {shlex.quote(root)}" if is_gone else error.hint
-            lost[root] = [wrong("home", f"{error}", mend)]
+            lost[root] = [Finding(WRONG, "home", f"{error}", mend)]
     if not path and not ledger.homes:
         targets = find([], environ, os.getcwd())
     if not targets and not lost:
-        lost[str(where.program_dir)] = [wrong("homes", "it is installed into no home", "run install.py")]
+        lost[str(paths.program_dir)] = [Finding(WRONG, "homes", "it is installed into no home", "run install.py")]
     return targets, lost
 
 
@@ -96,7 +94,7 @@ def _show(findings: list[Finding], screen: Screen) -> None:
 
 
 def _show_home(target: Target, findings: list[Finding], trial: Trial | None, screen: Screen) -> None:
-    screen.heading(f"{tilde(target.root, screen.environ)} ({target.title})")
+    screen.heading(f"{screen.short(target.root)} ({target.title})")
     _show(findings, screen)
     if trial is not None and trial.text:
         screen.line()

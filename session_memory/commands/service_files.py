@@ -24,9 +24,9 @@ def service(kind: str, home: str | None, environ: Mapping[str, str]) -> str:
 
 def _command(environ: Mapping[str, str]) -> list[str]:
     """How this program is started: by its launcher, else as it was now."""
-    from ..install.places import NAME, places
+    from ..settings.program import NAME, program_paths
 
-    launcher = places(environ).launcher
+    launcher = program_paths(environ).launcher
     if launcher.is_file():
         return [str(launcher)]
     found = shutil.which(NAME, path=environ.get("PATH"))

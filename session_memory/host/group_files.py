@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ..install.places import source_dir
-from ..install.settings_file import wanted_hooks
+from ..runtimes.declared_hooks import wanted_hooks
 from ..settings.host_layout import Group, Layout, open_below
+from ..settings.program import source_dir
 from ..system.files import write_atomically, write_private
 from ..system.json import encode
 

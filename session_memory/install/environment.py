@@ -1,4 +1,4 @@
-"""The private environment: a virtual environment with the pinned dependencies, made with what a bare Python has."""
+"""The private environment: a virtual environment with the pinned dependencies, made by a bare Python."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from ..settings.program import ProgramPaths, python_in
 from ..system.screen import Screen
-from .interpreter import base_python, minor, python_in, version_of
-from .places import Places, put_in_place, remove_others
+from .file_changes import remove_replaced, replace_directory
 
-# What is installed, in this order. The last group comes with all that is pinned.
+OLDEST_PYTHON = (3, 10)
+# What is installed, in this order. With the last group everything else that is pinned is installed too.
 GROUPS = {
     "basic": ("filelock", "orjson", "pyyaml"),
     "store": ("apsw",),
@@ -24,13 +26,14 @@ GROUPS = {
 NO_INDEX = "no package index that has it could be reached"
 _NO_INDEX_SIGN = "(from versions: none)"
 _RECORD_FILE = "session-memory.json"
-_PIP_SECONDS = 900
+_PIP_TIMEOUT_SECONDS = 900
+_START_TIMEOUT_SECONDS = 30
 
 
 @dataclass
 class Environment:
     """`python`, of `version`, runs the hooks. `state` is ready, made, added (to what was there) or missing;
-    `problems` tell by group why it is missing."""
+    `problems` says for each group that could not be installed, why."""
 
     python: str
     version: str
@@ -60,53 +63,78 @@ def names_of(groups: Iterable[str]) -> list[str]:
     return [name for group in groups for name in GROUPS[group]]
 
 
-def missing_groups(places: Places, lock_file: Path) -> list[str]:
-    """What the environment that stands lacks of what `lock_file` pins: all of it where it was made from other pins,
-    or its Python is gone or has become another."""
-    record = _read_record(places.env)
-    if record and record.pins == _pins(lock_file) and minor(record.version) == minor(version_of(places.python)):
+def base_python() -> str:
+    """The real path of the interpreter that runs this, or of the one that its virtual environment was made from."""
+    return os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
+
+
+def version_of(python: str | Path) -> str:
+    """The version of an interpreter, such as 3.11.7; '' if it does not run."""
+    code = "import sys; print('.'.join(map(str, sys.version_info[:3])))"
+    try:
+        done = subprocess.run(
+            [str(python), "-I", "-S", "-c", code], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=_START_TIMEOUT_SECONDS, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def minor(version: str) -> str:
+    """3.11 for 3.11.7: installed packages and compiled modules depend on no more."""
+    return ".".join(version.split(".")[:2])
+
+
+def missing_groups(paths: ProgramPaths, lock_file: Path) -> list[str]:
+    """The groups that the environment lacks; all of them if `lock_file` has other pins than those it was made from, or
+    its Python is gone or of another version."""
+    record = _read_record(paths.env)
+    if record and record.pins == _pins(lock_file) and minor(record.version) == minor(version_of(paths.python)):
         return [group for group in GROUPS if group not in record.groups]
     return list(GROUPS)
 
 
-def ensure(places: Places, lock_file: Path, screen: Screen, groups: Collection[str] = tuple(GROUPS)) -> Environment:
-    """Makes the environment, adds what it misses of `groups`, or leaves it alone. What cannot be had is only told."""
-    missing = missing_groups(places, lock_file)
-    record = _read_record(places.env)
+def ensure_environment(
+    paths: ProgramPaths, lock_file: Path, screen: Screen, groups: Collection[str] = tuple(GROUPS)
+) -> Environment:
+    """Makes the environment, or adds what it lacks of `groups`. What cannot be installed is told in `problems`."""
+    missing = missing_groups(paths, lock_file)
+    record = _read_record(paths.env)
     if record is None or missing == list(GROUPS):
-        return _make_anew(places, lock_file, screen, groups)
+        return _make_anew(paths, lock_file, screen, groups)
     absent = [group for group in missing if group in groups]
-    problems = _fill(places.env, record, absent, lock_file, screen)
+    problems = _install(paths.env, record, absent, lock_file, screen)
     state = "added" if len(problems) < len(absent) else "ready"
-    return Environment(str(places.python), version_of(places.python), state, problems)
+    return Environment(str(paths.python), version_of(paths.python), state, problems)
 
 
-def _make_anew(places: Places, lock_file: Path, screen: Screen, groups: Collection[str]) -> Environment:
-    """Builds a new environment beside the old one, which stays if the new one would have less."""
+def _make_anew(paths: ProgramPaths, lock_file: Path, screen: Screen, groups: Collection[str]) -> Environment:
+    """Builds a new environment beside the old one, and keeps the old one where the new one would have less."""
     pins = _pins(lock_file)
     version = version_of(base_python())
-    built = places.program_dir / f"env-{pins[:8]}-{version}"
+    built = paths.program_dir / f"env-{pins[:8]}-{version}"
     with screen.working(f"making a private environment with Python {version}"):
         problem = _make_venv(built)
     problems = dict.fromkeys(groups, problem)
     if not problem:
         record = _Record(pins, version)
         record.save(built)
-        problems = _fill(built, record, list(groups), lock_file, screen)
-    old_version = version_of(places.python)
-    old = _read_record(places.env) if old_version else None
+        problems = _install(built, record, list(groups), lock_file, screen)
+    old_version = version_of(paths.python)
+    old = _read_record(paths.env) if old_version else None
     if problem or ("basic" in problems and old and "basic" in old.groups):
         shutil.rmtree(built, ignore_errors=True)
         if old_version:
-            return Environment(str(places.python), old_version, "ready", problems)
+            return Environment(str(paths.python), old_version, "ready", problems)
         return Environment(base_python(), version, "missing", problems)
-    put_in_place(built, places.env)
-    remove_others(places.env)
-    return Environment(str(places.python), version, "made", problems)
+    replace_directory(built, paths.env)
+    remove_replaced(paths.env)
+    return Environment(str(paths.python), version, "made", problems)
 
 
 def _make_venv(directory: Path) -> str:
-    """Makes a virtual environment, with pip where Python brings it; returns '' or why there is none."""
+    """Makes a virtual environment, with pip if this Python brings it; returns '' or why there is none."""
     problem = ""
     for options in ([], ["--without-pip"]):  # Debian keeps ensurepip in a package of its own
         shutil.rmtree(directory, ignore_errors=True)
@@ -117,8 +145,8 @@ def _make_venv(directory: Path) -> str:
     return problem
 
 
-def _fill(env: Path, record: _Record, groups: list[str], lock_file: Path, screen: Screen) -> dict[str, str]:
-    """Installs `groups` into `env`; returns for each that could not be, why."""
+def _install(env: Path, record: _Record, groups: list[str], lock_file: Path, screen: Screen) -> dict[str, str]:
+    """Installs `groups` into `env`; returns for each that could not be installed, why."""
     pip = _pip(env)
     problems: dict[str, str] = {}
     for group in groups:
@@ -140,12 +168,12 @@ def _fill(env: Path, record: _Record, groups: list[str], lock_file: Path, screen
 
 
 def _pinned(names: Iterable[str], lock_file: Path) -> list[str]:
-    """The lines of the lock for these distributions."""
+    """The lines of the lock file for these distributions."""
     return [line for line in lock_file.read_text().splitlines() if line.partition("==")[0] in names]
 
 
 def _pip(env: Path) -> list[str]:
-    """The pip that installs into `env`: its own, else the base interpreter's; [] if there is none."""
+    """The command of a pip that installs into `env`: its own, else the base interpreter's; [] if there is none."""
     python = str(python_in(env))
     for pip in ([python, "-I", "-m", "pip"], [base_python(), "-m", "pip", "--python", python]):
         if _run([*pip, "--version"]).returncode == 0:
@@ -154,14 +182,14 @@ def _pip(env: Path) -> list[str]:
 
 
 def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
-    """Runs with the caller's PIP_* settings, but for those that would lead pip out of the environment."""
+    """Runs with the caller's PIP_* settings, but for those that would have pip install somewhere else."""
     environ = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     environ.update(PIP_USER="0", PIP_NO_INPUT="1", PIP_DISABLE_PIP_VERSION_CHECK="1")
     environ.setdefault("PIP_RETRIES", "1")
     try:
         return subprocess.run(
             command, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
-            timeout=_PIP_SECONDS, check=False,
+            timeout=_PIP_TIMEOUT_SECONDS, check=False,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         return subprocess.CompletedProcess(command, 1, "", str(error))
@@ -183,7 +211,7 @@ def _pins(lock_file: Path) -> str:
 
 
 def _read_record(env: Path) -> _Record | None:
-    """The record of an environment; None where there is none that can be read."""
+    """The record of an environment; None if there is none that can be read."""
     try:
         return _Record(**json.loads((env / _RECORD_FILE).read_bytes()))
     except (OSError, ValueError, TypeError):

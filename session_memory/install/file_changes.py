@@ -1,10 +1,11 @@
-"""Changes to single files of the user: what was there, what shall be, made in one step each."""
+"""Changes to single files of the user: the content before and after, made in one step each."""
 
 from __future__ import annotations
 
 import difflib
 import hashlib
 import os
+import shutil
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ class CannotWriteError(SessionMemoryError):
 
 @dataclass(frozen=True)
 class FileChange:
-    """`path` as it was read (`before`, None where there was no file) and as it shall be (`after`, None for gone)."""
+    """`before` is the content of `path` as it was read, `after` as it shall be; None stands for no file."""
 
     path: Path
     before: bytes | None
@@ -30,38 +31,40 @@ class FileChange:
     mode: int = 0o600  # of a new file
 
     @property
-    def is_one(self) -> bool:
-        """Whether anything is to be changed at all."""
-        return self.before != self.after
-
-    @property
     def kind(self) -> str:
         """added, changed, removed or unchanged."""
-        if not self.is_one:
+        if self.before == self.after:
             return "unchanged"
         if self.before is None:
             return "added"
         return "removed" if self.after is None else "changed"
 
+    @property
+    def is_needed(self) -> bool:
+        """False where the file already is as it shall be."""
+        return self.before != self.after
+
     def diff(self) -> str:
         """The change as a unified diff."""
-        old, new = ([] if text is None else _lines(text) for text in (self.before, self.after))
-        old_name, new_name = (os.devnull if text is None else str(self.path) for text in (self.before, self.after))
+        old, new = ([] if content is None else _lines(content) for content in (self.before, self.after))
+        old_name, new_name = (
+            os.devnull if content is None else str(self.path) for content in (self.before, self.after)
+        )
         lines = []
         for line in difflib.unified_diff(old, new, old_name, new_name):
             lines.append(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n")
         return "".join(lines)
 
     def check(self) -> None:
-        """Raises CannotWriteError where it is plain that the change could not be made."""
+        """Raises CannotWriteError if the directory cannot be written to, before anything is changed."""
         directory = Path(os.path.realpath(self.path)).parent
         existing = directory if directory.exists() else missing_directories(directory)[0].parent
-        if self.is_one and not os.access(existing, os.W_OK | os.X_OK):
+        if self.is_needed and not os.access(existing, os.W_OK | os.X_OK):
             raise CannotWriteError(f"{self.path}: {existing} cannot be written to", "nothing was changed")
 
     def make(self) -> None:
         """Makes the change. Raises ChangedMeanwhileError, CannotWriteError."""
-        if not self.is_one:
+        if not self.is_needed:
             return
         if read_if_there(self.path) != self.before:
             raise ChangedMeanwhileError(f"{self.path}: somebody else changed it just now", "run this again")
@@ -69,13 +72,14 @@ class FileChange:
             if self.after is None:
                 os.unlink(os.path.realpath(self.path))
             else:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
                 write_in_place(self.path, self.after, self.mode)
         except OSError as error:
             raise CannotWriteError(f"{self.path}: {error.strerror or error}") from error
 
 
 def read_if_there(path: Path) -> bytes | None:
-    """What the file holds; None where there is none. Raises CannotWriteError for what is no file or not readable."""
+    """The content of a file; None if there is none. Raises CannotWriteError if it is no regular file, or unreadable."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise CannotWriteError(f"{path}: it is not a regular file")
@@ -87,17 +91,20 @@ def read_if_there(path: Path) -> bytes | None:
 
 
 def write_in_place(path: Path, content: bytes, mode: int = 0o600) -> None:
-    """Replaces the file in one step; it keeps its mode and its owner, a link stays a link. `mode` is for a new file."""
+    """Replaces a file in one step; it keeps its mode and owner, and a link stays a link. `mode` is for a new file.
+
+    Other than `system.files.write_atomically`, which is for files of ours. Raises OSError.
+    """
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    temporary.unlink(missing_ok=True)  # of a process with this number that died
+    temporary.unlink(missing_ok=True)  # left by a process with the same id that died
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        _take_over(target, temporary, mode)
+        _copy_mode_and_owner(target, temporary, mode)
         os.replace(temporary, target)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -105,12 +112,12 @@ def write_in_place(path: Path, content: bytes, mode: int = 0o600) -> None:
 
 
 def checksum(content: bytes) -> str:
-    """What a file's content is known by in the ledger."""
+    """The SHA-256 of a file's content, by which the ledger recognises it."""
     return hashlib.sha256(content).hexdigest()
 
 
 def missing_directories(path: Path) -> list[Path]:
-    """`path` and those above it that are not there, the outermost first."""
+    """`path` and those of its parents that do not exist, the outermost first."""
     missing: list[Path] = []
     while not path.exists() and path != path.parent:
         missing.insert(0, path)
@@ -119,27 +126,50 @@ def missing_directories(path: Path) -> list[Path]:
 
 
 def remove_if_empty(directory: Path) -> None:
-    """Removes a directory that holds nothing."""
+    """Removes a directory that holds nothing; leaves any other alone."""
     try:
         directory.rmdir()
     except OSError:
         return
 
 
-def _take_over(target: Path, temporary: Path, mode: int) -> None:
-    """Gives the new file the mode and the owner of the one it will replace."""
+def replace_directory(built: Path, at: Path) -> None:
+    """Has the link `at` lead to the directory `built`, which lies beside it, in one step: readers find either.
+
+    The old directory stays for processes that still run from it. On Windows, where links need a privilege, `at` is
+    a directory, and not replaced in one step.
+    """
+    if os.name == "nt":
+        shutil.rmtree(at, ignore_errors=True)
+        built.rename(at)
+    else:
+        link = at.with_name(at.name + ".new")
+        link.unlink(missing_ok=True)
+        link.symlink_to(built.name, target_is_directory=True)
+        link.replace(at)
+
+
+def remove_replaced(at: Path) -> None:
+    """Removes the directories that `at` led to before, and those that were built but never put in place."""
+    current = os.readlink(at) if at.is_symlink() else ""
+    for path in at.parent.glob(f"{at.name}-*"):
+        if path.name != current:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _copy_mode_and_owner(old: Path, new: Path, mode: int) -> None:
     try:
-        status = target.stat()
+        status = old.stat()
     except FileNotFoundError:
-        temporary.chmod(mode)
+        new.chmod(mode)
         return
-    temporary.chmod(stat.S_IMODE(status.st_mode))
+    new.chmod(stat.S_IMODE(status.st_mode))
     if hasattr(os, "chown") and (status.st_uid, status.st_gid) != (os.getuid(), os.getgid()):
         try:
-            os.chown(temporary, status.st_uid, status.st_gid)
+            os.chown(new, status.st_uid, status.st_gid)
         except PermissionError:  # a file of somebody else that we may write: it becomes ours, as with any editor
             return
 
 
-def _lines(text: bytes) -> list[str]:
-    return text.decode("utf-8", "replace").splitlines(keepends=True)
+def _lines(content: bytes) -> list[str]:
+    return content.decode("utf-8", "replace").splitlines(keepends=True)

@@ -1,71 +1,147 @@
-"""What installing changes in one home, and what uninstalling changes back: planned whole, then made."""
+"""What an install changes in one home, and what an uninstall changes back: planned whole, then made."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..runtimes.declared_hooks import Hook, wanted_hooks
 from . import settings_file
-from .file_changes import FileChange, checksum, missing_directories, read_if_there, remove_if_empty
+from .file_changes import FileChange, checksum, read_if_there, remove_if_empty
 from .homes import Target
-from .ledger import HomeRecord, Ledger
-from .settings_file import Hook, IsOurs
-from .skills import SkillsPlan, plan_removal, plan_skills
+from .ledger import HomeRecord, InstallLedger
+
+_SCRIPT = re.compile(rb'python3 "\$\{CLAUDE_SKILL_DIR\}/\.\./\.\./scripts/([^"]+)"')
+_MODE = 0o644  # of the files of skills
+
+
+@dataclass(frozen=True)
+class InstalledPaths:
+    """What the files in a home are made from, and run: `source` holds hooks/ and skills/, `python` is the interpreter
+    and `app` the installed copy of the program."""
+
+    source: Path
+    python: str
+    app: Path
 
 
 @dataclass
 class HomePlan:
-    """The changes to one home. `hooks` are those that will be in its settings, `are_disabled` tells that the settings
-    keep any hook from running, `stripped` is the settings file without our hooks (None: there was no file)."""
+    """The changes to one home.
+
+    `hooks` are those that will be in its settings, `are_disabled` says that the settings keep any hook from running,
+    `stripped` is the settings file without our hooks (None: there was no file). `files` are the changes to the files of
+    skills and templates, `checksums` those of the files that are ours afterwards, by path. `skills` are the names of
+    the skills that are installed then; `notes` are for the user.
+    """
 
     root: str
     settings: FileChange
-    skills: SkillsPlan
     hooks: list[Hook] = field(default_factory=list)
     are_disabled: bool = False
     stripped: bytes | None = None
+    files: list[FileChange] = field(default_factory=list)
+    checksums: dict[str, str] = field(default_factory=dict)
+    skills: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     @property
     def changes(self) -> list[FileChange]:
         """The files that will not be as they were."""
-        return [change for change in (self.settings, *self.skills.changes) if change.is_one]
+        return [change for change in (self.settings, *self.files) if change.is_needed]
+
+    def put(self, path: Path, content: bytes, known: str | None, mode: int = _MODE) -> None:
+        """Plans a file of ours. Where it is not what we wrote (the checksum `known`) the user's version is kept."""
+        current = read_if_there(path)
+        if current is not None and current != content and checksum(current) != known:
+            self._keep_aside(path, current)
+        self.files.append(FileChange(path, current, content, mode))
+        self.checksums[str(path)] = checksum(content)
+
+    def take_away(self, path: Path, known: str) -> None:
+        """Plans the removal of a file of ours. Where it is not what we wrote the user's version is kept."""
+        current = read_if_there(path)
+        if current is not None:
+            if checksum(current) != known:
+                self._keep_aside(path, current)
+            self.files.append(FileChange(path, current, None))
+
+    def take_away_old(self, known: dict[str, str]) -> None:
+        """Plans the removal of files that the ledger says are ours (`known`), and that are not planned."""
+        for path, known_checksum in known.items():
+            if path not in self.checksums:
+                self.take_away(Path(path), known_checksum)
+
+    def _keep_aside(self, path: Path, current: bytes) -> None:
+        """Plans a copy of what the user made of a file, under a name that is free."""
+        number = 0
+        aside = path.with_name(path.name + ".bak")
+        while read_if_there(aside) not in (None, current):
+            number += 1
+            aside = path.with_name(f"{path.name}.bak{number}")
+        self.files.append(FileChange(aside, read_if_there(aside), current, _MODE))
+        self.notes.append(f"{path} was changed since it was installed: your version is kept as {aside.name}")
 
 
-def ours(ledger: Ledger) -> IsOurs:
-    """Whether a hook command is one of ours: by the ledger, or by the copy of this program that it runs."""
+def ours(ledger: InstallLedger) -> Callable[[str], bool]:
+    """A function that tells whether a hook command is ours: the ledger has it, or it runs a copy of this program."""
     known = {command for record in ledger.homes.values() for command in record.commands}
-
-    def is_ours(command: str) -> bool:
-        return command in known or _runs_this_program(command)
-
-    return is_ours
+    return lambda command: command in known or _runs_this_program(command)
 
 
-def plan_install(
-    target: Target, source: Path, python: str, app: Path, ledger: Ledger, *, skills_for_all: bool = False
-) -> HomePlan:
-    """What it takes to have our hooks and skills in a home. Raises SettingsFileError, CannotWriteError."""
+def plan_install(target: Target, made_from: InstalledPaths, ledger: InstallLedger, *, for_all: bool) -> HomePlan:
+    """What it takes to have our hooks and skills in a home. With `for_all` the skills are also put where several
+    runtimes look, and stay there from then on. Raises SettingsFileError, CannotWriteError."""
     record = ledger.homes.get(target.root)
-    declared = (source / "hooks" / "hooks.json").read_text()
-    hooks = settings_file.wanted_hooks(declared, python, str(app))
+    declared = (made_from.source / "hooks" / "hooks.json").read_text()
+    hooks = wanted_hooks(declared, made_from.python, str(made_from.app))
     path, is_ours = target.settings_file, ours(ledger)
     before = read_if_there(path)
     after = settings_file.with_hooks(before, str(path), hooks, is_ours)
-    return HomePlan(
+    plan = HomePlan(
         target.root,
         FileChange(path, before, after),
-        plan_skills(source, target, python, app, record.skills if record else {}, for_all=skills_for_all),
         hooks,
         settings_file.read(after, str(path)).are_disabled,
         None if before is None else settings_file.without_hooks(before, str(path), is_ours),
     )
+    known = record.files if record else {}
+    is_shared = for_all or any(target.shared_skills_dir in Path(path).parents for path in known)
+    for directory in [target.skills_dir, *([target.shared_skills_dir] if is_shared else [])]:
+        plan_skills(plan, directory, made_from, known, target.root if target.kind == "agent" else "")
+    plan.take_away_old(known)
+    return plan
 
 
-def plan_uninstall(root: str, record: HomeRecord, is_ours: IsOurs) -> HomePlan:
+def plan_skills(plan: HomePlan, directory: Path, made_from: InstalledPaths, known: dict[str, str], root: str) -> None:
+    """Plans every skill in `directory`; a skill there that is not ours (by `known`, from the ledger) is left alone.
+
+    `root` is the agent home that the commands in the skills name; '' where they find the home themselves.
+    """
+    for skill in sorted(path for path in (made_from.source / "skills").glob("*") if path.is_dir()):
+        wanted = {
+            directory / file.relative_to(skill.parent): _adapted(file.read_bytes(), made_from, root)
+            for file in _files(skill)
+        }
+        if _is_foreign(directory / skill.name, wanted, known):
+            plan.notes.append(
+                f"{directory / skill.name} is not ours and was left alone: the skill `{skill.name}` is not "
+                "installed. Rename that directory and run this again to have it."
+            )
+            continue
+        if skill.name not in plan.skills:
+            plan.skills.append(skill.name)
+        for path, content in wanted.items():
+            plan.put(path, content, known.get(str(path)))
+
+
+def plan_uninstall(root: str, record: HomeRecord, is_ours: Callable[[str], bool]) -> HomePlan:
     """What it takes to have a home as it was. Raises SettingsFileError, CannotWriteError."""
     path = Path(record.settings_file)
     before = read_if_there(path)
@@ -76,50 +152,74 @@ def plan_uninstall(root: str, record: HomeRecord, is_ours: IsOurs) -> HomePlan:
         after = settings_file.without_hooks(before, str(path), is_ours)
         if record.original is None and json.loads(after) == {}:
             after = None
-    plan = HomePlan(root, FileChange(path, before, after), plan_removal(record.skills))
-    for name, sum_then in record.identity.items():
+    plan = HomePlan(root, FileChange(path, before, after))
+    plan.take_away_old(record.files)
+    for name, known in record.identity.items():
         current = read_if_there(Path(name))
-        if current is not None and checksum(current) == sum_then:  # else it is its user's by now
-            plan.skills.changes.append(FileChange(Path(name), current, None))
+        if current is not None and checksum(current) == known:  # else its user has made it theirs
+            plan.files.append(FileChange(Path(name), current, None))
     return plan
 
 
-def make_install(plan: HomePlan, ledger: Ledger) -> None:
+def make_install(plan: HomePlan, ledger: InstallLedger) -> None:
     """Makes the changes, each noted in the ledger before. Raises CannotWriteError, ChangedMeanwhileError, OSError."""
     if not plan.changes and plan.root in ledger.homes:
         return
     record = ledger.homes.setdefault(plan.root, HomeRecord(str(plan.settings.path)))
     after = plan.settings.after
-    if after is not None and (plan.settings.is_one or not record.written):
+    if after is not None and (plan.settings.is_needed or not record.written):
         record.note_settings(plan.settings.before, plan.stripped, after)
         record.installed_at = time.time()
     record.commands = sorted({*record.commands, *(hook.command for hook in plan.hooks)})
-    record.skills = {**plan.skills.files, **record.skills}
+    record.files = {**plan.checksums, **record.files}
     for change in plan.changes:
-        missing = [str(path) for path in missing_directories(change.path.parent)]
-        record.made += [path for path in missing if path not in record.made]
+        record.note_directories(change.path.parent)
     ledger.save()
     for change in plan.changes:
-        change.path.parent.mkdir(parents=True, exist_ok=True)
         change.make()
         if change.after is None:
             remove_if_empty(change.path.parent)
-    record.skills = dict(plan.skills.files)
+    record.files = dict(plan.checksums)
     record.commands = [hook.command for hook in plan.hooks]
     ledger.save()
 
 
-def make_uninstall(plan: HomePlan, ledger: Ledger) -> None:
+def make_uninstall(plan: HomePlan, ledger: InstallLedger) -> None:
     """Makes the changes and forgets the home. Raises CannotWriteError, ChangedMeanwhileError, OSError."""
     for change in plan.changes:
         change.make()
-    for directory in sorted({change.path.parent for change in plan.skills.changes}, reverse=True):
+    for directory in sorted({change.path.parent for change in plan.files}, reverse=True):
         remove_if_empty(directory)
     record = ledger.homes.pop(plan.root, None)
     for made in reversed(record.made if record else []):
         remove_if_empty(Path(made))
     if ledger.path.exists():
         ledger.save()
+
+
+def _adapted(content: bytes, made_from: InstalledPaths, root: str) -> bytes:
+    """A skill's file whose commands name the installed scripts by their paths, and the agent home if there is one."""
+
+    def command(match: re.Match[bytes]) -> bytes:
+        words = [made_from.python, "-I", "-S", f"{made_from.app}/scripts/{os.fsdecode(match.group(1))}"]
+        return os.fsencode(shlex.join([*words, *(["--home", root] if root else [])]))
+
+    return _SCRIPT.sub(command, content)
+
+
+def _is_foreign(directory: Path, wanted: dict[Path, bytes], known: dict[str, str]) -> bool:
+    """Whether something is there that we neither wrote nor would write just so."""
+    if directory.is_symlink():
+        return True
+    if not os.path.lexists(directory) or any(str(path) in known for path in wanted):
+        return False
+    return {path: path.read_bytes() for path in _files(directory)} != wanted
+
+
+def _files(directory: Path) -> Iterator[Path]:
+    for path in sorted(directory.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            yield path
 
 
 def _runs_this_program(command: str) -> bool:
@@ -131,6 +231,5 @@ def _runs_this_program(command: str) -> bool:
     for word in words:
         root, _, script = word.replace("\\", "/").rpartition("/hooks/")
         if root and script.endswith(".py") and "/" not in script:
-            is_installed = root.endswith("/session-memory/app")
-            return is_installed or os.path.isfile(os.path.join(root, "session_memory", "hooks", "prompt.py"))
+            return root.endswith("/session-memory/app") or os.path.isdir(os.path.join(root, "session_memory"))
     return False

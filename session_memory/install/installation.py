@@ -1,130 +1,178 @@
-"""Installing: everything is checked before anything is changed, and all that is changed can be changed back."""
+"""Install and uninstall: every home is checked before anything is changed, and all that is changed can be undone."""
 
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..errors import SessionMemoryError
+from ..runtimes.claude import PROMPT_EVENT
+from ..settings.homes import MEMORY_DIR, claude_config_dir
+from ..settings.program import ProgramPaths, source_dir
 from ..system.screen import Screen
-from . import composition as composing
-from . import environment, program, sample
-from .environment import Environment
-from .home_changes import HomePlan, make_install, plan_install
-from .homes import Target, find, identify
-from .interpreter import version_of
-from .ledger import Ledger, read_ledger
-from .lock import locked
-from .places import Places, source_dir
+from . import program
+from .environment import Environment, missing_groups, version_of
+from .file_changes import remove_if_empty
+from .home_changes import HomePlan, InstalledPaths, make_install, make_uninstall, ours, plan_install, plan_uninstall
+from .homes import NoHomeError, Target, find, identify
+from .ledger import HomeRecord, InstallLedger, read_ledger
+from .program import InstalledProgram
+from .templates import fill_sample_home, plan_template, templated_home
 from .trial import Trial, try_hook
 
-PROMPT_EVENT = "UserPromptSubmit"
+_SESSIONS = ("sessions", "pi-sessions")
+
+
+class NotInstalledError(SessionMemoryError):
+    """A home that nothing was installed into."""
 
 
 @dataclass
 class Installed:
-    """What was installed, or would be: `trials` has one for each home, and none in a dry run."""
+    """What was installed, or would be in a dry run, which has no `trials`; else there is one for each home."""
 
-    places: Places
+    paths: ProgramPaths
     targets: list[Target]
     plans: list[HomePlan]
     is_sample: bool
     is_dry_run: bool
-    environment: Environment
-    is_app_changed: bool
-    is_link_made: bool
+    program: InstalledProgram
     trials: list[Trial] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
+@dataclass
+class Uninstalled:
+    """What was taken out, or would be. `restored` says by home whether its settings have their old bytes again.
+    `purged` lists what was deleted of the user's own configuration and state, `kept` what was not. `is_whole` if the
+    program is removed too."""
+
+    paths: ProgramPaths
+    plans: list[HomePlan]
+    is_dry_run: bool
+    is_whole: bool
+    restored: dict[str, bool] = field(default_factory=dict)
+    purged: list[str] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+
+
 def install(
-    paths: list[str],
-    places: Places,
+    homes: list[str],
+    paths: ProgramPaths,
     environ: Mapping[str, str],
     screen: Screen,
     *,
     dry_run: bool,
     skills_for_all: bool = False,
 ) -> Installed:
-    """Installs into the homes at `paths`, or into those that are found. Raises SessionMemoryError, OSError.
+    """Installs into `homes`, or into those that are found; where there is none, into a sample home.
 
-    Before every home's settings are found to be in order nothing is touched anywhere. With `skills_for_all` the skills
-    are also put where several runtimes look.
+    Nothing is changed before the settings of every home are found to be in order. With `skills_for_all` the skills are
+    also put where several runtimes look. Raises SessionMemoryError, OSError.
     """
     source = source_dir()
     program.check_source(source)
-    ledger = read_ledger(places.ledger_file)
-    targets = _targets(paths, ledger, places, environ)
+    ledger = read_ledger(paths.ledger_file)
+    targets = _targets(homes, ledger, paths, environ)
     is_sample = not targets
     if is_sample:
-        targets = [sample_target(places)]
-    plans = [_plan(target, source, str(places.python), places.app, ledger, skills_for_all) for target in targets]
-    for plan in plans:
+        targets = [_sample_target(paths)]
+
+    def plans(python: str) -> list[HomePlan]:
+        made_from = InstalledPaths(source, python, paths.app)
+        return [_plan(target, made_from, ledger, skills_for_all) for target in targets]
+
+    foreseen = plans(str(paths.python))
+    for plan in foreseen:
         for change in plan.changes:
             change.check()
     if dry_run:
-        return _foreseen(places, targets, plans, is_sample, source)
-    program.make_program_dir(places, ledger)
-    with locked(places):
-        made = environment.ensure(places, source / "requirements.lock", screen)
-        is_app_changed = program.ensure_app(places, source, made)
-        program.ensure_launcher(places, made.python)
-        result = Installed(
-            places, targets, plans, is_sample, dry_run, made, is_app_changed, program.ensure_link(places)
-        )
+        return Installed(paths, targets, foreseen, is_sample, dry_run, _foreseen_program(paths, source))
+    program.make_program_dir(paths, ledger)
+    with program.locked(paths):
+        installed = program.ensure_program(paths, source, screen)
         if is_sample:
-            sample.compose(places.sample_home, source / "templates" / "sample")
-        result.plans = [_plan(target, source, made.python, places.app, ledger, skills_for_all) for target in targets]
-        for plan in result.plans:
+            fill_sample_home(paths.sample_home, source)
+        made = plans(installed.environment.python)
+        for plan in made:
             make_install(plan, ledger)
-    result.notes = _notes(places, environ)
-    result.trials = [_trial(target, plan, environ) for target, plan in zip(targets, result.plans)]
+    trials = [_trial(target, plan, environ) for target, plan in zip(targets, made)]
+    return Installed(paths, targets, made, is_sample, dry_run, installed, trials, _notes(paths, environ))
+
+
+def uninstall(
+    homes: list[str], paths: ProgramPaths, environ: Mapping[str, str], *, dry_run: bool, purge: bool
+) -> Uninstalled:
+    """Uninstalls from `homes`; without any, from all, and removes the program.
+
+    `purge` also deletes each home's configuration and state, but not the named sessions, which are the host's.
+    Nothing is changed before the settings of every home are found to be in order. Raises SessionMemoryError, OSError.
+    """
+    ledger = read_ledger(paths.ledger_file)
+    records = _records(homes, ledger, environ)
+    is_ours = ours(ledger)
+    plans = [plan_uninstall(root, record, is_ours) for root, record in records.items()]
+    result = Uninstalled(paths, plans, dry_run, not homes)
+    for plan, record in zip(plans, records.values()):
+        after = plan.settings.after
+        result.restored[plan.root] = (None if after is None else after.decode()) == record.original
+    going = {str(change.path) for plan in plans for change in plan.changes if change.after is None}
+    real = [(root, record) for root, record in records.items() if root != str(paths.sample_home)]
+    own = [path for root, record in real for path in _purgeable(root, record, environ) if path not in going]
+    result.purged, result.kept = (own, []) if purge else ([], own)
+    if dry_run:
+        return result
+    if paths.program_dir.is_dir():
+        with program.locked(paths):
+            _take_out(result, ledger)
+    else:
+        _take_out(result, ledger)
     return result
 
 
-def sample_target(places: Places) -> Target:
+def _targets(homes: list[str], ledger: InstallLedger, paths: ProgramPaths, environ: Mapping[str, str]) -> list[Target]:
+    if homes:
+        named = [templated_home(path, ledger) or identify(path, environ) for path in homes]
+        return list({target.root: target for target in named}.values())
+    templated = [target for home in ledger.homes if (target := templated_home(home, ledger))]
+    roots = [target.root for target in templated]
+    known = [home for home in ledger.homes if home != str(paths.sample_home)]
+    return [*(target for target in find(known, environ, os.getcwd()) if target.root not in roots), *templated]
+
+
+def _sample_target(paths: ProgramPaths) -> Target:
     """The sample home, which has its transcripts in itself."""
-    home = str(places.sample_home)
+    home = str(paths.sample_home)
     return Target("agent", home, f"{home}/.claude", home, f"{home}/.claude")
 
 
-def _targets(paths: list[str], ledger: Ledger, places: Places, environ: Mapping[str, str]) -> list[Target]:
-    if paths:
-        named = [composing.composed_home(path, ledger) or identify(path, environ) for path in paths]
-        return list({target.root: target for target in named}.values())
-    composed = [target for home in ledger.homes if (target := composing.composed_home(home, ledger))]
-    roots = [target.root for target in composed]
-    known = [home for home in ledger.homes if home != str(places.sample_home)]
-    return [*(target for target in find(known, environ, os.getcwd()) if target.root not in roots), *composed]
-
-
-def _plan(target: Target, source: Path, python: str, app: Path, ledger: Ledger, skills_for_all: bool) -> HomePlan:
-    """What it takes to have a home up to date, whichever way it became one."""
+def _plan(target: Target, made_from: InstalledPaths, ledger: InstallLedger, skills_for_all: bool) -> HomePlan:
     if target.kind == "composed":
-        template = ledger.homes[target.root].template
-        return composing.plan_home(target.root, template, source, python, app, ledger)
-    return plan_install(target, source, python, app, ledger, skills_for_all=skills_for_all)
+        return plan_template(target.root, ledger.homes[target.root].template, made_from, ledger)
+    return plan_install(target, made_from, ledger, for_all=skills_for_all)
 
 
-def _foreseen(places: Places, targets: list[Target], plans: list[HomePlan], is_sample: bool, source: Path) -> Installed:
-    """What an install would come to."""
-    missing = environment.missing_groups(places, source / "requirements.lock")
-    version = version_of(places.python)
-    return Installed(
-        places, targets, plans, is_sample, True,
-        Environment(str(places.python), version, "ready" if version else "missing", dict.fromkeys(missing, "")),
-        not program.is_current(places, source, version),
-        not program.is_our_link(places) and not program.link_problem(places),
-    )  # fmt: skip
+def _foreseen_program(paths: ProgramPaths, source: Path) -> InstalledProgram:
+    """What an install would make of the program."""
+    missing = missing_groups(paths, source / program.LOCK_FILE)
+    version = version_of(paths.python)
+    state = "ready" if version else "missing"
+    return InstalledProgram(
+        Environment(str(paths.python), version, state, dict.fromkeys(missing, "")),
+        not program.is_current(paths, source, version),
+        not program.is_our_link(paths) and not program.link_problem(paths),
+    )
 
 
-def _notes(places: Places, environ: Mapping[str, str]) -> list[str]:
-    problem = program.link_problem(places)
+def _notes(paths: ProgramPaths, environ: Mapping[str, str]) -> list[str]:
+    problem = program.link_problem(paths)
     if problem:
         return [problem]
-    if str(places.bin_dir) not in environ.get("PATH", "").split(os.pathsep):
-        return [f"{places.bin_dir} is not on your PATH; until it is, the command is {places.link}"]
+    if str(paths.bin_dir) not in environ.get("PATH", "").split(os.pathsep):
+        return [f"{paths.bin_dir} is not on your PATH; until it is, the command is {paths.link}"]
     return []
 
 
@@ -133,3 +181,44 @@ def _trial(target: Target, plan: HomePlan, environ: Mapping[str, str]) -> Trial:
         return Trial(reason="its agent asks by itself")
     command = next((hook.command for hook in plan.hooks if hook.event == PROMPT_EVENT), "")
     return try_hook(target, command, environ)
+
+
+def _records(homes: list[str], ledger: InstallLedger, environ: Mapping[str, str]) -> dict[str, HomeRecord]:
+    """What is known of the homes to uninstall from. Without a ledger the person's home is looked at all the same."""
+    if not homes:
+        config_dir = claude_config_dir(environ)
+        unrecorded = {config_dir: HomeRecord(os.path.join(config_dir, "settings.json"), original="")}
+        return dict(ledger.homes) or unrecorded
+    records = {}
+    for path in homes:
+        root = os.path.abspath(os.path.expanduser(path))
+        if root not in ledger.homes:
+            root = identify(path, environ).root
+        if root not in ledger.homes:
+            raise NotInstalledError(f"{path}: nothing was installed there", f"the ledger is {ledger.path}")
+        records[root] = ledger.homes[root]
+    return records
+
+
+def _purgeable(root: str, record: HomeRecord, environ: Mapping[str, str]) -> list[str]:
+    """What lies in a home of its configuration and state."""
+    try:
+        memory_dir = Path(root, MEMORY_DIR) if record.template else identify(root, environ).memory_dir
+    except NoHomeError:
+        return []
+    if not memory_dir.is_dir():
+        return []
+    return [str(path) for path in sorted(memory_dir.iterdir()) if path.name not in _SESSIONS]
+
+
+def _take_out(result: Uninstalled, ledger: InstallLedger) -> None:
+    for plan in result.plans:
+        make_uninstall(plan, ledger)
+    for path in result.purged:
+        if os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path)
+        else:
+            os.unlink(path)
+        remove_if_empty(Path(path).parent)
+    if result.is_whole:
+        program.remove_program(result.paths, ledger)

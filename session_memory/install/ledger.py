@@ -1,4 +1,4 @@
-"""installed.json: what was added where, and what was there before. Written before the change that it describes."""
+"""installed.json: what was added where, and what was there before. Written before each change that it describes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from ..errors import SessionMemoryError
-from .file_changes import checksum, write_in_place
+from .file_changes import checksum, missing_directories, write_in_place
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 class LedgerError(SessionMemoryError):
@@ -21,16 +21,17 @@ class HomeRecord:
     """What was added to one home.
 
     `original` is the settings file as it was before (None: there was none), `written` the checksums of the versions
-    of it that we wrote since, `commands` the hook commands in it. `skills` maps the path of a file that we copied
-    to the checksum of what we wrote, `made` lists the directories that were not there before, the outermost first.
-    A home that was composed has the name of its `template`, and in `identity` the files that were copied once.
+    of it that we wrote since, `commands` the hook commands in it. `files` maps the path of a file that we copied (of
+    a skill or a template) to the checksum of what we wrote. `made` lists the directories that were not there before,
+    the outermost first. `installed_at` is in seconds since 1970. A home made from a template has its name in
+    `template`, and in `identity` the files that were copied once and are the user's since.
     """
 
     settings_file: str
     original: str | None = None
     written: list[str] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)
-    skills: dict[str, str] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
     made: list[str] = field(default_factory=list)
     installed_at: float = 0.0
     template: str = ""
@@ -46,9 +47,14 @@ class HomeRecord:
             self.written = []
         self.written.append(checksum(after))
 
+    def note_directories(self, directory: Path) -> None:
+        """Notes which of `directory` and its parents are yet to be made."""
+        missing = [str(path) for path in missing_directories(directory)]
+        self.made += [path for path in missing if path not in self.made]
+
 
 @dataclass
-class Ledger:
+class InstallLedger:
     """`homes` by path; `made` lists the directories that the program itself needed and that were not there before."""
 
     path: Path
@@ -61,16 +67,16 @@ class Ledger:
         write_in_place(self.path, (json.dumps(content, indent=1) + "\n").encode())
 
 
-def read_ledger(path: Path) -> Ledger:
-    """The ledger; an empty one where there is none yet. Raises LedgerError."""
+def read_ledger(path: Path) -> InstallLedger:
+    """The ledger; an empty one if there is none yet. Raises LedgerError."""
     try:
         content = json.loads(path.read_bytes())
         if content["format"] != _FORMAT:
             raise ValueError(f"its format is {content['format']!r}, this program knows {_FORMAT}")
         homes = {home: HomeRecord(**record) for home, record in content["homes"].items()}
-        return Ledger(path, homes, content["made"])
+        return InstallLedger(path, homes, content["made"])
     except FileNotFoundError:
-        return Ledger(path)
+        return InstallLedger(path)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         hint = "move it away and run install.py again: it finds its own entries in the settings"
         raise LedgerError(f"{path}: it cannot be read ({error})", hint) from None

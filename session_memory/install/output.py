@@ -1,30 +1,30 @@
-"""How an install or uninstall is told: to a person, and to a program."""
+"""How an install, an uninstall and a new home are told: to a person in lines, to a program as one JSON object."""
 
 from __future__ import annotations
 
+import os
+import shlex
 from typing import Any
 
 from .. import __version__
 from ..settings.compiled import DEFAULTS
+from ..settings.program import NAME
 from ..system.screen import Screen, enumerated
 from ..text.timestamps import age
-from . import sample
-from .environment import Environment, names_of
+from .environment import GROUPS, Environment, names_of
 from .home_changes import HomePlan
 from .homes import Target
-from .installation import Installed
-from .places import NAME, tilde
-from .program import is_our_link
-from .removal import Uninstalled
+from .installation import Installed, Uninstalled
+from .program import command_path
+from .templates import IDENTITY, SAMPLE_PROMPT, SAMPLE_SESSIONS, TEMPLATES, NewHome
 from .trial import Trial
 
 
-def show_installed(done: Installed, screen: Screen, me: str) -> None:
-    """What was installed, what it does, what to do next. `me` is how the user calls this program."""
-    about = "a dry run, nothing is changed" if done.is_dry_run else "installed"
-    screen.line(screen.paint("bold", f"{NAME} {__version__}") + f": {about}")
+def show_installed(done: Installed, screen: Screen, called_as: str) -> None:
+    """What was installed, what it does, what to do next. `called_as` is how the user calls this program."""
+    _show_title("installed", screen, is_dry_run=done.is_dry_run)
     screen.line()
-    _show_program(done, screen, me)
+    _show_program(done, screen, called_as)
     for note in done.notes:
         screen.note(screen.short(note))
     if done.is_sample and not done.is_dry_run:
@@ -38,35 +38,63 @@ def show_installed(done: Installed, screen: Screen, me: str) -> None:
                 screen.line()
                 show_trial(done.trials[index], screen)
     if not done.is_dry_run:
-        _show_next(done, screen, me)
+        _show_next(done, screen, called_as)
     screen.result(_installed_result(done))
 
 
 def show_uninstalled(done: Uninstalled, screen: Screen) -> None:
     """What was taken out, and what is left."""
-    about = "a dry run, nothing is changed" if done.is_dry_run else "uninstalled"
-    screen.line(screen.paint("bold", f"{NAME} {__version__}") + f": {about}")
+    _show_title("uninstalled", screen, is_dry_run=done.is_dry_run)
     for plan in done.plans:
-        if plan.root != str(done.places.sample_home) and plan.changes:
+        if plan.root != str(done.paths.sample_home) and plan.changes:
             _show_removal(plan, done, screen)
-    would = "would be " if done.is_dry_run else ""
+    verb = "would be" if done.is_dry_run else "is"
     if done.is_whole:
-        screen.heading(f"The program in {tilde(done.places.program_dir, screen.environ)} {would or 'is '}removed")
+        screen.heading(screen.short(f"The program in {done.paths.program_dir} {verb} removed"))
     for path in done.purged:
-        screen.item("purged", f"{tilde(path, screen.environ)} {would or 'is '}deleted")
+        screen.item("purged", screen.short(f"{path} {verb} deleted"))
     for path in done.kept:
-        screen.item("kept", f"{tilde(path, screen.environ)} (--purge deletes it too)")
+        screen.item("kept", screen.short(f"{path} (--purge deletes it too)"))
     screen.result(
         {
             "version": __version__,
             "dry_run": done.is_dry_run,
             "program_removed": done.is_whole,
             "homes": [
-                {**_changes(plan), "restored": done.restored[plan.root], "notes": plan.skills.notes}
-                for plan in done.plans
+                {**_changes(plan), "restored": done.restored[plan.root], "notes": plan.notes} for plan in done.plans
             ],
             "purged": done.purged,
             "kept": done.kept,
+        }
+    )
+
+
+def show_new(done: NewHome, screen: Screen) -> None:
+    """The home that was made, and how to talk to its agent."""
+    _show_title(f"an agent on {done.template}", screen, is_dry_run=done.environment is None)
+    screen.heading(screen.short(done.root))
+    for change in done.plan.changes:
+        if done.environment is None:
+            for line in change.diff().splitlines():
+                screen.line("  " + line)
+        else:
+            screen.item(change.kind, os.path.relpath(change.path, done.root))
+    if not done.plan.changes:
+        screen.line("  as it was")
+    for note in done.plan.notes:
+        screen.note(screen.short(note))
+    if done.environment is not None:
+        _show_start(done, done.environment, screen)
+    screen.result(
+        {
+            "version": __version__,
+            "dry_run": done.environment is None,
+            "template": done.template,
+            "home": done.root,
+            "files": [{"path": str(change.path), "change": change.kind} for change in done.plan.changes],
+            "notes": done.plan.notes,
+            "program_dir": str(done.paths.program_dir),
+            "problems": done.environment.problems if done.environment else {},
         }
     )
 
@@ -87,64 +115,64 @@ def show_trial(trial: Trial, screen: Screen, *, with_speed: bool = True) -> None
         if with_speed:
             screen.line()
     if trial.hook_seconds and with_speed:
-        screen.line(f"  {speed(trial)}")
+        screen.line(f"  {_speed(trial)}")
 
 
-def speed(trial: Trial) -> str:
-    """How long the hook took, in a sentence."""
+def _show_title(done: str, screen: Screen, *, is_dry_run: bool) -> None:
+    about = "a dry run, nothing is changed" if is_dry_run else done
+    screen.line(screen.paint("bold", f"{NAME} {__version__}") + f": {about}")
+
+
+def _speed(trial: Trial) -> str:
     hook, bare = trial.hook_seconds * 1000, trial.bare_seconds * 1000
     return f"The hook took {hook:.0f} ms; starting a Python that does nothing takes {bare:.0f} ms."
 
 
-def _show_program(done: Installed, screen: Screen, me: str) -> None:
+def _show_program(done: Installed, screen: Screen, called_as: str) -> None:
     would = "would be " if done.is_dry_run else ""
-    where = tilde(done.places.env, screen.environ)
-    missing = done.environment.missing
-    if done.is_dry_run and missing:
-        screen.item("environment", f"{where}: {', '.join(missing)} would be installed")
-    elif done.environment.state == "missing":
-        screen.item("environment", f"none; the hooks run with {done.environment.python}")
+    environment = done.program.environment
+    where = screen.short(str(done.paths.env))
+    if done.is_dry_run and environment.missing:
+        screen.item("environment", f"{where}: {', '.join(environment.missing)} would be installed")
+    elif environment.state == "missing":
+        screen.item("environment", f"none; the hooks run with {environment.python}")
     else:
-        screen.item("environment", f"{where}, Python {done.environment.version}: {done.environment.state}")
-    changed = f"{would}copied and compiled" if done.is_app_changed else "as it was"
-    screen.item("program", f"{tilde(done.places.app, screen.environ)}: {changed}")
-    link = f"{would}linked" if done.is_link_made else "as it was"
-    screen.item("command", f"{tilde(done.places.link, screen.environ)}: {link}")
+        screen.item("environment", f"{where}, Python {environment.version}: {environment.state}")
+    changed = f"{would}copied and compiled" if done.program.is_app_changed else "as it was"
+    screen.item("program", screen.short(f"{done.paths.app}: {changed}"))
+    link = f"{would}linked" if done.program.is_link_made else "as it was"
+    screen.item("command", screen.short(f"{done.paths.link}: {link}"))
     if not done.is_dry_run:
-        _show_missing(done.environment, screen, me)
+        _show_missing(environment, screen, called_as)
 
 
-def _show_missing(made: Environment, screen: Screen, me: str) -> None:
+def _show_missing(environment: Environment, screen: Screen, called_as: str) -> None:
     """What could not be installed, why, and what to do about it."""
-    for problem in dict.fromkeys(made.problems.values()):
-        groups = [group for group, its in made.problems.items() if its == problem]
+    for problem in dict.fromkeys(environment.problems.values()):
+        groups = [group for group, its in environment.problems.items() if its == problem]
         screen.note(f"Not installed: {', '.join(names_of(groups))} ({problem}).")
-    if "basic" in made.problems:
+    if "basic" in environment.problems:
         screen.note("All works without, but for homes with a config.yaml: those are told nothing until then.")
-    if made.problems:
-        screen.note(f"To add it where a package index can be reached: {me}")
+    if environment.problems:
+        screen.note(f"To add it where a package index can be reached: {called_as}")
 
 
 def _show_home(target: Target, plan: HomePlan, screen: Screen, *, is_dry_run: bool) -> None:
-    screen.heading(f"{tilde(target.root, screen.environ)} ({target.title})")
+    screen.heading(f"{screen.short(target.root)} ({target.title})")
     if is_dry_run:
         _show_changes(plan, screen)
     else:
-        where = tilde(plan.settings.path, screen.environ)
         if plan.hooks:
             events = enumerated(dict.fromkeys(hook.event for hook in plan.hooks))
-            screen.item("hooks", f"{events} in {where}: {_in_words(plan.settings.kind)}")
-        changed = any(change.is_one for change in plan.skills.changes)
-        if plan.skills.names:
-            screen.item("skills", f"{', '.join(plan.skills.names)}: {'copied' if changed else 'as before'}")
+            done = {"unchanged": "as before", "added": "put in a new file", "changed": "put in"}[plan.settings.kind]
+            screen.item("hooks", screen.short(f"{events} in {plan.settings.path}: {done}"))
+        if plan.skills:
+            is_changed = any(change.is_needed for change in plan.files)
+            screen.item("skills", f"{', '.join(plan.skills)}: {'copied' if is_changed else 'as before'}")
     if plan.are_disabled:
         screen.note("disableAllHooks is true in these settings, so that no hook runs. It was left as it is.")
-    for note in plan.skills.notes:
+    for note in plan.notes:
         screen.note(screen.short(note))
-
-
-def _in_words(kind: str) -> str:
-    return {"unchanged": "as before", "added": "put in a new file", "changed": "put in"}[kind]
 
 
 def _show_changes(plan: HomePlan, screen: Screen) -> None:
@@ -157,52 +185,48 @@ def _show_changes(plan: HomePlan, screen: Screen) -> None:
     for change in plan.changes:
         if change is not plan.settings:
             verb = {"added": "add", "changed": "replace", "removed": "remove"}[change.kind]
-            screen.line(f"  would {verb} {tilde(change.path, screen.environ)}")
+            screen.line(screen.short(f"  would {verb} {change.path}"))
 
 
 def _show_sample(done: Installed, screen: Screen) -> None:
-    """The first thing that somebody without any agent home sees."""
-    home = tilde(done.places.sample_home, screen.environ)
+    """What somebody sees first who has no agent home yet."""
     screen.heading("You have no agent home yet, so here is one to look at")
     screen.paragraph(
-        f"{home} is an agent that is talked to in three sessions. None of them knows what the others do, but for "
-        f"the hook in its settings.",
+        f"{screen.short(str(done.paths.sample_home))} is an agent that is talked to in three sessions. None of them "
+        "knows what the others do, but for the hook in its settings.",
         indent="  ",
     )
     screen.line()
-    for name, (whom, minutes) in sample.SESSIONS.items():
+    for name, (whom, minutes) in SAMPLE_SESSIONS.items():
         screen.line(f"  {name:<10}{whom:<24}{age(minutes * 60 + 1):>8}")
     screen.line()
     screen.line("  Now you type into main:")
     screen.line()
-    screen.line(f"  > {sample.PROMPT}")
+    screen.line(f"  > {SAMPLE_PROMPT}")
     screen.line()
     screen.line("  and before the agent answers, it is told:")
     screen.line()
     trial = done.trials[0]
-    if trial.text:
-        screen.quote(trial.text)
-        screen.line()
-        screen.paragraph(
-            f"That is all that is added to a prompt: at most {DEFAULTS['max_characters']} characters, made without a "
-            f"model and without the network. {speed(trial)} What it wants to know beyond that the agent looks up with "
-            f"the skill `sessions`.",
-            indent="  ",
-        )
-    else:
+    if not trial.text:
         screen.note(f"nothing: {trial.problem or trial.reason}")
+        return
+    screen.quote(trial.text)
+    screen.line()
+    screen.paragraph(
+        f"That is all that is added to a prompt: at most {DEFAULTS['max_characters']} characters, made without a "
+        f"model and without the network. {_speed(trial)} What it wants to know beyond that the agent looks up with "
+        "the skill `sessions`.",
+        indent="  ",
+    )
 
 
-def _show_next(done: Installed, screen: Screen, me: str) -> None:
-    command = NAME
-    if done.notes:
-        path = done.places.link if is_our_link(done.places) else done.places.launcher
-        command = tilde(path, screen.environ)
+def _show_next(done: Installed, screen: Screen, called_as: str) -> None:
+    command = screen.short(str(command_path(done.paths))) if done.notes else NAME
     screen.heading("Next")
     if done.is_sample:
-        screen.line(f"  {me} --home PATH")
+        screen.line(f"  {called_as} --home PATH")
         screen.line("      installs into a home of yours. Once Claude Code has run here,")
-        screen.line(f"      a plain `{me}` finds it.")
+        screen.line(f"      a plain `{called_as}` finds it.")
     screen.line(f"  {command} doctor")
     screen.line("      checks that all is well, and says how to mend what is not")
     screen.line(f"  {command} uninstall")
@@ -210,33 +234,45 @@ def _show_next(done: Installed, screen: Screen, me: str) -> None:
 
 
 def _show_removal(plan: HomePlan, done: Uninstalled, screen: Screen) -> None:
-    screen.heading(tilde(plan.root, screen.environ))
+    screen.heading(screen.short(plan.root))
     if done.is_dry_run:
         _show_changes(plan, screen)
-    elif plan.settings.is_one:
+    elif plan.settings.is_needed:
         is_back = done.restored[plan.root]
         how = "as it was before" if is_back else "our hooks are out, what you changed since stays"
-        screen.item("settings", f"{tilde(plan.settings.path, screen.environ)}: {how}")
-    if plan.skills.changes and not done.is_dry_run:
+        screen.item("settings", screen.short(f"{plan.settings.path}: {how}"))
+    if plan.files and not done.is_dry_run:
         screen.item("skills", "removed")
-    for note in plan.skills.notes:
+    for note in plan.notes:
         screen.note(screen.short(note))
+
+
+def _show_start(done: NewHome, environment: Environment, screen: Screen) -> None:
+    """What the agent lacks, and how to talk to it."""
+    for group, problem in environment.problems.items():
+        screen.note(f"Not installed: {', '.join(GROUPS[group])} ({problem}).")
+    if "sdk" in environment.problems and done.template == "agent-sdk":
+        screen.note(f"The agent does not start without. Where a package index can be reached: {NAME} install")
+    screen.heading("Talk to it:")
+    where = screen.short(done.root)
+    screen.line(f"  cd {shlex.quote(done.root) if ' ' in where else where}")
+    screen.line(f'  {TEMPLATES[done.template].start} --session discord "Who are you?"')
+    screen.line()
+    screen.paragraph(f"Who it is you say in {IDENTITY[0]}. Run this again to renew all but that and the configuration.")
 
 
 def _changes(plan: HomePlan) -> dict[str, Any]:
     return {
         "path": plan.root,
         "settings": {"path": str(plan.settings.path), "change": plan.settings.kind, "diff": plan.settings.diff()},
-        "skills": [
-            {"path": str(change.path), "change": change.kind} for change in plan.skills.changes if change.is_one
-        ],
+        "skills": [{"path": str(change.path), "change": change.kind} for change in plan.files if change.is_needed],
     }
 
 
 def _installed_result(done: Installed) -> dict[str, Any]:
     homes = []
     for index, (target, plan) in enumerate(zip(done.targets, done.plans)):
-        home = {"kind": target.kind, **_changes(plan), "hooks_disabled": plan.are_disabled, "notes": plan.skills.notes}
+        home = {"kind": target.kind, **_changes(plan), "hooks_disabled": plan.are_disabled, "notes": plan.notes}
         if done.trials:
             trial = done.trials[index]
             home["trial"] = {**vars(trial), "hook_seconds": round(trial.hook_seconds, 5)}
@@ -245,16 +281,10 @@ def _installed_result(done: Installed) -> dict[str, Any]:
     return {
         "version": __version__,
         "dry_run": done.is_dry_run,
-        "program_dir": str(done.places.program_dir),
-        "environment": {
-            "python": done.environment.python,
-            "version": done.environment.version,
-            "state": done.environment.state,
-            "missing": done.environment.missing,
-            "problems": done.environment.problems,
-        },
-        "program_changed": done.is_app_changed,
-        "command": str(done.places.link if is_our_link(done.places) else done.places.launcher),
+        "program_dir": str(done.paths.program_dir),
+        "environment": {**vars(done.program.environment), "missing": done.program.environment.missing},
+        "program_changed": done.program.is_app_changed,
+        "command": str(command_path(done.paths)),
         "is_sample": done.is_sample,
         "homes": homes,
         "notes": done.notes,

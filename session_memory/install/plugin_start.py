@@ -69,14 +69,14 @@ def _set_up(data_dir: str, lock_file: str) -> None:
     """Makes the environment, or adds to it what it misses, and notes whether it stands."""
     from pathlib import Path
 
+    from ..settings.program import ProgramPaths
     from ..system.screen import Screen
-    from . import environment
-    from .lock import locked
-    from .places import Places
+    from .environment import ensure_environment
+    from .program import locked
 
-    places = Places(Path(data_dir), Path(data_dir, "bin"))
-    with locked(places):
-        made = environment.ensure(places, Path(lock_file), Screen({}, is_json=True), groups=[GROUP])
+    paths = ProgramPaths(Path(data_dir), Path(data_dir, "bin"))
+    with locked(paths):
+        made = ensure_environment(paths, Path(lock_file), Screen({}, is_json=True), groups=[GROUP])
     _write_note(data_dir, _wanted(lock_file), is_made=not made.problems, problem="; ".join(made.problems.values()))
 
 

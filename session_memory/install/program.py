@@ -1,4 +1,4 @@
-"""The program itself: a compiled copy of the repository's parts, replaced in one step, and the command that runs it."""
+"""The program: a compiled copy of the repository's parts, replaced in one step, and the command that runs it."""
 
 from __future__ import annotations
 
@@ -8,38 +8,51 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import SessionMemoryError
-from .environment import Environment
-from .file_changes import missing_directories, read_if_there, write_in_place
-from .interpreter import minor
-from .ledger import Ledger
-from .places import PACKAGED, Places, package_dir, put_in_place, remove_others
+from ..errors import LockedError, SessionMemoryError
+from ..settings.program import PACKAGED, ProgramPaths, package_dir
+from ..system.files import lock
+from ..system.screen import Screen
+from .environment import Environment, ensure_environment, minor
+from .file_changes import (
+    missing_directories,
+    read_if_there,
+    remove_if_empty,
+    remove_replaced,
+    replace_directory,
+    write_in_place,
+)
+from .ledger import InstallLedger
 
 PACKAGE = "session_memory"
-PARTS = ("session_memory", "hooks", "scripts", "skills", "templates", "install.py", "requirements.lock")
-_NEEDED = ("session_memory", "hooks/hooks.json", "requirements.lock")
-_COMPILED = ("session_memory", "hooks", "scripts")
+LOCK_FILE = "requirements.lock"
+_PARTS = (PACKAGE, "hooks", "scripts", "skills", "templates", "install.py", LOCK_FILE)
+_NEEDED = (PACKAGE, "hooks/hooks.json", LOCK_FILE)
+_COMPILED = (PACKAGE, "hooks", "scripts")
 _STAMP_FILE = ".stamp"
+_LOCK_NAME = "install.lock"
+# What there may be of ours in the program's directory, without the ledger.
+_REMOVED = ("app", "app-*", "app.new", "env", "env-*", "env.new", "bin", "sample-home", ".*.tmp", _LOCK_NAME)
 
 
 class IncompleteSourceError(SessionMemoryError):
     """The files to install are not all there, or cannot be compiled."""
 
 
-def make_program_dir(places: Places, ledger: Ledger) -> None:
-    """Makes the directory of the program, and notes in the ledger what was not there before."""
-    missing = [*missing_directories(places.program_dir.parent), *missing_directories(places.bin_dir)]
-    new = [path for path in dict.fromkeys(str(path) for path in missing) if path not in ledger.made]
-    ledger.made += new
-    places.program_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if new or not places.ledger_file.exists():
-        ledger.save()
+@dataclass(frozen=True)
+class InstalledProgram:
+    """The program as it stands after an install, and what of it is new."""
+
+    environment: Environment
+    is_app_changed: bool
+    is_link_made: bool
 
 
 def check_source(source: Path) -> None:
-    """Raises IncompleteSourceError unless `source` is a copy of the repository."""
+    """Raises IncompleteSourceError unless `source` is a whole copy of the repository."""
     for part in _NEEDED:
         if not _lies_at(source, part).exists():
             raise IncompleteSourceError(
@@ -47,18 +60,53 @@ def check_source(source: Path) -> None:
             )
 
 
-def is_current(places: Places, source: Path, version: str) -> bool:
+def make_program_dir(paths: ProgramPaths, ledger: InstallLedger) -> None:
+    """Makes the directory of the program, and notes in the ledger which of those above it are made for it."""
+    missing = [*missing_directories(paths.program_dir.parent), *missing_directories(paths.bin_dir)]
+    new = [path for path in dict.fromkeys(str(path) for path in missing) if path not in ledger.made]
+    ledger.made += new
+    paths.program_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if new or not paths.ledger_file.exists():
+        ledger.save()
+
+
+@contextmanager
+def locked(paths: ProgramPaths) -> Iterator[None]:
+    """Keeps other installs and uninstalls out of the program's directory. Raises LockedError if one is at work."""
+    try:
+        descriptor = lock(str(paths.program_dir / _LOCK_NAME), 0)
+    except LockedError:
+        raise LockedError(f"{paths.program_dir}: another install is at work", "wait for it to end") from None
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def ensure_program(paths: ProgramPaths, source: Path, screen: Screen) -> InstalledProgram:
+    """Installs the program, or brings it up to date. Raises IncompleteSourceError, OSError."""
+    environment = ensure_environment(paths, source / LOCK_FILE, screen)
+    is_app_changed = ensure_app(paths, source, environment)
+    content = launcher_text(environment.python, paths.app).encode()
+    if read_if_there(paths.launcher) != content:
+        paths.launcher.parent.mkdir(parents=True, exist_ok=True)
+        write_in_place(paths.launcher, content)
+        paths.launcher.chmod(0o755)
+    return InstalledProgram(environment, is_app_changed, _ensure_link(paths))
+
+
+def is_current(paths: ProgramPaths, source: Path, version: str) -> bool:
     """Whether `app/` holds what `source` holds, compiled for a Python of this version."""
-    return read_if_there(places.app / _STAMP_FILE) == _stamp(source, version).encode()
+    return read_if_there(paths.app / _STAMP_FILE) == _stamp(source, version).encode()
 
 
-def ensure_app(places: Places, source: Path, environment: Environment) -> bool:
-    """Has `app/` hold what `source` holds, compiled for the hooks' interpreter; returns whether it had to change."""
-    if is_current(places, source, environment.version):
+def ensure_app(paths: ProgramPaths, source: Path, environment: Environment) -> bool:
+    """Copies `source` to `app/` and compiles it for the hooks' interpreter; returns False if it is there already."""
+    if is_current(paths, source, environment.version):
         return False
     stamp = _stamp(source, environment.version)
-    built = places.program_dir / f"app-{stamp[:12]}"
-    remove_others(places.app)  # what a hook may be running is the current one, and stays until the next time
+    built = paths.program_dir / f"app-{stamp[:12]}"
+    remove_replaced(paths.app)  # hooks may be running from the current one, which stays until the next update
     shutil.rmtree(built, ignore_errors=True)
     for path in _files(source):
         copy = built / path
@@ -72,60 +120,70 @@ def ensure_app(places: Places, source: Path, environment: Environment) -> bool:
     if done.returncode:
         raise IncompleteSourceError(f"{source}: it cannot be compiled: {(done.stdout + done.stderr).strip()}")
     (built / _STAMP_FILE).write_text(stamp)
-    put_in_place(built, places.app)
+    replace_directory(built, paths.app)
     return True
 
 
 def launcher_text(python: str, app: Path) -> str:
-    """The script behind the command `session-memory`. It does what `site` would do, in less time."""
+    """The script that is the command `session-memory`. It sets `sys.path` itself: importing `site` takes longer."""
     start = "from session_memory.cli import main; sys.exit(main())"
     if os.name == "nt":
         code = f"import sys; sys.path.insert(0, sys.argv.pop(1)); {start}"
         return f'@"{python}" -I -c "{code}" "{app}" %*\r\n'
-    prefix = os.path.dirname(os.path.dirname(python))  # without site Python does not know of its environment
+    prefix = os.path.dirname(os.path.dirname(python))  # without `site` Python does not know of its environment
     code = f"import sys; sys.path[:0] = [sys.argv.pop(1), sys.argv.pop(1) % sys.version_info[:2]]; {start}"
     packages = f"{prefix.replace('%', '%%')}/lib/python%d.%d/site-packages"
     words = [python, "-I", "-S", "-c", code, str(app), packages]
     return f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n'
 
 
-def ensure_launcher(places: Places, python: str) -> bool:
-    """Has the launcher run the installed program; returns whether it had to change."""
-    content = launcher_text(python, places.app).encode()
-    if read_if_there(places.launcher) == content:
-        return False
-    places.launcher.parent.mkdir(parents=True, exist_ok=True)
-    write_in_place(places.launcher, content)
-    places.launcher.chmod(0o755)
-    return True
-
-
-def link_problem(places: Places) -> str:
-    """Why the command's link cannot be made; '' if it can, or stands already."""
+def link_problem(paths: ProgramPaths) -> str:
+    """Why the command's link cannot be made; '' if it can, or is there."""
     if os.name == "nt":
-        return f"put {places.launcher.parent} on the PATH to have the command {places.launcher.name}"
-    if is_our_link(places) or not os.path.lexists(places.link):
+        return f"put {paths.launcher.parent} on the PATH to have the command {paths.launcher.name}"
+    if is_our_link(paths) or not os.path.lexists(paths.link):
         return ""
-    return f"{places.link} is something else and was left alone; the command is {places.launcher}"
+    return f"{paths.link} is something else and was left alone; the command is {paths.launcher}"
 
 
-def is_our_link(places: Places) -> bool:
+def is_our_link(paths: ProgramPaths) -> bool:
     """Whether the link is there and leads to our launcher."""
-    return places.link.is_symlink() and os.readlink(places.link) == str(places.launcher)
+    return paths.link.is_symlink() and os.readlink(paths.link) == str(paths.launcher)
 
 
-def ensure_link(places: Places) -> bool:
-    """Makes the link where nothing stands in its place; returns whether it had to be made."""
-    if is_our_link(places) or link_problem(places):
+def command_path(paths: ProgramPaths) -> Path:
+    """The path by which the command can be run: its link, or the launcher where the link is not ours."""
+    return paths.link if is_our_link(paths) else paths.launcher
+
+
+def remove_program(paths: ProgramPaths, ledger: InstallLedger) -> None:
+    """Removes what is ours in the program's directory, the ledger last, and the directories that were made for it."""
+    if is_our_link(paths):
+        paths.link.unlink()
+    for pattern in _REMOVED:
+        for path in paths.program_dir.glob(pattern):
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+    paths.ledger_file.unlink(missing_ok=True)
+    remove_if_empty(paths.program_dir)
+    for made in reversed(ledger.made):
+        remove_if_empty(Path(made))
+
+
+def _ensure_link(paths: ProgramPaths) -> bool:
+    """Makes the command's link if nothing is in its place; returns whether it was made."""
+    if is_our_link(paths) or link_problem(paths):
         return False
-    places.bin_dir.mkdir(parents=True, exist_ok=True)
-    places.link.symlink_to(places.launcher)
+    paths.bin_dir.mkdir(parents=True, exist_ok=True)
+    paths.link.symlink_to(paths.launcher)
     return True
 
 
 def _files(source: Path) -> Iterator[Path]:
-    """What belongs to the program, as paths in a copy of the repository, in a fixed order."""
-    for part in PARTS:
+    """The program's files, as paths in a copy of the repository, in a fixed order."""
+    for part in _PARTS:
         path = _lies_at(source, part)
         if path.is_file():
             yield Path(part)
@@ -136,13 +194,13 @@ def _files(source: Path) -> Iterator[Path]:
 
 
 def _lies_at(source: Path, path: str | Path) -> Path:
-    """Where a path in a copy of the repository lies: in a wheel the package is not beside the rest, but around it."""
+    """Where a path of the repository lies: in a wheel the package is not beside the other parts, but around them."""
     first, *rest = Path(path).parts
     return package_dir().joinpath(*rest) if source.name == PACKAGED and first == PACKAGE else source / path
 
 
 def _stamp(source: Path, version: str) -> str:
-    """What the copy is made from, in short: every file, and the Python it is compiled for."""
+    """A checksum of all that the copy is made from: every file, and the Python it is compiled for."""
     sum_of_all = hashlib.sha256(minor(version).encode())
     for path in _files(source):
         content = _lies_at(source, path).read_bytes()

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import re
-import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from ..errors import SessionMemoryError
-from .json_edit import Style, appended, removed, replaced
-from .strict_json import Node, StrictJsonError, parse
+from ..runtimes.declared_hooks import Hook
+from .json_edit import JsonNode, JsonStyle, StrictJsonError, appended, parse, removed, replaced
 
 IsOurs = Callable[[str], bool]
-_PLUGIN_ONLY = "/hooks/plugin_start.py"  # sets up in a plugin's data directory what an install has in its environment
-_PLUGIN_PATH = re.compile(r'"?\$\{CLAUDE_PLUGIN_ROOT\}([^"\s]*)"?')
 
 
 class SettingsFileError(SessionMemoryError):
@@ -23,22 +18,7 @@ class SettingsFileError(SessionMemoryError):
 
 
 @dataclass(frozen=True)
-class Hook:
-    """One hook of a settings file: the event, the matcher (None for all), and the object that stands in `hooks`."""
-
-    event: str
-    matcher: str | None
-    entry: dict[str, Any]
-
-    @property
-    def command(self) -> str:
-        """The shell command; '' for a hook of another kind."""
-        command = self.entry.get("command")
-        return command if isinstance(command, str) else ""
-
-
-@dataclass(frozen=True)
-class Settings:
+class HookSettings:
     """What a settings file says of hooks: which there are, whether any may run, whether only an administrator's may."""
 
     hooks: list[Hook]
@@ -46,30 +26,10 @@ class Settings:
     are_managed_only: bool
 
 
-def wanted_hooks(declared: str, python: str, app: str) -> list[Hook]:
-    """The hooks that `declared` (the text of hooks.json) lists, to be run by `python` from the directory `app`.
-
-    Python ends with 2 where it cannot open the script, and for the runtime 2 means: drop the prompt. So that nobody
-    is locked out by a program directory that is gone, any failure becomes 1, which is only reported.
-    """
-    hooks = []
-    for event, groups in json.loads(declared)["hooks"].items():
-        for group in groups:
-            for entry in group["hooks"]:
-                if _PLUGIN_ONLY in entry["command"]:
-                    continue
-                command = _PLUGIN_PATH.sub(lambda match: shlex.quote(app + match.group(1)), entry["command"])
-                command = re.sub(r"^python3 ", lambda _: shlex.quote(python) + " ", command)
-                if "||" not in entry["command"]:
-                    command += " || exit 1"
-                hooks.append(Hook(event, group.get("matcher"), {**entry, "command": command}))
-    return hooks
-
-
-def read(content: bytes, path: str) -> Settings:
+def read(content: bytes, path: str) -> HookSettings:
     """What the settings say of hooks. Raises SettingsFileError."""
     root = _checked(_decoded(content, path), path)
-    return Settings(
+    return HookSettings(
         [hook for hook, _ in _hooks(root)],
         root.value.get("disableAllHooks") is True,
         root.value.get("allowManagedHooksOnly") is True,
@@ -86,7 +46,7 @@ def with_hooks(content: bytes | None, path: str, wanted: list[Hook], is_ours: Is
     text = _edited(text, path, lambda text, root, style: _update(text, root, style, missing, is_ours))
     for hook in missing:
         root = _checked(text, path)
-        text = _with_hook(text, root, Style(text, root), hook)
+        text = _with_hook(text, root, JsonStyle(text, root), hook)
     return text.encode()
 
 
@@ -96,17 +56,17 @@ def without_hooks(content: bytes, path: str, is_ours: IsOurs) -> bytes:
     return _edited(text, path, lambda text, root, style: _update(text, root, style, [], is_ours)).encode()
 
 
-def _edited(text: str, path: str, edit: Callable[[str, Node, Style], str | None]) -> str:
+def _edited(text: str, path: str, edit: Callable[[str, JsonNode, JsonStyle], str | None]) -> str:
     """`text` after as many edits as `edit` makes: it gets the text as it is by then, and returns None at the end."""
     while True:
         root = _checked(text, path)
-        after = edit(text, root, Style(text, root))
+        after = edit(text, root, JsonStyle(text, root))
         if after is None:
             return text
         text = after
 
 
-def _update(text: str, root: Node, style: Style, missing: list[Hook], is_ours: IsOurs) -> str | None:
+def _update(text: str, root: JsonNode, style: JsonStyle, missing: list[Hook], is_ours: IsOurs) -> str | None:
     """`text` after one edit that brings hooks of ours in line; takes those that are there from `missing`."""
     kept: list[Hook] = []
     for hook, position in _hooks(root):
@@ -130,10 +90,10 @@ class _Position:
     event: str
     group: int
     index: int
-    node: Node
+    node: JsonNode
 
 
-def _hooks(root: Node) -> Iterator[tuple[Hook, _Position]]:
+def _hooks(root: JsonNode) -> Iterator[tuple[Hook, _Position]]:
     hooks = root.get("hooks")
     for event, groups in zip(hooks.keys, hooks.children) if hooks else ():
         for group_index, group in enumerate(groups.children):
@@ -143,7 +103,7 @@ def _hooks(root: Node) -> Iterator[tuple[Hook, _Position]]:
                 yield Hook(event, matcher, node.value), _Position(event, group_index, index, node)
 
 
-def _with_hook(text: str, root: Node, style: Style, hook: Hook) -> str:
+def _with_hook(text: str, root: JsonNode, style: JsonStyle, hook: Hook) -> str:
     group: dict[str, Any] = {} if hook.matcher is None else {"matcher": hook.matcher}
     group["hooks"] = [hook.entry]
     hooks = root.get("hooks")
@@ -155,7 +115,7 @@ def _with_hook(text: str, root: Node, style: Style, hook: Hook) -> str:
     return appended(text, style, groups, group)
 
 
-def _without_hook(text: str, root: Node, position: _Position) -> str:
+def _without_hook(text: str, root: JsonNode, position: _Position) -> str:
     """`text` without the hook, and without its group, event and `hooks` where it was the only thing in them."""
     hooks = root.get("hooks")
     groups = hooks.get(position.event) if hooks else None
@@ -180,7 +140,7 @@ def _decoded(content: bytes, path: str) -> str:
         raise _refusal(path, found.line, found.column, f"{found}") from None
 
 
-def _checked(text: str, path: str) -> Node:
+def _checked(text: str, path: str) -> JsonNode:
     """The parsed text, whose `hooks` have the shape that Claude Code documents. Raises SettingsFileError."""
     try:
         root = parse(text)
@@ -198,14 +158,14 @@ def _checked(text: str, path: str) -> Node:
     return root
 
 
-def _check_entries(entries: Node | None, event: str, text: str, path: str) -> None:
+def _check_entries(entries: JsonNode | None, event: str, text: str, path: str) -> None:
     if entries is not None:
         _expect(entries, list, f"`hooks` in `hooks.{event}` should be a list", text, path)
         for entry in entries.children:
             _expect(entry, dict, f"`hooks` in `hooks.{event}` should hold objects", text, path)
 
 
-def _expect(node: Node, kind: type, message: str, text: str, path: str) -> None:
+def _expect(node: JsonNode, kind: type, message: str, text: str, path: str) -> None:
     if not isinstance(node.value, kind):
         error = StrictJsonError(message, text, node.start)
         raise _refusal(path, error.line, error.column, message)

@@ -33,11 +33,6 @@ class Trial:
     hook_seconds: float = 0.0
     bare_seconds: float = 0.0
 
-    @property
-    def ratio(self) -> float:
-        """How many bare interpreter starts the hook takes."""
-        return self.hook_seconds / self.bare_seconds if self.bare_seconds else 0.0
-
 
 def try_hook(target: Target, command: str, environ: Mapping[str, str]) -> Trial:
     """Runs a UserPromptSubmit hook's `command` for the next prompt in a home, so that nothing counts as seen."""

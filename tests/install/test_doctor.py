@@ -13,8 +13,7 @@ import pytest
 import records
 from install_machine import PYTHON, Machine, agent_home
 
-from session_memory.install import home_checks
-from session_memory.install.activity import Activity
+from session_memory.install import checks
 from session_memory.install.homes import identify
 from session_memory.install.trial import Trial
 
@@ -93,8 +92,8 @@ def test_hooks_that_the_administrator_switched_off(
 ) -> None:
     managed = tmp_path / "managed-settings.json"
     managed.write_text(json.dumps({key: True}))
-    monkeypatch.setattr(home_checks, "_MANAGED_SETTINGS", {"linux": str(managed), "darwin": str(managed)})
-    findings = home_checks.check_disabled(identify(str(machine.claude), machine.environ))
+    monkeypatch.setattr(checks, "_MANAGED_SETTINGS", {"linux": str(managed), "darwin": str(managed)})
+    findings = checks.check_disabled(identify(str(machine.claude), machine.environ))
     assert [f"{managed}: {key} is true" in finding.text for finding in findings] == [True]
 
 
@@ -200,7 +199,7 @@ def test_a_hook_that_prints_what_the_runtime_would_take_for_a_prompt(machine: Ma
 
 
 def test_a_hook_that_is_slow_is_told_of() -> None:
-    finding = home_checks.told_of(Trial("main", "text", hook_seconds=0.3, bare_seconds=0.01))
+    finding = checks.check_trial(Trial("main", "text", hook_seconds=0.3, bare_seconds=0.01))
     assert (finding.state, "300 ms" in finding.text, "that is slow" in finding.text) == ("note", True, True)
 
 
@@ -223,8 +222,8 @@ def test_a_machine_without_an_installation(tmp_path: Path) -> None:
 
 
 def test_a_home_without_prompts_since_is_not_suspected() -> None:
-    assert home_checks.check_firing(Activity("/x"), 0.0, 60.0) == []
-    assert home_checks.check_firing(Activity("/x", prompted=["a", "b"], served=["b"]), 0.0, 60.0) == []
+    assert checks.check_firing([], [], 60.0) == []
+    assert checks.check_firing(["a", "b"], ["b"], 60.0) == []
 
 
 def test_help_lists_every_subcommand(machine: Machine) -> None:

@@ -18,7 +18,8 @@ import yaml
 from install_machine import PYTHON, REPOSITORY, Machine, agent_home, told, tree, used_machine
 
 from session_memory.install import environment
-from session_memory.install.places import Places, put_in_place, remove_others
+from session_memory.install.file_changes import remove_replaced, replace_directory
+from session_memory.settings.program import ProgramPaths
 from session_memory.system.screen import Screen
 
 
@@ -52,9 +53,9 @@ def test_a_python_without_ensurepip_makes_do_with_its_own_pip(
     for name, value in bare_machine.environ.items():
         monkeypatch.setenv(name, value)
     bare_machine.program_dir.mkdir(parents=True)
-    places = Places(bare_machine.program_dir, bare_machine.home / ".local" / "bin")
-    made = environment.ensure(places, REPOSITORY / "requirements.lock", Screen(bare_machine.environ))
-    assert (made.state, made.python) == ("made", str(places.python))
+    paths = ProgramPaths(bare_machine.program_dir, bare_machine.home / ".local" / "bin")
+    made = environment.ensure_environment(paths, REPOSITORY / "requirements.lock", Screen(bare_machine.environ))
+    assert (made.state, made.python) == ("made", str(paths.python))
     assert set(made.problems.values()) == {environment.NO_INDEX}
 
 
@@ -63,8 +64,8 @@ def test_where_no_environment_can_be_made_the_hooks_run_with_the_real_interprete
 ) -> None:
     monkeypatch.setattr(environment, "_make_venv", lambda directory: "no module named venv")
     bare_machine.program_dir.mkdir(parents=True)
-    places = Places(bare_machine.program_dir, bare_machine.home / ".local" / "bin")
-    made = environment.ensure(places, REPOSITORY / "requirements.lock", Screen(bare_machine.environ))
+    paths = ProgramPaths(bare_machine.program_dir, bare_machine.home / ".local" / "bin")
+    made = environment.ensure_environment(paths, REPOSITORY / "requirements.lock", Screen(bare_machine.environ))
     assert (made.state, made.python) == ("missing", PYTHON)
     assert made.problems["basic"] == "no module named venv"
 
@@ -158,11 +159,11 @@ def test_an_update_has_no_moment_without_the_program(tmp_path: Path) -> None:
     for turn in range(200):
         if turn % 50 == 0:  # between two updates lies more time than somebody takes who is on the way through the link
             time.sleep(0.3)
-            remove_others(at)
+            remove_replaced(at)
         built = tmp_path / f"app-{turn}"
         built.mkdir()
         (built / "hook.py").write_text(str(turn))
-        put_in_place(built, at)
+        replace_directory(built, at)
         if turn == 0:
             reader = threading.Thread(target=look)
             reader.start()

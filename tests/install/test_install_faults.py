@@ -14,8 +14,8 @@ from session_memory.errors import SessionMemoryError
 from session_memory.install import home_changes
 from session_memory.install.file_changes import CannotWriteError, FileChange
 from session_memory.install.installation import install
-from session_memory.install.lock import locked
-from session_memory.install.places import Places
+from session_memory.install.program import locked
+from session_memory.settings.program import ProgramPaths
 from session_memory.system.screen import Screen
 
 
@@ -134,14 +134,14 @@ def _install_until(breaks_at: int, machine: Machine, monkeypatch: pytest.MonkeyP
     real = FileChange.make
 
     def make(change: FileChange) -> None:
-        if change.is_one and next(made, None) is None:
+        if change.is_needed and next(made, None) is None:
             raise CannotWriteError("the disk is full")
         real(change)
 
     monkeypatch.setattr(home_changes.FileChange, "make", make)
-    places = Places(machine.program_dir, machine.home / ".local" / "bin")
+    paths = ProgramPaths(machine.program_dir, machine.home / ".local" / "bin")
     with pytest.raises(CannotWriteError):
-        install([str(machine.claude)], places, machine.environ, Screen(machine.environ), dry_run=False)
+        install([str(machine.claude)], paths, machine.environ, Screen(machine.environ), dry_run=False)
 
 
 def test_a_settings_file_that_changes_under_our_hands_is_not_overwritten(tmp_path: Path) -> None:
@@ -155,8 +155,8 @@ def test_a_settings_file_that_changes_under_our_hands_is_not_overwritten(tmp_pat
 
 
 def test_only_one_install_is_at_work_at_a_time(machine: Machine) -> None:
-    places = Places(machine.program_dir, machine.home / ".local" / "bin")
-    with locked(places):
+    paths = ProgramPaths(machine.program_dir, machine.home / ".local" / "bin")
+    with locked(paths):
         done = machine.install()
     assert done.returncode == 1
     assert "another install is at work" in done.stderr

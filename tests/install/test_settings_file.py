@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session_memory.errors import SessionMemoryError
-from session_memory.install.settings_file import Hook, read, wanted_hooks, with_hooks, without_hooks
-from session_memory.install.strict_json import parse
+from session_memory.install.json_edit import parse
+from session_memory.install.settings_file import read, with_hooks, without_hooks
+from session_memory.runtimes.declared_hooks import Hook, wanted_hooks
 
 DECLARED = json.dumps(
     {

@@ -1,0 +1,278 @@
+"""What `doctor` finds: whether the installed program is whole, and whether the hook does its work in a home."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import SessionMemoryError
+from ..runtimes.claude import PROMPT_EVENT
+from ..runtimes.declared_hooks import Hook, wanted_hooks
+from ..settings import check as config
+from ..settings.homes import Home
+from ..settings.program import NAME, ProgramPaths
+from ..system.screen import enumerated
+from ..text.timestamps import age
+from . import settings_file
+from .activity import activity, activity_since
+from .environment import OLDEST_PYTHON, minor, missing_groups, names_of, version_of
+from .file_changes import missing_directories, read_if_there
+from .home_changes import ours
+from .homes import Target
+from .ledger import InstallLedger, LedgerError, read_ledger
+from .program import LOCK_FILE, is_our_link
+from .trial import Trial, interpreter_of, try_hook
+
+OK, NOTE, WRONG = "ok", "note", "wrong"
+_REINSTALL = "run install.py again, from a copy of the repository"
+_SLOW_RATIO = 5
+_LOG_LINES = 3
+_MANAGED_SETTINGS = {
+    "darwin": "/Library/Application Support/ClaudeCode/managed-settings.json",
+    "linux": "/etc/claude-code/managed-settings.json",
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """`state` is ok, note (not wrong, yet good to know) or wrong; `about` what was looked at; `mend` what to do."""
+
+    state: str
+    about: str
+    text: str
+    mend: str = ""
+
+
+def check_program(paths: ProgramPaths, environ: Mapping[str, str]) -> list[Finding]:
+    """The findings on the program, whatever the homes."""
+    if not (paths.app / "session_memory" / "__init__.py").is_file():
+        return [Finding(WRONG, "program", f"{paths.app} is not there", _REINSTALL)]
+    version = version_of(paths.python)
+    findings = [_check_app(paths, version), _check_environment(paths, version)]
+    try:
+        read_ledger(paths.ledger_file)
+    except LedgerError as error:
+        findings.append(Finding(WRONG, "ledger", f"{error}", error.hint))
+    return [*findings, _check_link(paths, environ)]
+
+
+def check_home(
+    target: Target, paths: ProgramPaths, ledger: InstallLedger, environ: Mapping[str, str], now: float
+) -> tuple[list[Finding], Trial | None]:
+    """The findings on a home at `now` (seconds since 1970), and the trial of its hook if there is a hook to try."""
+    kept = [*_check_state(target), *_check_config(target)]
+    if target.kind == "composed":
+        return [*_check_template(target, ledger), *kept, *_check_log(target)], None
+    if not os.access(target.claude_dir, os.R_OK | os.X_OK):
+        text = f"{target.claude_dir} cannot be read"
+        return [Finding(WRONG, "home", text, f"see: ls -ld {shlex.quote(target.claude_dir)}")], None
+    findings, hooks = _check_hooks(target, paths, ledger)
+    hook = next((hook for hook in hooks if hook.event == PROMPT_EVENT), None)
+    trial = None
+    if hook is not None:
+        broken = _check_command(hook.command, target)
+        findings += broken
+        if not broken:
+            trial = try_hook(target, hook.command, environ)
+            findings.append(check_trial(trial))
+    findings += [*check_disabled(target), *kept, *_check_transcripts(target)]
+    record = ledger.homes.get(target.root)
+    if hook is not None and record is not None:
+        since = activity_since(target, record.installed_at, environ)
+        findings += check_firing(since.prompted, since.served, now - record.installed_at)
+    return [*findings, *_check_log(target)], trial
+
+
+def check_trial(trial: Trial) -> Finding:
+    """What a trial says of the hook."""
+    if trial.problem:
+        text = f"it was run as the runtime runs it, and failed: {trial.problem}"
+        return Finding(WRONG, "hook", text, "mend that, or report it")
+    if not trial.hook_seconds:
+        return Finding(OK, "hook", f"not tried: {trial.reason}")
+    hook, bare = trial.hook_seconds * 1000, trial.bare_seconds * 1000
+    text = f"it takes {hook:.0f} ms; starting a Python that does nothing takes {bare:.0f} ms"
+    if trial.hook_seconds > _SLOW_RATIO * trial.bare_seconds:
+        mend = "see `program` above; a network home directory is slow too"
+        return Finding(NOTE, "hook", f"{text}: that is slow", mend)
+    return Finding(OK, "hook", text)
+
+
+def check_disabled(target: Target) -> list[Finding]:
+    """Whether any settings that count keep hooks from running."""
+    files = [target.settings_file, target.settings_file.with_name("settings.local.json")]
+    if target.kind != "claude":
+        files.append(Path(target.config_dir, "settings.json"))
+    managed = _MANAGED_SETTINGS.get(sys.platform)
+    findings = []
+    for path in dict.fromkeys([*files, *([Path(managed)] if managed else [])]):
+        try:
+            content = read_if_there(path)
+            settings = None if content is None else settings_file.read(content, str(path))
+        except SessionMemoryError:
+            continue
+        if settings and settings.are_disabled:
+            text = f"{path}: disableAllHooks is true, so that no hook runs"
+            findings.append(Finding(WRONG, "settings", text, "take that line out, if you may"))
+        if settings and str(path) == managed and settings.are_managed_only:
+            text = f"{path}: allowManagedHooksOnly is true, so that no hook of yours runs"
+            findings.append(Finding(WRONG, "settings", text, "ask who administers this machine"))
+    return findings
+
+
+def check_firing(prompted: list[str], served: list[str], age_seconds: float) -> list[Finding]:
+    """Whether the hook ran in any of the sessions that had prompts since it was installed, `age_seconds` ago.
+
+    `prompted` are the sessions that had prompts, `served` those among them in which the hook ran.
+    """
+    if not prompted or served:
+        return []
+    count = len(prompted)
+    which = "the session" if count == 1 else f"any of the {count} sessions"
+    text = f"it has not run in {which} that had prompts since it was installed ({age(age_seconds)})"
+    mend = (
+        "begin sessions anew that were running then; no hook runs under --bare or --safe-mode, nor where the SDK is "
+        "given setting_sources=[]"
+    )
+    return [Finding(WRONG, "firing", text, mend)]
+
+
+def _check_app(paths: ProgramPaths, version: str) -> Finding:
+    text = (paths.app / "session_memory" / "__init__.py").read_text(errors="replace")
+    found = re.search(r'__version__ = "([^"]+)"', text)
+    about = f"version {found.group(1) if found else 'unknown'} in {paths.app}"
+    modules = list((paths.app / "session_memory").rglob("*.py"))
+    # Without an environment the hooks run with some other interpreter: its compiled modules have any tag.
+    tag = f"cpython-{minor(version).replace('.', '')}" if version else "*"
+    bare = [path for path in modules if not list((path.parent / "__pycache__").glob(f"{path.stem}.{tag}.pyc"))]
+    if not bare:
+        return Finding(OK, "program", f"{about}, compiled")
+    text = f"{about}: {len(bare)} of {len(modules)} modules are not compiled, for which prompts pay"
+    if not all(os.access(path.parent, os.W_OK) for path in bare):
+        text += f"; {bare[0].parent} cannot be written to"
+    return Finding(WRONG, "program", text, _REINSTALL)
+
+
+def _check_environment(paths: ProgramPaths, version: str) -> Finding:
+    if not version:
+        if not paths.env.exists():
+            text = "there is none; the hooks do without, a config.yaml cannot be read"
+            return Finding(NOTE, "environment", text, _REINSTALL)
+        return Finding(WRONG, "environment", f"{paths.python} does not run", _REINSTALL)
+    missing = names_of(missing_groups(paths, paths.app / LOCK_FILE))
+    if missing:
+        text = f"Python {version}; not installed: {', '.join(missing)}"
+        return Finding(NOTE, "environment", text, f"where a package index can be reached: {NAME} install")
+    return Finding(OK, "environment", f"Python {version} in {paths.env}")
+
+
+def _check_link(paths: ProgramPaths, environ: Mapping[str, str]) -> Finding:
+    if not is_our_link(paths):
+        text = f"{paths.link} does not lead to {paths.launcher}"
+        return Finding(NOTE, "command", text, f"run {paths.launcher} instead")
+    if str(paths.bin_dir) not in environ.get("PATH", "").split(os.pathsep):
+        return Finding(NOTE, "command", f"{paths.bin_dir} is not on the PATH", f"run {paths.link} instead")
+    return Finding(OK, "command", str(paths.link))
+
+
+def _check_hooks(target: Target, paths: ProgramPaths, ledger: InstallLedger) -> tuple[list[Finding], list[Hook]]:
+    """Whether every hook of ours is in the settings, and those that are."""
+    path = target.settings_file
+    try:
+        content = read_if_there(path)
+        found = settings_file.read(content, str(path)).hooks if content is not None else []
+    except SessionMemoryError as error:
+        mend = "correct the file; as it is, the runtime may read none of it"
+        return [Finding(WRONG, "settings", f"{error}", mend)], []
+    is_ours = ours(ledger)
+    here = [hook for hook in found if is_ours(hook.command)]
+    declared = read_if_there(paths.app / "hooks" / "hooks.json")
+    if declared is None:
+        return [], here
+    wanted = wanted_hooks(declared.decode(), "python3", str(paths.app))
+    present = {(hook.event, hook.matcher) for hook in here}
+    missing = dict.fromkeys(hook.event for hook in wanted if (hook.event, hook.matcher) not in present)
+    if missing:
+        text = f"{path}: the hook for {enumerated(missing)} is not there, so that it never runs"
+        return [Finding(WRONG, "hooks", text, _reinstall(target))], here
+    return [Finding(OK, "hooks", f"{enumerated(dict.fromkeys(hook.event for hook in here))} in {path}")], here
+
+
+def _check_command(command: str, target: Target) -> list[Finding]:
+    """Whether what a hook's command names is there."""
+    python = interpreter_of(command)
+    version = version_of(python) if python else ""
+    if not version:
+        return [Finding(WRONG, "interpreter", f"{python or command} is gone or does not run", _reinstall(target))]
+    if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_PYTHON:
+        text = f"{python} is Python {version}, which is too old"
+        return [Finding(WRONG, "interpreter", text, _reinstall(target))]
+    scripts = [word for word in shlex.split(command) if word.endswith(".py")]
+    gone = [script for script in scripts if not os.path.isfile(script)]
+    return [Finding(WRONG, "program", f"{script} is gone", _reinstall(target)) for script in gone]
+
+
+def _check_template(target: Target, ledger: InstallLedger) -> list[Finding]:
+    """Whether what its template put into a home is all there."""
+    record = ledger.homes[target.root]
+    gone = [path for path in record.files if not os.path.isfile(path)]
+    if gone:
+        mend = f"{NAME} new {shlex.quote(target.root)} --template {record.template}"
+        return [Finding(WRONG, "template", f"{gone[0]} is gone", mend)]
+    return [Finding(OK, "template", f"{record.template}, {len(record.files)} files")]
+
+
+def _check_state(target: Target) -> list[Finding]:
+    state = Path(Home(str(target.memory_dir.parent)).state_dir)
+    existing = state if state.exists() else missing_directories(state)[0].parent
+    if not existing.is_dir():
+        text = f"{existing} is no directory: what was told cannot be noted"
+        return [Finding(WRONG, "state", text, "move it away")]
+    if os.access(existing, os.W_OK | os.X_OK):
+        return []
+    text = f"{existing} is not writable: what was told cannot be noted, so nothing is told"
+    return [Finding(WRONG, "state", text, f"see: ls -ld {shlex.quote(str(existing))}")]
+
+
+def _check_config(target: Target) -> list[Finding]:
+    path = target.memory_dir / "config.yaml"
+    if not path.is_file():
+        return []
+    try:
+        values = config.read(path)
+    except SessionMemoryError as error:
+        text = f"{error}. Until then nothing is told"
+        return [Finding(WRONG, "config", text, error.hint or "correct the file")]
+    except OSError as error:
+        return [Finding(WRONG, "config", f"{path}: {error.strerror}", f"see: ls -l {shlex.quote(str(path))}")]
+    return [Finding(OK, "config", f"{path} sets {', '.join(values) or 'nothing'}")]
+
+
+def _check_transcripts(target: Target) -> list[Finding]:
+    found = activity(target)
+    if found.transcripts:
+        return [Finding(OK, "transcripts", f"{len(found.transcripts)} in {found.place}")]
+    if found.expected:
+        text = f"none of the {found.expected} named sessions has a transcript in {found.place}"
+        mend = "see that CLAUDE_CONFIG_DIR is what the agent's runtime has, and that it is started in the home"
+        return [Finding(WRONG, "transcripts", text, mend)]
+    return [Finding(NOTE, "transcripts", f"none yet in {found.place}")]
+
+
+def _check_log(target: Target) -> list[Finding]:
+    """The last lines of the hook's log, if there are any."""
+    try:
+        content = read_if_there(Path(Home(str(target.memory_dir.parent)).log_file))
+    except SessionMemoryError as error:
+        return [Finding(NOTE, "log", f"{error}")]
+    lines = (content or b"").decode(errors="replace").splitlines()[-_LOG_LINES:]
+    return [Finding(NOTE, "log", line) for line in lines]
+
+
+def _reinstall(target: Target) -> str:
+    return f"{NAME} install --home {shlex.quote(target.root)}"

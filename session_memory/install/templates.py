@@ -1,0 +1,184 @@
+"""Homes made from templates: those of `new`, renewed without touching who the agent is, and the sample home."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import SessionMemoryError
+from ..runtimes.claude import encode_cwd
+from ..settings.homes import MEMORY_DIR
+from ..settings.program import ProgramPaths, source_dir
+from ..system.files import make_private_dir
+from ..system.screen import Screen
+from ..text.timestamps import epoch_seconds, iso_time
+from . import program
+from .environment import Environment
+from .file_changes import FileChange, checksum, read_if_there, write_in_place
+from .home_changes import HomePlan, InstalledPaths, make_install, plan_skills
+from .homes import Target
+from .ledger import HomeRecord, InstallLedger, read_ledger
+
+_BASE = "_base"
+
+
+@dataclass(frozen=True)
+class Template:
+    """What a home has beside the files of its overlay: `sessions`, the folder that names them, `skills`, the
+    directory over `skills/`, and `start`, the command that talks to the agent."""
+
+    sessions: str
+    skills: str
+    start: str
+
+
+TEMPLATES = {
+    "agent-sdk": Template("sessions", ".claude", "./agent.py"),
+    "pi": Template("pi-sessions", ".agents", "./agent"),
+}
+# The files that make an agent this one and no other: copied once, then its user's.
+IDENTITY = ("AGENTS.md", "CLAUDE.md", f"{MEMORY_DIR}/config.yaml")
+
+# The sessions of the sample home: who is at the other end, and how many minutes ago each was active.
+SAMPLE_SESSIONS = {
+    "main": ("you, at the terminal", 45),
+    "discord": ("the team's chat", 3),
+    "email": ("the mailbox", 20),
+}
+SAMPLE_PROMPT = "Morning! Anything I should know before we cut the release?"
+_SAMPLE = "sample"
+_HOME_MARK = "@HOME@"  # stands in the sample's transcripts for the path of its home
+_TIMESTAMP = re.compile(r'(?<="timestamp":")[^"]+')
+
+
+class NotEmptyError(SessionMemoryError):
+    """A directory that holds something else."""
+
+
+@dataclass
+class NewHome:
+    """The home that was made or renewed, or would be; `environment` is None in a dry run."""
+
+    root: str
+    template: str
+    plan: HomePlan
+    paths: ProgramPaths
+    environment: Environment | None
+
+
+def make_home(path: str, template: str, paths: ProgramPaths, screen: Screen, *, force: bool, dry_run: bool) -> NewHome:
+    """Makes the home at `path`, or renews it, and installs the program that it runs.
+
+    Refuses a directory with other content, or of another template, unless `force`. Raises SessionMemoryError, OSError.
+    """
+    source = source_dir()
+    program.check_source(source)
+    root = os.path.abspath(os.path.expanduser(path))
+    ledger = read_ledger(paths.ledger_file)
+    if not force:
+        _check_root(root, template, ledger)
+    plan = plan_template(root, template, InstalledPaths(source, str(paths.python), paths.app), ledger)
+    for change in plan.changes:
+        change.check()
+    if dry_run:
+        return NewHome(root, template, plan, paths, None)
+    program.make_program_dir(paths, ledger)
+    with program.locked(paths):
+        environment = program.ensure_program(paths, source, screen).environment
+        plan = plan_template(root, template, InstalledPaths(source, environment.python, paths.app), ledger)
+        _make(plan, template, ledger)
+    return NewHome(root, template, plan, paths, environment)
+
+
+def templated_home(path: str, ledger: InstallLedger) -> Target | None:
+    """The home at `path`, if it was made from a template and is still there."""
+    root = os.path.abspath(os.path.expanduser(path))
+    record = ledger.homes.get(root)
+    if record is None or not record.template or not os.path.isdir(root):
+        return None
+    return Target("composed", root, f"{root}/.claude", root, "")
+
+
+def plan_template(root: str, template: str, made_from: InstalledPaths, ledger: InstallLedger) -> HomePlan:
+    """What it takes to have the home as the template has it. Raises CannotWriteError."""
+    record = ledger.homes.get(root)
+    known = record.files if record else {}
+    settings = Path(root, ".claude", "settings.json")
+    content = read_if_there(settings)
+    plan = HomePlan(root, FileChange(settings, content, content))
+    plan_skills(plan, Path(root, TEMPLATES[template].skills, "skills"), made_from, known, root)
+    for name, path in _files(made_from.source, template):
+        at, content = Path(root, name), path.read_bytes()
+        mode = 0o755 if content.startswith(b"#!") else 0o644
+        if name not in IDENTITY:
+            plan.put(at, content, known.get(str(at)), mode)
+        elif (record is None or str(at) not in record.identity) and read_if_there(at) is None:
+            plan.files.append(FileChange(at, None, content, mode))
+    plan.take_away_old(known)
+    return plan
+
+
+def fill_sample_home(home: Path, source: Path) -> None:
+    """Writes the sample's named sessions and their transcripts, as if they had happened just now. Raises OSError."""
+    projects = home / ".claude" / "projects" / encode_cwd(str(home))
+    names = home / MEMORY_DIR / "sessions"
+    make_private_dir(str(projects))
+    make_private_dir(str(names))
+    for name, (_, minutes_ago) in SAMPLE_SESSIONS.items():
+        end = time.time() - minutes_ago * 60 - 1
+        text = (source / "templates" / _SAMPLE / f"{name}.jsonl").read_text()
+        text = _ending_at(end, text.replace(_HOME_MARK, json.dumps(str(home))[1:-1]))
+        session_id = json.loads(text.partition("\n")[0])["sessionId"]
+        transcript = projects / f"{session_id}.jsonl"
+        write_in_place(transcript, text.encode())
+        os.utime(transcript, (end, end))
+        write_in_place(names / f"{name}.json", (json.dumps({"sessionId": session_id}) + "\n").encode())
+
+
+def _check_root(root: str, template: str, ledger: InstallLedger) -> None:
+    """Raises NotEmptyError unless the home may be made at `root`."""
+    record = ledger.homes.get(root)
+    if record is not None and record.template == template:
+        return
+    if record is not None and record.template:
+        hint = f"--force makes it one of {template}; sessions are kept"
+        raise NotEmptyError(f"{root}: it was made from the template {record.template}", hint)
+    if os.path.lexists(root) and (not os.path.isdir(root) or os.listdir(root)):
+        hint = "--force puts the agent beside what is there; a file in its place is kept as .bak"
+        raise NotEmptyError(f"{root}: there is something else in it", hint)
+
+
+def _make(plan: HomePlan, template: str, ledger: InstallLedger) -> None:
+    """Makes the changes, each noted in the ledger before. Raises CannotWriteError, ChangedMeanwhileError, OSError."""
+    original = None if plan.settings.before is None else plan.settings.before.decode("utf-8", "surrogateescape")
+    record = ledger.homes.setdefault(plan.root, HomeRecord(str(plan.settings.path), original))
+    record.template = template
+    for change in plan.changes:
+        if os.path.relpath(change.path, plan.root) in IDENTITY and change.after is not None:
+            record.identity[str(change.path)] = checksum(change.after)
+    sessions_dir = f"{plan.root}/{MEMORY_DIR}/{TEMPLATES[template].sessions}"
+    record.note_directories(Path(sessions_dir))
+    ledger.save()
+    make_private_dir(sessions_dir)
+    make_install(plan, ledger)
+
+
+def _files(source: Path, template: str) -> list[tuple[str, Path]]:
+    """The names of a template's files relative to the home, with where each lies; the overlay goes before the base."""
+    found = {}
+    for part in (_BASE, template):
+        directory = source / "templates" / part
+        for path in sorted(directory.rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                found[path.relative_to(directory).as_posix()] = path
+    return list(found.items())
+
+
+def _ending_at(end: float, text: str) -> str:
+    """The transcript `text` with all times shifted so that the last is `end` (seconds since 1970)."""
+    shift = end - max(epoch_seconds(time) or 0 for time in _TIMESTAMP.findall(text))
+    return _TIMESTAMP.sub(lambda match: iso_time((epoch_seconds(match.group()) or 0) + shift), text)

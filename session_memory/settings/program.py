@@ -1,0 +1,88 @@
+"""Where the program itself lies: the installed copy and its environment, and what it was, or can be, installed from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import session_memory
+
+NAME = "session-memory"
+PACKAGED = "packaged"  # in a wheel: the directory in the package that holds what lies beside it in the repository
+LEDGER_NAME = "installed.json"
+
+
+@dataclass(frozen=True)
+class ProgramPaths:
+    """The paths of an installed program: `program_dir` holds all of it, `bin_dir` is where the user has commands."""
+
+    program_dir: Path
+    bin_dir: Path
+
+    @property
+    def app(self) -> Path:
+        """The copy of the program that the hooks run."""
+        return self.program_dir / "app"
+
+    @property
+    def env(self) -> Path:
+        """The private virtual environment."""
+        return self.program_dir / "env"
+
+    @property
+    def python(self) -> Path:
+        """The private environment's interpreter."""
+        return python_in(self.env)
+
+    @property
+    def launcher(self) -> Path:
+        """The script that is the command."""
+        return self.program_dir / "bin" / (f"{NAME}.cmd" if os.name == "nt" else NAME)
+
+    @property
+    def link(self) -> Path:
+        """The link to the launcher in `bin_dir`."""
+        return self.bin_dir / NAME
+
+    @property
+    def ledger_file(self) -> Path:
+        """The list of what was installed where."""
+        return self.program_dir / LEDGER_NAME
+
+    @property
+    def sample_home(self) -> Path:
+        """The agent home that is made where there is no other, to show the hook at work."""
+        return self.program_dir / "sample-home"
+
+
+def program_paths(environ: Mapping[str, str]) -> ProgramPaths:
+    """The paths of the program that runs, if it is an installed one, else of the one that this user has or may get."""
+    home = Path(environ.get("HOME") or Path.home())
+    above = source_dir().parent
+    if source_dir().name == "app" and (above / LEDGER_NAME).is_file():
+        program_dir = above
+    elif os.name == "nt" and environ.get("LOCALAPPDATA"):
+        program_dir = Path(environ["LOCALAPPDATA"]) / NAME
+    else:
+        # The XDG Base Directory Specification says to ignore relative paths.
+        data = environ.get("XDG_DATA_HOME", "")
+        program_dir = (Path(data) if os.path.isabs(data) else home / ".local" / "share") / NAME
+    return ProgramPaths(program_dir, home / ".local" / "bin")
+
+
+def python_in(env: Path) -> Path:
+    """The interpreter of the virtual environment `env`."""
+    return env / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def source_dir() -> Path:
+    """The directory with `hooks/`, `skills/`, `templates/`: a copy of the repository, or `packaged/` in a wheel."""
+    package = package_dir()
+    return package / PACKAGED if (package / PACKAGED).is_dir() else package.parent
+
+
+def package_dir() -> Path:
+    """The directory of the package `session_memory`."""
+    return Path(os.path.abspath(session_memory.__file__)).parent
