@@ -31,9 +31,7 @@ from session_memory.settings.host_layout import Group, Layout
 from session_memory.transcripts.pointers import SessionManager
 
 WAIT_SECONDS = 60
-PROGRAM = (
-    "from session_memory import cli\ncli.COMMANDS['host'] = cli.Command('commands.host')\nraise SystemExit(cli.main())"
-)
+PROGRAM = "import sys; from session_memory.cli import main; sys.exit(main())"
 TOKEN = re.compile(r"\bm-[A-Za-z0-9]+-[0-9]+\b")
 Found = TypeVar("Found")
 

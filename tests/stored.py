@@ -68,12 +68,12 @@ def talk(topic: str) -> tuple[str, ...]:
 
 _RUN = """
 import argparse, importlib, sys
-from session_memory.system.failure import answer
+from session_memory.system.screen import exit_code
 command = importlib.import_module("session_memory." + sys.argv.pop(1))
 parser = argparse.ArgumentParser()
 command.add_arguments(parser)
 arguments = parser.parse_args()
-sys.exit(answer(lambda: command.run(arguments)))
+sys.exit(exit_code(lambda: command.run(arguments)))
 """
 
 

@@ -1,7 +1,6 @@
-"""The subcommands of `session-memory`: a module each, named as it is called, with what `cli` asks of it: `SUMMARY`,
-`add_arguments` and `run`, perhaps `OPTIONS`. Beside them, what they share: options, paths and times as people write
-them, the store opened for a command, progress, the watcher's lock. What is of use without a command line is elsewhere.
+"""The subcommands of `session-memory`, a module each, which `cli` loads; and what several of them need: `arguments`,
+`output`, `opened_store`, `progress`.
 
-`cli` loads only what is called, so nothing is imported here. new, install and uninstall are in `setup`: they run on a
-bare Python.
+A command parses its arguments, calls what does the work, and prints the result: what is of use without a command line
+is elsewhere. new, install and uninstall run on a bare Python.
 """

@@ -8,42 +8,35 @@ from typing import TYPE_CHECKING
 from ..store.values import STATUSES
 from ..text.format import one_line, shorten
 from ..text.sanitize import all_for_prompt
-from .filters import LIMITS, filter_of, limit
+from .arguments import add_common, add_filter, filter_of
 from .opened_store import refresh, with_store
-from .options import HOME, JSON, Option, add
-from .times import moment
+from .output import moment
 
 if TYPE_CHECKING:
     import argparse
 
     from ..store.values import Conversation
     from .opened_store import OpenStore
-    from .options import Arguments
 
 SUMMARY = "list conversations, the latest first"
 LIMIT = 20
 TITLE_CHARACTERS = 60
 PROJECT_CHARACTERS = 24
-OPTIONS = (
-    Option("--status", "only those of this status", choices=STATUSES, default=""),
-    *LIMITS,
-    limit(LIMIT),
-    HOME,
-    JSON,
-)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of conversations."""
-    add(parser, OPTIONS)
+    parser.add_argument("--status", choices=STATUSES, default="", help="only those of this status")
+    add_filter(parser, LIMIT)
+    add_common(parser)
 
 
-def run(arguments: Arguments) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Lists them. Raises SessionMemoryError."""
     return with_store(arguments, lambda opened: _list(opened, arguments))
 
 
-def _list(opened: OpenStore, arguments: Arguments) -> int:
+def _list(opened: OpenStore, arguments: argparse.Namespace) -> int:
     refresh(opened)
     found = opened.store.conversations(filter_of(arguments, opened.place)._replace(status=arguments.status))
     opened.screen.result({"conversations": [one._asdict() for one in found]})

@@ -9,10 +9,9 @@ from ..errors import SessionMemoryError
 from ..store.values import Filter
 from ..text.format import counted, one_line, shorten
 from ..text.sanitize import all_for_prompt, for_prompt
-from .filters import LIMITS, filter_of, limit
+from .arguments import add_common, add_filter, filter_of
 from .opened_store import refresh, with_store
-from .options import HOME, JSON, Option, add
-from .times import moment
+from .output import moment
 
 if TYPE_CHECKING:
     import argparse
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from ..patterns.habits import Seen
     from ..store.values import Hit
     from .opened_store import OpenStore
-    from .options import Arguments
 
 SUMMARY = "find where an error was seen before, and what solved it"
 LIMIT = 5
@@ -28,13 +26,6 @@ EVERY_CONVERSATION = 10**9
 ERROR_CHARACTERS = 200
 COMMAND_CHARACTERS = 120
 TITLE_CHARACTERS = 60
-OPTIONS = (
-    Option("text", "the error, or some of it; of several lines any may fit; - reads it from stdin", metavar="TEXT"),
-    *LIMITS,
-    limit(LIMIT),
-    HOME,
-    JSON,
-)
 
 
 class NoErrorTextError(SessionMemoryError):
@@ -43,10 +34,14 @@ class NoErrorTextError(SessionMemoryError):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of errors."""
-    add(parser, OPTIONS)
+    parser.add_argument(
+        "text", metavar="TEXT", help="the error, or some of it; of several lines any may fit; - reads it from stdin"
+    )
+    add_filter(parser, LIMIT)
+    add_common(parser)
 
 
-def run(arguments: Arguments) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Prints where it was seen; 1 if it never was. Raises SessionMemoryError."""
     text = sys.stdin.read() if arguments.text == "-" else arguments.text
     if not text.strip():

@@ -9,7 +9,7 @@ from ..errors import SessionMemoryError
 from ..store.location import find_place
 from ..system.screen import Screen
 from ..text.format import counted
-from .opened_store import add_common
+from .arguments import add_common
 from .process import memory_settings
 
 if TYPE_CHECKING:

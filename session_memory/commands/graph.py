@@ -16,8 +16,7 @@ from ..store.location import find_place
 from ..system.screen import Screen
 from ..text.format import one_line, shorten
 from ..text.sanitize import for_prompt
-from .filters import positive
-from .opened_store import add_common
+from .arguments import add_common, add_limit
 
 if TYPE_CHECKING:
     import argparse
@@ -47,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=("search",))
     parser.add_argument("words", nargs="+", metavar="WORDS", help="a question, or what it is about")
     parser.add_argument("--untrusted", action="store_true", help="only what untrusted sessions said")
-    parser.add_argument("--limit", metavar="N", type=positive, default=LIMIT, help=f"at most N facts ({LIMIT})")
+    add_limit(parser, LIMIT)
     add_common(parser)
 
 

@@ -9,8 +9,8 @@ from ..store.sqlite.repair import faults
 from ..system.sqlite import CorruptDatabaseError
 from ..text.format import counted
 from ..upkeep.watch_lock import holder
+from .arguments import add_common
 from .opened_store import with_store
-from .options import HOME, JSON, add
 from .progress import entries, megabytes
 
 if TYPE_CHECKING:
@@ -19,19 +19,17 @@ if TYPE_CHECKING:
     from ..store.values import FileState
     from ..system.screen import Screen
     from .opened_store import OpenStore
-    from .options import Arguments
 
 SUMMARY = "check the store, and say what it holds"
 SHOWN_FILES = 10
-OPTIONS = (HOME, JSON)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of health-check."""
-    add(parser, OPTIONS)
+    add_common(parser)
 
 
-def run(arguments: Arguments) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Examines the store; 1 if there is something to be mended. Raises SessionMemoryError."""
     return with_store(arguments, _check)
 

@@ -14,7 +14,7 @@ from ..store.location import find_place
 from ..system.screen import Screen
 from ..text.format import counted
 from ..text.timestamps import now_milliseconds
-from .options import HOME, JSON, Option, add
+from .arguments import add_common
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,17 +24,9 @@ if TYPE_CHECKING:
     from ..store.ingest.ingestion import IngestReport, Progress
     from ..store.ingest.sources import SourceDirectory, SourceFile
     from .opened_store import OpenStore
-    from .options import Arguments
 
 SUMMARY = "take what is new in the transcripts into the store"
 SHOWN_PROBLEMS = 20
-OPTIONS = (
-    Option("--file", "only this transcript", metavar="FILE"),
-    Option("--dir", "the transcripts below this directory, such as a backup's", metavar="DIR"),
-    Option("--reimport", "forget what is known of them, and read them anew"),
-    HOME,
-    JSON,
-)
 
 
 class IngestError(SessionMemoryError):
@@ -43,10 +35,13 @@ class IngestError(SessionMemoryError):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of ingest."""
-    add(parser, OPTIONS)
+    parser.add_argument("--file", metavar="FILE", help="only this transcript")
+    parser.add_argument("--dir", metavar="DIR", help="the transcripts below this directory, such as a backup's")
+    parser.add_argument("--reimport", action="store_true", help="forget what is known of them, and read them anew")
+    add_common(parser)
 
 
-def run(arguments: Arguments) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Takes in what was asked for; 1 if something could not be read. Raises SessionMemoryError."""
     if not (arguments.file or arguments.dir or arguments.reimport or arguments.json):
         files = unchanged_files(find_place(arguments.home, os.environ), now_milliseconds())
@@ -58,7 +53,7 @@ def run(arguments: Arguments) -> int:
     return with_store(arguments, lambda opened: _ingest(opened, arguments))
 
 
-def _ingest(opened: OpenStore, arguments: Arguments) -> int:
+def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
     from ..store.refresh import NEWER
     from .paths import directory_at, file_at
 

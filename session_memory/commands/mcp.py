@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
-from ..system.failure import answer
+from ..system.screen import exit_code
 from ..tools.call import call
 from ..tools.stdio_server import serve_this_process
 
@@ -49,7 +49,7 @@ def main(words: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="session-memory mcp", description=SUMMARY)
     add_arguments(parser)
     arguments = parser.parse_args(words)
-    return answer(lambda: run(arguments))
+    return exit_code(lambda: run(arguments))
 
 
 def _call(arguments: argparse.Namespace) -> Call:

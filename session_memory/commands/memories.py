@@ -14,9 +14,9 @@ from ..memories.strategies.summary.reply import KINDS
 from ..store.sqlite.memory_index import MemoryFilter
 from ..text.format import one_line, shorten
 from ..text.sanitize import for_prompt
-from .filters import positive
-from .opened_store import OpenStore, add_common, with_store
-from .times import moment
+from .arguments import add_common, add_limit
+from .opened_store import OpenStore, with_store
+from .output import moment
 
 if TYPE_CHECKING:
     from ..store.sqlite.memory_index import IndexedMemory, MemoryIndex
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kind", choices=("episode", *KINDS), default="", help="only these")
     parser.add_argument("--superseded", action="store_true", help="also what no longer holds")
     parser.add_argument("--untrusted", action="store_true", help="only what untrusted sessions said")
-    parser.add_argument("--limit", metavar="N", type=positive, default=LIMIT, help=f"at most N ({LIMIT})")
+    add_limit(parser, LIMIT)
     add_common(parser)
 
 

@@ -9,7 +9,6 @@ from functools import partial
 from ..store import refresh as store_refresh
 from ..store.location import find_place
 from ..system.screen import Screen
-from .options import HOME, JSON, add
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from ..store.ingest.ingestion import Progress
     from ..store.place import StorePlace
     from ..store.sqlite.engine import SqliteStore
-    from .options import Arguments
 
 
 class OpenStore:
@@ -33,12 +31,7 @@ class OpenStore:
         self.is_rebuilt = is_rebuilt
 
 
-def add_common(parser: argparse.ArgumentParser) -> None:
-    """The arguments that all commands have that work with the store."""
-    add(parser, (HOME, JSON))
-
-
-def with_store(arguments: Arguments | argparse.Namespace, work: Callable[[OpenStore], int]) -> int:
+def with_store(arguments: argparse.Namespace, work: Callable[[OpenStore], int]) -> int:
     """What `work` returns, done with the open store; done again where that turns out to be corrupt and is made anew.
     Raises SessionMemoryError."""
     screen = Screen(os.environ, is_json=arguments.json)

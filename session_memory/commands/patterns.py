@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..text.format import counted, one_line, shorten
 from ..text.sanitize import for_prompt
-from .filters import LIMITS, filter_of, limit
+from .arguments import add_common, add_filter, filter_of
 from .opened_store import refresh, with_store
-from .options import HOME, JSON, add
-from .times import moment
+from .output import moment
 
 if TYPE_CHECKING:
     import argparse
@@ -19,28 +18,27 @@ if TYPE_CHECKING:
 
     from ..patterns.habits import FailingCommand, Patterns
     from .opened_store import OpenStore
-    from .options import Arguments
 
 SUMMARY = "show what fails and what helps, and other habits"
 LIMIT = 8
 EVERY_CONVERSATION = 10**9
 TEXT_CHARACTERS = 110
-OPTIONS = (*LIMITS, limit(LIMIT), HOME, JSON)
 _BARS = " ▁▂▃▄▅▆▇█"
 _DAYS = ("Mo", "Tu", "We", "Th", "Fr", "Sa", "Su")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of patterns."""
-    add(parser, OPTIONS)
+    add_filter(parser, LIMIT)
+    add_common(parser)
 
 
-def run(arguments: Arguments) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Prints them. Raises SessionMemoryError."""
     return with_store(arguments, lambda opened: _show(opened, arguments))
 
 
-def _show(opened: OpenStore, arguments: Arguments) -> int:
+def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
     from ..patterns.habits import patterns
     from ..store.sqlite.tool_uses import conversation_steps
 

@@ -14,10 +14,9 @@ from ..store.refresh import NEWER
 from ..text.format import counted, one_line, shorten
 from ..text.sanitize import for_prompt
 from ..text.timestamps import now_milliseconds
-from .filters import positive
+from .arguments import add_common, positive
 from .opened_store import note, refresh, with_store
-from .options import HOME, JSON, Option, add
-from .times import moment
+from .output import moment
 
 if TYPE_CHECKING:
     import argparse
@@ -29,28 +28,27 @@ if TYPE_CHECKING:
     from ..store.place import StorePlace
     from ..store.values import Conversation
     from .opened_store import OpenStore
-    from .options import Arguments
 
 SUMMARY = "turn finished conversations into memories"
 TITLE_CHARACTERS = 60
 WATCH_SECONDS = 30.0
-OPTIONS = (
-    Option("--strategy", "only this one: extractive, summary, graphiti, ...", metavar="S", default=""),
-    Option("--limit", "at most N conversations", metavar="N", convert=positive),
-    Option("--archived", "also those that were archived before the strategy was configured"),
-    Option("--skipped", "also those that were skipped, but not for being too short"),
-    Option("--dry-run", "show what would be done, its tokens and its cost"),
-    HOME,
-    JSON,
-)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of process."""
-    add(parser, OPTIONS)
+    parser.add_argument("--strategy", metavar="S", default="", help="only this one: extractive, summary, graphiti, ...")
+    parser.add_argument("--limit", metavar="N", type=positive, help="at most N conversations")
+    parser.add_argument(
+        "--archived", action="store_true", help="also those that were archived before the strategy was configured"
+    )
+    parser.add_argument(
+        "--skipped", action="store_true", help="also those that were skipped, but not for being too short"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="show what would be done, its tokens and its cost")
+    add_common(parser)
 
 
-def run(arguments: Arguments) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Works off what waits; 1 if something has to wait for another run. Raises SessionMemoryError."""
     return with_store(arguments, lambda opened: _process(opened, arguments))
 
@@ -89,7 +87,7 @@ def work_off_for_watch(place: StorePlace, stop: Callable[[], bool]) -> Iterator[
             yield " ".join(_line(done).split())
 
 
-def _process(opened: OpenStore, arguments: Arguments) -> int:
+def _process(opened: OpenStore, arguments: argparse.Namespace) -> int:
     if opened.store.is_newer:
         note(NEWER)
         return 1

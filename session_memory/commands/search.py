@@ -6,11 +6,10 @@ from ..store.sqlite.repair import holds_memories
 from ..store.values import ENTRY_ROLES, TOOL_ROLE
 from ..text.format import one_line, shorten
 from ..text.sanitize import all_for_prompt, for_prompt
-from .filters import LIMITS, filter_of, limit
+from .arguments import add_common, add_filter, filter_of
 from .opened_store import refresh, with_store
-from .options import HOME, JSON, Option, add
+from .output import moment
 from .show import number_of
-from .times import moment
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,34 +18,28 @@ if TYPE_CHECKING:
 
     from ..store.values import Hit
     from .opened_store import OpenStore
-    from .options import Arguments
 
 SUMMARY = "search everything that was said in all sessions"
 LIMIT = 10
 MEMORIES = 3  # shown at most, before what was said
 TITLE_CHARACTERS = 80
 _QUERY = 'the words; "a phrase" in quotes, -word for what must not be there: best given as one quoted argument'
-OPTIONS = (
-    Option("query", _QUERY, metavar="QUERY", many=True),
-    Option("--role", "only what these said or ran", choices=(*ENTRY_ROLES, TOOL_ROLE), default=""),
-    *LIMITS,
-    limit(LIMIT),
-    HOME,
-    JSON,
-)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of search."""
-    add(parser, OPTIONS)
+    parser.add_argument("query", metavar="QUERY", nargs="+", help=_QUERY)
+    parser.add_argument("--role", choices=(*ENTRY_ROLES, TOOL_ROLE), default="", help="only what these said or ran")
+    add_filter(parser, LIMIT)
+    add_common(parser)
 
 
-def run(arguments: Arguments) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Searches. Raises SessionMemoryError."""
     return with_store(arguments, lambda opened: _search(opened, arguments))
 
 
-def _search(opened: OpenStore, arguments: Arguments) -> int:
+def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
     refresh(opened)
     query = " ".join(arguments.query)
     hits = opened.store.search(query, filter_of(arguments, opened.place)._replace(role=arguments.role))
@@ -67,7 +60,7 @@ def _search(opened: OpenStore, arguments: Arguments) -> int:
     return 0
 
 
-def _is_unlimited(arguments: Arguments) -> bool:
+def _is_unlimited(arguments: argparse.Namespace) -> bool:
     """Whether all that was ever said is asked for. A memory is of no one session, time or role."""
     limits = (arguments.role, arguments.project, arguments.session, arguments.since, arguments.until)
     return not any(limits)

@@ -7,10 +7,9 @@ from ..store.sqlite.schema import ITEM_BITS
 from ..store.values import TOOL_ROLE
 from ..text.format import counted, one_line, shorten
 from ..text.sanitize import all_for_prompt
-from .filters import positive
+from .arguments import add_common, positive
 from .opened_store import with_store
-from .options import HOME, JSON, Option, add
-from .times import moment
+from .output import moment
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
     from ..store.values import Conversation, StoredEntry
     from .opened_store import OpenStore
-    from .options import Arguments
 
 SUMMARY = "read a conversation, or what was said around a message that a search has found"
 AROUND = 6
@@ -31,22 +29,19 @@ class NotInStoreError(SessionMemoryError):
     """A conversation or a message that the store does not hold."""
 
 
-OPTIONS = (
-    Option("conversation", "its number: see conversations", metavar="CONVERSATION", convert=positive),
-    Option("--around", "only what stands around this message", metavar="MESSAGE", convert=positive),
-    Option("--lines", f"that is N before and N after it ({AROUND})", metavar="N", default=AROUND, convert=positive),
-    Option("--full", f"messages whole, not only their first {MESSAGE_CHARACTERS:,} characters"),
-    HOME,
-    JSON,
-)
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of show."""
-    add(parser, OPTIONS)
+    parser.add_argument("conversation", metavar="CONVERSATION", type=positive, help="its number: see conversations")
+    parser.add_argument("--around", metavar="MESSAGE", type=positive, help="only what stands around this message")
+    parser.add_argument(
+        "--lines", metavar="N", type=positive, default=AROUND, help=f"that is N before and N after it ({AROUND})"
+    )
+    full = f"messages whole, not only their first {MESSAGE_CHARACTERS:,} characters"
+    parser.add_argument("--full", action="store_true", help=full)
+    add_common(parser)
 
 
-def run(arguments: Arguments) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Shows it. Raises SessionMemoryError."""
     return with_store(arguments, lambda opened: _show(opened, arguments))
 
@@ -56,7 +51,7 @@ def number_of(entry: StoredEntry) -> int:
     return (entry.id & ((1 << ITEM_BITS) - 1)) + 1
 
 
-def _show(opened: OpenStore, arguments: Arguments) -> int:
+def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
     conversation = opened.store.conversation(arguments.conversation, opened.place.homes)
     if conversation is None:
         raise NotInStoreError(
@@ -90,7 +85,7 @@ def _part(entries: list[StoredEntry], around: int | None, lines: int) -> tuple[l
 
 def _print(
     opened: OpenStore, conversation: Conversation, shown: list[StoredEntry], before: int, after: int,
-    arguments: Arguments,
+    arguments: argparse.Namespace,
 ) -> None:  # fmt: skip
     screen = opened.screen
     title, *texts = all_for_prompt([conversation.title, *[one.text for one in shown]])

@@ -15,7 +15,7 @@ from ..store.sqlite.repair import rebuilt_notice
 from ..system.screen import Screen
 from ..text.format import counted
 from ..upkeep.watch_lock import acquire, holder
-from .options import HOME, Option, add
+from .arguments import add_home
 from .progress import entries, megabytes
 from .service_files import KINDS, service
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from ..store.ingest.ingestion import IngestReport
     from ..store.place import StorePlace
     from ..store.sqlite.engine import SqliteStore
-    from .options import Arguments
 
 SUMMARY = "keep the store up to date while sessions go on, until it is stopped"
 
@@ -35,19 +34,14 @@ class WatchError(SessionMemoryError):
     """It cannot watch here."""
 
 
-OPTIONS = (
-    Option("--once", "do what is to be done now and end: for cron"),
-    Option("--print-service", "print a file that has the system run it, and end", choices=KINDS),
-    HOME,
-)
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of watch."""
-    add(parser, OPTIONS)
+    parser.add_argument("--once", action="store_true", help="do what is to be done now and end: for cron")
+    parser.add_argument("--print-service", choices=KINDS, help="print a file that has the system run it, and end")
+    add_home(parser)
 
 
-def run(arguments: Arguments) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Watches until SIGTERM or SIGINT; returns the exit code. Raises SessionMemoryError, OSError."""
     screen = Screen(os.environ)
     if arguments.print_service:

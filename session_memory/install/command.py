@@ -8,8 +8,7 @@ import shlex
 from pathlib import Path
 
 from ..settings.program import NAME, program_paths
-from ..system.failure import answer
-from ..system.screen import Screen
+from ..system.screen import Screen, exit_code
 from .installation import install, uninstall
 from .output import show_installed, show_new, show_uninstalled
 from .templates import TEMPLATES, make_home
@@ -83,7 +82,7 @@ def main(script: str, words: list[str]) -> int:
         parser = argparse.ArgumentParser(prog=f"{name} new", description=NEW_SUMMARY)
         add_new_arguments(parser)
         arguments = parser.parse_args(words[1:])
-        return answer(lambda: run_new(arguments))
+        return exit_code(lambda: run_new(arguments))
     parser = argparse.ArgumentParser(prog=name, description=_ABOUT, epilog=_EPILOG)
     add_uninstall_arguments(parser)
     parser.add_argument("--agents-skills", action="store_true", help=_AGENTS_SKILLS)
@@ -92,8 +91,8 @@ def main(script: str, words: list[str]) -> int:
     if arguments.purge and not arguments.uninstall:
         parser.error("--purge goes with --uninstall")
     if arguments.uninstall:
-        return answer(lambda: run_uninstall(arguments))
-    return answer(lambda: run_install(arguments, f"python3 {shlex.quote(script)}"))
+        return exit_code(lambda: run_uninstall(arguments))
+    return exit_code(lambda: run_install(arguments, f"python3 {shlex.quote(script)}"))
 
 
 def _add_home(parser: argparse.ArgumentParser, what_for: str) -> None:

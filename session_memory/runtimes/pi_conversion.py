@@ -17,9 +17,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..errors import SessionMemoryError
-from ..system.failure import answer
 from ..system.files import open_regular, read_whole, write_atomically
 from ..system.json import decode_line
+from ..system.screen import exit_code
 from ..text.format import counted
 from ..transcripts.lines import lines_forward
 from . import claude, pi
@@ -47,7 +47,7 @@ def main(words: list[str] | None = None) -> int:
         "--out", metavar="DIR", required=True, help="where to write: ingest --dir DIR takes it from there"
     )
     options = parser.parse_args(words)
-    return answer(lambda: _convert_all(options.paths, os.path.abspath(options.out)))
+    return exit_code(lambda: _convert_all(options.paths, os.path.abspath(options.out)))
 
 
 def convert(path: str) -> tuple[str, bytes]:

@@ -1,4 +1,7 @@
-"""What a command shows: lines for people, in colour on a terminal, or one JSON object for programs."""
+"""What a command shows: lines for people, in colour on a terminal, or one JSON object for programs; and its errors.
+
+With the standard library alone, since install and search write with it: loading rich takes longer than a search.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,43 @@ import os
 import sys
 from contextlib import contextmanager
 
+from ..errors import SessionMemoryError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any, TextIO
 
+NAME = "session-memory"
+_MISSING_HINT = "run install.py again where a package index can be reached"
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
 _WIDEST = 100
+
+
+def exit_code(command: Callable[[], int]) -> int:
+    """What the command returns. Where it raises SessionMemoryError or OSError, or a package is not installed, one line
+    and a hint are printed to stderr, and the exit code is 1."""
+    try:
+        return command()
+    except SessionMemoryError as error:
+        _print_error(str(error), error.hint)
+    except ModuleNotFoundError as error:
+        if not error.name or error.name.partition(".")[0] in (__package__.partition(".")[0], *sys.stdlib_module_names):
+            raise  # a fault of ours
+        _print_error(f"{error.name} is needed for this, and not installed", _MISSING_HINT)
+    except BrokenPipeError:  # as of `| head`; what is still buffered must not fail at the end of the process
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        _print_error(f"{where}{error.strerror or error}")
+    except KeyboardInterrupt:
+        print(f"\n{NAME}: stopped; running it again goes on from here", file=sys.stderr)
+        return 130
+    return 1
+
+
+def _print_error(text: str, hint: str = "") -> None:
+    print(f"{NAME}: {text}" + (f"\n  {hint}" if hint else ""), file=sys.stderr)
 
 
 def enumerated(words: Iterable[str]) -> str:

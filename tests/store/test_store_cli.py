@@ -10,13 +10,15 @@ import re
 import subprocess
 import sys
 import time
+from argparse import ArgumentTypeError
 
 import pytest
 from markdown_snapshot import MarkdownSnapshot
 from records import append, exchange, user
 from store_user import COMMAND, MONDAY, ROOT, StoreUser, trip
 
-from session_memory.commands import times
+from session_memory.commands.arguments import point_in_time
+from session_memory.commands.output import moment
 
 HOUR = 3600
 
@@ -182,7 +184,7 @@ class TestCommandLine:
         )  # fmt: skip
         told, modules = done.stdout.splitlines()
         assert told == "Nothing new in 1 file."
-        assert not {"argparse", "typing", "re", "json", "orjson", "rich", "pathlib"} & set(modules.split())
+        assert not {"typing", "json", "orjson", "filelock", "rich", "pathlib"} & set(modules.split())
 
     def test_a_package_that_is_missing_is_named(self, machine):
         machine.session("one", user("hello"))
@@ -239,12 +241,12 @@ class TestTimes:
         ],
     )
     def test_a_point_in_time_is_what_people_mean(self, text, expected):
-        assert times.moment(times.point(text, MONDAY)) == expected
+        assert moment(point_in_time(text, MONDAY)) == expected
 
     @pytest.mark.parametrize("text", ["", "d", "-3d", "3y", "2026-13-01", "tomorrow", "１d" * 400])
     def test_anything_else_is_refused(self, text):
-        with pytest.raises(ValueError, match="is no point in time"):
-            times.point(text, MONDAY)
+        with pytest.raises(ArgumentTypeError, match="is no point in time"):
+            point_in_time(text, MONDAY)
 
 
 def test_the_readers_of_all_this_are_told_in_the_docs():

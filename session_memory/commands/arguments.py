@@ -1,0 +1,81 @@
+"""The arguments that several commands have, and what is made of them."""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+from ..store.values import Filter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..store.place import StorePlace
+
+_UNIT_SECONDS = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+_TIME_FORMATS = ("%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S")
+_TIME_EXAMPLES = "a date (2026-02-01), a time ago (30m, 2h, 3d, 2w), today or yesterday"
+
+
+def add_common(parser: argparse.ArgumentParser) -> None:
+    """Adds `--home` and `--json`, which all commands have that work with the store."""
+    add_home(parser)
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def add_home(parser: argparse.ArgumentParser) -> None:
+    """Adds `--home`."""
+    parser.add_argument("--home", metavar="PATH", help="whose store: an agent home, a host, or your home directory")
+
+
+def add_filter(parser: argparse.ArgumentParser, limit: int) -> None:
+    """Adds the arguments that `filter_of` makes a filter of; `limit` is how many are shown by default."""
+    parser.add_argument("--project", metavar="P", default="", help="only where P is part of the directory")
+    parser.add_argument("--session", metavar="S", default="", help="only this session: its id, or how that begins")
+    parser.add_argument("--since", metavar="WHEN", type=point_in_time, help="2026-02-01, 3d, 2h, today, yesterday")
+    parser.add_argument("--until", metavar="WHEN", type=point_in_time, help="the same, for the other end")
+    add_limit(parser, limit)
+
+
+def add_limit(parser: argparse.ArgumentParser, limit: int) -> None:
+    """Adds `--limit`, by default `limit`."""
+    parser.add_argument("--limit", metavar="N", type=positive, default=limit, help=f"at most N ({limit})")
+
+
+def filter_of(arguments: argparse.Namespace, place: StorePlace) -> Filter:
+    """What was asked for, in the groups that may be seen from `place`."""
+    return Filter(
+        homes=place.homes,
+        project=arguments.project,
+        session=arguments.session,
+        since=arguments.since,
+        until=arguments.until,
+        limit=arguments.limit,
+    )
+
+
+def positive(text: str) -> int:
+    """A whole number above 0. Raises ArgumentTypeError."""
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+    return int(text)
+
+
+def point_in_time(text: str, now: float | None = None) -> int:
+    """Milliseconds since 1970, of a date, a time ago, today or yesterday, in local time. `now` is in seconds.
+
+    Raises ArgumentTypeError.
+    """
+    now = time.time() if now is None else now
+    word = text.strip().lower()
+    if word in ("today", "yesterday"):
+        year, month, day, *_ = time.localtime(now)
+        begin = time.mktime((year, month, day - (word == "yesterday"), 0, 0, 0, 0, 0, -1))
+        return round(begin * 1000)
+    if word[:-1].isdecimal() and word[-1:] in _UNIT_SECONDS:
+        return round(max(0.0, now - int(word[:-1]) * _UNIT_SECONDS[word[-1]]) * 1000)
+    for form in _TIME_FORMATS:
+        try:
+            return round(time.mktime(time.strptime(text.strip(), form)) * 1000)
+        except (ValueError, OverflowError):
+            continue
+    raise argparse.ArgumentTypeError(f"{text!r} is no point in time; it is {_TIME_EXAMPLES}")
