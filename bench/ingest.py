@@ -39,7 +39,7 @@ TIMED = """
 import sys, time
 import apsw
 from bench import ingest
-from session_memory.store.ingest import pool
+from session_memory.store.ingest import read_ahead
 from session_memory.store.sqlite import writer
 began = time.perf_counter()
 getattr(ingest, sys.argv[1])(*sys.argv[2:])

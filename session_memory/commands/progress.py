@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 MEGABYTE = 1_000_000
 LINE_SECONDS = 10.0
 BAR_FROM_BYTES = 4 * MEGABYTE  # less is done before a bar could be read
+REFRESH_SECONDS = 0.1
 
 
 @contextmanager
@@ -77,12 +78,18 @@ def _bar(files: int, size: int) -> Iterator[Progress]:
         TransferSpeedColumn(),
     )  # fmt: skip
     paths: set[str] = set()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    shown_at = 0.0
+    # Without a thread of its own: from a process with several threads no others can be forked to read ahead.
+    with Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
         task = bar.add_task("", total=size, files=files, done=0)
 
         def advance(path: str, read: int) -> None:
+            nonlocal shown_at
             paths.add(path)
             bar.update(task, advance=read, done=len(paths))
+            if time.monotonic() - shown_at > REFRESH_SECONDS:
+                shown_at = time.monotonic()
+                bar.refresh()
 
         yield advance
 

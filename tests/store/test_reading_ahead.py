@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,45 +16,39 @@ from records import assistant, exchange, lines, tool_result, user
 from store_scene import Scene
 
 from session_memory.runtimes import claude
-from session_memory.store.ingest import pool as ahead
-from session_memory.store.ingest import worker_start as reading_start
+from session_memory.store.ingest import read_ahead
 from session_memory.store.ingest.extract import Extractor
 from session_memory.store.ingest.ingestion import Ingestion
-from session_memory.store.ingest.pool import ReadAhead
+from session_memory.store.ingest.read_ahead import ReadAhead, Span, read_spans
 from session_memory.store.ingest.sources import SourceDirectory
-from session_memory.store.ingest.worker import packed, read_pieces, unpacked
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = 7
-DIES_AT_ONCE = "raise SystemExit(1)"
-SENDS_HALF = """
-import sys
-sys.stdin.buffer.read()
-sys.stdout.buffer.write((1000).to_bytes(8, "little") + b"half of what was announced")
-"""
 # Both are run as programs of their own: what runs the tests may have several threads, and then nothing is forked.
-HOLDS_THE_PIPES = f"""
-import sys, time
+HOLDS_THE_POOL = f"""
+import sys, threading, time
 sys.path[:0] = [{str(ROOT)!r}]
-from session_memory.store.ingest import pool as ahead, worker_start as reading_start
+from session_memory.store.ingest import read_ahead
 from session_memory.store.ingest.sources import SourceDirectory
-ahead.LEAST_BYTES = 0
-ahead.WAITING_PIECES = 1
-if sys.argv[2] == "interpreters":
-    ahead.may_fork = reading_start.may_fork = lambda: False
-held = ahead.ReadAhead(SourceDirectory(sys.argv[1]).files(), "", 2000, 2)
-print(*[worker._process.pid for worker in held._workers])
-print(type(held._workers[0]._process).__name__, flush=True)
-time.sleep(60)
+read_ahead.LEAST_BYTES = read_ahead.TASK_BYTES = 0
+if __name__ == "__main__":
+    if sys.argv[2] == "spawn":
+        threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+    held = read_ahead.ReadAhead(SourceDirectory(sys.argv[1]).files(), "", 2000, 2)
+    held._futures[0].result()
+    print(held._pool._mp_context.get_start_method(), *held._pool._processes, flush=True)
+    time.sleep(60)
 """
+# There is no guard: `if __name__ == "__main__"`.
 TAKES_IN = f"""
 import sys
 sys.path[:0] = [{str(ROOT)!r}]
-from session_memory.store.ingest import pool as ahead, worker_start as reading_start
+from session_memory.store.ingest import read_ahead
 from session_memory.store.ingest.ingestion import Ingestion
 from session_memory.store.ingest.sources import SourceDirectory
 from session_memory.store.sqlite.engine import SqliteStore
-ahead.LEAST_BYTES = 0
+print("begun")
+read_ahead.LEAST_BYTES = 0
 store = SqliteStore(sys.argv[2])
 for number in range(2):
     Ingestion(store, workers=2, batch_bytes=4000).scan(SourceDirectory(sys.argv[1]))
@@ -62,7 +58,7 @@ store.close()
 
 @pytest.fixture
 def scene(tmp_path: Path) -> Scene:
-    """Files of several pieces each, one of which brings the result of a call in the piece before."""
+    """Files of several extracts each, one of which brings the result of a call in the one before."""
     scene = Scene(tmp_path)
     for number in range(FILES):
         call = assistant(("Bash", {"command": f"make {number}"}))
@@ -73,11 +69,11 @@ def scene(tmp_path: Path) -> Scene:
     return scene
 
 
-@pytest.fixture(autouse=True)
-def nothing_is_forked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From this process, whose state a test may have changed."""
-    for module in (ahead, reading_start):
-        monkeypatch.setattr(module, "may_fork", lambda: False)
+@pytest.fixture
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other processes read, however little there is; each file is a task of its own."""
+    monkeypatch.setattr(read_ahead, "LEAST_BYTES", 0)
+    monkeypatch.setattr(read_ahead, "TASK_BYTES", 0)
 
 
 def everything(scene: Scene) -> list[object]:
@@ -85,7 +81,7 @@ def everything(scene: Scene) -> list[object]:
 
 
 def take_in(scene: Scene, name: str, workers: int, batch_bytes: int = 4000) -> list[object]:
-    """What a new store tells once everything is in it."""
+    """What a new store holds once everything is in it."""
     scene.database = scene.path / name / "memory.db"
     scene.store = scene.open()
     report = scene.ingest(workers=workers, batch_bytes=batch_bytes)
@@ -93,9 +89,10 @@ def take_in(scene: Scene, name: str, workers: int, batch_bytes: int = 4000) -> l
     return everything(scene)
 
 
+@pytest.mark.parametrize("task_bytes", [0, 10_000, 1 << 20])
 @pytest.mark.parametrize("batch_bytes", [4000, 1 << 20])
-def test_what_is_stored_is_the_same(scene, monkeypatch, batch_bytes):
-    monkeypatch.setattr(ahead, "LEAST_BYTES", 0)
+def test_what_is_stored_is_the_same(scene, always, monkeypatch, batch_bytes, task_bytes):
+    monkeypatch.setattr(read_ahead, "TASK_BYTES", task_bytes)
     one, several = take_in(scene, "one", 0, batch_bytes), take_in(scene, "several", 3, batch_bytes)
     assert one == several
     assert [item.error for item in several if item.tool] == ["Exit code 2: no rule"] * FILES
@@ -106,56 +103,69 @@ def test_what_forks_read_is_stored_as_well(scene):
     one = take_in(scene, "one", 0)
     scene.database = scene.path / "forks" / "memory.db"
     scene.database.parent.mkdir()
-    subprocess.run([sys.executable, "-c", TAKES_IN, str(scene.root), str(scene.database)], check=True)
+    command = [sys.executable, "-c", TAKES_IN, str(scene.root), str(scene.database)]
+    subprocess.run(command, check=True, capture_output=True)
     scene.store = scene.open()
     assert everything(scene) == one
     assert scene.store.connection.execute("PRAGMA integrity_check").get == "ok"
 
 
-def test_it_is_the_other_processes_that_read(scene, monkeypatch):
-    monkeypatch.setattr(ahead, "LEAST_BYTES", 0)
-    read: list[int] = []
-    monkeypatch.setattr(
-        Extractor, "read", lambda self, start, *rest, by=Extractor.read: (read.append(start), by(self, start, *rest))[1]
-    )
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="nothing is forked here")
+def test_a_caller_s_script_without_a_guard_is_not_run_anew(scene):
+    script = scene.path / "script.py"
+    script.write_text(TAKES_IN)
+    scene.database = scene.path / "script" / "memory.db"
+    scene.database.parent.mkdir()
+    command = [sys.executable, str(script), str(scene.root), str(scene.database)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("begun\n", "")
+
+
+def test_it_is_the_other_processes_that_read(scene, always, monkeypatch):
+    monkeypatch.setattr(Extractor, "read", None)  # in this process; the others are new interpreters
+    monkeypatch.setattr(read_ahead, "_context", lambda: read_ahead.multiprocessing.get_context("spawn"))
     take_in(scene, "several", 2, 1 << 20)
-    assert read == [0]  # the first file alone, while they start
 
 
-@pytest.mark.parametrize("program", [DIES_AT_ONCE, SENDS_HALF])
-def test_what_a_process_leaves_is_read_here(scene, monkeypatch, program):
+def test_what_killed_processes_leave_is_read_here(scene, always, monkeypatch):
     one = take_in(scene, "one", 0)
-    monkeypatch.setattr(ahead, "LEAST_BYTES", 0)
-    monkeypatch.setattr(reading_start, "_PROGRAM", program)
+    results = []
+
+    def dies(future: Future, timeout: float | None = None) -> object:
+        results.append(future)
+        if len(results) == 3:
+            raise BrokenProcessPool("a process was killed")
+        return result(future, timeout)
+
+    result = Future.result
+    monkeypatch.setattr(Future, "result", dies)
     assert take_in(scene, "several", 2) == one
 
 
-def test_where_no_process_can_be_started_everything_is_read_here(scene, monkeypatch):
+def test_where_no_process_can_be_started_everything_is_read_here(scene, always, monkeypatch):
     one = take_in(scene, "one", 0)
 
     def refuse(*_: object, **__: object) -> None:
         raise BlockingIOError("no more processes")
 
-    monkeypatch.setattr(ahead, "LEAST_BYTES", 0)
-    monkeypatch.setattr(subprocess, "Popen", refuse)
+    monkeypatch.setattr(ProcessPoolExecutor, "submit", refuse)
     assert take_in(scene, "several", 2) == one
 
 
-def test_of_one_large_file_what_follows_is_read_while_the_beginning_is_stored(scene, monkeypatch):
+def test_of_one_large_file_what_follows_is_read_while_the_beginning_is_stored(scene, always, monkeypatch):
     one = take_in(scene, "one", 0)
     for number in range(1, FILES):
         scene.file(f"session-{number}").unlink()
-    monkeypatch.setattr(ahead, "LEAST_BYTES", 0)
     monkeypatch.setattr(Extractor, "read", None)  # not in this process
+    monkeypatch.setattr(read_ahead, "_context", lambda: read_ahead.multiprocessing.get_context("spawn"))
     scene.database = scene.path / "large" / "memory.db"
     scene.store = scene.open()
     assert scene.ingest(workers=2, batch_bytes=4000).entries == 83
     assert everything(scene) == one[: len(everything(scene))]
 
 
-def test_a_file_that_was_replaced_since_is_read_here(scene, monkeypatch):
-    monkeypatch.setattr(ahead, "LEAST_BYTES", 0)
-    monkeypatch.setattr(ahead, "WAITING_PIECES", 100)
+def test_a_file_that_was_replaced_since_is_read_here(scene, always, monkeypatch):
+    monkeypatch.setattr(read_ahead, "WAITING_TASKS", 100)
     ingestion = Ingestion(scene.store, workers=2)
     last = scene.file(f"session-{FILES - 1}")
     found = SourceDirectory(str(scene.root)).files()
@@ -172,39 +182,42 @@ def test_a_file_that_was_replaced_since_is_read_here(scene, monkeypatch):
     assert f"question {FILES - 1}.0" not in scene.texts()
 
 
-def test_files_may_be_passed_over(scene, monkeypatch):
-    monkeypatch.setattr(ahead, "LEAST_BYTES", 0)
+def test_files_may_be_passed_over(scene, always):
     found = SourceDirectory(str(scene.root)).files()
     with ReadAhead(found, "", 4000, 2) as reading:
         status = os.stat(found[5].path)
-        pieces = list(reading.extracts(found[5], status.st_ino, status.st_size))
-    assert pieces == list(read_pieces(found[5].path, "", 4000))
-    assert len(pieces) > 1
+        extracts = list(reading.extracts(found[5], status.st_ino, status.st_size))
+    assert [one.reached for one in extracts][-1] == status.st_size
+    assert len(extracts) > 1
 
 
-def test_a_piece_is_the_same_on_the_other_side(scene):
-    for number, piece in enumerate(read_pieces(str(scene.file("session-0")), "", 4000)):
-        assert unpacked(packed(number, piece)) == (number, piece)
+def test_spans_hold_each_line_once_wherever_they_are_cut(scene):
+    path, size = str(scene.file("session-0")), scene.file("session-0").stat().st_size
+    [whole] = read_spans([Span(path, 0, 0)], "")
+    for limit in (1, 700, 4000, size - 1):
+        cuts = range(0, size, limit)
+        parts = read_spans([Span(path, start, start + limit if start + limit < size else 0) for start in cuts], "")
+        assert [entry.offset for part in parts for entry in part.entries] == [one.offset for one in whole.entries]
+        assert parts[-1].reached == size
 
 
 @pytest.mark.skipif(os.name == "nt", reason="looks for processes by signals")
-@pytest.mark.parametrize(("way", "kind"), [("forks", "Fork"), ("interpreters", "Interpreter")])
-def test_the_processes_end_when_the_one_that_started_them_is_killed(scene, way, kind):
-    if way == "forks" and not sys.platform.startswith("linux"):
+@pytest.mark.parametrize("way", ["fork", "spawn"])
+def test_the_processes_end_when_the_one_that_started_them_is_killed(scene, way):
+    if way == "fork" and not sys.platform.startswith("linux"):
         pytest.skip("nothing is forked here")
-    for number in range(FILES):  # more than a pipe holds
-        with scene.file(f"session-{number}").open("ab") as file:
-            file.write(lines(*[user(f"{turn} " * 2000) for turn in range(100)]))
-    command = [sys.executable, "-c", HOLDS_THE_PIPES, str(scene.root), way]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    program = scene.path / "holds.py"
+    program.write_text(HOLDS_THE_POOL)
+    with subprocess.Popen(
+        [sys.executable, str(program), str(scene.root), way], stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
-        started = [int(number) for number in process.stdout.readline().split()]
-        assert process.stdout.readline().strip() == kind
-        time.sleep(0.5)
-        assert all(map(is_running, started))
+        kind, *started = process.stdout.readline().split()
+        assert (kind, len(started)) == (way, 2)
+        assert all(is_running(int(number)) for number in started)
         process.send_signal(signal.SIGKILL)
     deadline = time.monotonic() + 30
-    while any(map(is_running, started)):
+    while any(is_running(int(number)) for number in started):
         assert time.monotonic() < deadline
         time.sleep(0.05)
 

@@ -15,7 +15,7 @@ from ...system.confined_files import OutsideGroupError
 from ..values import Batch
 from .extract import Extract, Extractor
 from .file_state import advanced, begun, is_beginning, is_unchanged
-from .pool import ReadAhead
+from .read_ahead import ReadAhead
 
 if TYPE_CHECKING:
     from ...runtimes import Runtime

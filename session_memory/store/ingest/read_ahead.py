@@ -1,0 +1,175 @@
+"""Reading ahead: files that are taken in for the first time are read by other processes, and stored by this one."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Iterable, Iterator
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...runtimes.recognition import runtime_of
+from ...system.files import open_regular
+from ...text.secrets.scan import suspects
+from .extract import Extract, Extractor
+
+if TYPE_CHECKING:
+    from multiprocessing.context import BaseContext
+
+    from .sources import SourceFile
+
+LEAST_BYTES = 24 * 1024 * 1024  # below which the processes would start for too little
+TASK_BYTES = 4 * 1024 * 1024  # small files are read together, up to this
+MOST_PROCESSES = 4  # read more than one can store
+WAITING_TASKS = 4  # of each process, done or not, so that memory stays small
+NICENESS = 5  # everything waits for the one process that stores it all
+_THREADS = "/proc/self/task"  # has an entry for each thread of this process, also for those of libraries
+
+
+class Span(NamedTuple):
+    """The lines of a file that begin in `[start, stop)`; those up to the file's end where `stop` is 0."""
+
+    path: str
+    start: int
+    stop: int
+
+
+class ReadAhead:
+    """What stands in files, to be asked for in the order in which the files are given; `limit` is about how many bytes
+    of a file are in one extract. Without `workers`, or where no processes can be started, it has nothing."""
+
+    def __init__(self, files: Iterable[SourceFile], home: str, limit: int, workers: int) -> None:
+        self._home = home
+        self._tasks: list[list[Span]] = []
+        self._places: dict[str, list[tuple[int, int]]] = {}  # of a file's spans: the task, and where in it
+        self._futures: dict[int, Future[list[Extract | None]]] = {}
+        self._next = 0  # the task of the span that will be asked for next
+        self._pool: ProcessPoolExecutor | None = None
+        unread = [file for file in files if file.size]
+        if workers < 2 or not unread or sum(file.size for file in unread) < LEAST_BYTES:
+            return
+        self._share_out(unread, limit)
+        number = min(workers, MOST_PROCESSES, len(self._tasks))
+        self._window = WAITING_TASKS * number
+        suspects([])  # loads once what each fork would load for itself
+        self._pool = ProcessPoolExecutor(number, _context(), _begin)
+        self._submit(0)
+
+    def __enter__(self) -> ReadAhead:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool:
+            self._pool.shutdown(cancel_futures=True)
+
+    def extracts(self, file: SourceFile, inode: int, size: int) -> Iterator[Extract]:
+        """The extracts of a file, from its beginning, as far as they were read ahead while it was the file that it is
+        now. Where they end before the last one, the caller is to read on."""
+        for task, position in self._places.pop(file.path, ()):
+            extract = self._result(task)[position]
+            self._submit(task + 1 if position + 1 == len(self._tasks[task]) else task)
+            if extract is None or extract.inode != inode or extract.size > size:
+                return
+            yield extract
+            if extract.is_last:
+                return
+
+    def is_behind(self) -> bool:
+        """Whether what will be asked for next is not read yet."""
+        future = self._futures.get(self._next)
+        return future is not None and not future.done()
+
+    def _share_out(self, files: list[SourceFile], limit: int) -> None:
+        """Makes the tasks: spans of large files, several small files together."""
+        task: list[Span] = []
+        task_bytes = 0
+        for file in files:
+            for start in range(0, file.size, limit):
+                stop = start + limit if start + limit < file.size else 0
+                self._places.setdefault(file.path, []).append((len(self._tasks), len(task)))
+                task.append(Span(file.path, start, stop))
+                task_bytes += min(limit, file.size - start)
+                if task_bytes >= TASK_BYTES:
+                    self._tasks.append(task)
+                    task, task_bytes = [], 0
+        if task:
+            self._tasks.append(task)
+
+    def _submit(self, following: int) -> None:
+        """Has the tasks done that come next, from this one on, as many as may wait; those before are not needed."""
+        self._next = following
+        for number in [number for number in self._futures if number < following]:
+            self._futures.pop(number).cancel()
+        for number in range(following, min(following + self._window, len(self._tasks))):
+            if self._pool and number not in self._futures:
+                try:
+                    self._futures[number] = self._pool.submit(read_spans, self._tasks[number], self._home)
+                except (BrokenExecutor, OSError):  # killed, or the system has no room for processes
+                    self._pool.shutdown(cancel_futures=True)
+                    self._pool = None
+
+    def _result(self, task: int) -> list[Extract | None]:
+        self._submit(task)
+        future = self._futures.get(task)
+        try:
+            return future.result() if future else [None] * len(self._tasks[task])
+        except BrokenExecutor:
+            return [None] * len(self._tasks[task])
+
+
+def read_spans(spans: list[Span], home: str) -> list[Extract | None]:
+    """What the processes do: an extract of each span; None where a file is no transcript or cannot be read."""
+    return [_read_span(span, home) for span in spans]
+
+
+def _read_span(span: Span, home: str) -> Extract | None:
+    try:
+        descriptor = open_regular(span.path)
+    except OSError:
+        return None
+    try:
+        runtime = runtime_of(descriptor)
+        if runtime is None:
+            return None
+        end = os.fstat(descriptor).st_size
+        start = _line_start(descriptor, span.start)
+        return Extractor(runtime, descriptor, home).read(start, end, (span.stop or end) - start)
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+
+
+def _line_start(descriptor: int, offset: int) -> int:
+    """Where the first line begins that does not begin before `offset`."""
+    if not offset:
+        return 0
+    with open(descriptor, "rb", closefd=False) as file:
+        file.seek(offset - 1)
+        return offset - 1 + len(file.readline())
+
+
+def _context() -> BaseContext:
+    """Forks where this process has one thread: what others hold would stay locked in a fork. Elsewhere than on Linux
+    the system's own libraries may not bear it. Forks are at work in a tenth of the time."""
+    may_fork = os.path.isdir(_THREADS) and len(os.listdir(_THREADS)) == 1
+    return multiprocessing.get_context("fork" if may_fork else "spawn")
+
+
+def _begin() -> None:
+    """Begins a process of the pool: it ends with the one that started it, however that ends."""
+    gc.freeze()  # a fork keeps what it took over from this one, the open database above all, untouched
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one that started it
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def end_with_parent() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=end_with_parent, daemon=True).start()
