@@ -23,10 +23,10 @@ from fakes.fake_anthropic import FakeAnthropic, Reply
 from fakes.loopback import Json, Request
 
 from session_memory.host.channels import terminal
-from session_memory.host.database import open_database
+from session_memory.host.database import HostDatabase
 from session_memory.host.ledger import Ledger
-from session_memory.host.ledger import Reply as Answer
 from session_memory.host.orphans import living
+from session_memory.host.values import ChatReply
 from session_memory.settings.host_layout import Group, Layout
 from session_memory.transcripts.pointers import SessionManager
 
@@ -103,7 +103,7 @@ class HostMachine:
     def ledger(self) -> Ledger:
         found = next((one for one in self._opened if isinstance(one, Ledger)), None)
         if found is None:
-            found = Ledger(open_database(self.layout.database))
+            found = Ledger(HostDatabase(self.layout.database))
             self._opened.append(found)
         return found
 
@@ -152,7 +152,7 @@ class HostMachine:
         """Puts a message into a group's inbox; its id."""
         return terminal.say(self.ledger, group, text, sender)
 
-    def reply_to(self, group: str, message_id: str) -> Answer:
+    def reply_to(self, group: str, message_id: str) -> ChatReply:
         """The reply to a message, waited for."""
         jid = self.ledger.group(group).jid
         self.wait(lambda: self.ledger.reply_to(message_id, jid)[0], f"a reply to {message_id}")

@@ -19,9 +19,9 @@ from ..text.timestamps import age, epoch_seconds
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from ..host.ledger import Ledger, Reply
+    from ..host.ledger import Ledger
     from ..host.overview import GroupState
-    from ..host.schedule import Task
+    from ..host.values import ChatReply, Task
     from ..settings.host_layout import Layout
 
 SUMMARY = "groups of agents with sessions, archives and tasks of their own"
@@ -133,10 +133,10 @@ def _add(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
 def _run(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
     import asyncio
 
-    from ..host.lock import held
+    from ..host.lock import host_lock
     from ..host.service import Host
 
-    with held(layout):
+    with host_lock(layout):
         host = Host(layout, lambda line: print(line, file=sys.stderr, flush=True))
         screen.line(f"serving {screen.short(layout.root)}; Ctrl-C ends it")
         if not any(os.environ.get(name) for name in CREDENTIALS):
@@ -172,7 +172,7 @@ def _tail(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
 
     ledger = _ledger(layout)
     jid = ledger.group(arguments.group).jid
-    replies: Iterable[Reply] = (
+    replies: Iterable[ChatReply] = (
         ledger.latest_replies(jid, arguments.last)
         if arguments.no_follow
         else follow(ledger, arguments.group, arguments.last)
@@ -189,17 +189,17 @@ def _tail(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
 
 def _status(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
     from ..host.lock import is_running
-    from ..host.overview import as_json, states
+    from ..host.overview import group_states
     from ..transcripts.pointers import SessionManager
 
-    found = states(_ledger(layout), SessionManager(layout.database, layout.group))
+    found = group_states(_ledger(layout), SessionManager(layout.database, layout.group))
     runs = is_running(layout)
     screen.line(f"{screen.short(layout.root)}: {'running' if runs else 'not running'}")
     for state in found:
         screen.heading(state.group)
         for label, text in _facts(state, time.time()):
             screen.item(label, text)
-    screen.result({"host": layout.root, "is_running": runs, "groups": [as_json(state) for state in found]})
+    screen.result({"host": layout.root, "is_running": runs, "groups": [state.as_json() for state in found]})
     return 0
 
 
@@ -216,10 +216,8 @@ def _facts(state: GroupState, now: float) -> list[tuple[str, str]]:
 
 
 def _tasks(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
-    from ..host import schedule
-
-    connection = _ledger(layout).connection
-    found = schedule.tasks(connection)
+    schedule = _ledger(layout).schedule
+    found = schedule.tasks()
     for task in found:
         screen.line(f"{task.id}  {task.group}  {task.context_mode}  {_when(task)}")
         screen.item("", _short(task.prompt))
@@ -228,15 +226,13 @@ def _tasks(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int
     if not found:
         screen.line('none; session-memory host schedule GROUP "text" --cron "0 8 * * 1-5" makes one')
     screen.result(
-        {"tasks": [{**task._asdict(), "runs": [one._asdict() for one in schedule.runs(connection, task.id)]}
+        {"tasks": [{**task._asdict(), "runs": [one._asdict() for one in schedule.runs(task.id)]}
                    for task in found]}
     )  # fmt: skip
     return 0
 
 
 def _schedule(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
-    from ..host import schedule
-
     ledger = _ledger(layout)
     if arguments.cron is not None:
         kind, value = "cron", arguments.cron
@@ -247,24 +243,22 @@ def _schedule(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> 
     group = ledger.group(arguments.group)
     mode = "isolated" if arguments.isolated else "group"
     prompt = " ".join(arguments.prompt)
-    task = schedule.add_task(ledger.connection, group.folder, group.jid, prompt, kind, value, mode, time.time())
+    task = ledger.schedule.add(group.folder, group.jid, prompt, kind, value, mode)
     screen.line(f"{task.id}  {_when(task)}")
     screen.result({"task": task._asdict()})
     return 0
 
 
 def _change_task(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
-    from ..host import schedule
-
-    connection = _ledger(layout).connection
+    schedule = _ledger(layout).schedule
     if arguments.action == "drop":
-        schedule.remove(connection, arguments.task)
+        schedule.remove(arguments.task)
         screen.line(f"{arguments.task} is gone")
         screen.result({"task": None})
         return 0
     status = "paused" if arguments.action == "pause" else "active"
-    schedule.set_status(connection, arguments.task, status, time.time())
-    task = schedule.task(connection, arguments.task)
+    schedule.set_status(arguments.task, status)
+    task = schedule.task(arguments.task)
     screen.line(f"{task.id}  {_when(task)}")
     screen.result({"task": task._asdict()})
     return 0
@@ -287,13 +281,13 @@ def _make_group(layout: Layout, ledger: Ledger, name: str, chat: str = "", trigg
 
 
 def _ledger(layout: Layout) -> Ledger:
-    from ..host.database import open_database
+    from ..host.database import HostDatabase
     from ..host.ledger import Ledger
 
-    return Ledger(open_database(layout.database))
+    return Ledger(HostDatabase(layout.database))
 
 
-def _shown(reply: Reply) -> dict[str, object]:
+def _shown(reply: ChatReply) -> dict[str, object]:
     from ..host.channels.unix_socket import shown
 
     return shown(reply)

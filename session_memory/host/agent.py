@@ -29,52 +29,52 @@ if TYPE_CHECKING:
     from ..settings.host_file import HostConfig
     from ..settings.host_layout import Group, Layout
     from ..transcripts.pointers import SessionManager
-    from .ledger import Prompt
+    from .values import Prompt
 
 TOOLS = "session-memory"
-# Clocks of a runtime that ends when nobody has written for a while: the host has a schedule of its own. And the way to
-# sessions of other groups.
+# Timers of the runtime, which ends when it is idle (the host has a schedule of its own), and access to the sessions of
+# other groups.
 WITHOUT = ("CronCreate", "CronDelete", "CronList", "ScheduleWakeup", "ListAgents")
 LAST_LINES = 5
 STOP_SECONDS = 20.0
-# What a runtime tells the programs it starts, the host perhaps among them.
+# What a runtime sets for the programs it starts; the host may be one of them.
 OF_ANOTHER_SESSION = ("CLAUDE_CODE_SESSION_ID", "CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA")
 
 
-class Begun(NamedTuple):
+class SessionStarted(NamedTuple):
     """The session runs under this id."""
 
     session_id: str
 
 
-class Taken(NamedTuple):
+class PromptTaken(NamedTuple):
     """The agent has begun to work on the prompt with this id."""
 
     uuid: str
 
 
-class Ended(NamedTuple):
-    """A turn is over: the prompts that it took in, its text, and what went wrong, '' for nothing."""
+class TurnEnded(NamedTuple):
+    """A turn is over: the ids of its prompts, the agent's text, and what went wrong ('' for nothing)."""
 
     uuids: tuple[str, ...]
     text: str
     error: str
 
 
-class Stopped(NamedTuple):
-    """The runtime ended; why, '' where it was told to."""
+class RuntimeStopped(NamedTuple):
+    """The runtime ended; `error` is why, '' where it was told to."""
 
     error: str
 
 
-Event = Begun | Taken | Ended | Stopped
+Event = SessionStarted | PromptTaken | TurnEnded | RuntimeStopped
 
 
 class Agent:
-    """A started runtime. `session_id` is known from the start, also of a session that is only to begin; `heard` is when
-    (by the monotonic clock) it last gave a sign of life.
+    """A started runtime. `session_id` is known from the start, also of a new session; `heard` is when (by the monotonic
+    clock) it last sent a message.
 
-    What it does arrives as events at `tell`, in order; the last one is Stopped.
+    What it does is passed to `tell` as events, in order; the last one is RuntimeStopped.
     """
 
     def __init__(self, options: ClaudeAgentOptions, session_id: str, tell: Callable[[Event], None]) -> None:
@@ -89,7 +89,7 @@ class Agent:
         self._is_over = asyncio.Event()
 
     async def give(self, prompt: Prompt) -> None:
-        """Gives the agent a prompt. What cannot be given any more is told as Stopped."""
+        """Gives the agent a prompt. Where the runtime has ended, RuntimeStopped follows."""
         await self._is_ready
         try:
             await self._client.query(_stream(prompt))
@@ -97,8 +97,8 @@ class Agent:
             self._is_over.set()
 
     async def stop(self) -> None:
-        """Ends the runtime and waits for that; no event is told any more. A turn under way has a few seconds left."""
-        self._tell = _nobody
+        """Ends the runtime and waits for that, STOP_SECONDS at most. No event follows."""
+        self._tell = lambda event: None
         self._is_over.set()
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._run, STOP_SECONDS)
@@ -120,38 +120,39 @@ class Agent:
                     await asyncio.gather(reading, over, return_exceptions=True)
         except (ClaudeSDKError, OSError, asyncio.TimeoutError) as failure:
             error = " ".join([*self._stderr[-LAST_LINES:], str(failure)])
-        except Exception as failure:  # the SDK raises bare ones for what the runtime reports
+        except Exception as failure:  # the SDK raises bare exceptions for what the runtime reports
             error = f"{type(failure).__name__}: {failure}"
         finally:
             if not self._is_ready.done():
                 self._is_ready.set_result(None)
-            self._tell(Stopped(error))
+            self._tell(RuntimeStopped(error))
 
     async def _read(self) -> None:
         async for message in self._client.receive_messages():
             self.heard = time.monotonic()
             if isinstance(message, SystemMessage) and message.subtype == "init":
-                self._tell(Begun(str(message.data["session_id"])))
+                self._tell(SessionStarted(str(message.data["session_id"])))
             elif isinstance(message, UserMessage) and message.uuid and message.parent_tool_use_id is None:
-                self._tell(Taken(message.uuid))
+                self._tell(PromptTaken(message.uuid))
             elif isinstance(message, ResultMessage):
-                self._tell(ended(message))
+                self._tell(turn_end(message))
 
 
-def ended(message: ResultMessage) -> Ended:
-    """A turn's end as an event."""
+def turn_end(message: ResultMessage) -> TurnEnded:
+    """The event for a turn's result."""
     text = message.result or ""
     uuids = tuple(message.user_message_uuids or ([message.user_message_uuid] if message.user_message_uuid else []))
     if message.is_error or message.subtype != "success":
-        return Ended(uuids, "", text or "; ".join(message.errors or []) or message.subtype)
-    return Ended(uuids, text, "")
+        return TurnEnded(uuids, "", text or "; ".join(message.errors or []) or message.subtype)
+    return TurnEnded(uuids, text, "")
 
 
 def start(
     layout: Layout, group: Group, config: HostConfig, sessions: SessionManager, name: str, resume: str | None,
     tell: Callable[[Event], None],
 ) -> Agent:  # fmt: skip
-    """Starts the agent of a group in the session `resume`, or in a new one, which is known as `name` to the others."""
+    """Starts the agent of a group in the session `resume`, or in a new one, which the group's other sessions know as
+    `name`."""
     session_id = resume or str(uuid.uuid4())
     found = options(layout, group, config, sessions, name)
     if resume:
@@ -166,8 +167,8 @@ def options(
 ) -> ClaudeAgentOptions:
     """How the runtime is started for a group.
 
-    Its agent works in the group's directory, and only there: what lies elsewhere it would have to ask for, and there is
-    nobody to ask. That of main may look into everything.
+    An agent works in its group's directory alone: for what lies elsewhere the runtime would ask for permission, and
+    nobody answers. The agent of main may read the whole host.
     """
     shared = "" if group.is_main else instructions_for_all(layout)
     prompt: Any = {"type": "preset", "preset": "claude_code", **({"append": shared} if shared else {})}
@@ -193,7 +194,7 @@ def options(
 
 
 def _environment(group: Group, name: str) -> dict[str, str]:
-    """What is added to the host's own environment."""
+    """The variables that are set beside the host's own environment."""
     return {
         "HOME": group.home,
         "CLAUDE_CONFIG_DIR": group.config_dir,
@@ -206,14 +207,10 @@ def _environment(group: Group, name: str) -> dict[str, str]:
 
 
 async def _stream(prompt: Prompt) -> AsyncIterator[dict[str, Any]]:
-    """The prompt as the SDK takes it; under its own id the runtime records it, and would not take it twice."""
+    """The prompt as the SDK takes it. The runtime records it under `uuid`, and takes no id twice."""
     yield {
         "type": "user",
         "message": {"role": "user", "content": prompt.text},
         "parent_tool_use_id": None,
         "uuid": prompt.uuid,
     }
-
-
-def _nobody(event: Event) -> None:
-    """Where events go that nobody waits for."""

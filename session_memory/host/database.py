@@ -1,11 +1,15 @@
-"""The tables of messages.db beside the pointers: those of NanoClaw, with its columns, and the host's own ledger."""
+"""messages.db: all SQL of the host. The tables are in schema.sql, and those of the pointers in the same file."""
 
 from __future__ import annotations
 
+import json
+from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..system.sqlite import connect, migrate
+from ..system.sqlite import connect, migrate, writing
 from ..transcripts.pointers import MIGRATIONS as POINTERS
+from .values import ChatReply, Message, Prompt, RegisteredGroup, Task, TaskRun
 
 if TYPE_CHECKING:
     import apsw
@@ -13,141 +17,305 @@ if TYPE_CHECKING:
     from ..system.sqlite import Migration
 
 
-def open_database(path: str) -> apsw.Connection:
-    """A connection to messages.db, made or brought up to date. Raises OSError."""
-    connection = connect(path, "full")
-    connection.pragma("foreign_keys", True)
-    migrate(connection, (*POINTERS, *MIGRATIONS))
-    return connection
+def create_host(connection: apsw.Connection) -> None:
+    """Makes the tables of schema.sql."""
+    connection.execute(Path(__file__).with_name("schema.sql").read_text(encoding="utf-8"))
 
 
-def create_messages(connection: apsw.Connection) -> None:
-    """What was said in which chat; `router_state` holds how far the host has come."""
-    connection.execute(
-        """
-        CREATE TABLE chats (
-          jid TEXT PRIMARY KEY,
-          name TEXT,
-          last_message_time TEXT,
-          channel TEXT,
-          is_group INTEGER DEFAULT 0
-        );
-        CREATE TABLE messages (
-          id TEXT,
-          chat_jid TEXT,
-          sender TEXT,
-          sender_name TEXT,
-          content TEXT,
-          timestamp TEXT,
-          is_from_me INTEGER,
-          is_bot_message INTEGER DEFAULT 0,
-          PRIMARY KEY (id, chat_jid),
-          FOREIGN KEY (chat_jid) REFERENCES chats(jid)
-        );
-        CREATE INDEX idx_timestamp ON messages(timestamp);
-        CREATE TABLE router_state (
-          key TEXT PRIMARY KEY,
-          value TEXT NOT NULL
-        );
-        """
-    )
+MIGRATIONS: tuple[Migration, ...] = (create_host,)
 
 
-def create_registered_groups(connection: apsw.Connection) -> None:
-    """Which chat belongs to which group, and what has its agent answer."""
-    connection.execute(
-        """
-        CREATE TABLE registered_groups (
-          jid TEXT PRIMARY KEY,
-          name TEXT NOT NULL,
-          folder TEXT NOT NULL UNIQUE,
-          trigger_pattern TEXT NOT NULL,
-          added_at TEXT NOT NULL,
-          container_config TEXT,
-          requires_trigger INTEGER DEFAULT 1
-        );
-        """
-    )
+class HostDatabase:
+    """An open messages.db, made or brought up to date. Raises OSError; every method raises what apsw raises.
 
+    A method that changes something belongs inside a `transaction`.
+    """
 
-def create_scheduled_tasks(connection: apsw.Connection) -> None:
-    """What is to be done when, and how it went."""
-    connection.execute(
-        """
-        CREATE TABLE scheduled_tasks (
-          id TEXT PRIMARY KEY,
-          group_folder TEXT NOT NULL,
-          chat_jid TEXT NOT NULL,
-          prompt TEXT NOT NULL,
-          schedule_type TEXT NOT NULL,
-          schedule_value TEXT NOT NULL,
-          context_mode TEXT DEFAULT 'isolated',
-          next_run TEXT,
-          last_run TEXT,
-          last_result TEXT,
-          status TEXT DEFAULT 'active',
-          created_at TEXT NOT NULL
-        );
-        CREATE INDEX idx_next_run ON scheduled_tasks(next_run);
-        CREATE INDEX idx_status ON scheduled_tasks(status);
-        CREATE TABLE task_run_logs (
-          id INTEGER PRIMARY KEY AUTOINCREMENT,
-          task_id TEXT NOT NULL,
-          run_at TEXT NOT NULL,
-          duration_ms INTEGER NOT NULL,
-          status TEXT NOT NULL,
-          result TEXT,
-          error TEXT,
-          FOREIGN KEY (task_id) REFERENCES scheduled_tasks(id)
-        );
-        CREATE INDEX idx_task_run_logs ON task_run_logs(task_id, run_at);
-        """
-    )
+    def __init__(self, path: str) -> None:
+        self.connection = connect(path, "full")
+        self.connection.pragma("foreign_keys", True)
+        migrate(self.connection, (*POINTERS, *MIGRATIONS))
 
+    def close(self) -> None:
+        """Closes the file; what was committed stays."""
+        self.connection.close()
 
-def create_ledger(connection: apsw.Connection) -> None:
-    """Which message went into which prompt, and which reply answers that: a message is answered by the one reply of its
-    prompt. A prompt without `task_id` is made of messages; `uuid` is what the runtime records it under."""
-    connection.execute(
-        """
-        CREATE TABLE outbox (
-          id INTEGER PRIMARY KEY AUTOINCREMENT,
-          message_id TEXT NOT NULL,
-          chat_jid TEXT NOT NULL,
-          kind TEXT NOT NULL,
-          delivered_at TEXT,
-          FOREIGN KEY (message_id, chat_jid) REFERENCES messages(id, chat_jid)
-        );
-        CREATE INDEX idx_undelivered ON outbox(id) WHERE delivered_at IS NULL;
-        CREATE TABLE prompts (
-          id INTEGER PRIMARY KEY AUTOINCREMENT,
-          group_folder TEXT NOT NULL,
-          chat_jid TEXT NOT NULL,
-          uuid TEXT NOT NULL UNIQUE,
-          session_id TEXT,
-          task_id TEXT REFERENCES scheduled_tasks(id) ON DELETE CASCADE,
-          due_at TEXT,
-          attempt INTEGER NOT NULL DEFAULT 1,
-          not_before TEXT,
-          begun_at TEXT,
-          answered_at TEXT,
-          reply_id INTEGER REFERENCES outbox(id),
-          UNIQUE (task_id, due_at)
-        );
-        CREATE INDEX idx_open_prompts ON prompts(group_folder) WHERE answered_at IS NULL;
-        CREATE TABLE inbox (
-          seq INTEGER PRIMARY KEY AUTOINCREMENT,
-          message_id TEXT NOT NULL,
-          chat_jid TEXT NOT NULL,
-          group_folder TEXT NOT NULL,
-          prompt_id INTEGER REFERENCES prompts(id),
-          UNIQUE (message_id, chat_jid),
-          FOREIGN KEY (message_id, chat_jid) REFERENCES messages(id, chat_jid)
-        );
-        CREATE INDEX idx_waiting ON inbox(group_folder) WHERE prompt_id IS NULL;
-        CREATE INDEX idx_prompt ON inbox(prompt_id);
-        """
-    )
+    def transaction(self) -> AbstractContextManager[None]:
+        """One transaction that holds the write lock from its beginning."""
+        return writing(self.connection)
 
+    def version(self) -> int:
+        """A number that changes when another connection has changed the database."""
+        return int(self.connection.pragma("data_version"))
 
-MIGRATIONS: tuple[Migration, ...] = (create_messages, create_registered_groups, create_scheduled_tasks, create_ledger)
+    # Groups
+
+    def groups(self) -> list[RegisteredGroup]:
+        """All groups, by the name of their folder."""
+        rows = self._rows(
+            "SELECT jid, name, folder, trigger_pattern, coalesce(requires_trigger, 1) FROM registered_groups "
+            "ORDER BY folder"
+        )
+        found = map(RegisteredGroup._make, rows)
+        return [group._replace(requires_trigger=bool(group.requires_trigger)) for group in found]
+
+    def add_group(self, group: RegisteredGroup, added_at: str) -> None:
+        """Registers a group."""
+        self._change(
+            "INSERT INTO registered_groups (jid, name, folder, trigger_pattern, requires_trigger, added_at) "
+            "VALUES (?, ?, ?, ?, ?, ?)",
+            *group, added_at,
+        )  # fmt: skip
+
+    # Chats and messages
+
+    def add_chat(self, jid: str, name: str | None, last_message_time: str) -> None:
+        """Adds a chat, or brings a known one up to date."""
+        self._change(
+            "INSERT INTO chats (jid, name, last_message_time, channel) VALUES (?, coalesce(?, ?), ?, ?) "
+            "ON CONFLICT (jid) DO UPDATE SET name = coalesce(?, name), "
+            "last_message_time = max(last_message_time, excluded.last_message_time)",
+            jid, name, jid, last_message_time, jid.partition(":")[0], name,
+        )  # fmt: skip
+
+    def add_message(self, message_id: str, jid: str, sender: str, sender_name: str, text: str, timestamp: str) -> bool:
+        """Adds a message that came in, unless the chat has one with this id; whether it was added."""
+        return bool(
+            self._rows(
+                "INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, 0, 0) ON CONFLICT DO NOTHING RETURNING 1",
+                message_id, jid, sender, sender_name, text, timestamp,
+            )
+        )  # fmt: skip
+
+    def add_reply(self, message_id: str, jid: str, text: str, kind: str, timestamp: str) -> int:
+        """Adds a message of an agent that is to be delivered; the id of the reply."""
+        self._change(
+            "INSERT INTO messages VALUES (?, ?, 'agent', 'agent', ?, ?, 1, 1)", message_id, jid, text, timestamp
+        )
+        self._change("INSERT INTO outbox (message_id, chat_jid, kind) VALUES (?, ?, ?)", message_id, jid, kind)
+        return self.connection.last_insert_rowid()
+
+    def replies_after(self, reply_id: int, jid: str, limit: int) -> list[ChatReply]:
+        """The replies with a higher id, of one chat or ('') of all."""
+        return self._replies("o.id > ? AND (? = '' OR o.chat_jid = ?)", (reply_id, jid, jid), limit)
+
+    def latest_replies(self, jid: str, limit: int) -> list[ChatReply]:
+        """The last replies in a chat, in their order."""
+        ids = "SELECT id FROM outbox WHERE chat_jid = ? ORDER BY id DESC LIMIT ?"
+        return self._replies(f"o.id IN ({ids})", (jid, limit), limit)
+
+    def undelivered(self, limit: int) -> list[ChatReply]:
+        """The replies that no channel has delivered yet."""
+        return self._replies("o.delivered_at IS NULL", (), limit)
+
+    def set_delivered(self, reply_id: int, at: str) -> None:
+        """Notes when a reply arrived."""
+        self._change("UPDATE outbox SET delivered_at = ? WHERE id = ?", at, reply_id)
+
+    def last_reply(self) -> int:
+        """The id of the latest reply; 0 where there is none."""
+        ((found,),) = self._rows("SELECT coalesce(max(id), 0) FROM outbox")
+        return int(str(found))
+
+    def last_message_time(self, folder: str) -> str:
+        """When something was last said in a group's chat; '' for never."""
+        ((found,),) = self._rows(
+            "SELECT coalesce(max(timestamp), '') FROM messages "
+            "WHERE chat_jid = (SELECT jid FROM registered_groups WHERE folder = ?)",
+            folder,
+        )
+        return str(found)
+
+    def state(self, key: str) -> str:
+        """A value of `router_state`; '' where there is none."""
+        rows = self._rows("SELECT value FROM router_state WHERE key = ?", key)
+        return str(rows[0][0]) if rows else ""
+
+    def set_state(self, key: str, value: str) -> None:
+        """Sets a value of `router_state`."""
+        self._change(
+            "INSERT INTO router_state VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", key, value
+        )
+
+    # The inbox
+
+    def add_to_inbox(self, message_id: str, jid: str, folder: str) -> None:
+        """Has a message wait for its answer."""
+        self._change("INSERT INTO inbox (message_id, chat_jid, group_folder) VALUES (?, ?, ?)", message_id, jid, folder)
+
+    def groups_with_waiting_messages(self) -> set[str]:
+        """The folders of the groups whose inbox is not empty."""
+        rows = self._rows("SELECT DISTINCT group_folder FROM inbox WHERE prompt_id IS NULL")
+        return {str(folder) for (folder,) in rows}
+
+    def waiting_texts(self, folder: str) -> list[str]:
+        """The texts of the messages that wait in a group's inbox."""
+        rows = self._rows(
+            "SELECT m.content FROM inbox i JOIN messages m ON m.id = i.message_id AND m.chat_jid = i.chat_jid "
+            "WHERE i.group_folder = ? AND i.prompt_id IS NULL",
+            folder,
+        )
+        return [str(text) for (text,) in rows]
+
+    def move_into_prompt(self, folder: str, prompt_id: int, limit: int) -> None:
+        """Moves the first messages of a group's inbox into a prompt."""
+        self._change(
+            "UPDATE inbox SET prompt_id = ? WHERE seq IN "
+            "(SELECT seq FROM inbox WHERE group_folder = ? AND prompt_id IS NULL ORDER BY seq LIMIT ?)",
+            prompt_id, folder, limit,
+        )  # fmt: skip
+
+    def inbox_counts(self, folder: str) -> tuple[int, int]:
+        """How many of a group's messages wait, and how many are in open prompts."""
+        ((waiting, working),) = self._rows(
+            "SELECT count(*) FILTER (WHERE i.prompt_id IS NULL), count(*) FILTER (WHERE p.id IS NOT NULL) FROM inbox i "
+            "LEFT JOIN prompts p ON p.id = i.prompt_id AND p.answered_at IS NULL WHERE i.group_folder = ?",
+            folder,
+        )
+        return int(str(waiting)), int(str(working))
+
+    # Prompts
+
+    def add_prompt(
+        self, folder: str, jid: str, uuid: str, task_id: str | None = None, due_at: str | None = None
+    ) -> int:
+        """Adds an open prompt; its id."""
+        self._change(
+            "INSERT INTO prompts (group_folder, chat_jid, uuid, task_id, due_at) VALUES (?, ?, ?, ?, ?)",
+            folder, jid, uuid, task_id, due_at,
+        )  # fmt: skip
+        return self.connection.last_insert_rowid()
+
+    def groups_with_open_prompts(self, now: str) -> set[str]:
+        """The folders of the groups with open prompts that are not put off beyond `now`."""
+        rows = self._rows(
+            "SELECT DISTINCT group_folder FROM prompts WHERE answered_at IS NULL AND coalesce(not_before, '') <= ?", now
+        )
+        return {str(folder) for (folder,) in rows}
+
+    def open_prompts(self, folder: str, now: str | None) -> list[Prompt]:
+        """A group's open prompts in their order, without those put off beyond `now`, if that is given. The text of one
+        with messages is ''."""
+        rows = self._rows(
+            "SELECT p.id, p.group_folder, p.chat_jid, p.uuid, coalesce(p.session_id, ''), p.attempt, "
+            "coalesce(p.task_id, ''), coalesce(t.context_mode = 'isolated', 0), coalesce(p.begun_at, ''), "
+            "coalesce(t.prompt, '') FROM prompts p LEFT JOIN scheduled_tasks t ON t.id = p.task_id "
+            "WHERE p.group_folder = ? AND p.answered_at IS NULL AND (? OR coalesce(p.not_before, '') <= ?) "
+            "ORDER BY p.id",
+            folder, now is None, now,
+        )  # fmt: skip
+        return [prompt._replace(is_isolated=bool(prompt.is_isolated)) for prompt in map(Prompt._make, rows)]
+
+    def messages_of(self, prompt_id: int) -> list[Message]:
+        """The messages in a prompt, in the order in which they came."""
+        rows = self._rows(
+            "SELECT m.sender_name, m.timestamp, m.content FROM inbox i JOIN messages m "
+            "ON m.id = i.message_id AND m.chat_jid = i.chat_jid WHERE i.prompt_id = ? ORDER BY i.seq",
+            prompt_id,
+        )
+        return [Message._make(row) for row in rows]
+
+    def set_begun(self, prompt_id: int, session_id: str, at: str) -> None:
+        """Notes that a prompt is being given to a session."""
+        self._change("UPDATE prompts SET session_id = ?, begun_at = ? WHERE id = ?", session_id, at, prompt_id)
+
+    def set_uuid(self, prompt_id: int, uuid: str) -> None:
+        """Gives a prompt another id for the runtime."""
+        self._change("UPDATE prompts SET uuid = ? WHERE id = ?", uuid, prompt_id)
+
+    def put_off(self, prompt_id: int, not_before: str) -> None:
+        """Counts another attempt, which is not to be made before that time."""
+        self._change("UPDATE prompts SET attempt = attempt + 1, not_before = ? WHERE id = ?", not_before, prompt_id)
+
+    def is_open(self, prompt_id: int) -> bool:
+        """Whether a prompt has no answer yet."""
+        return bool(self._rows("SELECT 1 FROM prompts WHERE id = ? AND answered_at IS NULL", prompt_id))
+
+    def set_answered(self, prompt_id: int, reply_id: int | None, at: str) -> None:
+        """Notes the reply to a prompt, None where the agent had nothing to say."""
+        self._change("UPDATE prompts SET answered_at = ?, reply_id = ? WHERE id = ?", at, reply_id, prompt_id)
+
+    def answer_of(self, message_id: str, jid: str) -> tuple[bool, int | None]:
+        """Whether a message is answered, and the id of the reply, None where the agent had nothing to say."""
+        rows = self._rows(
+            "SELECT p.answered_at IS NOT NULL, p.reply_id FROM inbox i JOIN prompts p ON p.id = i.prompt_id "
+            "WHERE i.message_id = ? AND i.chat_jid = ?",
+            message_id, jid,
+        )  # fmt: skip
+        if not rows:
+            return False, None
+        is_answered, reply_id = rows[0]
+        return bool(is_answered), None if reply_id is None else int(str(reply_id))
+
+    # Tasks
+
+    def tasks(self, folder: str = "") -> list[Task]:
+        """The tasks of a group, or of all, the next one first."""
+        rows = self._rows(
+            "SELECT id, group_folder, chat_jid, prompt, schedule_type, schedule_value, "
+            "coalesce(context_mode, 'isolated'), next_run, last_run, last_result, status, created_at "
+            "FROM scheduled_tasks WHERE ? = '' OR group_folder = ? ORDER BY next_run IS NULL, next_run, id",
+            folder, folder,
+        )  # fmt: skip
+        return [Task._make(row) for row in rows]
+
+    def add_task(self, task: Task) -> None:
+        """Adds a task."""
+        self._change(
+            "INSERT INTO scheduled_tasks (id, group_folder, chat_jid, prompt, schedule_type, schedule_value, "
+            "context_mode, next_run, last_run, last_result, status, created_at) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            *task,
+        )
+
+    def set_next_run(self, task_id: str, next_run: str | None, status: str) -> None:
+        """Sets when a task is due next, and its status."""
+        self._change("UPDATE scheduled_tasks SET status = ?, next_run = ? WHERE id = ?", status, next_run, task_id)
+
+    def remove_task(self, task_id: str) -> None:
+        """Removes a task, its log and its prompts."""
+        for table in ("task_run_logs", "prompts"):
+            self._change(f"DELETE FROM {table} WHERE task_id = ?", task_id)
+        self._change("DELETE FROM scheduled_tasks WHERE id = ?", task_id)
+
+    def has_open_prompt(self, task_id: str) -> bool:
+        """Whether a run of a task is not over yet."""
+        return bool(self._rows("SELECT 1 FROM prompts WHERE task_id = ? AND answered_at IS NULL", task_id))
+
+    def add_run(self, run: TaskRun, summary: str) -> None:
+        """Logs a run of a task, and notes it in the task, which is completed if it is never due again."""
+        self._change(
+            "INSERT INTO task_run_logs (task_id, run_at, duration_ms, status, result, error) VALUES (?, ?, ?, ?, ?, ?)",
+            *run,
+        )
+        self._change(
+            "UPDATE scheduled_tasks SET last_run = ?, last_result = ?, "
+            "status = CASE WHEN next_run IS NULL THEN 'completed' ELSE status END WHERE id = ?",
+            run.run_at, summary, run.task_id,
+        )  # fmt: skip
+
+    def runs(self, task_id: str) -> list[TaskRun]:
+        """How the runs of a task went, the first one first."""
+        rows = self._rows(
+            "SELECT task_id, run_at, duration_ms, status, result, error FROM task_run_logs WHERE task_id = ? "
+            "ORDER BY id",
+            task_id,
+        )
+        return [TaskRun._make(row) for row in rows]
+
+    def _replies(self, condition: str, values: tuple[object, ...], limit: int) -> list[ChatReply]:
+        rows = self._rows(
+            "SELECT o.id, o.chat_jid, coalesce(g.folder, ''), o.kind, m.content, m.timestamp, "
+            "(SELECT json_group_array(i.message_id ORDER BY i.seq) FROM prompts p JOIN inbox i ON i.prompt_id = p.id "
+            " WHERE p.reply_id = o.id) "
+            "FROM outbox o JOIN messages m ON m.id = o.message_id AND m.chat_jid = o.chat_jid "
+            f"LEFT JOIN registered_groups g ON g.jid = o.chat_jid WHERE {condition} ORDER BY o.id LIMIT ?",
+            *values, limit,
+        )  # fmt: skip
+        return [reply._replace(answers=tuple(json.loads(str(reply.answers)))) for reply in map(ChatReply._make, rows)]
+
+    def _rows(self, sql: str, *values: object) -> list[tuple[object, ...]]:
+        return self.connection.execute(sql, values).fetchall()
+
+    def _change(self, sql: str, *values: object) -> None:
+        self.connection.execute(sql, values)

@@ -1,4 +1,4 @@
-"""What a group and its agent find before they start: directories, CLAUDE.md, settings.json, the names of sessions."""
+"""The files of a host and its groups: directories, CLAUDE.md, settings.json, the names of sessions."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ FEATURES = {
     "CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD": "1",
     "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "0",
 }
-# The others run inside the host, as callbacks of the SDK, which has none for these.
+# The SDK has no callbacks for these; the other hooks run inside the host.
 _HOOK_EVENTS = ("SessionStart", "SessionEnd")
 
 
 def prepare_host(layout: Layout) -> list[str]:
-    """Makes the host's directory, with what all groups are told; the files that were missing. Raises OSError."""
+    """Makes the host's directory and its files where they are missing; returns the files made. Raises OSError."""
     layout.make()
     made = []
     for path, name in ((layout.global_instructions, "groups/global/CLAUDE.md"), (layout.config_file, "host.yaml")):
@@ -39,7 +39,7 @@ def prepare_host(layout: Layout) -> list[str]:
 
 
 def prepare_group(group: Group) -> list[str]:
-    """Makes the group's directories, and its CLAUDE.md and settings.json where there are none; the files made.
+    """Makes the group's directories, and its CLAUDE.md and settings.json if missing; returns the files made.
 
     Raises OSError, OutsideGroupError.
     """
@@ -57,7 +57,7 @@ def prepare_group(group: Group) -> list[str]:
 
 
 def first_settings() -> dict[str, Any]:
-    """What settings.json holds when it is made: the feature flags, and what of our hooks the host does not run."""
+    """The first settings.json of a group: the feature flags, and those of our hooks that the host does not run."""
     source = source_dir()
     declared = (source / "hooks" / "hooks.json").read_text()
     hooks: dict[str, list[dict[str, Any]]] = {}
@@ -79,13 +79,13 @@ def instructions_for_all(layout: Layout) -> str:
 
 
 def name_session(group: Group, name: str, session_id: str) -> None:
-    """Has the group's other sessions hear of this one under `name`, and of no other under it. Raises OSError."""
+    """Names a session for the group's other sessions; a name has one session. Raises OSError."""
     path = f"{group.memory_home.sessions_dir}/{name}.json"
     write_atomically(path, encode({"sessionId": session_id}).encode())
 
 
 def forget_old_names(group: Group, now: float) -> None:
-    """Takes the names of tasks away that have not run for long; what they did was told by then. `now` in seconds."""
+    """Removes the names of tasks that have not run for NAME_SECONDS. `now` is in seconds since the epoch."""
     directory = Path(group.memory_home.sessions_dir)
     for path in directory.glob("*.json"):
         if path.stem != CHAT and now - path.lstat().st_mtime > NAME_SECONDS:

@@ -4,10 +4,10 @@
     tasks/<id>.json                    {"tool": "clear_session", "arguments": {"name": "Tax"}}: a call of a tool
     responses/<id>.json                {"id": "<id>", "text": "Done: ...", "is_error": false}: its answer
 
-The directory is the agent's: nothing in it is taken for what its name says. Whoever writes a request gives it a name
-that does not end in .json until it is whole. A request is taken out of the agent's reach before it is looked at
-(data/ipc/.taken/<group>/, on the same file system), and its answer is put in its place there before it is published,
-which is one step: after a crash in between each request has one answer, and none is done twice.
+The agent can write to the directory, so a file there may be anything: a link, a device, a directory. A request gets a
+name that ends in .json only when it is whole. Before it is read it is moved out of the agent's reach
+(data/ipc/.taken/<group>/, on the same file system); its answer is written there too and then moved to responses/ by one
+rename. So after a crash at any point each request has one answer, and none is done twice.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _COLUMNS = ("id", "group_folder", "session_id", "name", "created_at", "archived_
 
 
 def write_snapshots(layout: Layout, group: str, sessions: SessionManager, tasks: Rows = (), groups: Rows = ()) -> None:
-    """Writes what an agent without a database may know: its history, and of `tasks` and `groups` what is its own.
+    """Writes the snapshots of a group: its history, and its own of `tasks` and `groups`.
 
     `tasks` have a `group_folder`, `groups` a `folder`. Main gets all of them, and the history of all groups that are
     given. Raises OSError, OutsideGroupError.
@@ -80,7 +80,7 @@ def answer_requests(layout: Layout, group: str, desk: Desk) -> int:
             fcntl.flock(taken, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return 0
-        files = _Files(tasks, responses, taken, taken_dir)
+        files = _RequestFiles(tasks, responses, taken, taken_dir)
         answered = 0
         for request_id in files.interrupted():
             files.answer(request_id, _answer(files, request_id, desk, is_again=True))
@@ -92,8 +92,8 @@ def answer_requests(layout: Layout, group: str, desk: Desk) -> int:
         return answered
 
 
-class _Files:
-    """Requests and answers in open directories; `taken_dir` is the path of `taken`, where only the host writes."""
+class _RequestFiles:
+    """Requests and answers in open directories; `taken_dir` is the path of `taken`, which the agent cannot reach."""
 
     def __init__(self, tasks: int, responses: int, taken: int, taken_dir: str) -> None:
         self._tasks = tasks
@@ -102,7 +102,7 @@ class _Files:
         self._taken_dir = taken_dir
 
     def interrupted(self) -> list[str]:
-        """Publishes the answers that were given before a crash; the requests that it kept from being answered."""
+        """Publishes the answers that were written before a crash; returns the requests that were not answered."""
         for name in os.listdir(self._taken):
             if name.startswith("."):  # an answer that was not written to its end
                 self._remove(name)
@@ -112,7 +112,7 @@ class _Files:
         return [request_id for request_id in left if not self._is_answered(request_id)]
 
     def waiting(self) -> list[str]:
-        """The requests that lie there whole, the oldest first."""
+        """The requests that are whole, the oldest first."""
         found = []
         with os.scandir(self._tasks) as entries:
             for entry in islice(entries, _MOST_LISTED):
@@ -124,7 +124,7 @@ class _Files:
         return [request_id for _, request_id in sorted(found)]
 
     def take(self, request_id: str) -> bool:
-        """Takes a request, whatever it is, out of the agent's reach; False where it is gone, or answered already."""
+        """Moves a request, whatever it is, out of the agent's reach; False where it is gone, or answered already."""
         name = request_id + _SUFFIX
         try:
             os.rename(name, name, src_dir_fd=self._tasks, dst_dir_fd=self._taken)
@@ -133,29 +133,29 @@ class _Files:
         return not self._is_answered(request_id)
 
     def read(self, request_id: str) -> bytes:
-        """What a request holds that was taken. Raises NotAFileError, TooLargeError."""
+        """The content of a request that was taken. Raises NotAFileError, TooLargeError."""
         name = request_id + _SUFFIX
         if not is_regular(os.stat(name, dir_fd=self._taken, follow_symlinks=False)):
             raise NotAFileError("not a regular file")  # a device is not even opened
         return read_inside(self._taken, name, REQUEST_BYTES)
 
     def answer(self, request_id: str, answer: Answer) -> None:
-        """Writes the answer down: from now on the request counts as answered."""
+        """Writes the answer; from then on the request counts as answered."""
         response = {"id": request_id, "text": answer.text, "is_error": answer.is_error}
         write_inside(self._taken, request_id + _ANSWERED, _json(response))
 
     def publish(self, request_id: str) -> bool:
-        """Removes the request and then, in one step, puts the answer where the agent finds it; whether it is there."""
+        """Removes the request and moves the answer to responses/; False where a directory is in its place."""
         self._remove(request_id + _SUFFIX)
         try:
             os.rename(request_id + _ANSWERED, request_id + _SUFFIX, src_dir_fd=self._taken, dst_dir_fd=self._responses)
-        except IsADirectoryError:  # the agent has put one there
+        except IsADirectoryError:
             self._remove(request_id + _ANSWERED)
             return False
         return True
 
     def _is_answered(self, request_id: str) -> bool:
-        """Whether the agent has an answer to this request, which it has made again: then it is removed."""
+        """Whether there is an answer to a request of this id; then the request, which was made again, is removed."""
         try:
             os.stat(request_id + _SUFFIX, dir_fd=self._responses, follow_symlinks=False)
         except FileNotFoundError:
@@ -164,7 +164,7 @@ class _Files:
         return True
 
     def _is_being_written(self, name: str, modified: float) -> bool:
-        """Whether a request may only look broken because somebody is about to write more of it."""
+        """Whether a request that is no JSON is so new that its writer may not be done."""
         if time.time() - modified > BEING_WRITTEN_SECONDS:
             return False
         try:
@@ -184,8 +184,8 @@ class _Files:
             shutil.rmtree(f"{self._taken_dir}/{name}", ignore_errors=True)
 
 
-def _answer(files: _Files, request_id: str, desk: Desk, *, is_again: bool = False) -> Answer:
-    """The answer to a request that was taken; `is_again` for one that may have been done already, before a crash."""
+def _answer(files: _RequestFiles, request_id: str, desk: Desk, *, is_again: bool = False) -> Answer:
+    """The answer to a request that was taken; `is_again` where it may have been done before a crash."""
     try:
         request = decode(files.read(request_id).decode())
         name, arguments = request["tool"], request.get("arguments")

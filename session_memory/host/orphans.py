@@ -1,7 +1,7 @@
-"""Runtimes that a host left behind when it was killed: each finishes the turn that it was in, and ends by itself.
+"""Runtimes that a killed host left running: each finishes the turn that it was in, and ends by itself.
 
-Until then nobody else may go on with its session: there would be two writers of one transcript. What it answers then is
-found there. The runtime lists itself in `sessions/<pid>.json` of its directory, which belongs to one group.
+Until then its session may not be resumed, or two processes would write one transcript. The runtime lists itself in
+`sessions/<pid>.json` of its configuration directory, which belongs to one group.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ POLL_SECONDS = 0.05
 TERMINATE_SECONDS = 3.0
 
 
-async def wait_for_end(config_dir: str, patience_seconds: float) -> None:
-    """Returns when no runtime lives in `config_dir`; ends those that take longer than `patience_seconds`."""
-    deadline = time.monotonic() + patience_seconds
+async def wait_for_end(config_dir: str, timeout_seconds: float) -> None:
+    """Returns when no runtime runs on `config_dir`; ends those that take longer than `timeout_seconds`."""
+    deadline = time.monotonic() + timeout_seconds
     while pids := living(config_dir):
         number = signal.SIGTERM
         if time.monotonic() > deadline + TERMINATE_SECONDS:
@@ -32,7 +32,7 @@ async def wait_for_end(config_dir: str, patience_seconds: float) -> None:
 
 
 def living(config_dir: str) -> list[int]:
-    """The ids of the processes that are listed in `config_dir` and still are what was listed."""
+    """The ids of the processes that are listed in `config_dir` and still run."""
     found = []
     for path in Path(config_dir, "sessions").glob("*.json"):
         try:
@@ -46,9 +46,9 @@ def living(config_dir: str) -> list[int]:
 
 
 def _is_alive(pid: int, started: str) -> bool:
-    """Whether the process runs and, as far as the system tells, is the one that was listed: ids are used again."""
+    """Whether the process runs and, as far as the system tells, is the one that was listed: systems reuse ids."""
     try:
-        # The fields behind the name, which may hold anything: the state is the first, the start time the 20th.
+        # proc(5): behind the name, which may hold anything, the state is the first field, the start time the 20th.
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except FileNotFoundError:
         if Path("/proc/self").exists():

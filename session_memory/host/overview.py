@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import schedule
-
 if TYPE_CHECKING:
     from ..transcripts.pointers import SessionManager
     from .ledger import Ledger
-    from .schedule import Task
+    from .values import Task
 
 
 class GroupState(NamedTuple):
@@ -25,22 +23,20 @@ class GroupState(NamedTuple):
     working: int
     next_task: Task | None
 
+    def as_json(self) -> dict[str, Any]:
+        """The state as JSON shows it."""
+        return {**self._asdict(), "next_task": self.next_task._asdict() if self.next_task else None}
 
-def states(ledger: Ledger, sessions: SessionManager) -> list[GroupState]:
+
+def group_states(ledger: Ledger, sessions: SessionManager) -> list[GroupState]:
     """The state of every group, by name."""
     active = sessions.all()
-    tasks = [task for task in schedule.tasks(ledger.connection) if task.status == "active" and task.next_run]
+    tasks = [task for task in ledger.schedule.tasks() if task.status == "active" and task.next_run]
     found = []
     for group in ledger.groups():
-        waiting, working, last = ledger.counts(group.folder)
-        following = next((task for task in tasks if task.group == group.folder), None)
-        named = len(sessions.get_history(group.folder))
-        session_id = active.get(group.folder, "")
-        found.append(GroupState(group.folder, group.jid, session_id, last, named, waiting, working, following))
+        name = group.folder
+        waiting, working = ledger.database.inbox_counts(name)
+        next_task = next((task for task in tasks if task.group == name), None)
+        last, named = ledger.database.last_message_time(name), len(sessions.get_history(name))
+        found.append(GroupState(name, group.jid, active.get(name, ""), last, named, waiting, working, next_task))
     return found
-
-
-def as_json(state: GroupState) -> dict[str, Any]:
-    """A state as JSON shows it."""
-    task = state.next_task
-    return {**state._asdict(), "next_task": task._asdict() if task else None}

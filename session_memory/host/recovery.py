@@ -1,4 +1,4 @@
-"""What a transcript says of prompts whose answer nobody wrote down, since the host died in between."""
+"""The answers that a transcript holds to prompts which a host gave before it was killed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..transcripts.lines import lines_forward
 _GOES_ON = (None, "tool_use", "pause_turn")
 
 
-class Answer(NamedTuple):
+class RecoveredAnswer(NamedTuple):
     """The reply in a transcript to the prompts with these ids."""
 
     uuids: tuple[str, ...]
@@ -22,14 +22,14 @@ class Answer(NamedTuple):
 
 
 class Recovered(NamedTuple):
-    """Which prompts were answered, and which the runtime had taken in but not answered yet."""
+    """The prompts that were answered, and the ids of those that the runtime had taken but not answered."""
 
-    answers: list[Answer]
+    answers: list[RecoveredAnswer]
     begun: set[str]
 
 
 def recover(transcript: str, uuids: Collection[str]) -> Recovered:
-    """What became of the prompts with these ids. A transcript that is not there knows none of them."""
+    """What became of the prompts with these ids; nothing where there is no transcript."""
     found = Recovered([], set())
     final_id, text = "", ""
     for record in _records(transcript):
@@ -50,7 +50,7 @@ def recover(transcript: str, uuids: Collection[str]) -> Recovered:
 
 
 def _close(found: Recovered, text: str) -> None:
-    found.answers.append(Answer(tuple(sorted(found.begun)), text))
+    found.answers.append(RecoveredAnswer(tuple(sorted(found.begun)), text))
     found.begun.clear()
 
 

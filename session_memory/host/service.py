@@ -1,4 +1,4 @@
-"""The host at work: messages and tasks go to the workers of their groups, replies to the channels of their chats."""
+"""The host at work: gives messages and tasks to the workers of their groups, and replies to the channels."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from ..text.sanitize import for_people
 from ..text.timestamps import iso_time
 from ..tools import host_desk
 from ..transcripts.pointers import SessionManager
-from . import agent, ipc, schedule
-from . import group_files as preparing
-from .channels import LOCAL, Channel, Door, channels_in
+from . import agent, ipc
+from .channels import LOCAL, Channel, Chats, channels_in
 from .channels.unix_socket import UnixSocket
-from .database import open_database
-from .ledger import Ledger, Reply
+from .database import HostDatabase
+from .group_files import prepare_host
+from .ledger import Ledger
+from .values import ChatReply
 from .worker import Worker
 
 POLL_SECONDS = 0.05
@@ -36,18 +37,18 @@ LOG_BYTES = 1024 * 1024
 
 
 class Host:
-    """The program that serves the host in `layout`. One at a time: see `lock.held`."""
+    """The program that serves the host in `layout`. One at a time: see `lock.host_lock`."""
 
     def __init__(self, layout: Layout, say: Callable[[str], None]) -> None:
         self._layout = layout
         self._say = say
         self._config = config.read(layout.config_file)
-        preparing.prepare_host(layout)
+        prepare_host(layout)
         self._sessions = SessionManager(layout.database, layout.group)
-        self._ledger = Ledger(open_database(layout.database))
-        door = Door(self._ledger, self._wake)
+        self._ledger = Ledger(HostDatabase(layout.database))
+        chats = Chats(self._ledger, self._wake)
         self._channels: list[Channel] = [
-            UnixSocket(layout.socket, door), *channels_in(layout.root + "/channels", door),
+            UnixSocket(layout.socket, chats), *channels_in(layout.root + "/channels", chats),
         ]  # fmt: skip
         self._is_new = asyncio.Event()
         self._workers: dict[str, tuple[Worker, asyncio.Task[None]]] = {}
@@ -56,12 +57,12 @@ class Host:
         self._is_stopping = False
 
     async def run(self) -> None:
-        """Serves until it is told to stop (SIGTERM, Ctrl-C). Turns under way may come to their end then; what does not
-        within LAST_TURN_SECONDS, or before it is told once more, is taken up by the next run."""
+        """Serves until SIGTERM or SIGINT. Turns under way then have LAST_TURN_SECONDS to end, or until the next signal;
+        the next run takes up what did not."""
         stopped = asyncio.Semaphore(0)
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stopped.release)
-        loops = [self._tell_time, self._watch, self._dispatch, self._deliver, self._answer_requests]
+        loops = [self._start_tasks, self._watch, self._dispatch, self._deliver, self._answer_requests]
         loops += [channel.serve for channel in self._channels]
         tasks: list[asyncio.Task[Any]] = [asyncio.create_task(self._keep_up(loop)) for loop in loops]
         try:
@@ -85,7 +86,7 @@ class Host:
         await asyncio.gather(*[task for _, task in self._workers.values()], return_exceptions=True)
 
     async def _keep_up(self, loop: Callable[[], Awaitable[None]]) -> None:
-        """Runs one of the loops for good: a fault in it is logged, and it goes on after a while, later each time."""
+        """Runs one of the loops for good: a fault is logged, and it is started again after a pause that grows."""
         pause = AGAIN_SECONDS
         while True:
             began = time.monotonic()
@@ -99,18 +100,18 @@ class Host:
     def _wake(self) -> None:
         self._is_new.set()
 
-    async def _tell_time(self) -> None:
-        """Starts the tasks that are due, and has what was put off looked at."""
+    async def _start_tasks(self) -> None:
+        """Starts the tasks that are due; wakes the host for prompts that were put off until now."""
         while True:
-            self._ledger.start_due_tasks()
+            self._ledger.schedule.start_due()
             self._wake()
             await asyncio.sleep(CLOCK_SECONDS)
 
     async def _watch(self) -> None:
-        """Notices what other programs put into the database."""
+        """Wakes the host when another program has changed the database."""
         version = -1
         while True:
-            now = self._ledger.version()
+            now = self._ledger.database.version()
             if now != version:
                 version = now
                 self._wake()
@@ -158,22 +159,22 @@ class Host:
     def _start_agent(
         self, group: Group, name: str, resume: str | None, tell: Callable[[agent.Event], None]
     ) -> agent.Agent:
-        tasks = [one.row() for one in schedule.tasks(self._ledger.connection)]
+        tasks = [one.row() for one in self._ledger.schedule.tasks()]
         groups = [one._asdict() for one in self._ledger.groups()]
         ipc.write_snapshots(self._layout, group.name, self._sessions, tasks, groups)
         return agent.start(self._layout, group, self._config, self._sessions, name, resume, tell)
 
     async def _deliver(self) -> None:
-        """Brings replies to their chats, in each in their order."""
+        """Sends replies to their chats, in each chat in their order."""
         while True:
             held_up: set[str] = set()
             for reply in self._ledger.undelivered():
-                if reply.jid not in held_up and not await self._bring(reply):
+                if reply.jid not in held_up and not await self._sent(reply):
                     held_up.add(reply.jid)
             await asyncio.sleep(POLL_SECONDS)
 
-    async def _bring(self, reply: Reply) -> bool:
-        """Whether the reply is in its chat now. Those in local chats are, since they are read in the database."""
+    async def _sent(self, reply: ChatReply) -> bool:
+        """Sends a reply; whether its chat has it now. Local chats have it, since they are read in the database."""
         if self._not_before.get(reply.jid, 0.0) > time.monotonic():
             return False
         try:
@@ -192,7 +193,7 @@ class Host:
         return True
 
     async def _answer_requests(self) -> None:
-        """Answers what agents without a database ask for."""
+        """Answers the requests that agents without a database put down as files."""
         while True:
             for group in self._ledger.groups():
                 desk = host_desk(self._layout, group.folder, self._sessions)
@@ -201,7 +202,7 @@ class Host:
             await asyncio.sleep(REQUEST_SECONDS)
 
     def _log(self, text: str) -> None:
-        """A line for whoever runs the host, and in host.log, of which there is at most one older one."""
+        """Writes a line for whoever runs the host, and to host.log, which is moved to host.log.1 once it is full."""
         line = f"{iso_time(time.time())} {one_line(for_people(text))}"
         self._say(line)
         path = self._layout.log_file

@@ -1,4 +1,4 @@
-"""One group at work: its prompts are given to its agent, one session at a time, and its replies written down."""
+"""One group at work: gives its prompts to its agent, one session at a time, and writes down the replies."""
 
 from __future__ import annotations
 
@@ -12,33 +12,34 @@ from ..errors import SessionMemoryError
 from ..text.format import counted, one_line, shorten
 from ..text.names import is_name
 from ..text.sanitize import for_people
-from . import orphans as leftover
-from .agent import Agent, Begun, Ended, Event, Stopped, Taken
+from .agent import Agent, Event, PromptTaken, RuntimeStopped, SessionStarted, TurnEnded
 from .group_files import CHAT, name_session, prepare_group
+from .orphans import wait_for_end
 from .recovery import recover
 
 if TYPE_CHECKING:
     from ..settings.host_file import HostConfig
     from ..settings.host_layout import Group
     from ..transcripts.pointers import SessionManager
-    from .ledger import Ledger, Prompt
+    from .ledger import Ledger
+    from .values import Prompt
 
     # Starts an agent: the group, the name of its session, the session to go on with, and where its events go.
     Start = Callable[[Group, str, str | None, Callable[[Event], None]], Agent]
 
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 2.0, 300.0
-LEFTOVER_SECONDS = 20.0  # for the turn that a killed host's runtime is still in
+ORPHAN_SECONDS = 20.0  # for the turn that the runtime of a killed host is still in
 SILENCE_SECONDS = 30 * 60.0
-SHARE_SECONDS = 30.0  # how long a busy group keeps its place while others wait
+SHARE_SECONDS = 30.0  # how long a busy group goes on while others wait
 ERROR_CHARACTERS = 500
 NO_SESSION = "No conversation found"  # what the runtime says of a session that it cannot read
 
 
 class Worker:
-    """Works for one group until there is nothing to do, or others wait for its place.
+    """Works for one group until there is nothing to do, or until others wait.
 
-    What is given to the agent follows the ledger, which alone decides what is answered: everything here may be lost at
-    any moment. `log` takes a line about what went wrong.
+    The ledger alone says what is answered: all state here may be lost at any moment. `log` takes a line about what went
+    wrong.
     """
 
     def __init__(
@@ -63,23 +64,23 @@ class Worker:
         self._is_last_turn = False
 
     def poke(self) -> None:
-        """There may be something new to do."""
+        """Has the worker look for something new to do."""
         self._events.put_nowait(None)
 
     def make_room(self) -> None:
-        """Another group waits for a place."""
+        """Has the worker end soon: another group waits."""
         self._is_room_wanted = True
         self.poke()
 
     def finish(self) -> None:
-        """The turn that the agent is in is the last one for now."""
+        """Has the worker end with the turn that the agent is in."""
         self._is_last_turn = True
         self.poke()
 
     async def work(self) -> None:
-        """Returns after `idle_seconds` with nothing to do, or to make room. Raises SessionMemoryError, OSError."""
+        """Returns after `idle_seconds` with nothing to do, or when told to end. Raises SessionMemoryError, OSError."""
         await asyncio.to_thread(prepare_group, self.group)
-        await leftover.wait_for_end(self.group.config_dir, LEFTOVER_SECONDS)
+        await wait_for_end(self.group.config_dir, ORPHAN_SECONDS)
         await self._recover()
         try:
             while not self._is_time_to_go():
@@ -95,13 +96,13 @@ class Worker:
             await self._close()
 
     def _is_time_to_go(self) -> bool:
-        """Between two turns, if others wait: at once with nothing to do, else after a fair share."""
+        """Whether to end between two turns, as others wait: at once with nothing to do, else after SHARE_SECONDS."""
         if self._given or not (self._is_room_wanted or self._is_last_turn):
             return False
         return self._is_last_turn or time.monotonic() - self._since > SHARE_SECONDS or self._choose() is None
 
     async def _recover(self) -> None:
-        """Takes the answers that stand in transcripts though no host has written them down; the rest is asked again."""
+        """Writes down the answers that a killed host did not, but that transcripts hold; has the rest asked again."""
         waiting = self._ledger.open_prompts(self.group.name, even_later=True)
         for session_id in dict.fromkeys(prompt.session_id for prompt in waiting if prompt.session_id):
             prompts = {prompt.uuid: prompt for prompt in waiting if prompt.session_id == session_id}
@@ -111,10 +112,10 @@ class Worker:
             for answer in found.answers:
                 self._ledger.answer([prompts[one] for one in answer.uuids], answer.text)
             for one in found.begun:
-                self._ledger.renew(prompts[one])
+                self._ledger.ask_again(prompts[one])
 
     def _adopt(self, session_id: str, prompts: list[Prompt]) -> None:
-        """Keeps the pointer to a session that had only begun, when its host died before it noted that."""
+        """Sets the pointer to a session whose host died before it did."""
         name = self.group.name
         is_known = session_id in {entry.session_id for entry in self._sessions.get_history(name)}
         if self._sessions.get(name) is None and not is_known and not prompts[0].is_isolated:
@@ -123,9 +124,9 @@ class Worker:
     def _choose(self) -> Prompt | None:
         """The prompt that may be given now.
 
-        While the agent is in a turn, prompts with messages are given one after the other, each when it has taken in the
-        one before: of several that wait at once the runtime would make one, and nobody could tell them apart. A task
-        runs alone, and what came after a `clear` is for the next session.
+        While the agent is in a turn, prompts with messages are given one after the other, each when the runtime has
+        taken the one before: it joins those that wait into one, whose answers cannot be told apart. A task runs alone,
+        and what came after a `clear` is for the next session.
         """
         if self._is_last_turn:
             return None
@@ -139,7 +140,7 @@ class Worker:
             if prompt.uuid in ready and not (self._given and prompt.task):
                 return prompt
             if not prompt.task:
-                return None  # what is put off keeps its place before what came later
+                return None  # later messages wait for one that was put off
         return self._ledger.next_prompt(self.group.name)
 
     def _open_prompts(self, *, even_later: bool = False) -> list[Prompt]:
@@ -169,13 +170,13 @@ class Worker:
         await self._agent.give(prompt)
 
     async def _answer(self, event: Event | None) -> None:
-        if isinstance(event, Begun) and not self._is_begun:
+        if isinstance(event, SessionStarted) and not self._is_begun:
             self._begin(event.session_id)
-        elif isinstance(event, Taken) and event.uuid in self._given:
+        elif isinstance(event, PromptTaken) and event.uuid in self._given:
             self._taken.add(event.uuid)
-        elif isinstance(event, Ended):
+        elif isinstance(event, TurnEnded):
             await self._end_turn(event)
-        elif isinstance(event, Stopped):
+        elif isinstance(event, RuntimeStopped):
             await self._give_up(event.error or "the runtime ended")
 
     def _begin(self, session_id: str) -> None:
@@ -186,7 +187,7 @@ class Worker:
             self._sessions.set(self.group.name, session_id)
         name_session(self.group, self._name(), session_id)
 
-    async def _end_turn(self, ended: Ended) -> None:
+    async def _end_turn(self, ended: TurnEnded) -> None:
         uuids = ended.uuids or tuple(self._taken or (self._given if ended.error else ()))
         prompts = [self._given.pop(one) for one in uuids if one in self._given]
         self._taken.difference_update(uuids)
@@ -200,12 +201,12 @@ class Worker:
             await self._close()
 
     async def _check_life(self) -> None:
-        """Gives a runtime up that has not said a word for a long time; one that works says what it does."""
+        """Gives up a runtime that has sent nothing for SILENCE_SECONDS; one that works sends messages."""
         if self._agent and time.monotonic() - self._agent.heard > SILENCE_SECONDS:
-            await self._give_up(f"nothing was heard of the runtime for {SILENCE_SECONDS / 60:.0f} minutes")
+            await self._give_up(f"the runtime has sent nothing for {SILENCE_SECONDS / 60:.0f} minutes")
 
     async def _give_up(self, error: str) -> None:
-        """The runtime is gone. What it had answered stands in the transcript; the rest is tried again."""
+        """Ends the agent. Takes what it had answered from the transcript; has the rest asked again."""
         prompts, was_begun = list(self._given.values()), self._is_begun
         await self._close()
         await self._recover()
@@ -213,7 +214,7 @@ class Worker:
         prompts = [prompt for prompt in prompts if prompt.id in still_open]
         if self._pointer and not was_begun and NO_SESSION in error:
             self._log(f"{self.group.name}: {self._pointer} cannot be gone on with: {one_line(for_people(error))}")
-            self._sessions.lose(self.group.name, self._pointer)  # and what is open begins a new one
+            self._sessions.lose(self.group.name, self._pointer)  # the open prompts begin a new one
         else:
             self._fail(prompts, error)
 
@@ -230,7 +231,7 @@ class Worker:
                 self._ledger.answer([prompt], f"There is no answer, after {after}: {reason}", reason)
 
     async def _close(self) -> None:
-        """Ends the agent. What it was given and has not answered is open still."""
+        """Ends the agent. Its unanswered prompts stay open."""
         agent, self._agent = self._agent, None
         self._given.clear()
         self._taken.clear()
@@ -240,12 +241,12 @@ class Worker:
         while not self._events.empty():
             self._events.get_nowait()
         if not self._task and self._sessions.get(self.group.name) != agent.session_id:
-            # It was put by while it ran: the end of its last turn is in the transcript only now.
+            # It was cleared while it ran, so its archive lacks the end of the last turn.
             with suppress(SessionMemoryError, OSError):
                 await asyncio.to_thread(self._sessions.write_markdown, self.group.name, agent.session_id)
 
     def _name(self) -> str:
-        """What the group's other sessions know the agent's session as."""
+        """The name of the agent's session for the group's other sessions."""
         if not self._task:
             return CHAT
         return self._task if is_name(self._task) and self._task != CHAT else "task"

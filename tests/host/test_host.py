@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -17,9 +16,9 @@ from clients.claude import REPOSITORY, activity, claude_executable
 from fakes.loopback import Request
 from host_machine import PROGRAM, Echo, HostMachine, about
 
-from session_memory.host import schedule
 from session_memory.host.agent import WITHOUT
 from session_memory.host.orphans import living
+from session_memory.host.values import TaskRun
 from session_memory.transcripts.pointers import LOST
 
 TOOL = "mcp__session-memory__"
@@ -181,11 +180,11 @@ class TestWhatAnAgentIsTold:
 
 class TestTasks:
     def schedule(self, host: HostMachine, group: str, prompt: str, mode: str) -> str:
-        jid, connection = host.ledger.group(group).jid, host.ledger.connection
-        return schedule.add_task(connection, group, jid, prompt, "once", "2026-01-01T00:00:00", mode, time.time()).id
+        jid, schedule = host.ledger.group(group).jid, host.ledger.schedule
+        return schedule.add(group, jid, prompt, "once", "2026-01-01T00:00:00", mode).id
 
-    def run_of(self, host: HostMachine, task: str) -> schedule.Run:
-        (run,) = host.wait(lambda: schedule.runs(host.ledger.connection, task), "run of the task")
+    def run_of(self, host: HostMachine, task: str) -> TaskRun:
+        (run,) = host.wait(lambda: host.ledger.schedule.runs(task), "run of the task")
         return run
 
     def test_a_task_in_the_groups_context_goes_on_with_its_session(self, host: HostMachine, group: str) -> None:
@@ -213,7 +212,7 @@ class TestTasks:
         (request,) = about(host, "m-bed-2")
         assert "plan m-bed-1" in request.text
         assert [line.partition(" (")[0] for line in activity(request)] == [f"- {task}"]
-        state = schedule.task(host.ledger.connection, task)
+        state = host.ledger.schedule.task(task)
         assert (state.status, state.next_run, state.last_result) == ("completed", None, "Watered.")
 
 
@@ -290,7 +289,7 @@ class TestChannels:
         directory = Path(host.layout.root, "channels")
         directory.mkdir(exist_ok=True)
         (directory / "pigeon.py").write_text(PIGEON)
-        host.ledger.connection.execute(
+        host.ledger.database.connection.execute(
             "UPDATE registered_groups SET jid = 'pigeon:loft' WHERE folder = ?", (group,)
         )  # as `host add --chat` would have it
         host.start()
@@ -310,11 +309,11 @@ DELIVERED = Path(__file__).parent.parent / "delivered"
 class Channel:
     PREFIX = "pigeon:"
 
-    def __init__(self, door):
-        self.door = door
+    def __init__(self, chats):
+        self.chats = chats
 
     async def serve(self):
-        self.door.take("pigeon:loft", "plan m-bed-1", sender="7", sender_name="Anna", message_id="first")
+        self.chats.receive("pigeon:loft", "plan m-bed-1", sender="7", sender_name="Anna", message_id="first")
         await asyncio.Event().wait()
 
     async def deliver(self, reply):
@@ -352,7 +351,7 @@ class TestThePracticalChecks:
 
 
 def dict_of(host: HostMachine, query: str) -> dict[object, object]:
-    return {row[0]: row[1] for row in host.ledger.connection.execute(query)}
+    return {row[0]: row[1] for row in host.ledger.database.connection.execute(query)}
 
 
 class TestTheThreeCommands:

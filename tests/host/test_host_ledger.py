@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session_memory.host import schedule
-from session_memory.host.channels import ChannelError, Door, channels_in
+from session_memory.host.channels import ChannelError, Chats, channels_in
 from session_memory.host.channels.unix_socket import SocketError, UnixSocket
-from session_memory.host.database import open_database
-from session_memory.host.ledger import Ledger, Prompt, UnknownGroupError
-from session_memory.host.prompt_text import Message, of_messages
+from session_memory.host.database import HostDatabase
+from session_memory.host.ledger import Ledger, UnknownGroupError, messages_text
+from session_memory.host.schedule import ScheduleError, next_time
+from session_memory.host.values import Message, Prompt, Task, TaskRun
 from session_memory.text.timestamps import iso_time
 
 NOON = datetime(2026, 2, 21, 12, 0).timestamp()  # local
@@ -41,7 +41,7 @@ def clock() -> Clock:
 @pytest.fixture
 def ledger(tmp_path: Path, clock: Clock) -> Iterator[Ledger]:
     """A ledger with the groups main and garden; garden answers only to @anna."""
-    ledger = Ledger(open_database(str(tmp_path / "store" / "messages.db")), clock)
+    ledger = Ledger(HostDatabase(str(tmp_path / "store" / "messages.db")), clock)
     ledger.register("main", "local:main", "main", "", False)
     ledger.register("garden", "chat:7", "garden", "@anna", True)
     yield ledger
@@ -49,7 +49,7 @@ def ledger(tmp_path: Path, clock: Clock) -> Iterator[Ledger]:
 
 
 def take(ledger: Ledger, text: str, jid: str = "local:main", message_id: str = "") -> str:
-    return ledger.take(jid, text, sender="1", sender_name="", message_id=message_id)
+    return ledger.receive(jid, text, sender="1", sender_name="", message_id=message_id)
 
 
 def next_prompt(ledger: Ledger, group: str = "main") -> Prompt:
@@ -69,7 +69,7 @@ class TestLedger:
     def test_a_message_that_comes_twice_is_one(self, ledger: Ledger) -> None:
         assert take(ledger, "one", message_id="m1") == take(ledger, "one", message_id="m1") == "m1"
         assert next_prompt(ledger).text == "one"
-        assert ledger.counts("main")[:2] == (0, 1)
+        assert ledger.database.inbox_counts("main") == (0, 1)
 
     def test_the_same_id_in_another_chat_is_another_message(self, ledger: Ledger) -> None:
         take(ledger, "one", message_id="m1")
@@ -120,7 +120,7 @@ class TestLedger:
         clock.now += 5
         take(ledger, "two")
         ledger.answer([prompt], "One.")
-        state = dict(ledger.connection.execute("SELECT key, value FROM router_state"))
+        state = dict(ledger.database.connection.execute("SELECT key, value FROM router_state"))
         assert state["last_timestamp"] == iso_time(clock.now)
         assert json.loads(str(state["last_agent_timestamp"])) == {"local:main": answered}
 
@@ -155,7 +155,7 @@ class TestLedger:
 class TestPromptText:
     @given(st.text(), st.text(min_size=1))
     def test_nobody_can_write_in_anothers_name(self, text: str, sender: str) -> None:
-        shown = of_messages([Message(sender, "2026-02-21T03:39:07Z", text), Message("", "2026-02-21T03:39:08Z", "b")])
+        shown = messages_text([Message(sender, "2026-02-21T03:39:07Z", text), Message("", "2026-02-21T03:39:08Z", "b")])
         assert shown.count("<message") == shown.count("</message>") == 2
         assert shown.count('from="') <= 1 + text.count('from="')
 
@@ -174,7 +174,7 @@ class TestSchedule:
         ],
     )
     def test_a_task_is_due_next(self, kind: str, value: str, before: float | None, due: float | None) -> None:
-        assert schedule.next_time(kind, value, NOON, before) == due
+        assert next_time(kind, value, NOON, before) == due
 
     @pytest.mark.parametrize(
         ("kind", "value"),
@@ -182,90 +182,90 @@ class TestSchedule:
          ("interval", "soon"), ("once", "tomorrow"), ("daily", "8")],
     )  # fmt: skip
     def test_what_says_no_time_is_refused(self, kind: str, value: str) -> None:
-        with pytest.raises(schedule.ScheduleError):
-            schedule.next_time(kind, value, NOON)
+        with pytest.raises(ScheduleError):
+            next_time(kind, value, NOON)
 
     @given(st.integers(1000, 10**8), st.floats(0, 10**8))
     def test_an_interval_keeps_its_pace_and_is_never_due_in_the_past(self, milliseconds: int, late: float) -> None:
-        due = schedule.next_time("interval", str(milliseconds), NOON + late, NOON)
+        due = next_time("interval", str(milliseconds), NOON + late, NOON)
         assert due is not None
         assert due > NOON + late - 1e-3
         assert due <= NOON + late + milliseconds / 1000 + 1e-3
 
-    def add(self, ledger: Ledger, kind: str, value: str, mode: str = "group") -> schedule.Task:
-        return schedule.add_task(ledger.connection, "main", "local:main", "water", kind, value, mode, NOON)
+    def add(self, ledger: Ledger, kind: str, value: str, mode: str = "group") -> Task:
+        return ledger.schedule.add("main", "local:main", "water", kind, value, mode)
 
     def test_a_task_that_is_due_becomes_a_prompt_once(self, ledger: Ledger, clock: Clock) -> None:
         task = self.add(ledger, "interval", "60000", "isolated")
-        ledger.start_due_tasks()
+        ledger.schedule.start_due()
         assert ledger.open_prompts("main") == []
         clock.now += 61
-        ledger.start_due_tasks()
-        ledger.start_due_tasks()
+        ledger.schedule.start_due()
+        ledger.schedule.start_due()
         (prompt,) = ledger.open_prompts("main")
         assert (prompt.task, prompt.is_isolated, prompt.text.endswith("\n\nwater")) == (task.id, True, True)
-        assert schedule.task(ledger.connection, task.id).next_run == iso_time(NOON + 120)
+        assert ledger.schedule.task(task.id).next_run == iso_time(NOON + 120)
 
     def test_what_was_missed_is_run_once_and_not_while_it_still_runs(self, ledger: Ledger, clock: Clock) -> None:
         self.add(ledger, "interval", "60000")
         for _ in range(3):
             clock.now += 3600
-            ledger.start_due_tasks()
+            ledger.schedule.start_due()
         assert len(ledger.open_prompts("main")) == 1
 
     def test_a_run_is_logged_with_its_result(self, ledger: Ledger, clock: Clock) -> None:
         task = self.add(ledger, "interval", "60000")
         clock.now += 61
-        ledger.start_due_tasks()
+        ledger.schedule.start_due()
         prompt = ledger.begin(ledger.open_prompts("main")[0], "s1")
         clock.now += 2.5
         ledger.answer([prompt], "Watered.")
-        assert schedule.runs(ledger.connection, task.id) == [
-            schedule.Run(task.id, iso_time(NOON + 61), 2500, "success", "Watered.", None)
+        assert ledger.schedule.runs(task.id) == [
+            TaskRun(task.id, iso_time(NOON + 61), 2500, "success", "Watered.", None)
         ]
-        found = schedule.task(ledger.connection, task.id)
+        found = ledger.schedule.task(task.id)
         assert (found.status, found.last_run, found.last_result) == ("active", iso_time(NOON + 61), "Watered.")
 
     def test_a_run_that_failed_is_logged_as_that(self, ledger: Ledger, clock: Clock) -> None:
         task = self.add(ledger, "once", "2026-02-21T11:00")
-        ledger.start_due_tasks()
+        ledger.schedule.start_due()
         ledger.answer(ledger.open_prompts("main"), "There is no answer.", "no credit")
-        (run,) = schedule.runs(ledger.connection, task.id)
+        (run,) = ledger.schedule.runs(task.id)
         assert (run.status, run.result, run.error) == ("error", None, "no credit")
-        assert schedule.task(ledger.connection, task.id).status == "completed"
+        assert ledger.schedule.task(task.id).status == "completed"
 
     def test_a_paused_task_waits_and_goes_on_with_what_comes_next(self, ledger: Ledger, clock: Clock) -> None:
         task = self.add(ledger, "interval", "60000")
-        schedule.set_status(ledger.connection, task.id, "paused", NOON)
+        ledger.schedule.set_status(task.id, "paused")
         clock.now += 600
-        ledger.start_due_tasks()
-        schedule.set_status(ledger.connection, task.id, "active", clock.now)
-        ledger.start_due_tasks()
+        ledger.schedule.start_due()
+        ledger.schedule.set_status(task.id, "active")
+        ledger.schedule.start_due()
         assert ledger.open_prompts("main") == []
-        assert schedule.task(ledger.connection, task.id).next_run == iso_time(clock.now + 60)
+        assert ledger.schedule.task(task.id).next_run == iso_time(clock.now + 60)
 
     def test_a_task_that_was_dropped_leaves_nothing_to_do(self, ledger: Ledger, clock: Clock) -> None:
         task = self.add(ledger, "once", "2026-02-21T11:00")
-        ledger.start_due_tasks()
-        schedule.remove(ledger.connection, task.id)
-        assert (schedule.tasks(ledger.connection), ledger.open_prompts("main")) == ([], [])
-        with pytest.raises(schedule.ScheduleError, match="there is no task"):
-            schedule.remove(ledger.connection, task.id)
+        ledger.schedule.start_due()
+        ledger.schedule.remove(task.id)
+        assert (ledger.schedule.tasks(), ledger.open_prompts("main")) == ([], [])
+        with pytest.raises(ScheduleError, match="there is no task"):
+            ledger.schedule.remove(task.id)
 
 
 class TestChannels:
     def test_a_file_without_a_channel_is_named(self, tmp_path: Path, ledger: Ledger) -> None:
         (tmp_path / "pigeon.py").write_text("x = 1\n")
         with pytest.raises(ChannelError, match=r"pigeon\.py: it has no class `Channel`"):
-            channels_in(str(tmp_path), Door(ledger, lambda: None))
+            channels_in(str(tmp_path), Chats(ledger, lambda: None))
 
     def test_there_need_not_be_any(self, tmp_path: Path, ledger: Ledger) -> None:
-        assert channels_in(str(tmp_path / "nothing"), Door(ledger, lambda: None)) == []
+        assert channels_in(str(tmp_path / "nothing"), Chats(ledger, lambda: None)) == []
 
     def test_a_path_that_is_too_long_for_a_socket_is_said(self, tmp_path: Path, ledger: Ledger) -> None:
         import asyncio
 
-        channel = UnixSocket(str(tmp_path / ("x" * 100) / "host.sock"), Door(ledger, lambda: None))
+        channel = UnixSocket(str(tmp_path / ("x" * 100) / "host.sock"), Chats(ledger, lambda: None))
         with pytest.raises(SocketError, match="too long for a socket"):
             asyncio.run(channel.serve())
         assert socket.AF_UNIX

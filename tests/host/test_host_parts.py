@@ -13,10 +13,10 @@ from fakes.fake_anthropic import FakeAnthropic
 from host_machine import HostMachine
 
 from session_memory.errors import ConfigError, SessionMemoryError
-from session_memory.host import orphans as leftover
 from session_memory.host.group_files import instructions_for_all, name_session, prepare_group, prepare_host
-from session_memory.host.lock import held, is_running
-from session_memory.host.recovery import Answer, recover
+from session_memory.host.lock import host_lock, is_running
+from session_memory.host.orphans import living
+from session_memory.host.recovery import RecoveredAnswer, recover
 from session_memory.settings import host_file as config
 from session_memory.settings.host_layout import GroupNameError, Layout, OutsideGroupError, open_below
 
@@ -36,7 +36,7 @@ def said(text: str, message_id: str = "m1", stop: str | None = "end_turn", **mor
 
 
 class TestRecovery:
-    def recover(self, tmp_path: Path, *records: dict[str, object]) -> tuple[list[Answer], set[str]]:
+    def recover(self, tmp_path: Path, *records: dict[str, object]) -> tuple[list[RecoveredAnswer], set[str]]:
         path = tmp_path / "s.jsonl"
         path.write_text("".join(json.dumps(record, separators=(",", ":")) + "\n" for record in records))
         found = recover(str(path), {"u1", "u2"})
@@ -44,11 +44,14 @@ class TestRecovery:
 
     def test_an_answer_belongs_to_the_prompts_before_it(self, tmp_path: Path) -> None:
         records = (user("u0"), said("old", "m0"), user("u1"), said("one"), user("u2"), said("two", "m2"))
-        assert self.recover(tmp_path, *records) == ([Answer(("u1",), "one"), Answer(("u2",), "two")], set())
+        assert self.recover(tmp_path, *records) == (
+            [RecoveredAnswer(("u1",), "one"), RecoveredAnswer(("u2",), "two")],
+            set(),
+        )
 
     def test_what_came_in_the_middle_of_a_turn_has_the_answer_of_the_turn(self, tmp_path: Path) -> None:
         records = (user("u1"), said("let me see", "m0", "tool_use"), user("result"), queued("u2"), said("both"))
-        assert self.recover(tmp_path, *records) == ([Answer(("u1", "u2"), "both")], set())
+        assert self.recover(tmp_path, *records) == ([RecoveredAnswer(("u1", "u2"), "both")], set())
 
     def test_a_turn_that_was_not_over_has_none(self, tmp_path: Path) -> None:
         records = (user("u1"), said("let me see", "m0", "tool_use"), user("result"))
@@ -56,7 +59,7 @@ class TestRecovery:
 
     def test_a_message_of_several_records_is_one_answer(self, tmp_path: Path) -> None:
         records = (user("u1"), said("", "m1"), said("first", "m1"), said("second", "m1"), user("later"))
-        assert self.recover(tmp_path, *records) == ([Answer(("u1",), "first\n\nsecond")], set())
+        assert self.recover(tmp_path, *records) == ([RecoveredAnswer(("u1",), "first\n\nsecond")], set())
 
     def test_faults_and_what_a_sub_agent_says_are_no_answers(self, tmp_path: Path) -> None:
         fault, side = said("API Error", "m1", isApiErrorMessage=True), said("sub", "m2", isSidechain=True)
@@ -138,9 +141,9 @@ class TestLayout:
 
     def test_one_host_runs_at_a_time(self, layout: Layout) -> None:
         assert not is_running(layout)
-        with held(layout):
+        with host_lock(layout):
             assert is_running(layout)
-            with pytest.raises(SessionMemoryError, match="runs already"), held(layout):
+            with pytest.raises(SessionMemoryError, match="runs already"), host_lock(layout):
                 pass
         assert not is_running(layout)
 
@@ -151,13 +154,13 @@ class TestLeftover:
         listed = tmp_path / "sessions" / "x.json"
         listed.write_text(json.dumps({"pid": os.getpid(), "procStart": "1"}))
         if Path("/proc/self/stat").exists():
-            assert leftover.living(str(tmp_path)) == []
+            assert living(str(tmp_path)) == []
             started = Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
             listed.write_text(json.dumps({"pid": os.getpid(), "procStart": started}))
-            assert leftover.living(str(tmp_path)) == [os.getpid()]
+            assert living(str(tmp_path)) == [os.getpid()]
         for content in ("", "[]", '{"pid": -1}', '{"pid": "x"}', '{"pid": 1}'):
             listed.write_text(content)
-            assert leftover.living(str(tmp_path)) == []
+            assert living(str(tmp_path)) == []
 
 
 class TestConfig:

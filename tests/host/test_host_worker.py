@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from session_memory.host import schedule
-from session_memory.host.agent import Begun, Ended, Event, Taken
-from session_memory.host.database import open_database
+from session_memory.host.agent import Event, PromptTaken, SessionStarted, TurnEnded
+from session_memory.host.database import HostDatabase
 from session_memory.host.group_files import prepare_host
-from session_memory.host.ledger import Ledger, Prompt
+from session_memory.host.ledger import Ledger
+from session_memory.host.values import Prompt
 from session_memory.host.worker import Worker
 from session_memory.settings.host_file import HostConfig
 from session_memory.settings.host_layout import Group, Layout
@@ -61,12 +61,12 @@ class FakeAgent:
             "content": [{"type": "text", "text": text}],
         }}  # fmt: skip
         work: list[Callable[[], object]] = [
-            lambda: self._tell(Begun(self.session_id)),
+            lambda: self._tell(SessionStarted(self.session_id)),
             lambda: self._write({"type": "user", "uuid": prompt.uuid, "message": {"role": "user", "content": "?"}}),
-            lambda: self._tell(Taken(prompt.uuid)),
+            lambda: self._tell(PromptTaken(prompt.uuid)),
             lambda: runtime.asked.append(prompt.text),
             lambda: self._write(answer),
-            lambda: self._tell(Ended((prompt.uuid,), text, "")),
+            lambda: self._tell(TurnEnded((prompt.uuid,), text, "")),
         ]
         try:
             while work:
@@ -94,18 +94,16 @@ class Scene:
         prepare_host(self.layout)
         self.runtime = Runtime(survives=survives)
         self.log: list[str] = []
-        ledger = Ledger(open_database(self.layout.database))
+        ledger = Ledger(HostDatabase(self.layout.database))
         ledger.register("main", "local:main", "main", "", False)
-        self.message = ledger.take("local:main", "plan the garden", sender="1", sender_name="")
-        schedule.add_task(
-            ledger.connection, "main", "local:main", "water", "once", "2026-01-01T00:00:00", "isolated", 0.0
-        )
-        ledger.start_due_tasks()
+        self.message = ledger.receive("local:main", "plan the garden", sender="1", sender_name="")
+        ledger.schedule.add("main", "local:main", "water", "once", "2026-01-01T00:00:00", "isolated")
+        ledger.schedule.start_due()
         ledger.close()
 
     def live(self, steps: int | None) -> bool:
         """One life of the worker, which ends before its step number `steps`; whether it came to its own end."""
-        ledger = Ledger(open_database(self.layout.database))
+        ledger = Ledger(HostDatabase(self.layout.database))
         sessions = SessionManager(self.layout.database, self.layout.group)
         left = count(-steps) if steps is not None else iter(())
 
@@ -114,7 +112,7 @@ class Scene:
                 raise CrashError
             return True
 
-        ledger.connection.exec_trace = sessions._connection.exec_trace = step
+        ledger.database.connection.exec_trace = sessions._connection.exec_trace = step
         self.runtime.step = step
         group = self.layout.group("main")
         worker = Worker(group, ledger, sessions, CONFIG, self.runtime.start, self.log.append)  # type: ignore[arg-type]
@@ -123,7 +121,7 @@ class Scene:
         except CrashError:
             return False
         finally:
-            ledger.connection.exec_trace = sessions._connection.exec_trace = None
+            ledger.database.connection.exec_trace = sessions._connection.exec_trace = None
             ledger.close()  # what was not committed is gone, as after a kill
             sessions.close()
         return True
@@ -136,14 +134,14 @@ def test_whenever_the_host_dies_everything_is_answered_once(tmp_path: Path, surv
         scene = Scene(tmp_path / f"h{steps}", survives=survives)
         is_whole = scene.live(steps)
         assert scene.live(None)
-        ledger = Ledger(open_database(scene.layout.database))
+        ledger = Ledger(HostDatabase(scene.layout.database))
         replies = ledger.replies()
         assert sorted(reply.kind for reply in replies) == ["reply", "task"], f"killed before step {steps}"
         assert [reply.answers for reply in replies if reply.kind == "reply"] == [(scene.message,)]
         assert {"answer to plan the garden"} < {reply.text for reply in replies}
         assert ledger.open_prompts("main", even_later=True) == []
-        (task,) = schedule.tasks(ledger.connection)
-        assert [run.status for run in schedule.runs(ledger.connection, task.id)] == ["success"]
+        (task,) = ledger.schedule.tasks()
+        assert [run.status for run in ledger.schedule.runs(task.id)] == ["success"]
         assert set(scene.runtime.asked) == {text.removeprefix("answer to ") for text in (r.text for r in replies)}
         asked_again += len(scene.runtime.asked) - 2
         assert scene.log == []

@@ -16,8 +16,8 @@ import socket
 from typing import Any
 
 from ...errors import SessionMemoryError
-from ..ledger import Reply
-from . import Door
+from ..values import ChatReply
+from . import Chats
 
 POLL_SECONDS = 0.05
 LINE_BYTES = 1024 * 1024
@@ -26,17 +26,17 @@ UNDERSTOOD = '{"say": {"group": ..., "text": ...}} or {"follow": {"group": ...}}
 
 
 class SocketError(SessionMemoryError):
-    """The socket cannot be made, or a line that came through it says nothing."""
+    """The socket cannot be made, or a line that came through it is not understood."""
 
 
 class UnixSocket:
-    """The channel. It has no chats of its own: any group can be spoken to, and every reply be followed."""
+    """The channel. It has no chats of its own: a client names a group to speak to, or whose replies it follows."""
 
     PREFIX = ""
 
-    def __init__(self, path: str, door: Door) -> None:
+    def __init__(self, path: str, chats: Chats) -> None:
         self._path = path
-        self._door = door
+        self._chats = chats
 
     async def serve(self) -> None:
         """Listens until it is cancelled. Raises SocketError, OSError."""
@@ -44,8 +44,8 @@ class UnixSocket:
         async with server:
             await server.serve_forever()
 
-    async def deliver(self, reply: Reply) -> None:
-        """Does nothing: replies are followed."""
+    async def deliver(self, reply: ChatReply) -> None:
+        """Does nothing: clients follow the replies in the database."""
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         following: list[asyncio.Task[None]] = []
@@ -72,14 +72,14 @@ class UnixSocket:
             group = str(values["group"])
             if verb == "say":
                 sender = str(values.get("sender", ""))
-                taken = self._door.take(
-                    self._door.chat_of(group), str(values["text"]), sender=sender or "socket", sender_name=sender,
+                taken = self._chats.receive(
+                    self._chats.chat_of(group), str(values["text"]), sender=sender or "socket", sender_name=sender,
                     message_id=str(values.get("id", "")),
                 )  # fmt: skip
                 return {"taken": {"group": group, "id": taken}}
             if verb == "follow":
-                after = int(values.get("after", self._door.last_reply()))
-                following.append(asyncio.create_task(self._follow(self._door.chat_of(group), after, writer)))
+                after = int(values.get("after", self._chats.last_reply()))
+                following.append(asyncio.create_task(self._follow(self._chats.chat_of(group), after, writer)))
                 return None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise SocketError(f"not understood: {error}", UNDERSTOOD) from None
@@ -87,13 +87,13 @@ class UnixSocket:
 
     async def _follow(self, jid: str, after: int, writer: asyncio.StreamWriter) -> None:
         while True:
-            for reply in self._door.replies(jid, after):
+            for reply in self._chats.replies(jid, after):
                 await _send(writer, {"reply": shown(reply)})
                 after = reply.id
             await asyncio.sleep(POLL_SECONDS)
 
 
-def shown(reply: Reply) -> dict[str, Any]:
+def shown(reply: ChatReply) -> dict[str, Any]:
     """A reply as JSON shows it."""
     return {
         "id": reply.id, "group": reply.group, "kind": reply.kind, "text": reply.text, "at": reply.timestamp,
@@ -107,7 +107,7 @@ async def _send(writer: asyncio.StreamWriter, value: dict[str, Any]) -> None:
 
 
 def _bound(path: str) -> socket.socket:
-    """A socket at `path` that only this user may connect to; what a killed host left there goes."""
+    """A socket at `path` that only this user may connect to; one that a killed host left is removed."""
     if len(os.fsencode(path)) > PATH_BYTES:
         hint = f"put the host where that is at most {PATH_BYTES} bytes"
         raise SocketError(f"{path}: too long for a socket", hint)
