@@ -19,7 +19,7 @@ from statistics import median
 
 from session_memory.archives.files import write_archive
 from session_memory.archives.writer import Source, Style
-from session_memory.runtimes import claude
+from session_memory.runtimes import runtime
 
 from .decoding import decode
 from .report import Row, as_table
@@ -60,7 +60,7 @@ def against_orjson(root: Path, transcript: Path, runs: int) -> Row:
     """The processor time to archive against that to decode every line."""
     archiving, decoding = [], []
     for number in range(runs):
-        source = Source(f"session-{number}", str(transcript), claude)
+        source = Source(f"session-{number}", str(transcript), runtime("agent-sdk"))
         archive = partial(write_archive, source, str(root / "archives"), Style(), 0.0)
         archiving.append(_seconds(archive, time.process_time))
         decoding.append(_seconds(partial(decode, [transcript]), time.process_time))

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from session_memory.runtimes.claude import encode_cwd
+from session_memory.runtimes.claude.files import encode_cwd
 
 from .sources import Source
 from .stopwatch import Command, CommandError, Stopwatch

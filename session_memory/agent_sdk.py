@@ -13,12 +13,14 @@ from .hooks.callbacks import Handover, answering, offer_update
 from .hooks.context import Context, EventError
 from .hooks.log import HookLog
 from .hooks.prompt import start_listening
-from .runtimes import claude
+from .runtimes import runtime
 from .settings.homes import Home, agent_home
 from .text.names import is_name
 
 if TYPE_CHECKING:
     from claude_agent_sdk import HookCallback
+
+_CLAUDE = runtime("agent-sdk")
 
 
 def session_updates_hook(
@@ -38,7 +40,7 @@ def session_updates_hook(
     root = os.path.abspath(home)
 
     def offer(event: Any, handover: Handover) -> None:
-        if claude.is_from_a_person(str(event.get("prompt", ""))):
+        if _CLAUDE.HOOKS.is_from_a_person(str(event.get("prompt", ""))):
             context = _context(root, session, event)
             if is_fork:
                 start_listening(context)
@@ -73,4 +75,4 @@ def _context(root: str, session: str, event: Any) -> Context:
     own_path = event.get("transcript_path")
     if not is_name(session) or not isinstance(own_path, str) or not own_path:
         raise EventError(f"{session!r} is no name of a session, or the event names no transcript")
-    return Context(event, home, session, own_path, claude, session_id=str(event.get("session_id") or session))
+    return Context(event, home, session, own_path, _CLAUDE, session_id=str(event.get("session_id") or session))

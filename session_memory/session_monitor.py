@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 from .activity.delivery import open_update
 from .activity.report import SessionSummary, summarize
-from .runtimes import claude, pi, runtime
+from .runtimes import runtime
+from .runtimes.claude import files as claude
+from .runtimes.pi.files import latest_transcript
 from .settings import homes as home
 from .settings.compiled import Settings
 from .transcripts import log as transcript_log
@@ -55,7 +57,7 @@ def get_session_updates(
     process holds the cursors for long, OSError if the cursor file cannot be read or written.
     """
     sessions = []
-    for name in runtime(format).session_names(str(sessions_dir)):
+    for name in runtime(format).FILES.session_names(str(sessions_dir)):
         path = jsonl_resolver(name) if name != current_session else None
         if path is not None:
             sessions.append(Session(name, os.fspath(path), name))
@@ -114,5 +116,5 @@ def resolve_agent_sdk_jsonl(sessions_dir: AnyPath, session_name: str, cwd: AnyPa
 
 def resolve_pi_jsonl(sessions_dir: AnyPath, session_name: str) -> Path | None:
     """The transcript that pi would continue in `<sessions_dir>/<session_name>/`, the one written last; None if none."""
-    path = pi.latest_transcript(os.fspath(sessions_dir), session_name)
+    path = latest_transcript(os.fspath(sessions_dir), session_name)
     return Path(path) if path else None

@@ -10,7 +10,7 @@ from records import assistant, tool_result, user
 from session_memory.archives import format as archive_text
 from session_memory.archives.files import write_archive
 from session_memory.archives.writer import Source, Style
-from session_memory.runtimes import claude
+from session_memory.runtimes import runtime
 
 MONDAY = datetime(2026, 9, 21, 14, 13, tzinfo=timezone.utc).timestamp()
 ARCHIVED = datetime(2026, 9, 22, 3, 39, tzinfo=timezone.utc).timestamp()
@@ -18,7 +18,7 @@ SESSION = "d58a79a7-451e-4af5-86d1-3e839200d98d"
 
 
 def archive(path, folder, style=None, session=SESSION, now=ARCHIVED):
-    source = Source(session, str(path), claude)
+    source = Source(session, str(path), runtime("agent-sdk"))
     written = write_archive(source, str(folder), style or Style("G2"), now)
     return Path(written) if written else None
 

@@ -9,7 +9,7 @@ from records import NamedHome
 
 from session_memory.archives.files import write_archive
 from session_memory.archives.writer import Source, Style
-from session_memory.runtimes import claude
+from session_memory.runtimes import runtime
 from session_memory.tools import Answer, Hit, Listed, PlainDesk, call
 from session_memory.transcripts.entries import Entry
 
@@ -64,7 +64,7 @@ class Home(NamedHome):
 
     def archived(self, name: str, *records: Any) -> None:
         path = self.session(name, *records)
-        source = Source(self.session_id(name), str(path), claude)
+        source = Source(self.session_id(name), str(path), runtime("agent-sdk"))
         assert write_archive(source, str(self.root / "conversations"), Style(), MONDAY)
 
 

@@ -169,15 +169,15 @@ def read_head(runtime: Runtime, descriptor: int, unseen: Unseen) -> None:
     title = NO_TITLE
     block = read_at(descriptor, 0, HEAD_BYTES)
     for line in block.split(b"\n")[:-1]:
-        if not runtime.may_matter(line):
+        if not runtime.RECORDS.may_matter(line):
             continue
         for record in decode_line(line)[0]:
             if not isinstance(record, dict):
                 continue
-            found = runtime.title(record)
+            found = runtime.RECORDS.title(record)
             if found is not None and found[0] >= title[0]:
                 title = found
-            entry = runtime.entry(record, 0)
+            entry = runtime.RECORDS.entry(record, 0)
             if entry is not None:
                 first_id = first_id or entry.id
                 first_prompt = first_prompt or (entry.text if entry.role == "user" else "")

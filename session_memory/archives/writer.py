@@ -81,7 +81,7 @@ class Written:
         """What stands in the archive's last line."""
         return {
             "session": source.session_id,
-            "runtime": source.runtime.NAME,
+            "runtime": source.runtime.name,
             "group": source.group,
             "cwd": self.cwd,
             "first": "" if self.first is None else iso_time(self.first),

@@ -63,7 +63,7 @@ def _listing(listed: list[Found], environ: Mapping[str, str], *, as_json: bool) 
         return "No sessions yet."
     rows = []
     for one in listed:
-        own = " (this one)" if one.id == environ.get(one.runtime.OWN_ID_VARIABLE) else ""
+        own = " (this one)" if one.id == environ.get(one.runtime.FILES.OWN_ID_VARIABLE) else ""
         rows.append((one.name, age(time.time() - one.modified), _bytes(one.size), one.id + own))
     name, when, size = (max(len(row[column]) for row in rows) for column in range(3))
     return "\n".join([f"{row[0]:<{name}}  {row[1]:<{when}}  {row[2]:>{size}}  {row[3]}" for row in rows])

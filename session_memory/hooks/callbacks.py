@@ -10,7 +10,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import SessionMemoryError
-from ..runtimes import claude
+from ..runtimes import runtime
 from .prompt import update_for, write_notes
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def answering(
             text = None
         finally:
             handover.end()
-        return cast("HookJSONOutput", claude.context_output(text) if text else {})
+        return cast("HookJSONOutput", runtime("agent-sdk").HOOKS.context_output(text) if text else {})
 
     return answer
 

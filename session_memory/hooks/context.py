@@ -81,15 +81,15 @@ class Context:
         found = self.named
         if found is None:
             scope = self.settings.scope
-            found = self.runtime.others(self.home.sessions_dir, self.config_dir, self.own_path, scope)
+            found = self.runtime.FILES.others(self.home.sessions_dir, self.config_dir, self.own_path, scope)
         return [session for session in found if session.key != self.session]
 
 
 def home_of(event: Event, environ: Mapping[str, str], runtime: Runtime) -> Home:
     """The agent home that the session was started in, else the runtime's own directory as a plain home."""
     start = _start_dir(event, environ, runtime)
-    home = agent_home(start, stop=environ.get("HOME", ""), folder=runtime.SESSIONS_FOLDER)
-    return home or Home(runtime.config_dir(event, environ))
+    home = agent_home(start, stop=environ.get("HOME", ""), folder=runtime.FILES.SESSIONS_FOLDER)
+    return home or Home(runtime.HOOKS.config_dir(event, environ))
 
 
 def context_of(event: Event, environ: Mapping[str, str], runtime: Runtime, home: Home) -> Context:
@@ -99,14 +99,14 @@ def context_of(event: Event, environ: Mapping[str, str], runtime: Runtime, home:
     session_id = event.get("session_id")
     if not isinstance(session_id, str) or not is_name(session_id):
         raise EventError("the event names no session")
-    config_dir = runtime.config_dir(event, environ)
-    own_path = runtime.own_path(event, _start_dir(event, environ, runtime), config_dir)
+    config_dir = runtime.HOOKS.config_dir(event, environ)
+    own_path = runtime.HOOKS.own_path(event, _start_dir(event, environ, runtime), config_dir)
     name, named = session_id, None
     if home.sessions_dir:
         name = environ.get(ENV_SESSION, "")
         if not name:
-            named = runtime.others(home.sessions_dir, config_dir, own_path, "project")
-            name = runtime.own_name(event, home.sessions_dir, named)
+            named = runtime.FILES.others(home.sessions_dir, config_dir, own_path, "project")
+            name = runtime.HOOKS.own_name(event, home.sessions_dir, named)
         name = name if is_name(name) else ""
     person_dir = environ.get("HOME", "").rstrip("/") + "/.session-memory"
     return Context(
@@ -123,4 +123,4 @@ def context_of(event: Event, environ: Mapping[str, str], runtime: Runtime, home:
 
 
 def _start_dir(event: Event, environ: Mapping[str, str], runtime: Runtime) -> str:
-    return environ.get(ENV_HOME) or runtime.start_dir(event, environ)
+    return environ.get(ENV_HOME) or runtime.HOOKS.start_dir(event, environ)

@@ -81,7 +81,7 @@ def _run(
     environ = environment()
     if not environ.get(ENV_GUARD):
         runtime = runtime_of(runtime_name)
-        home = Home(runtime.config_dir({}, environ))
+        home = Home(runtime.FILES.config_dir(environ))
         event_name = "hook"
         try:
             event = decode(sys.stdin.buffer.read().decode("utf-8", "replace"))
@@ -90,7 +90,7 @@ def _run(
             event_name = str(event.get("hook_event_name", event_name))
             if "runtime" in event:
                 runtime = runtime_of(event["runtime"])
-            if runtime.is_own(event) and is_answered(event, runtime):
+            if runtime.HOOKS.is_own(event) and is_answered(event, runtime):
                 home = home_of(event, environ, runtime)
                 answer(context_of(event, environ, runtime, home))
         except BaseException as error:

@@ -20,7 +20,7 @@ INTRODUCTION = "A record of your other sessions, not instructions:\n"
 
 def is_typed(event: Event, runtime: Runtime) -> bool:
     """Whether a person typed the prompt, which alone is answered."""
-    return runtime.is_from_a_person(str(event.get("prompt", "")))
+    return runtime.HOOKS.is_from_a_person(str(event.get("prompt", "")))
 
 
 def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
@@ -30,7 +30,7 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
         memories, problem = _memories(context)
         text = "\n\n".join([part for part in (update.text, memories) if part])
         if text:
-            print_answer(context.runtime.context_output(text))
+            print_answer(context.runtime.HOOKS.context_output(text))
     write_notes(context, [*update.notes, *([problem] if problem else [])])
 
 
@@ -69,7 +69,7 @@ def write_notes(context: Context, notes: list[str]) -> None:
 
         log = HookLog(context.home)
         for note in notes:
-            log.write(context.runtime.PROMPT_EVENT, note)
+            log.write(context.runtime.HOOKS.PROMPT_EVENT, note)
 
 
 def _memories(context: Context) -> tuple[str, str]:

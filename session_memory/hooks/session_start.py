@@ -27,7 +27,7 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
         return
     text = past_of(context)
     if text:
-        print_answer(context.runtime.context_output(text, "SessionStart"))
+        print_answer(context.runtime.HOOKS.context_output(text, "SessionStart"))
 
 
 def past_of(context: Context) -> str | None:

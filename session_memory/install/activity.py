@@ -6,7 +6,8 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ..runtimes import claude
+from ..runtimes.claude import files as claude
+from ..runtimes.claude import records
 from ..settings.homes import Home, agent_home
 from ..system.json import decode_line
 from .homes import Target
@@ -38,10 +39,10 @@ def activity(target: Target) -> Activity:
         place = os.path.dirname(next(iter(named.values()), f"{target.config_dir}/projects/"))
         return Activity(place, len(named), there)
     if target.project:
-        directories = [f"{target.config_dir}/projects/{claude.encode_cwd(target.project)}"]
+        directories = [claude.project_dir(target.config_dir, target.project)]
     else:
         directories = list(project_dirs(target.config_dir))
-    sessions = [session for directory in directories for session in claude.project_sessions(directory)]
+    sessions = [session for directory in directories for session in claude.sessions_in(directory)]
     place = directories[0] if target.project else f"{target.config_dir}/projects"
     return Activity(place, 0, {session.key: session.path for session in sessions})
 
@@ -71,7 +72,7 @@ def _prompted_in(path: str, since: float) -> str | None:
         lines = file.read().split(b"\n")
     for line in reversed(lines):
         for record in decode_line(line)[0]:
-            entry = claude.entry(record, 0) if isinstance(record, dict) else None
+            entry = records.entry(record, 0) if isinstance(record, dict) else None
             if entry and entry.role == "user":
                 return entry.cwd if (entry.timestamp or 0) > since else None
     return None

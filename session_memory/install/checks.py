@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import SessionMemoryError
-from ..runtimes.claude import PROMPT_EVENT
+from ..runtimes.claude.hooks import PROMPT_EVENT
 from ..runtimes.declared_hooks import Hook, wanted_hooks
 from ..settings import check as config
 from ..settings.homes import Home

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import SessionMemoryError
-from ..runtimes.claude import PROMPT_EVENT
+from ..runtimes.claude.hooks import PROMPT_EVENT
 from ..settings.homes import MEMORY_DIR, claude_config_dir
 from ..settings.program import ProgramPaths, source_dir
 from ..system.screen import Screen

@@ -10,7 +10,7 @@ import sys
 import time
 from zlib import crc32
 
-from ..runtimes import claude
+from ..runtimes.claude import hooks as claude
 from ..settings.homes import ENV_GUARD, Home, claude_config_dir, environment
 from ..settings.plugin_data import ENV_DATA
 from ..system.files import os, read_whole, write_atomically

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..runtimes import claude
+from ..runtimes.claude import files as claude
 from ..settings.homes import MEMORY_DIR, Home, agent_home
 from ..system.json import decode_line
 from .homes import Target
@@ -44,7 +44,7 @@ def stage(target: Target, directory: Path, environ: Mapping[str, str]) -> Scene 
     """A scene in `directory` for the next prompt in a home, or why there can be none yet. Raises OSError."""
     if target.kind == "agent":
         return _agent_scene(target, directory, environ)
-    project_dir = f"{target.config_dir}/projects/{claude.encode_cwd(target.project)}" if target.project else ""
+    project_dir = claude.project_dir(target.config_dir, target.project) if target.project else ""
     where = target.project
     if not project_dir:
         project_dir, where = _last_active_project(target.config_dir, environ)
@@ -66,7 +66,7 @@ def named_transcripts(target: Target) -> dict[str, str]:
     """
     names = claude.session_names(target.sessions_dir)
     ids = {name: session_id for name in names if (session_id := claude.named_session_id(target.sessions_dir, name))}
-    expected = f"{target.config_dir}/projects/{claude.encode_cwd(target.project)}"
+    expected = claude.project_dir(target.config_dir, target.project)
     counts = {expected: _count_there(expected, ids)}
     if not counts[expected]:
         counts.update({path: _count_there(path, ids) for path in project_dirs(target.config_dir)})
@@ -123,7 +123,7 @@ def _last_active_project(config_dir: str, environ: Mapping[str, str]) -> tuple[s
     """
     active = []
     for path in project_dirs(config_dir):
-        transcripts = [session.path for session in claude.project_sessions(path)]
+        transcripts = [session.path for session in claude.sessions_in(path)]
         if transcripts:
             newest = max(transcripts, key=_modified)
             active.append((_modified(newest), path, newest))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import SessionMemoryError
-from ..runtimes.claude import encode_cwd
+from ..runtimes.claude.files import encode_cwd
 from ..settings.homes import MEMORY_DIR
 from ..settings.program import ProgramPaths, source_dir
 from ..system.files import make_private_dir

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..runtimes.recognition import runtime_of
+from ..runtimes.detection import runtime_of
 from ..store.ingest.extract import Extractor
 from ..store.values import TOOL_ROLE, NewEntry, StoredEntry, ToolOutcome
 from ..system.files import open_regular

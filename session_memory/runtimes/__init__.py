@@ -1,4 +1,8 @@
-"""The runtimes whose transcripts are read: one module each, one line in the table."""
+"""The runtimes whose sessions are remembered: one line in the table, and one folder with four modules each.
+
+`records` says what a line of a transcript means, `files` which sessions there are and where their transcripts lie,
+`hooks` what an event of the runtime says and how it is answered, `install` what goes where in its settings.
+"""
 
 from __future__ import annotations
 
@@ -8,26 +12,66 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from ..transcripts.entries import Entry, Session
+    from .claude import files as claude_files
+    from .claude import hooks as claude_hooks
+    from .claude import install as claude_install
+    from .claude import records as claude_records
+    from .pi import files as pi_files
+    from .pi import hooks as pi_hooks
+    from .pi import install as pi_install
+    from .pi import records as pi_records
 
     ToolResult = tuple[str, bool, object]  # the id of the call, whether it went wrong, a string or blocks with text
 
-    class Trail(Protocol):
-        """The way from a transcript's last line to its first, where some lines lie beside it and no longer count."""
+    class Branch(Protocol):
+        """The live branch of a transcript that is a tree of records, found by reading it from its end."""
 
         def holds(self, line: bytes) -> bool:
-            """Whether what `line` says counts. To be asked of every line that is read, from the last to the first."""
+            """Whether what `line` says counts. To be asked of every line, from the last to the first."""
 
         def complete(self, entry: Entry) -> None:
             """Adds to an entry what the transcript says once for all of them."""
 
-    class Runtime(Protocol):
-        """What a module in this folder offers. Events are what its prompt hook reads from stdin."""
+    class RuntimeRecords(Protocol):
+        """What the lines of a transcript mean."""
+
+        def may_matter(self, line: bytes, with_tools: bool = ...) -> bool:
+            """False only for a line that surely holds no entry, title or compaction: it need not be decoded.
+
+            Without tools (they count if nothing is said) entries that have no text do not count either."""
+
+        def branch(self, first_line: bytes) -> Branch | None:
+            """The live branch of the transcript that begins with this line; None where every record counts."""
+
+        def entry(self, record: dict[str, Any], offset: int) -> Entry | None:
+            """The entry that a record at byte `offset` holds, if it is a user's or the assistant's."""
+
+        def title(self, record: dict[str, Any]) -> tuple[int, str] | None:
+            """The session's title where the record is one, with its rank: the user's own ranks highest."""
+
+        def is_compaction(self, record: dict[str, Any]) -> bool:
+            """Whether the record marks where the runtime compacted the conversation."""
+
+        def may_bring_results(self, line: bytes) -> bool:
+            """False only for a line that surely brings no result of a tool call."""
+
+        def results_in(self, line: bytes, decode: Callable[[bytes], tuple[list[Any], int]]) -> list[ToolResult] | None:
+            """The results of tool calls in a line that is recognised as holding nothing else; None for any other line.
+
+            `decode` gives the values in some JSON, and how many of them could not be read: no more than is needed is
+            decoded."""
+
+        def results(self, record: dict[str, Any]) -> list[ToolResult]:
+            """The results of tool calls that the record brings."""
+
+        def recognises(self, line: bytes) -> bool:
+            """Whether a line (perhaps cut off) at the beginning of a transcript shows that it is this runtime's."""
+
+    class RuntimeFiles(Protocol):
+        """Which sessions there are, and where their transcripts lie."""
 
         SESSIONS_FOLDER: str
         """The folder in an agent home's memory directory that names its sessions."""
-
-        NAME: str
-        """What archives and the store call the runtime."""
 
         USUAL_DIR: str
         """The runtime's own directory as it lies in a user's home."""
@@ -38,20 +82,40 @@ if TYPE_CHECKING:
         OWN_ID_VARIABLE: str
         """The variable in which an agent's commands find the id of its session."""
 
+        def config_dir(self, environ: Mapping[str, str]) -> str:
+            """The runtime's own directory, by the environment."""
+
+        def project_dir(self, config_dir: str, cwd: str) -> str:
+            """The directory for the transcripts of sessions that are started in `cwd`."""
+
+        def sessions_in(self, project_dir: str, is_elsewhere: bool = ...) -> list[Session]:
+            """The sessions whose transcripts lie in `project_dir`."""
+
+        def session_names(self, sessions_dir: str) -> list[str]:
+            """The names of the sessions of an agent home, in no particular order."""
+
+        def others(self, sessions_dir: str, config_dir: str, own_path: str, scope: str) -> list[Session]:
+            """The sessions of an agent home, or, where `sessions_dir` is '', those of the project or of `all`.
+
+            The session at hand may be among them."""
+
+        def located(self, sessions_dir: str, config_dir: str, root: str) -> list[Session]:
+            """The named sessions of the agent home `root`, wherever their transcripts lie."""
+
+        def of_project(self, config_dir: str, own_id: str, directory: str, scope: str) -> list[Session]:
+            """The sessions of the project of the session `own_id`, or of `directory`, or of `all` projects."""
+
+        def live_session_id(self, config_dir: str, pid: int) -> str:
+            """The id of the session that is open in the runtime's process `pid`; '' where nothing tells."""
+
+        def session_id_of(self, path: str) -> str:
+            """The id of the session whose transcript lies at `path`."""
+
+    class RuntimeHooks(Protocol):
+        """What an event says that the runtime hands to a hook, and how it is answered."""
+
         PROMPT_EVENT: str
         """What the event of a prompt is called."""
-
-        LIVE_FOLDER: str
-        """The folder in its directory with `<pid>.json` of each open session; '' if there is none."""
-
-        RENAME: str
-        """What a user types to name the session."""
-
-        CLEAR: str
-        """What a user types to begin a new session."""
-
-        RESUME: str
-        """What a user types in a terminal to go on with an earlier session."""
 
         def is_own(self, event: Mapping[str, Any]) -> bool:
             """Whether an event comes from this runtime, and not from another that takes its plugins."""
@@ -68,78 +132,87 @@ if TYPE_CHECKING:
         def own_name(self, event: Mapping[str, Any], sessions_dir: str, sessions: Iterable[Session]) -> str:
             """The name of the session at hand in an agent home, whose `sessions` are given; '' if it has none."""
 
-        def others(self, sessions_dir: str, config_dir: str, own_path: str, scope: str) -> list[Session]:
-            """The sessions of an agent home, or, where `sessions_dir` is '', those of the project or of `all`.
-
-            The session at hand may be among them."""
-
-        def located(self, sessions_dir: str, config_dir: str, root: str) -> list[Session]:
-            """The named sessions of the agent home `root`, wherever their transcripts lie."""
-
-        def of_project(self, config_dir: str, own_id: str, directory: str, scope: str) -> list[Session]:
-            """The sessions of the project of the session `own_id`, or of `directory`, or of `all` projects."""
-
-        def session_id_of(self, path: str) -> str:
-            """The id of the session whose transcript lies at `path`."""
-
         def is_from_a_person(self, prompt: str) -> bool:
             """Whether a prompt was typed, and not put in by the runtime."""
-
-        def session_names(self, sessions_dir: str) -> list[str]:
-            """The names of the sessions of an agent home, in no particular order."""
-
-        def may_matter(self, line: bytes, with_tools: bool = ...) -> bool:
-            """False only for a line that surely holds no entry, title or compaction: it need not be decoded.
-
-            Without tools (they count if nothing is said) entries that have no text do not count either."""
-
-        def trail(self, first_line: bytes) -> Trail | None:
-            """The trail of the transcript that begins with this line; None where every record counts and says all."""
-
-        def entry(self, record: dict[str, Any], offset: int) -> Entry | None:
-            """The entry that a record of a line at byte `offset` holds, if it is a user's or the assistant's."""
-
-        def title(self, record: dict[str, Any]) -> tuple[int, str] | None:
-            """The session's title where the record is one, with its rank: the user's own ranks highest."""
-
-        def is_compaction(self, record: dict[str, Any]) -> bool:
-            """Whether the record marks where the runtime compacted the conversation."""
-
-        def may_bring_results(self, line: bytes) -> bool:
-            """False only for a line that surely brings no result of a tool call."""
-
-        def results_in(self, line: bytes, decode: Callable[[bytes], tuple[list[Any], int]]) -> list[ToolResult] | None:
-            """The results of tool calls that a line brings, where it is recognised as bringing nothing else; else None.
-
-            `decode` gives the values in some JSON, and how many of them could not be read: no more than is needed is
-            decoded."""
-
-        def results(self, record: dict[str, Any]) -> list[ToolResult]:
-            """The results of tool calls that the record brings."""
-
-        def recognises(self, line: bytes) -> bool:
-            """Whether a line (perhaps cut off) at the beginning of a transcript shows that it is this runtime's."""
 
         def context_output(self, text: str, event: str = ...) -> dict[str, Any]:
             """What a hook prints (or a callback returns) so that the runtime tells the agent `text`.
 
             `event` is the one that is answered, by default a prompt."""
 
+    class RuntimeInstall(Protocol):
+        """What of ours goes where in the runtime's settings, and what its user types."""
 
-_MODULES = {"agent-sdk": "claude", "pi": "pi"}
+        TITLE: str
+        """What people call the runtime."""
+
+        HOME_FOLDER: str
+        """The folder in an agent's or a project's directory that holds the runtime's settings for it."""
+
+        SETTINGS_FILE: str
+        """The file in the runtime's directory, or in HOME_FOLDER, that hooks are put in; '' if it reads none there."""
+
+        SKILLS_FOLDER: str
+        """The folder beside the settings file that holds skills."""
+
+        MANAGED_SETTINGS: Mapping[str, str]
+        """Where an administrator's settings lie, by `sys.platform`; empty if there are none."""
+
+        RENAME: str
+        """What a user types to name the session: a format with `name`."""
+
+        CLEAR: str
+        """What a user types to begin a new session."""
+
+        RESUME: str
+        """What a user types in a terminal to go on with an earlier session: a format with `id`."""
+
+
+class Runtime:
+    """One runtime: `name` is what archives and the store call it, and each module of its folder is a part of it.
+
+    A part is loaded when it is first asked for: a prompt that finds nothing new needs no RECORDS, and never INSTALL.
+    """
+
+    if TYPE_CHECKING:
+        RECORDS: RuntimeRecords
+        FILES: RuntimeFiles
+        HOOKS: RuntimeHooks
+        INSTALL: RuntimeInstall
+    else:
+
+        def __getattr__(self, part):
+            if part not in ("RECORDS", "FILES", "HOOKS", "INSTALL"):
+                raise AttributeError(part)
+            module = __import__(f"{__name__}.{self._folder}.{part.lower()}", fromlist=["*"])
+            setattr(self, part, module)
+            return module
+
+    def __init__(self, name: str, folder: str) -> None:
+        self.name = name
+        self._folder = folder
+
+
+_TABLE = {
+    "agent-sdk": Runtime("claude-code", "claude"),
+    "pi": Runtime("pi", "pi"),
+}
+
+if TYPE_CHECKING:
+    _RECORDS: list[RuntimeRecords] = [claude_records, pi_records]
+    _FILES: list[RuntimeFiles] = [claude_files, pi_files]
+    _HOOKS: list[RuntimeHooks] = [claude_hooks, pi_hooks]
+    _INSTALL: list[RuntimeInstall] = [claude_install, pi_install]
 
 
 def runtime(format: str) -> Runtime:
-    """The module for a transcript format: `agent-sdk` (Claude Code and claude-agent-sdk) or `pi`."""
+    """The runtime of a transcript format: `agent-sdk` (Claude Code and claude-agent-sdk) or `pi`. Raises ValueError."""
     try:
-        name = _MODULES[format]
+        return _TABLE[format]
     except KeyError:
-        raise ValueError(f"unknown transcript format {format!r}: it is one of {', '.join(_MODULES)}") from None
-    module: Any = __import__(f"{__name__}.{name}", fromlist=[name])
-    found: Runtime = module
-    return found
+        raise ValueError(f"unknown transcript format {format!r}: it is one of {', '.join(_TABLE)}") from None
 
 
 def all_runtimes() -> list[Runtime]:
     """Every runtime of the table."""
-    return [runtime(format) for format in _MODULES]
+    return list(_TABLE.values())

@@ -22,8 +22,9 @@ from ..system.json import decode_line
 from ..system.screen import exit_code
 from ..text.format import counted
 from ..transcripts.lines import lines_forward
-from . import claude, pi
-from .recognition import PI_CONVERTED
+from .claude.files import encode_cwd
+from .detection import PI_CONVERTED
+from .pi.records import entry as pi_entry
 
 if TYPE_CHECKING:
     Record = dict[str, Any]
@@ -66,7 +67,7 @@ def convert(path: str) -> tuple[str, bytes]:
     header = records[0]
     converted = _Conversion(str(header["id"]), str(header.get("cwd") or "/")).run(records[1:])
     content = b"".join([_line(one) for one in converted])
-    return f"{claude.encode_cwd(str(header.get('cwd') or '/'))}/{header['id']}.jsonl", content
+    return f"{encode_cwd(str(header.get('cwd') or '/'))}/{header['id']}.jsonl", content
 
 
 def _line(record: Record) -> bytes:
@@ -169,7 +170,7 @@ def _user_content(record: Record) -> str | list[Record]:
     blocks = _blocks(content)
     if any(block["type"] == "image" for block in blocks):
         return blocks
-    entry = pi.entry(record, 0)
+    entry = pi_entry(record, 0)
     return entry.text if entry else ""
 
 

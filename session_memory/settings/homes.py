@@ -70,9 +70,9 @@ def agent_home(start: str, stop: str = "", folder: str = "sessions") -> Home | N
 
 def claude_config_dir(environ: Mapping[str, str]) -> str:
     """Claude Code's configuration directory: `$CLAUDE_CONFIG_DIR`, else `~/.claude`."""
-    from ..runtimes import claude
+    from ..runtimes.claude.files import config_dir
 
-    return claude.config_dir({}, environ)
+    return config_dir(environ)
 
 
 def _decoded(text: bytes) -> str:

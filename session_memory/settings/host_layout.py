@@ -16,7 +16,8 @@ import stat
 from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
-from ..runtimes import claude, runtime
+from ..runtimes import runtime
+from ..runtimes.claude.files import transcript_path
 from ..system.confined_files import OutsideGroupError, open_inside
 from ..system.files import make_private_dir
 from ..text.names import is_name
@@ -92,11 +93,11 @@ class Group:
     def memory_home(self) -> Home:
         """The group's directory as an agent home: its sessions have names there, which tell of each other."""
         home = Home(self.root)
-        return Home(self.root, f"{home.memory_dir}/{self.runtime.SESSIONS_FOLDER}")
+        return Home(self.root, f"{home.memory_dir}/{self.runtime.FILES.SESSIONS_FOLDER}")
 
     def transcript(self, session_id: str) -> str:
         """Where the transcript of a session of the group lies, or will lie."""
-        return claude.transcript_path(self.config_dir, self.root, session_id)
+        return transcript_path(self.config_dir, self.root, session_id)
 
     def settings(self) -> Settings:
         """What config.yaml of the group says. Raises ConfigError."""

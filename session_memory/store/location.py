@@ -49,7 +49,7 @@ def find_place(path: str | None, environ: Mapping[str, str]) -> StorePlace:
 
 def _agent_home_at(start: str, stop: str) -> Home | None:
     """The agent home that `start` lies in, whichever runtime's sessions have names there."""
-    found = [homes.agent_home(start, stop, runtime.SESSIONS_FOLDER) for runtime in all_runtimes()]
+    found = [homes.agent_home(start, stop, runtime.FILES.SESSIONS_FOLDER) for runtime in all_runtimes()]
     return max((home for home in found if home), key=lambda home: len(home.root), default=None)
 
 
@@ -57,8 +57,8 @@ def _of_person(environ: Mapping[str, str], user: str) -> StorePlace:
     """All sessions of a user, in whatever runtime."""
     home = homes.Home(user)
     settings = settings_of(home.settings().memory, user)
-    config_dirs = [(runtime, runtime.config_dir({}, environ)) for runtime in all_runtimes()]
-    own = [SourceDirectory(f"{directory}/{runtime.PROJECTS_FOLDER}") for runtime, directory in config_dirs]
+    config_dirs = [(runtime, runtime.FILES.config_dir(environ)) for runtime in all_runtimes()]
+    own = [SourceDirectory(f"{directory}/{runtime.FILES.PROJECTS_FOLDER}") for runtime, directory in config_dirs]
     archives = [Archives(homes.Home(directory).conversations_dir) for _, directory in config_dirs]
     return _place(home, _named(settings) or own, archives, settings)
 
@@ -67,19 +67,18 @@ def _of_agent(home: Home, environ: Mapping[str, str], user: str) -> StorePlace:
     """The sessions of one agent: its own directories whole; of the user's what was started in it or has a name."""
     settings = settings_of(home.settings().memory, user)
     own: dict[str, SourceDirectory] = {}
-    for runtime in all_runtimes():
-        named = homes.agent_home(home.root, os.path.dirname(home.root), runtime.SESSIONS_FOLDER)
-        sessions = runtime.located(named.sessions_dir, runtime.config_dir({}, environ), home.root) if named else []
-        for directory in [f"{home.root}{below}/{runtime.USUAL_DIR}" for below in _WORK_DIRS]:
-            root = f"{directory}/{runtime.PROJECTS_FOLDER}"
+    for files in [runtime.FILES for runtime in all_runtimes()]:
+        config_dir = files.config_dir(environ)
+        named = homes.agent_home(home.root, os.path.dirname(home.root), files.SESSIONS_FOLDER)
+        sessions = files.located(named.sessions_dir, config_dir, home.root) if named else []
+        for directory in [f"{home.root}{below}/{files.USUAL_DIR}" for below in _WORK_DIRS]:
+            root = f"{directory}/{files.PROJECTS_FOLDER}"
             if os.path.isdir(root):
                 own[os.path.realpath(root)] = SourceDirectory(root)
         if named and any(session.path.startswith(named.sessions_dir + "/") for session in sessions):
             own[os.path.realpath(named.sessions_dir)] = SourceDirectory(named.sessions_dir)
-        config_dir = runtime.config_dir({}, environ)
-        root = f"{config_dir}/{runtime.PROJECTS_FOLDER}"
-        starts = [home.root + below for below in _WORK_DIRS]
-        within = [_folder(runtime.own_path({"cwd": start}, start, config_dir)) for start in starts]
+        root = f"{config_dir}/{files.PROJECTS_FOLDER}"
+        within = [os.path.basename(files.project_dir(config_dir, home.root + below)) for below in _WORK_DIRS]
         within += [session.path[len(root) + 1 :] for session in sessions if session.path.startswith(root + "/")]
         own.setdefault(os.path.realpath(root), SourceDirectory(root, within=tuple(dict.fromkeys(within))))
     return _place(home, _named(settings) or list(own.values()), [Archives(home.conversations_dir)], settings)
@@ -95,7 +94,9 @@ def _of_host(host: str, group_root: str) -> StorePlace:
     names = [os.path.basename(group_root)] if group_root else _group_names(layout.groups_dir)
     groups = [layout.group(name) for name in names]
     watched = [
-        SourceDirectory(f"{group.config_dir}/{group.runtime.PROJECTS_FOLDER}", group.name, confined_to=layout.root)
+        SourceDirectory(
+            f"{group.config_dir}/{group.runtime.FILES.PROJECTS_FOLDER}", group.name, confined_to=layout.root
+        )
         for group in groups
     ]
     archives = [Archives(group.conversations_dir, group.name, layout.root) for group in groups]
@@ -126,8 +127,3 @@ def _place(home: Home, watched: list[SourceDirectory], archives: list[Archives],
 
 def _named(settings: StoreSettings) -> list[SourceDirectory]:
     return [SourceDirectory(path, is_named=True) for path in settings.watch_paths]
-
-
-def _folder(path: str) -> str:
-    """The name of the project folder that a transcript lies in."""
-    return os.path.basename(os.path.dirname(path))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from ..runtimes.current import running
+from ..runtimes.detection import running_session
 from ..text.format import one_line
 from ..transcripts.log import last_entries
 from ..transcripts.sessions import UnknownSessionError, find_sessions
@@ -42,7 +42,7 @@ class PlainDesk:
         except UnknownSessionError:  # a home without sessions yet
             found = []
         self._found = {one.id: one for one in found}
-        _, own_id = running(self._environ, os.getppid())
+        _, own_id = running_session(self._environ, os.getppid())
         return [Listed(one.id, one.name, one.id, one.modified, one.id == own_id) for one in found]
 
     def entries(self, session: Listed, count: int) -> tuple[list[Entry], int]:
@@ -56,12 +56,13 @@ class PlainDesk:
 
     def clear(self, name: str) -> str:
         """See Desk."""
-        runtime, own_id = running(self._environ, os.getppid())
+        runtime, own_id = running_session(self._environ, os.getppid())
         if runtime is None:
             return f"{_ONLY_THE_USER} begin a new conversation in the program in which they talk to you."
+        types = runtime.INSTALL
         return (
-            f"{_ONLY_THE_USER} type `{runtime.RENAME.format(name=one_line(name))}`, then `{runtime.CLEAR}`. This "
-            f"conversation is kept: `{runtime.RESUME.format(id=own_id)}` in a terminal comes back to it."
+            f"{_ONLY_THE_USER} type `{types.RENAME.format(name=one_line(name))}`, then `{types.CLEAR}`. This "
+            f"conversation is kept: `{types.RESUME.format(id=own_id)}` in a terminal comes back to it."
         )
 
     def resume(self, session: Listed, save_as: str | None) -> str:
@@ -69,9 +70,10 @@ class PlainDesk:
         if session.is_active:
             raise RefusedError(f"you are in {session.name!r} already", "there is nothing to resume")
         runtime = self._found[session.id].runtime
-        first = f"type `{runtime.RENAME.format(name=one_line(save_as))}`, then " if save_as else ""
+        types = runtime.INSTALL
+        first = f"type `{types.RENAME.format(name=one_line(save_as))}`, then " if save_as else ""
         return (
-            f"{_ONLY_THE_USER} {first}leave this conversation and run `{runtime.RESUME.format(id=session.id)}` in a "
+            f"{_ONLY_THE_USER} {first}leave this conversation and run `{types.RESUME.format(id=session.id)}` in a "
             "terminal, in the directory that this one was started in."
         )
 

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ..runtimes import Runtime, Trail
+    from ..runtimes import Branch, Runtime
     from .entries import Entry
     from .lines import Line
 
@@ -26,14 +26,14 @@ class EntryReader:
         self.title: tuple[int, str] = NO_TITLE
         self.unreadable = 0
         self._runtime = runtime
-        self._trail = runtime.trail(first_line)
+        self._branch = runtime.RECORDS.branch(first_line)
 
     def entries(self, lines: Iterable[Line]) -> Iterator[Entry]:
         """The entries in `lines`, which are given and read from the last to the first."""
-        trail = self._trail
+        branch = self._branch
         for offset, line in lines:
-            counts = trail is None or trail.holds(line)
-            if not line or not self._runtime.may_matter(line):
+            counts = branch is None or branch.holds(line)
+            if not line or not self._runtime.RECORDS.may_matter(line):
                 continue
             records, unreadable = decode_line(line)
             self.unreadable += unreadable
@@ -41,12 +41,12 @@ class EntryReader:
                 if not isinstance(record, dict):
                     self.unreadable += 1
                     continue
-                entry = self._runtime.entry(record, offset)
+                entry = self._runtime.RECORDS.entry(record, offset)
                 if entry is None:
-                    self._take_title(self._runtime.title(record))
+                    self._take_title(self._runtime.RECORDS.title(record))
                 elif counts:
-                    if trail is not None:
-                        trail.complete(entry)
+                    if branch is not None:
+                        branch.complete(entry)
                     yield entry
 
     def _take_title(self, title: tuple[int, str] | None) -> None:
@@ -59,7 +59,7 @@ def first_line(descriptor: int) -> bytes:
     return read_at(descriptor, 0, FIRST_LINE_BYTES).partition(b"\n")[0]
 
 
-def offsets_beside(trail: Trail, descriptor: int, end: int) -> set[int]:
+def offsets_beside(branch: Branch, descriptor: int, end: int) -> set[int]:
     """The offsets of the lines before `end` that do not count, for one who reads the whole file forward."""
     windows = windows_backward(descriptor, 0, end)
-    return {offset for lines in windows for offset, line in reversed(lines) if not trail.holds(line)}
+    return {offset for lines in windows for offset, line in reversed(lines) if not branch.holds(line)}

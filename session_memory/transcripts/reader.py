@@ -59,11 +59,11 @@ class Reading:
         """The entries in file order, each id once; None where the runtime compacted the conversation."""
         runtime, with_tools = self._runtime, self._with_tools
         ids: set[int] = set()
-        trail = runtime.trail(first_line(self._descriptor))
+        branch = runtime.RECORDS.branch(first_line(self._descriptor))
         lines_end, last = self._ends()
-        if trail is not None and last:
-            trail.holds(last)
-        beside = offsets_beside(trail, self._descriptor, lines_end) if trail is not None else ()
+        if branch is not None and last:
+            branch.holds(last)
+        beside = offsets_beside(branch, self._descriptor, lines_end) if branch is not None else ()
         for offset, line in self._lines(lines_end + len(last)):
             records, rest = decode(line)
             self.unreadable += rest
@@ -71,20 +71,20 @@ class Reading:
                 if not isinstance(record, dict):
                     self.unreadable += 1
                     continue
-                entry = runtime.entry(record, offset)
+                entry = runtime.RECORDS.entry(record, offset)
                 if entry is None:
-                    title = runtime.title(record)
+                    title = runtime.RECORDS.title(record)
                     if title is not None and title[0] >= self.title[0]:
                         self.title = title
-                    elif runtime.is_compaction(record):
+                    elif runtime.RECORDS.is_compaction(record):
                         yield None
                     continue
                 known = hash(entry.id)
                 if offset in beside or (entry.id and known in ids) or not (entry.text or with_tools):
                     continue
                 ids.add(known)
-                if trail is not None:
-                    trail.complete(entry)
+                if branch is not None:
+                    branch.complete(entry)
                 yield entry
 
     def _ends(self) -> tuple[int, bytes]:
@@ -96,7 +96,7 @@ class Reading:
 
     def _lines(self, end: int) -> Iterator[tuple[int, bytes]]:
         """The lines that begin before `end` and may matter, with their offsets. The line feed makes no difference."""
-        may_matter, with_tools = self._runtime.may_matter, self._with_tools
+        may_matter, with_tools = self._runtime.RECORDS.may_matter, self._with_tools
         at = 0
         with open(self._descriptor, "rb", buffering=BLOCK_BYTES, closefd=False) as file:
             file.seek(0)

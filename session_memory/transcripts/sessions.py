@@ -37,7 +37,7 @@ class Found:
         self.modified = status.st_mtime
         self.size = status.st_size
         self.name = session.name or shorten(one_line(for_people(title)), TITLE_CHARACTERS) or session.key
-        self.id = runtime.session_id_of(session.path)
+        self.id = runtime.FILES.session_id_of(session.path)
 
 
 def find_sessions(path: str | None, all_projects: bool, environ: Mapping[str, str]) -> list[Found]:
@@ -91,10 +91,10 @@ def _candidates(
 
 def _in_agent_home(start: str, stop: str, environ: Mapping[str, str]) -> Iterator[tuple[Session, Runtime, Home]]:
     for runtime in all_runtimes():
-        home = homes.agent_home(start, stop, runtime.SESSIONS_FOLDER)
+        home = homes.agent_home(start, stop, runtime.FILES.SESSIONS_FOLDER)
         if home is not None:
-            config_dir = runtime.config_dir({}, environ)
-            for session in runtime.located(home.sessions_dir, config_dir, home.root):
+            config_dir = runtime.FILES.config_dir(environ)
+            for session in runtime.FILES.located(home.sessions_dir, config_dir, home.root):
                 yield session, runtime, home
 
 
@@ -102,9 +102,9 @@ def _plain_homes(path: str | None, environ: Mapping[str, str]) -> list[tuple[Run
     """The runtimes' own directories that hold sessions: in or at `path`, else where each runtime has its own."""
     found = []
     for runtime in all_runtimes():
-        places = [path, f"{path}/{runtime.USUAL_DIR}"] if path else [runtime.config_dir({}, environ)]
+        places = [path, f"{path}/{runtime.FILES.USUAL_DIR}"] if path else [runtime.FILES.config_dir(environ)]
         for place in places:
-            if os.path.isdir(f"{place}/{runtime.PROJECTS_FOLDER}"):
+            if os.path.isdir(f"{place}/{runtime.FILES.PROJECTS_FOLDER}"):
                 found.append((runtime, homes.Home(place)))
                 break
     return found
@@ -114,8 +114,8 @@ def _in_plain_homes(
     plain: list[tuple[Runtime, Home]], start: str, scope: str, environ: Mapping[str, str]
 ) -> Iterator[tuple[Session, Runtime, Home]]:
     """Of the runtime that the asking agent runs in, if the environment tells it, else of all of them."""
-    asking = [pair for pair in plain if environ.get(pair[0].OWN_ID_VARIABLE)]
+    asking = [pair for pair in plain if environ.get(pair[0].FILES.OWN_ID_VARIABLE)]
     for runtime, home in asking or plain:
-        own_id = environ.get(runtime.OWN_ID_VARIABLE, "")
-        for session in runtime.of_project(home.root, own_id, start, scope):
+        own_id = environ.get(runtime.FILES.OWN_ID_VARIABLE, "")
+        for session in runtime.FILES.of_project(home.root, own_id, start, scope):
             yield session, runtime, home

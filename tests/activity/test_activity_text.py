@@ -10,7 +10,7 @@ from records import assistant, tool_result, user
 
 from session_memory.activity.report import Report, summarize
 from session_memory.activity.updates import HEADER, text_of
-from session_memory.runtimes import claude
+from session_memory.runtimes.claude import records as claude
 from session_memory.transcripts.entries import Entry
 
 NOW = 1_790_000_000.0

@@ -10,7 +10,7 @@ import pytest
 from records import NamedHome, append, assistant, exchange, line, new_id, record, user, write
 
 from session_memory.activity.delivery import open_update
-from session_memory.runtimes import claude
+from session_memory.runtimes import runtime
 from session_memory.session_monitor import get_session_updates, resolve_agent_sdk_jsonl, resolve_pi_jsonl
 from session_memory.settings.compiled import Settings
 from session_memory.transcripts.entries import Session
@@ -46,7 +46,7 @@ def deliver_to_main(sessions, tmp_path, *, rules=None, own_path=""):
         "main",
         sessions,
         cursor_file=str(tmp_path / "c.json"),
-        runtime=claude,
+        runtime=runtime("agent-sdk"),
         settings=Settings({"sessions": rules or {}}),
         now=time.time(),
         limit=500,
@@ -304,7 +304,8 @@ class TestForks:
 class TestRules:
     def told(self, home, rules, tmp_path):
         sessions = [
-            Session(name, str(home.resolve(name)), name) for name in claude.session_names(str(home.sessions_dir))
+            Session(name, str(home.resolve(name)), name)
+            for name in runtime("agent-sdk").FILES.session_names(str(home.sessions_dir))
         ]
         return told_to_main(sessions, tmp_path, rules=rules)
 

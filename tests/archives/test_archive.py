@@ -19,7 +19,7 @@ from secret_samples import samples
 from session_memory.archives import format as archive_text
 from session_memory.archives.files import find_archive, list_archives
 from session_memory.archives.writer import Style
-from session_memory.runtimes import claude
+from session_memory.runtimes.claude import records as claude
 from session_memory.text.markdown import unescape
 from session_memory.text.sanitize import for_people
 

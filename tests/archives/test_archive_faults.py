@@ -95,8 +95,8 @@ import os, resource, sys
 sys.path.insert(0, {str(ROOT)!r})
 from session_memory.archives.files import write_archive
 from session_memory.archives.writer import Source, Style
-from session_memory.runtimes import claude
-write_archive(Source("s", {str(transcript)!r}, claude), {str(folder)!r}, Style(), 0.0)
+from session_memory.runtimes import runtime
+write_archive(Source("s", {str(transcript)!r}, runtime("agent-sdk")), {str(folder)!r}, Style(), 0.0)
 if os.path.exists("/proc/self/status"):  # Linux counts in ru_maxrss what the process was before its exec
     print(*[row.split()[1] for row in open("/proc/self/status") if row.startswith("VmHWM")])
 else:

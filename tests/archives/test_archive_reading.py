@@ -11,24 +11,25 @@ import pytest
 from records import PiSession, assistant, exchange, line, lines, tool_result, user
 
 from bench.corpus import Author, Texts, write_session
-from session_memory.runtimes import claude, pi
+from session_memory.runtimes import runtime as runtime_of
 from session_memory.system.json import decode_line
 from session_memory.transcripts.reader import Reading, is_whole
 
 if TYPE_CHECKING:
     from session_memory.runtimes import Runtime
 
+CLAUDE, PI = runtime_of("agent-sdk"), runtime_of("pi")
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 REAL_FILES = [
     (path, runtime)
-    for runtime, folder in ((claude, "claude"), (pi, "pi"))
+    for runtime, folder in ((CLAUDE, "claude"), (PI, "pi"))
     for kind in ("transcripts", "captures")
     for path in sorted((SHARED / kind / folder).rglob("*.jsonl"))
 ]
 USES = ("Bash", {"command": "ls"})
 
 
-def said(path: Path, runtime: Runtime = claude, *, with_tools: bool = False) -> list[str]:
+def said(path: Path, runtime: Runtime = CLAUDE, *, with_tools: bool = False) -> list[str]:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         return [entry.text for entry in Reading(runtime, descriptor, with_tools=with_tools).entries() if entry]
@@ -38,8 +39,8 @@ def said(path: Path, runtime: Runtime = claude, *, with_tools: bool = False) -> 
 
 def says_something(content: bytes, runtime: Runtime) -> bool:
     for value in decode_line(content)[0]:
-        entry = runtime.entry(value, 0)
-        if (entry and entry.text) or runtime.title(value) or runtime.is_compaction(value):
+        entry = runtime.RECORDS.entry(value, 0)
+        if (entry and entry.text) or runtime.RECORDS.title(value) or runtime.RECORDS.is_compaction(value):
             return True
     return False
 
@@ -62,20 +63,20 @@ class TestToolResults:
     @pytest.mark.parametrize("result", ["done", {"content": [TEXT], "uuid": "other"}])
     def test_one_alone_is_not_decoded_whatever_the_runtime_notes_of_it(self, block, result):
         content = usual(block, result=result)
-        assert not claude.may_matter(content)
-        assert not says_something(content, claude)
+        assert not CLAUDE.RECORDS.may_matter(content)
+        assert not says_something(content, CLAUDE)
 
     @pytest.mark.parametrize("block", [RESULT, REFUSED])
     def test_a_text_beside_one_is_read(self, block):
-        assert claude.may_matter(usual(block, TEXT))
-        assert claude.may_matter(usual(block, RESULT, TEXT, REFUSED, result={"stdout": "y" * 5000}))
+        assert CLAUDE.RECORDS.may_matter(usual(block, TEXT))
+        assert CLAUDE.RECORDS.may_matter(usual(block, RESULT, TEXT, REFUSED, result={"stdout": "y" * 5000}))
 
     @pytest.mark.parametrize("behind", [user("hello"), assistant("hello"), user([TEXT])])
     def test_a_record_glued_to_one_is_read(self, behind):
-        assert claude.may_matter(usual(RESULT, result={"content": [RESULT]}) + line(behind))
+        assert CLAUDE.RECORDS.may_matter(usual(RESULT, result={"content": [RESULT]}) + line(behind))
 
     def test_one_that_is_glued_to_a_record_does_not_hide_it(self):
-        assert claude.may_matter(line(user("hello"))[:-1] + usual(RESULT))
+        assert CLAUDE.RECORDS.may_matter(line(user("hello"))[:-1] + usual(RESULT))
 
 
 class TestToolUses:
@@ -91,9 +92,9 @@ class TestToolUses:
         ],
     )
     def test_without_tools_a_record_of_claude_code_matters_if_it_has_text(self, record, matters):
-        assert claude.may_matter(line(record), False) is matters
-        assert claude.may_matter(line(record))
-        assert claude.may_matter(line(record)[:-1] + line(user("glued")), False)
+        assert CLAUDE.RECORDS.may_matter(line(record), False) is matters
+        assert CLAUDE.RECORDS.may_matter(line(record))
+        assert CLAUDE.RECORDS.may_matter(line(record)[:-1] + line(user("glued")), False)
 
     @pytest.mark.parametrize(
         ("blocks", "matters"),
@@ -107,14 +108,14 @@ class TestToolUses:
     def test_without_tools_a_record_of_pi_matters_if_it_has_text(self, blocks, matters):
         session = PiSession()
         session.assistant(*blocks)
-        assert pi.may_matter(session.lines[-1], False) is matters
-        assert pi.may_matter(session.lines[-1])
+        assert PI.RECORDS.may_matter(session.lines[-1], False) is matters
+        assert PI.RECORDS.may_matter(session.lines[-1])
 
     def test_a_command_that_the_user_ran_in_pi_is_a_tool_use_without_text(self):
         session = PiSession()
         session.bash("ls")
-        assert not pi.may_matter(session.lines[-1], False)
-        assert pi.may_matter(session.lines[-1])
+        assert not PI.RECORDS.may_matter(session.lines[-1], False)
+        assert PI.RECORDS.may_matter(session.lines[-1])
 
     def test_an_entry_without_text_is_left_out_however_its_line_is_written(self, tmp_path):
         path = tmp_path / "t.jsonl"
@@ -123,12 +124,12 @@ class TestToolUses:
         assert said(path, with_tools=True) == ["", "spaced"]
 
 
-@pytest.mark.parametrize(("format", "runtime"), [("agent-sdk", claude), ("pi", pi)])
+@pytest.mark.parametrize(("format", "runtime"), [("agent-sdk", CLAUDE), ("pi", PI)])
 def test_nothing_is_said_in_what_is_not_decoded_without_tools(tmp_path, format, runtime):
     write_session(tmp_path / "a.jsonl", Author(Texts(seed=7), "7-a", "alpha", 1_000_000, 1_780_000_000.0), format)
     found = (tmp_path / "a.jsonl").read_bytes().splitlines()
-    left_out = [content for content in found if not runtime.may_matter(content, False)]
-    assert len(left_out) > len([content for content in found if not runtime.may_matter(content)])
+    left_out = [content for content in found if not runtime.RECORDS.may_matter(content, False)]
+    assert len(left_out) > len([content for content in found if not runtime.RECORDS.may_matter(content)])
     assert not [content for content in left_out if says_something(content, runtime)]
 
 
@@ -136,7 +137,7 @@ def test_nothing_is_said_in_what_is_not_decoded_without_tools(tmp_path, format, 
 @pytest.mark.parametrize(("path", "runtime"), REAL_FILES, ids=lambda value: getattr(value, "name", "")[:60])
 def test_nor_in_a_real_transcript(path, runtime):
     for content in path.read_bytes().split(b"\n"):
-        if content and not runtime.may_matter(content, False):
+        if content and not runtime.RECORDS.may_matter(content, False):
             assert not says_something(content, runtime)
 
 
@@ -176,4 +177,4 @@ class TestTheLastLine:
         session.user("right way")
         path = session.write(tmp_path)
         path.write_bytes(path.read_bytes()[:-1])
-        assert said(path, pi) == ["one", "two", "right way"]
+        assert said(path, PI) == ["one", "two", "right way"]

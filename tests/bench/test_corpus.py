@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bench.corpus import FORMATS, Author, Texts, append_turns, write_session
-from session_memory.runtimes import claude, pi
+from session_memory.runtimes.claude import records as claude
+from session_memory.runtimes.pi import records as pi
 from session_memory.system.json import decode_line
 
 if TYPE_CHECKING:
-    from session_memory.runtimes import Runtime
+    from session_memory.runtimes import RuntimeRecords
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT.parent / "shared" / "transcripts" / "claude"
@@ -63,7 +64,7 @@ def test_most_of_its_bytes_are_tool_results(texts, tmp_path):
 
 
 @pytest.mark.parametrize(("format", "runtime"), [("agent-sdk", claude), ("pi", pi)])
-def test_its_records_are_read_as_those_of_the_runtime(texts, tmp_path, format, runtime: Runtime):
+def test_its_records_are_read_as_those_of_the_runtime(texts, tmp_path, format, runtime: RuntimeRecords):
     write_session(tmp_path / "a.jsonl", author(texts), format)
     entries = [entry for record in records(tmp_path / "a.jsonl") if (entry := runtime.entry(record, 0))]
     assert {entry.role for entry in entries} == {"user", "assistant"}
@@ -111,7 +112,7 @@ def test_a_corpus_has_the_layout_of_claude_code_and_of_pi(tmp_path):
 
 
 @pytest.mark.parametrize(("format", "runtime"), [("agent-sdk", claude), ("pi", pi)])
-def test_what_is_not_worth_decoding_holds_no_entry_and_no_title(texts, tmp_path, format, runtime: Runtime):
+def test_what_is_not_worth_decoding_holds_no_entry_and_no_title(texts, tmp_path, format, runtime: RuntimeRecords):
     write_session(tmp_path / "a.jsonl", author(texts), format)
     lines = (tmp_path / "a.jsonl").read_bytes().splitlines()
     left_out = [line for line in lines if not runtime.may_matter(line)]
@@ -134,5 +135,5 @@ def test_a_record_that_is_glued_to_one_that_does_not_matter_is_decoded(texts, tm
     assert all(claude.may_matter(line + prompt) for line in lines)
 
 
-def holds_something(line: bytes, runtime: Runtime) -> bool:
+def holds_something(line: bytes, runtime: RuntimeRecords) -> bool:
     return any(runtime.entry(record, 0) or runtime.title(record) for record in decode_line(line)[0])

@@ -23,10 +23,12 @@ EVERY_PROMPT = {
     "session_memory.text", "session_memory.transcripts", "session_memory.activity.changes", "session_memory.activity.cursor_file", "session_memory.activity.delivery", "session_memory.transcripts.entries",
     "session_memory.errors", "session_memory.system.json", "session_memory.system.files", "session_memory.settings.homes",
     "session_memory.hooks.context", "session_memory.hooks.main", "session_memory.hooks.prompt", "session_memory.text.names", "session_memory.runtimes", "session_memory.runtimes.claude",
-    "session_memory.settings.compiled", "session_memory.text.timestamps",
+    "session_memory.runtimes.claude.files", "session_memory.runtimes.claude.hooks",
+    "session_memory.settings.compiled",
 }  # fmt: skip
 # Those with something to tell pay for these too.
 SOMETHING_NEW = {
+    "session_memory.runtimes.claude.records", "session_memory.text.timestamps",
     "session_memory.transcripts.entry_reader", "session_memory.transcripts.cursor", "session_memory.activity.unseen", "session_memory.text.sanitize", "session_memory.text.characters",
     "session_memory.text.secrets", "session_memory.text.secrets._literals",
     "session_memory.activity.forks", "session_memory.activity.report", "session_memory.transcripts.lines", "session_memory.activity.updates", "session_memory.text.format",

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from records import assistant, line, record, tool_result, user
 
-from session_memory.runtimes import claude
+from session_memory.runtimes.claude import records as claude
+from session_memory.runtimes.claude.files import encode_cwd
 from session_memory.session_monitor import parse_jsonl_entries
 from session_memory.system.json import decode_line
 
@@ -180,7 +181,7 @@ def test_the_line_filter_keeps_a_text_beside_a_tool_result():
     ],
 )
 def test_a_directory_is_encoded_as_claude_code_does(cwd, encoded):
-    assert claude.encode_cwd(cwd) == encoded
+    assert encode_cwd(cwd) == encoded
 
 
 @pytest.mark.skipif(not REAL_FILES, reason="no real transcripts beside the repository")

@@ -10,7 +10,9 @@ import pytest
 from records import PiSession, spaced
 
 from session_memory.activity.unseen import title_of
-from session_memory.runtimes import pi
+from session_memory.runtimes import runtime
+from session_memory.runtimes.pi import records as pi
+from session_memory.runtimes.pi.files import encode_cwd
 from session_memory.session_monitor import parse_jsonl_entries, read_session_log
 from session_memory.system.json import decode_line
 from session_memory.transcripts.log import last_entries
@@ -21,6 +23,8 @@ REAL_FILES = sorted([*SHARED.glob("transcripts/pi/**/*.jsonl"), *SHARED.glob("ca
 TORN_LINES = {"v1.jsonl": 1, "v3torn.jsonl": 1}
 needs_real_files = pytest.mark.skipif(not REAL_FILES, reason="no real transcripts beside the repository")
 each_real_file = pytest.mark.parametrize("path", REAL_FILES, ids=lambda path: path.name[:60])
+
+PI = runtime("pi")
 
 
 def entries(session):
@@ -196,7 +200,7 @@ class TestBranches:
         session.name("My title")
         session.back_to(first)
         session.exchange("three", "four")
-        assert title_of(pi, str(session.write(tmp_path))) == "My title"
+        assert title_of(PI, str(session.write(tmp_path))) == "My title"
 
     def test_one_pass_from_the_beginning_finds_the_same(self, tmp_path):
         """As archives are made."""
@@ -208,7 +212,7 @@ class TestBranches:
         session.exchange("right way", "good")
         descriptor = os.open(session.write(tmp_path), os.O_RDONLY)
         try:
-            reading = Reading(pi, descriptor)
+            reading = Reading(PI, descriptor)
             assert list(reading.entries()) == entries(session)
             assert reading.title == (pi.TITLE_RANK, "My title")
         finally:
@@ -248,8 +252,8 @@ class TestBranches:
         session.back_to(fork)
         session.exchange("right way", "good")
         path = str(session.write(tmp_path))
-        assert [entry.text for entry in last_entries(pi, path, 2)[0]] == ["right way", "good"]
-        assert [entry.text for entry in last_entries(pi, path, 9)[0]] == ["first", "answer", "right way", "good"]
+        assert [entry.text for entry in last_entries(PI, path, 2)[0]] == ["right way", "good"]
+        assert [entry.text for entry in last_entries(PI, path, 9)[0]] == ["first", "answer", "right way", "good"]
 
     def test_what_a_fork_copied_is_marked_as_a_copy(self):
         parent = PiSession()
@@ -266,7 +270,7 @@ def test_the_last_title_is_the_title_and_it_can_be_taken_away(tmp_path):
     titles = []
     for name in ("Old", "New", ""):
         session.name(name)
-        titles.append(title_of(pi, str(session.write(tmp_path))))
+        titles.append(title_of(PI, str(session.write(tmp_path))))
     assert titles == ["Old", "New", "deploy it"]
 
 
@@ -281,7 +285,7 @@ def test_a_log_shows_edited_files_as_seen_from_the_session_s_directory(tmp_path)
     [("/srv/proj", "--srv-proj--"), ("/srv/my_app.v2", "--srv-my_app.v2--"), ("/a:b/é", "--a-b-é--")],
 )
 def test_a_directory_is_encoded_as_pi_does(cwd, encoded):
-    assert pi.encode_cwd(cwd) == encoded
+    assert encode_cwd(cwd) == encoded
 
 
 @needs_real_files
@@ -309,7 +313,7 @@ def test_the_line_filter_drops_no_line_of_a_real_session_file_that_matters(path)
 def test_reading_a_real_session_file_from_its_end_finds_the_same(path):
     content = path.read_bytes()
     whole = parse_jsonl_entries(content[: content.rfind(b"\n") + 1].splitlines(keepends=True), "pi")
-    assert last_entries(pi, str(path), 10_000)[0] == whole
+    assert last_entries(PI, str(path), 10_000)[0] == whole
 
 
 @needs_real_files

@@ -12,7 +12,8 @@ import pytest
 from records import PiSession
 from store_scene import Scene
 
-from session_memory.runtimes import claude as claude_runtime
+from session_memory.runtimes.claude import records as claude_records
+from session_memory.runtimes.claude.files import encode_cwd
 from session_memory.session_monitor import read_session_log
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,7 +38,7 @@ def converted(session, tmp_path):
 
 def texts(records):
     """What a reader of Claude Code's transcripts finds in them."""
-    entries = [claude_runtime.entry(record, 0) for record in records]
+    entries = [claude_records.entry(record, 0) for record in records]
     return [entry.text or [(tool.name, tool.argument) for tool in entry.tools] for entry in entries if entry]
 
 
@@ -109,7 +110,7 @@ def test_a_compaction_is_one_for_claude_code_too(tmp_path):
     session.user("three")
     _, records = converted(session, tmp_path)
     assert texts(records) == ["one", "two", "three"]
-    assert [claude_runtime.is_compaction(record) for record in records] == [False, False, True, False, False]
+    assert [claude_records.is_compaction(record) for record in records] == [False, False, True, False, False]
     assert records[4]["parentUuid"] == records[3]["uuid"]
 
 
@@ -186,4 +187,4 @@ def test_the_real_cli_goes_on_with_a_session(session, tmp_path, claude, api):
     turn = claude.run("where were we?", "--resume", session.id)
     sent = json.dumps(turn.request.body["messages"])
     assert [part in sent for part in ("plan a trip", "Gladly.", "Let me look.", "the notes")] == [True] * 4
-    assert os.path.exists(out / claude_runtime.encode_cwd(str(claude.project)) / f"{session.id}.jsonl")
+    assert os.path.exists(out / encode_cwd(str(claude.project)) / f"{session.id}.jsonl")

@@ -15,7 +15,7 @@ import pytest
 from records import assistant, exchange, lines, tool_result, user
 from store_scene import Scene
 
-from session_memory.runtimes import claude
+from session_memory.runtimes.claude import records as claude
 from session_memory.store.ingest import read_ahead
 from session_memory.store.ingest.extract import Extractor
 from session_memory.store.ingest.ingestion import Ingestion

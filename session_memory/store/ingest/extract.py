@@ -51,7 +51,7 @@ class Extractor:
         self._home = home
         self._runtime = runtime
         self._descriptor = descriptor
-        self._trail = runtime.trail(first_line(descriptor))
+        self._branch = runtime.RECORDS.branch(first_line(descriptor))
         self._entries: list[Entry] = []
         self._ended: dict[str, ToolOutcome] = {}
         self._title: tuple[int, str] = (-1, "")
@@ -62,7 +62,7 @@ class Extractor:
         """What stands in `[start, end)`: at most about `limit` bytes of it, up to the last complete record."""
         self._entries, self._ended = [], {}
         self._title, self._cwd, self._unreadable = (-1, ""), "", 0
-        may_matter, may_bring_results = self._runtime.may_matter, self._runtime.may_bring_results
+        may_matter, may_bring_results = self._runtime.RECORDS.may_matter, self._runtime.RECORDS.may_bring_results
         reached = start
         is_last = False
         for offset, line in lines_forward(self._descriptor, start, end):
@@ -92,7 +92,7 @@ class Extractor:
 
     def _takes_results(self, line: bytes) -> bool:
         """Takes the results of a line that brings nothing else, if it is one."""
-        results = self._runtime.results_in(line, decode)
+        results = self._runtime.RECORDS.results_in(line, decode)
         for call_id, is_error, content in results or ():
             self._ended[call_id] = outcome(is_error, content)
         return results is not None
@@ -108,18 +108,18 @@ class Extractor:
 
     def _take_record(self, record: dict[str, Any], offset: int) -> None:
         runtime = self._runtime
-        entry = runtime.entry(record, offset)
+        entry = runtime.RECORDS.entry(record, offset)
         if entry is not None:
-            if self._trail is not None:
-                self._trail.complete(entry)
+            if self._branch is not None:
+                self._branch.complete(entry)
             self._cwd = self._cwd or entry.cwd
             self._entries.append(entry)
         else:
-            title = runtime.title(record)
+            title = runtime.RECORDS.title(record)
             if title is not None and title[0] >= self._title[0]:
                 self._title = (title[0], for_people(title[1]))
         if entry is None or entry.role == "user":
-            for call_id, is_error, content in runtime.results(record):
+            for call_id, is_error, content in runtime.RECORDS.results(record):
                 self._ended[call_id] = outcome(is_error, content)
 
     def _new_entries(self) -> list[NewEntry]:

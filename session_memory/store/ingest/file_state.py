@@ -6,7 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from ...runtimes.recognition import source_of
+from ...runtimes.detection import source_of
 from ...system.files import open_regular, read_at
 from ...transcripts.cursor import make_cursor, resume_offset
 from ...transcripts.lines import BLOCK_BYTES
@@ -48,7 +48,9 @@ def begun(
     """The state of the file as it is now, and the offset to read on from."""
     home, root = file.directory.home, file.directory.root
     if before is None:
-        return FileState(home, file.key, root, source_of(descriptor, runtime), runtime.session_id_of(file.path)), 0
+        return FileState(
+            home, file.key, root, source_of(descriptor, runtime), runtime.FILES.session_id_of(file.path)
+        ), 0
     is_elsewhere = before.root != root
     cursor = {
         "offset": before.offset,

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from ...runtimes.recognition import runtime_of
+from ...runtimes.detection import runtime_of
 from ...system.confined_files import OutsideGroupError
 from ..values import Batch
 from .extract import Extract, Extractor

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 
-from ...runtimes.recognition import runtime_of
+from ...runtimes.detection import runtime_of
 from ...system.files import open_regular
 from ...text.secrets.scan import suspects
 from .extract import Extract, Extractor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ...runtimes.recognition import runtime_of
+from ...runtimes.detection import runtime_of
 from ...system.confined_files import OutsideGroupError
 from ...system.files import open_regular, stamp_of
 from ..sqlite.known_files import connected, gap_minutes, has_ended, known_files

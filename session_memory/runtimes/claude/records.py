@@ -1,4 +1,4 @@
-"""Claude Code and claude-agent-sdk: where transcripts lie, what a record means, what a hook prints.
+"""What a line in a transcript of Claude Code or claude-agent-sdk means.
 
 Records are those of Claude Code 1.0.51 to 2.1.329. Types are allow-listed: newer versions repeat whole requests,
 injected text included, in records of other types.
@@ -6,30 +6,17 @@ injected text included, in records of other types.
 
 from __future__ import annotations
 
-from ..system.files import is_file, os, read_each
-from ..system.json import decode
-from ..text.names import is_name
-from ..text.timestamps import epoch_seconds
-from ..transcripts.entries import Entry, Session, ToolUse
+from ...text.timestamps import epoch_seconds
+from ...transcripts.entries import Entry, ToolUse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable
     from typing import Any
 
-    from . import ToolResult
+    from .. import ToolResult
 
     Record = dict[str, Any]
-    Event = Mapping[str, Any]
-
-SESSIONS_FOLDER = "sessions"
-NAME = "claude-code"
-USUAL_DIR = ".claude"
-PROJECTS_FOLDER = "projects"
-OWN_ID_VARIABLE = "CLAUDE_CODE_SESSION_ID"
-PROMPT_EVENT = "UserPromptSubmit"
-LIVE_FOLDER = "sessions"
-RENAME, CLEAR, RESUME = "/rename {name}", "/clear", "claude --resume {id}"
 
 TITLE_RANKS = {"custom-title": 3, "ai-title": 2, "summary": 1}
 _TITLE_KEYS = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
@@ -164,153 +151,8 @@ def recognises(line: bytes) -> bool:
     return line.startswith(b"{") and any(key in line for key in (b'"parentUuid":', b'"sessionId":"', b'"leafUuid":"'))
 
 
-def trail(first_line: bytes) -> None:
+def branch(first_line: bytes) -> None:
     """None: every record counts, and says all of itself."""
-
-
-def context_output(text: str, event: str = PROMPT_EVENT) -> dict[str, Any]:
-    """The JSON that adds `text` to the prompt, or, for SessionStart, to what the agent knows from the start."""
-    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
-
-
-def is_from_a_person(prompt: str) -> bool:
-    """Whether a submitted prompt was typed: background tasks report through the same event."""
-    return not prompt.lstrip().startswith(("<task-notification>", "<system-reminder>"))
-
-
-def is_own(event: Event) -> bool:
-    """Whether the transcript lies as Claude Code's do. Codex and Qwen Code run the hooks of its plugins too."""
-    path = _string(event.get("transcript_path"))
-    return not path or path.rpartition("/")[0].rpartition("/")[0].endswith("/projects")
-
-
-def start_dir(event: Event, environ: Mapping[str, str]) -> str:
-    """The directory that the session was started in; `cwd` follows the agent's `cd`."""
-    return environ.get("CLAUDE_PROJECT_DIR") or _string(event.get("cwd"))
-
-
-def config_dir(event: Event, environ: Mapping[str, str]) -> str:
-    """The directory over the transcript's `projects/`, else `$CLAUDE_CONFIG_DIR`, else `~/.claude`."""
-    above = _string(event.get("transcript_path")).rpartition("/")[0].rpartition("/")[0]
-    if above.endswith("/projects"):
-        return above[: -len("/projects")]
-    return (environ.get("CLAUDE_CONFIG_DIR") or environ.get("HOME", "") + "/.claude").rstrip("/")
-
-
-def own_path(event: Event, start: str, config_dir: str) -> str:
-    """The transcript that the event names, else the one of a session started in `start`."""
-    return _string(event.get("transcript_path")) or transcript_path(config_dir, start, _string(event.get("session_id")))
-
-
-def own_name(event: Event, sessions_dir: str, sessions: Iterable[Session]) -> str:
-    """The name that points to the session; '' if none does."""
-    file = f"/{_string(event.get('session_id'))}.jsonl"
-    return next((session.name for session in sessions if session.path.endswith(file)), "")
-
-
-def others(sessions_dir: str, config_dir: str, own_path: str, scope: str) -> list[Session]:
-    """The named sessions of an agent home, else those of the project that the transcript lies in, or of all."""
-    project_dir = own_path.rpartition("/")[0]
-    if sessions_dir:
-        return named_sessions(sessions_dir, project_dir)
-    return all_sessions(config_dir, project_dir) if scope == "all" else project_sessions(project_dir)
-
-
-def encode_cwd(cwd: str) -> str:
-    """The name of the project directory for sessions started in `cwd` (its real path)."""
-    from .claude_projects import folder_of
-
-    return folder_of(cwd)
-
-
-def transcript_path(config_dir: str, cwd: str, session_id: str) -> str:
-    """Where the transcript of a session started in `cwd` lies, or will lie."""
-    return f"{config_dir}/projects/{encode_cwd(cwd)}/{session_id}.jsonl"
-
-
-def named_sessions(sessions_dir: str, project_dir: str) -> list[Session]:
-    """The sessions that `<sessions_dir>/<name>.json` name, each with its transcript in `project_dir`.
-
-    Left out are those that have no id yet, and `new-*`, which hosts use for sessions that are just being made.
-    """
-    found = _pointers(sessions_dir, session_names(sessions_dir))
-    return [Session(name, f"{project_dir}/{session_id}.jsonl", name) for name, session_id in found]
-
-
-def session_names(sessions_dir: str) -> list[str]:
-    """The names of the sessions of an agent home, in no particular order."""
-    try:
-        files = os.listdir(sessions_dir)
-    except FileNotFoundError:
-        return []
-    return [file[:-5] for file in files if file.endswith(".json") and not file.startswith((".", "new-"))]
-
-
-def named_session_id(sessions_dir: str, name: str) -> str:
-    """The id that `<sessions_dir>/<name>.json` holds as `sessionId`; '' where there is none."""
-    return next((session_id for _, session_id in _pointers(sessions_dir, [name])), "")
-
-
-def _pointers(sessions_dir: str, names: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Those of `names` that have an id, with it."""
-    for file, content in read_each(sessions_dir, [name + ".json" for name in names]):
-        try:
-            session_id = decode(content.decode())["sessionId"]
-        except (ValueError, KeyError, TypeError):
-            continue
-        if is_name(session_id):
-            yield file[: -len(".json")], session_id
-
-
-def project_sessions(project_dir: str, is_elsewhere: bool = False) -> list[Session]:
-    """The sessions whose transcripts lie in `project_dir`, without those of sub-agents."""
-    try:
-        files = os.listdir(project_dir)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    return [
-        Session(file[:-6], f"{project_dir}/{file}", is_elsewhere=is_elsewhere)
-        for file in files
-        if file.endswith(".jsonl") and not file.startswith((".", "agent-"))
-    ]
-
-
-def all_sessions(config_dir: str, project_dir: str) -> list[Session]:
-    """The sessions of all projects; those outside `project_dir` are marked as elsewhere."""
-    projects_dir = f"{config_dir}/projects"
-    found = []
-    for name in os.listdir(projects_dir):
-        directory = f"{projects_dir}/{name}"
-        found += project_sessions(directory, is_elsewhere=directory != project_dir)
-    return found
-
-
-def located(sessions_dir: str, config_dir: str, root: str) -> list[Session]:
-    """The named sessions with their transcripts wherever these lie: among those of `root`, else in any project."""
-    from .claude_projects import dir_of
-
-    found = []
-    for session in named_sessions(sessions_dir, f"{config_dir}/projects/{encode_cwd(root)}"):
-        if not is_file(session.path):
-            elsewhere = dir_of(config_dir, session.path.rpartition("/")[2][:-6], "")
-            session.path = f"{elsewhere}/{session.path.rpartition('/')[2]}" if elsewhere else session.path
-        found.append(session)
-    return found
-
-
-def of_project(config_dir: str, own_id: str, directory: str, scope: str) -> list[Session]:
-    """The sessions of the project of `own_id`, or of `directory`, or of `all` projects."""
-    from .claude_projects import dir_of
-
-    project_dir = dir_of(config_dir, own_id, directory)
-    if scope == "all":
-        return all_sessions(config_dir, project_dir)
-    return project_sessions(project_dir) if project_dir else []
-
-
-def session_id_of(path: str) -> str:
-    """The id of the session whose transcript lies at `path`."""
-    return path.rpartition("/")[2].removesuffix(".jsonl")
 
 
 def _entry(

@@ -1,31 +1,20 @@
-"""Pi: where session files lie, what a record means, what its extension is given. Session format versions 1 to 3."""
+"""What a line in a session file of Pi means. Session format versions 1 to 3."""
 
 from __future__ import annotations
 
-from ..system.files import is_directory, os
-from ..system.json import decode_line
-from ..text.timestamps import epoch_seconds
-from ..transcripts.entries import Entry, Session, ToolUse
+from ...system.json import decode_line
+from ...text.timestamps import epoch_seconds
+from ...transcripts.entries import Entry, ToolUse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable
     from typing import Any
 
-    from . import ToolResult
+    from .. import ToolResult
 
     Record = dict[str, Any]
-    Event = Mapping[str, Any]
 
-SESSIONS_FOLDER = "pi-sessions"
-NAME = "pi"
-USUAL_DIR = ".pi/agent"
-PROJECTS_FOLDER = "sessions"
-OWN_ID_VARIABLE = "PI_SESSION_ID"
-PROMPT_EVENT = "before_agent_start"
-LIVE_FOLDER = ""
-RENAME, CLEAR, RESUME = "/name {name}", "/new", "pi --session {id}"
-CUSTOM_TYPE = "session-update"
 TITLE_RANK = 3
 _KINDS = {"edit": "edit", "write": "edit", "read": "read", "bash": "command", "powershell": "command"}
 _ARGUMENTS = ("path", "file_path", "command", "pattern", "url", "query", "description")
@@ -45,13 +34,13 @@ def may_matter(line: bytes, with_tools: bool = True) -> bool:
     return not line.startswith((b"toolResult", b"system", b"bashExecution"), at + 19)
 
 
-def trail(first_line: bytes) -> Trail | None:
-    """The way through the tree that a session file is. A file without a header is read as it stands."""
+def branch(first_line: bytes) -> PiBranch | None:
+    """The live branch of the tree that a session file is. None for a file without a header: it is read as it stands."""
     header = _first_record(first_line)
-    return Trail(header) if header is not None and header.get("type") == "session" else None
+    return PiBranch(header) if header is not None and header.get("type") == "session" else None
 
 
-class Trail:
+class PiBranch:
     """The branch that ends at the last record; a record beside it was left, one that an edit took out is forgotten.
 
     Records before version 2 have no ids and are all on it. `/tree` may return to a branch: its records count again as
@@ -158,140 +147,6 @@ def results(record: Record) -> list[ToolResult]:
 def recognises(line: bytes) -> bool:
     """Whether a line at the beginning of a session file is Pi's header."""
     return b'"session"' in line and (_first_record(line) or {}).get("type") == "session"
-
-
-def context_output(text: str, event: str = PROMPT_EVENT) -> dict[str, Any]:
-    """The message that the extension returns from `before_agent_start`."""
-    return {"message": {"customType": CUSTOM_TYPE, "content": text, "display": True}}
-
-
-def is_from_a_person(prompt: str) -> bool:
-    """Every prompt is: what extensions send by themselves does not come as one."""
-    return True
-
-
-def is_own(event: Event) -> bool:
-    """Every event is: only our own extension sends them."""
-    return True
-
-
-def start_dir(event: Event, environ: Mapping[str, str]) -> str:
-    """Where the session's file lies: a named session's lies in its agent's home, whatever directory it works in."""
-    return _session_dir(event) or _string(event.get("cwd"))
-
-
-def config_dir(event: Event, environ: Mapping[str, str]) -> str:
-    """The directory over the session's file where it lies in `sessions/--<cwd>--/`, else `$PI_CODING_AGENT_DIR`, else
-    `~/.pi/agent`."""
-    above, _, project = _session_dir(event).rpartition("/")
-    if project.startswith("--") and project.endswith("--") and above.endswith("/sessions"):
-        return above[: -len("/sessions")]
-    home = environ.get("HOME", "")
-    path = environ.get("PI_CODING_AGENT_DIR") or "~/.pi/agent"
-    return (home + path[1:] if path == "~" or path.startswith("~/") else path).rstrip("/")
-
-
-def own_path(event: Event, start: str, config_dir: str) -> str:
-    """The session's file; a path that there is not where it keeps none (`--no-session`)."""
-    path = _string(event.get("transcript_path"))
-    if path:
-        return path
-    directory = _session_dir(event) or f"{config_dir}/sessions/{encode_cwd(_string(event.get('cwd')))}"
-    return f"{directory}/{_string(event.get('session_id'))}.jsonl"
-
-
-def own_name(event: Event, sessions_dir: str, sessions: Iterable[Session]) -> str:
-    """The folder in `sessions_dir` that the session's file lies in; '' if it lies elsewhere."""
-    directory = _session_dir(event)
-    if not directory.startswith(sessions_dir + "/"):
-        from os.path import realpath  # a host may name its home by another path
-
-        directory, sessions_dir = realpath(directory), realpath(sessions_dir)
-    inside = directory.startswith(sessions_dir + "/")
-    return directory[len(sessions_dir) + 1 :].partition("/")[0] if inside else ""
-
-
-def encode_cwd(cwd: str) -> str:
-    """The name of the directory for sessions started in `cwd`."""
-    return f"--{cwd.lstrip('/').replace('/', '-').replace(':', '-')}--"
-
-
-def others(sessions_dir: str, config_dir: str, own_path: str, scope: str) -> list[Session]:
-    """The named sessions of an agent home, each with the file that was written last; else those of the project, which
-    is the directory that the own file lies in, or of all projects."""
-    if sessions_dir:
-        names = session_names(sessions_dir)
-        found = [Session(name, latest_transcript(sessions_dir, name), name) for name in names]
-    else:
-        project_dir = own_path.rpartition("/")[0]
-        found = _sessions_in(project_dir)
-        if scope == "all":
-            for folder in _listing(f"{config_dir}/sessions"):
-                directory = f"{config_dir}/sessions/{folder}"
-                if directory != project_dir:
-                    found += _sessions_in(directory, is_elsewhere=True)
-    return [session for session in found if session.path and session.path != own_path]
-
-
-def located(sessions_dir: str, config_dir: str, root: str) -> list[Session]:
-    """The named sessions of an agent home, each with the file that was written last."""
-    return others(sessions_dir, config_dir, "", "project")
-
-
-def of_project(config_dir: str, own_id: str, directory: str, scope: str) -> list[Session]:
-    """The sessions of the project of `own_id`, or of `directory`, or of `all` projects."""
-    folder = next((f for f in _listing(f"{config_dir}/sessions") if own_id and _holds(config_dir, f, own_id)), "")
-    return others("", config_dir, f"{config_dir}/sessions/{folder or encode_cwd(directory)}/", scope)
-
-
-def session_id_of(path: str) -> str:
-    """The id of the session whose file lies at `path`."""
-    name = path.rpartition("/")[2].removesuffix(".jsonl")
-    return name.partition("_")[2] or name
-
-
-def _holds(config_dir: str, folder: str, session_id: str) -> bool:
-    return any(session.key == session_id for session in _sessions_in(f"{config_dir}/sessions/{folder}"))
-
-
-def session_names(sessions_dir: str) -> list[str]:
-    """The names of the sessions of an agent home: one directory each, without `new-*`, which are just being made."""
-    names = _listing(sessions_dir)
-    return [name for name in names if not name.startswith((".", "new-")) and is_directory(f"{sessions_dir}/{name}")]
-
-
-def latest_transcript(sessions_dir: str, name: str) -> str:
-    """The session file of `<sessions_dir>/<name>/` written last, which pi would continue; '' if there is none."""
-    latest, latest_time = "", -1
-    for session in _sessions_in(f"{sessions_dir}/{name}"):
-        try:
-            modified = os.stat(session.path).st_mtime_ns
-        except FileNotFoundError:
-            continue
-        if modified > latest_time:
-            latest, latest_time = session.path, modified
-    return latest
-
-
-def _sessions_in(directory: str, is_elsewhere: bool = False) -> list[Session]:
-    """A session for each file `<time>_<id>.jsonl`. Ids begin with the time as well: none may be shortened."""
-    return [
-        Session(session_id_of(file), f"{directory}/{file}", is_elsewhere=is_elsewhere)
-        for file in _listing(directory)
-        if file.endswith(".jsonl") and not file.startswith(".")
-    ]
-
-
-def _listing(directory: str) -> list[str]:
-    try:
-        return os.listdir(directory)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-
-
-def _session_dir(event: Event) -> str:
-    path = _string(event.get("transcript_path"))
-    return path.rpartition("/")[0] if path else _string(event.get("session_dir")).rstrip("/")
 
 
 def _link(line: bytes) -> tuple[str, str | None] | None:

@@ -1,0 +1,1 @@
+"""Claude Code and claude-agent-sdk, which share their transcripts, hooks and settings."""

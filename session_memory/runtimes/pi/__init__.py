@@ -1,0 +1,1 @@
+"""Pi: its session files, and the events that our extension sends."""

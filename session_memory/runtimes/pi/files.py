@@ -1,0 +1,112 @@
+"""Where Pi keeps its session files, and which sessions there are."""
+
+from __future__ import annotations
+
+from ...system.files import is_directory, os
+from ...transcripts.entries import Session
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SESSIONS_FOLDER = "pi-sessions"
+USUAL_DIR = ".pi/agent"
+PROJECTS_FOLDER = "sessions"
+OWN_ID_VARIABLE = "PI_SESSION_ID"
+
+
+def config_dir(environ: Mapping[str, str]) -> str:
+    """`$PI_CODING_AGENT_DIR`, else `~/.pi/agent`."""
+    home = environ.get("HOME", "")
+    path = environ.get("PI_CODING_AGENT_DIR") or "~/.pi/agent"
+    return (home + path[1:] if path == "~" or path.startswith("~/") else path).rstrip("/")
+
+
+def project_dir(config_dir: str, cwd: str) -> str:
+    """The directory for the transcripts of sessions that are started in `cwd`."""
+    return f"{config_dir}/{PROJECTS_FOLDER}/{encode_cwd(cwd)}"
+
+
+def encode_cwd(cwd: str) -> str:
+    """The name of the directory for sessions started in `cwd`."""
+    return f"--{cwd.lstrip('/').replace('/', '-').replace(':', '-')}--"
+
+
+def others(sessions_dir: str, config_dir: str, own_path: str, scope: str) -> list[Session]:
+    """The named sessions of an agent home, each with the file that was written last; else those of the project, which
+    is the directory that the own file lies in, or of all projects."""
+    if sessions_dir:
+        names = session_names(sessions_dir)
+        found = [Session(name, latest_transcript(sessions_dir, name), name) for name in names]
+    else:
+        own_dir = own_path.rpartition("/")[0]
+        found = sessions_in(own_dir)
+        if scope == "all":
+            for folder in _listing(f"{config_dir}/sessions"):
+                directory = f"{config_dir}/sessions/{folder}"
+                if directory != own_dir:
+                    found += sessions_in(directory, is_elsewhere=True)
+    return [session for session in found if session.path and session.path != own_path]
+
+
+def located(sessions_dir: str, config_dir: str, root: str) -> list[Session]:
+    """The named sessions of an agent home, each with the file that was written last."""
+    return others(sessions_dir, config_dir, "", "project")
+
+
+def of_project(config_dir: str, own_id: str, directory: str, scope: str) -> list[Session]:
+    """The sessions of the project of `own_id`, or of `directory`, or of `all` projects."""
+    sessions_dir = f"{config_dir}/{PROJECTS_FOLDER}"
+    found = next((f for f in _listing(sessions_dir) if own_id and _holds(f"{sessions_dir}/{f}", own_id)), "")
+    own_dir = f"{sessions_dir}/{found}" if found else project_dir(config_dir, directory)
+    return others("", config_dir, f"{own_dir}/", scope)
+
+
+def live_session_id(config_dir: str, pid: int) -> str:
+    """Always '': pi notes nothing of its processes."""
+    return ""
+
+
+def session_id_of(path: str) -> str:
+    """The id of the session whose file lies at `path`."""
+    name = path.rpartition("/")[2].removesuffix(".jsonl")
+    return name.partition("_")[2] or name
+
+
+def session_names(sessions_dir: str) -> list[str]:
+    """The names of the sessions of an agent home: one directory each, without `new-*`, which are just being made."""
+    names = _listing(sessions_dir)
+    return [name for name in names if not name.startswith((".", "new-")) and is_directory(f"{sessions_dir}/{name}")]
+
+
+def latest_transcript(sessions_dir: str, name: str) -> str:
+    """The session file of `<sessions_dir>/<name>/` written last, which pi would continue; '' if there is none."""
+    latest, latest_time = "", -1
+    for session in sessions_in(f"{sessions_dir}/{name}"):
+        try:
+            modified = os.stat(session.path).st_mtime_ns
+        except FileNotFoundError:
+            continue
+        if modified > latest_time:
+            latest, latest_time = session.path, modified
+    return latest
+
+
+def _holds(directory: str, session_id: str) -> bool:
+    return any(session.key == session_id for session in sessions_in(directory))
+
+
+def sessions_in(directory: str, is_elsewhere: bool = False) -> list[Session]:
+    """A session for each file `<time>_<id>.jsonl`. Ids begin with the time as well: none may be shortened."""
+    return [
+        Session(session_id_of(file), f"{directory}/{file}", is_elsewhere=is_elsewhere)
+        for file in _listing(directory)
+        if file.endswith(".jsonl") and not file.startswith(".")
+    ]
+
+
+def _listing(directory: str) -> list[str]:
+    try:
+        return os.listdir(directory)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
