@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ..errors import SessionMemoryError
-from ..store.sqlite.schema import ITEM_BITS
-from ..store.values import TOOL_ROLE
+from ..store.values import ITEM_BITS, TOOL_ROLE
 from ..text.format import counted, one_line, shorten
 from ..text.sanitize import all_for_prompt
 from .arguments import add_common, positive

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+ITEM_BITS = 32  # an item's id is `file id << ITEM_BITS | its number in the file`
 ENTRY_ROLES = ("user", "assistant")
 TOOL_ROLE = "tool"
 STATUSES = ("active", "ready", "processing", "archived", "skipped")

@@ -9,15 +9,17 @@ import pytest
 
 from bench.recall.__main__ import OWN_SETS, ask
 from bench.recall.sets import SetError, read_set
+from session_memory.store.search.index import Posting
 from session_memory.store.search.query import MOST_PARTS, STOP_WORDS, Query, contains, parse, relaxed
-from session_memory.store.search.ranking import Posting, conversation_score, entry_score, weigh
+from session_memory.store.search.ranking import conversation_score, entry_score, weigh
 from session_memory.store.search.snippet import CHARACTERS, excerpts, merged, snippet
 from session_memory.store.search.terms import Terms, indexable
+from session_memory.store.sqlite.search_index import terms_of
 
 
 @pytest.fixture(scope="module")
 def terms() -> Terms:
-    return Terms(apsw.Connection(":memory:"))
+    return terms_of(apsw.Connection(":memory:"))
 
 
 def matches(query: Query) -> list[str]:

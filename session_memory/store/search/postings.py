@@ -1,156 +1,129 @@
-"""What the index has for a part of a query, within the files that a search is limited to."""
+"""The postings of a query: which items have each of its parts, and what having it is worth."""
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import NamedTuple
 
-from ..sqlite.filters import where
-from ..sqlite.items import ids_of
-from ..sqlite.schema import ITEM_BITS
-from ..values import TOOL_ROLE, Filter
-from .ranking import Posting
+from ..values import ITEM_BITS, Filter
+from .index import Posting, Scope
+from .query import Part, alternatives
+from .ranking import Weight, weigh
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from .index import SearchIndex
+    from .query import Query
 
-    from apsw import Connection, Cursor
-
-MOST_RANGES = 40  # more are not asked for one by one
-MOST_LOOKED_AT = 200_000  # items of the index, where those of other files are among them
-LITERAL_ITEMS = 20_000
+MOST_ITEMS = 4000  # of a query of one part: the newest
+LEAST_ITEMS = 400  # of each of several parts; and of those that have two of them
 MOST_COUNTED = 5000
-_EVERYTHING = [(0, (1 << 63) - 1)]
+FILTERED = 4  # times as many where only some of them are of the role or the time that is wanted
+FEW_FILES = 12  # in so few files of a rare part, a common one is counted to the end
+_EVERYTHING = Scope([(0, (1 << 63) - 1)], None, 1.0)
 
 
-class Scope(NamedTuple):
-    """The files that a search is limited to: their items as ranges of ids, the newest first. `files` is None where
-    that is all of them; `share` says which part of all files they are."""
+class QueryPostings(NamedTuple):
+    """What the index has for a query: its parts, their items, what each is worth; how many terms a text has."""
 
-    ranges: list[tuple[int, int]]
-    files: frozenset[int] | None
-    share: float
-
-
-def scope_of(connection: Connection, wanted: Filter) -> Scope:
-    """The files that `wanted` allows. What it says about conversations and entries is not looked at."""
-    if _is_everything(connection, wanted):
-        return Scope(_EVERYTHING, None, 1.0)
-    condition, values = where(Filter(homes=wanted.homes, project=wanted.project, session=wanted.session))
-    if wanted.since is not None:
-        condition += " AND f.last_entry_timestamp >= ?"
-        values += (wanted.since,)
-    if wanted.until is not None:
-        condition += " AND f.first_entry_timestamp <= ?"
-        values += (wanted.until,)
-    sql = f"SELECT f.id FROM memory_file_states AS f WHERE {condition}"
-    files = sorted([file for (file,) in connection.execute(sql, values)], reverse=True)
-    ranges: list[tuple[int, int]] = []
-    for file in files:
-        first, last = file << ITEM_BITS, (file + 1 << ITEM_BITS) - 1
-        if ranges and ranges[-1][0] == last + 1:
-            ranges[-1] = (first, ranges[-1][1])
-        else:
-            ranges.append((first, last))
-    newest = connection.execute("SELECT max(id) FROM memory_file_states").get
-    return Scope(ranges, frozenset(files), len(files) / max(1, newest or 0))
+    parts: list[Part]
+    postings: list[Posting]
+    weights: list[Weight]
+    average_terms: float
 
 
-def _is_everything(connection: Connection, wanted: Filter) -> bool:
-    """Whether the filter leaves out no file; of several groups that one has all files is not looked for."""
-    if wanted.project or wanted.session or wanted.since is not None or wanted.until is not None:
-        return False
-    if wanted.homes is None:
-        return True
-    sql = "SELECT (SELECT min(home) FROM memory_file_states), (SELECT max(home) FROM memory_file_states)"
-    first, last = connection.execute(sql).get
-    return first == last and first in wanted.homes
+def scope_of(index: SearchIndex, wanted: Filter) -> Scope:
+    """The files that `wanted` allows."""
+    allowed = index.files(wanted)
+    if allowed is None:
+        return _EVERYTHING
+    files, newest = allowed
+    return Scope(_ranges(files), frozenset(files), len(files) / max(1, newest))
 
 
-def items_with(connection: Connection, match: str, scope: Scope, limit: int) -> Posting:
-    """The newest `limit` items that match. Of a scope in very many pieces only the newest items are looked at."""
-    sql = "SELECT rowid FROM memory_search WHERE memory_search MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC"
-    found: list[int] = []
-    if len(scope.ranges) <= MOST_RANGES or scope.files is None:
-        for first, last in scope.ranges:
-            found += _column(connection.execute(f"{sql} LIMIT ?", (match, first, last, limit + 1 - len(found))))
-            if len(found) > limit:
-                return Posting(found[:limit], False)
-        return Posting(found, True)
-    rows = connection.execute(sql, (match, scope.ranges[-1][0], scope.ranges[0][1]))
-    files = scope.files
-    looked_at = 0
-    while block := [item for (item,) in islice(rows, limit)]:
-        found += [item for item in block if item >> ITEM_BITS in files]
-        looked_at += len(block)
-        if len(found) > limit or looked_at >= MOST_LOOKED_AT:
-            return Posting(found[:limit], False)
-    return Posting(found, True)
+def postings_of(index: SearchIndex, asked: Query, scope: Scope, wanted: Filter) -> QueryPostings:
+    """The items that have each part of a query; where nothing has all terms of a part, those that have each of them."""
+    limit = MOST_ITEMS if len(asked.parts) == 1 else LEAST_ITEMS
+    parts: list[Part] = []
+    postings: list[Posting] = []
+    for part in asked.parts:
+        tried = {part: _posting(index, part, asked, scope, wanted, limit)}
+        if not tried[part].items and (others := alternatives(part)):
+            tried = {other: _posting(index, other, asked, scope, wanted, limit) for other in others}
+        parts += tried.keys()
+        postings += tried.values()
+    known = [part for part, posting in zip(parts, postings) if posting.items]
+    if not known:
+        return QueryPostings(parts, postings, [Weight(0.0, 0.0)] * len(parts), 1.0)
+    total, average_terms = index.size(known[0].match)
+    within = round(total * scope.share)
+    weights = [
+        weigh(posting, _count(index, part.match, posting, scope), within) for part, posting in zip(parts, postings)
+    ]
+    found = QueryPostings(parts, postings, weights, average_terms)
+    return found._replace(postings=_completed(index, asked, found, scope, wanted))
 
 
-def _column(cursor: Cursor) -> list[int]:
-    """The only column of all rows: not row by row, which takes longer than SQLite does."""
-    found: Any = cursor.get
-    if isinstance(found, list):
-        return found
-    return [] if found is None else [found]
+def postings_of_literal(index: SearchIndex, text: str, scope: Scope, wanted: Filter) -> QueryPostings:
+    """For a query without a word (an emoji, an operator): what has it as it stands, among the newest."""
+    if not text or text.startswith("-"):
+        return QueryPostings([], [], [], 1.0)
+    items = index.fitting(index.items_saying(text, scope), wanted)
+    return QueryPostings([Part("", (text,))], [Posting(items, True)], [Weight(1.0, 1.0)], 1.0)
 
 
-def count_of(connection: Connection, match: str, posting: Posting, scope: Scope) -> int:
+def _posting(index: SearchIndex, part: Part, asked: Query, scope: Scope, wanted: Filter, limit: int) -> Posting:
+    """The items that have a part and are wanted."""
+    match = f"({part.match}) NOT ({asked.unwanted})" if asked.unwanted else part.match
+    if not wanted.role and wanted.since is None and wanted.until is None:
+        return index.items_with(match, scope, limit)
+    found = index.items_with(match, scope, limit * FILTERED)
+    return Posting(index.fitting(found.items, wanted), found.is_complete)
+
+
+def _count(index: SearchIndex, match: str, posting: Posting, scope: Scope) -> int:
     """How many items match within the scope. What very many have is judged by how many files the newest are in."""
     if posting.is_complete:
         return len(posting.items)
-    sql = "SELECT count(*) FROM (SELECT 1 FROM memory_search WHERE memory_search MATCH ? LIMIT ?)"
-    counted: int = connection.execute(sql, (match, MOST_COUNTED)).get
+    counted = index.count_with(match, MOST_COUNTED)
     if counted == MOST_COUNTED:
         newest, oldest = posting.items[0] >> ITEM_BITS, posting.items[-1] >> ITEM_BITS
         counted = max(counted, len(posting.items) * newest // (newest - oldest + 1))
     return max(len(posting.items), round(counted * scope.share))
 
 
-def literal_posting(connection: Connection, text: str, scope: Scope) -> list[int]:
-    """The entries that have `text` as it stands, among the newest LITERAL_ITEMS."""
-    sql = "SELECT id, content FROM memory_transcript_entries WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT ?"
-    ranges = scope.ranges[:MOST_RANGES]
-    each = LITERAL_ITEMS // max(1, len(ranges))
+def _completed(index: SearchIndex, asked: Query, found: QueryPostings, scope: Scope, wanted: Filter) -> list[Posting]:
+    """The postings, and where some were cut off also those of their items that are worth most: in the few files that a
+    rare part is in, or else those that have two parts."""
+    cut_off = [number for number, posting in enumerate(found.postings) if not posting.is_complete]
+    if not cut_off or len(found.parts) == 1:
+        return found.postings
+    files = {item >> ITEM_BITS for posting in found.postings if posting.is_complete for item in posting.items}
+    if files and len(files) <= FEW_FILES:
+        near = Scope([_items_of(file) for file in sorted(files, reverse=True)], None, 0.0)
+        more = {number: _posting(index, found.parts[number], asked, near, wanted, LEAST_ITEMS) for number in cut_off}
+    else:
+        first, second = sorted(range(len(found.parts)), key=lambda number: found.weights[number].entry)[-2:]
+        both = Part(f"({found.parts[first].match}) AND ({found.parts[second].match})", ())
+        having_both = _posting(index, both, asked, scope, wanted, LEAST_ITEMS // 2)
+        more = dict.fromkeys((first, second), having_both)
     return [
-        item
-        for first, last in ranges
-        for item, content in connection.execute(sql, (first, last, each))
-        if text in content
+        posting.with_items(more[number].items) if number in more else posting
+        for number, posting in enumerate(found.postings)
     ]
 
 
-def fitting(connection: Connection, items: list[int], wanted: Filter) -> list[int]:
-    """Of `items` those of the role and from the time that are wanted."""
-    condition, values = "", []
-    if wanted.since is not None:
-        condition += " AND coalesce(timestamp, ?) >= ?"
-        values += [wanted.since, wanted.since]
-    if wanted.until is not None:
-        condition += " AND coalesce(timestamp, ?) <= ?"
-        values += [wanted.until, wanted.until]
-    kept: set[int] = set()
-    if wanted.role != TOOL_ROLE:
-        role = " AND role = ?" if wanted.role else ""
-        sql = f"SELECT id FROM memory_transcript_entries WHERE id IN carray(?){condition}{role}"
-        roles = [wanted.role] if wanted.role else []
-        kept.update(item for (item,) in connection.execute(sql, (ids_of(items), *values, *roles)))
-    if wanted.role in ("", TOOL_ROLE):
-        sql = f"SELECT id FROM memory_tool_uses WHERE id IN carray(?){condition}"
-        kept.update(item for (item,) in connection.execute(sql, (ids_of(items), *values)))
-    return [item for item in items if item in kept]
+def _ranges(files: list[int]) -> list[tuple[int, int]]:
+    """The items of files, which come newest first, as few ranges of ids."""
+    ranges: list[tuple[int, int]] = []
+    for file in files:
+        first, last = _items_of(file)
+        if ranges and ranges[-1][0] == last + 1:
+            ranges[-1] = (first, ranges[-1][1])
+        else:
+            ranges.append((first, last))
+    return ranges
 
 
-def index_size(connection: Connection, match: str) -> tuple[int, float]:
-    """How many items are indexed, and how many terms one has on average. FTS5 keeps count of both, but tells only a
-    function that is called for a row: any that matches."""
-    connection.register_fts5_function("memory_index_size", _index_size)
-    sql = "SELECT memory_index_size(memory_search) FROM memory_search WHERE memory_search MATCH ? LIMIT 1"
-    rows, terms = connection.execute(sql, (match,)).get.split()
-    return int(rows), int(terms) / int(rows)
-
-
-def _index_size(api: Any, *_: Any) -> str:
-    return f"{api.row_count} {api.column_total_size(-1)}"
+def _items_of(file: int) -> tuple[int, int]:
+    """The first and the last id that an item of a file may have."""
+    return file << ITEM_BITS, (file + 1 << ITEM_BITS) - 1

@@ -11,23 +11,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from ..values import ITEM_BITS
+from .index import Posting
+
 PASSAGE_BITS = 5  # 32 items that follow each other: about what a conversation is, without looking up which
 ENTRY_K, ENTRY_B = 0.9, 0.4
 CONVERSATION_K, CONVERSATION_B = 2.0, 0.75
 RECENCY = 0.02  # what being the latest is worth against being the best: it decides between equals
 RECENCY_HALF_LIFE = 30 * 24 * 3600 * 1000  # milliseconds
-
-
-class Posting(NamedTuple):
-    """The items that have a part of the query, the newest first: all of them, or as many as were asked for."""
-
-    items: list[int]
-    is_complete: bool
-
-    def with_items(self, items: list[int]) -> Posting:
-        """This one, and those of `items` that it does not have."""
-        known = set(self.items)
-        return Posting(self.items + [item for item in items if item not in known], self.is_complete)
 
 
 class Weight(NamedTuple):
@@ -51,20 +42,20 @@ def _idf(total: int, having: int) -> float:
 
 
 def promising_files(
-    postings: list[Posting], weights: Iterable[Weight], candidates: set[int] | None, file_bits: int, limit: int
+    postings: list[Posting], weights: Iterable[Weight], candidates: set[int] | None, limit: int
 ) -> set[int]:
     """The `limit` files that will have the best conversations, the newest of those that promise the same: by how many
     of their items have each part, and by items that have several. Without `candidates` every item may be shown."""
     scores: dict[int, float] = {}
     for posting, (_, weight) in zip(postings, weights):
-        for file, count in Counter([item >> file_bits for item in posting.items]).items():
+        for file, count in Counter([item >> ITEM_BITS for item in posting.items]).items():
             scores[file] = scores.get(file, 0.0) + weight * count * (CONVERSATION_K + 1) / (count + CONVERSATION_K)
     if candidates is not None:
-        files = {item >> file_bits for item in candidates}
+        files = {item >> ITEM_BITS for item in candidates}
         scores = {file: score for file, score in scores.items() if file in files}
     if len(scores) <= limit:
         return set(scores)
-    for file in {item >> file_bits for item in _with_several(postings)} & scores.keys():
+    for file in {item >> ITEM_BITS for item in _with_several(postings)} & scores.keys():
         scores[file] *= 1.5
     return set(sorted(scores, key=scores.__getitem__, reverse=True)[:limit])
 

@@ -5,13 +5,9 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from ..sqlite.schema import TOKENIZER
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from apsw import Connection
+    from collections.abc import Callable
 
 # Thai, Lao, Myanmar, Khmer; radicals, kana, Bopomofo, ideographs, Hangul; half-width kana; ideographs beyond the BMP.
 # Korean has spaces, but what is looked for has particles attached to it.
@@ -73,32 +69,25 @@ def split_unspaced(text: str) -> list[tuple[bool, int, str]]:
 
 
 class Terms:
-    """Makes terms of text with the tokenizer of the index, so that what matches there matches here."""
+    """Makes terms of text with the tokenizer of the index, so that what matches there matches here.
 
-    def __init__(self, connection: Connection) -> None:
-        import apsw
+    `tokens` gives the terms in UTF-8, `spans` also where each begins and ends in it, in bytes.
+    """
 
-        name, *arguments = TOKENIZER.split()
-        self._tokenize: Any = connection.fts5_tokenizer(name, arguments)
-        self._reason = apsw.FTS5_TOKENIZE_DOCUMENT
+    def __init__(
+        self, tokens: Callable[[bytes], list[str]], spans: Callable[[bytes], list[tuple[int, int, str]]]
+    ) -> None:
+        self._tokens = tokens
+        self._byte_spans = spans
 
     def of(self, text: str) -> list[str]:
         """The terms of `text`, in order."""
-        return self._terms_of(indexable(text))
-
-    def _terms_of(self, indexed: str) -> list[str]:
-        found: list[str] = self._tokenize(
-            _encoded(indexed), self._reason, None, include_offsets=False, include_colocated=False
-        )
-        return found
+        return self._tokens(_encoded(indexable(text)))
 
     def spans(self, text: str) -> list[tuple[int, int, str]]:
         """The terms of `text` with where they begin and end in it; those of a pair overlap with the next one's."""
         if text.isascii():
-            found: list[tuple[int, int, str]] = self._tokenize(
-                text.encode(), self._reason, None, include_colocated=False
-            )
-            return found
+            return self._byte_spans(text.encode())
         if not _LETTER.search(text):
             return self.spans(text.encode("ascii", "replace").decode())  # as long, and what is replaced is no term
         spans = []
@@ -106,7 +95,7 @@ class Terms:
             if is_unspaced:
                 for number, pair in enumerate(pairs(piece)):
                     at = start + number
-                    spans += [(at, at + len(pair), term) for term in self._terms_of(pair)]
+                    spans += [(at, at + len(pair), term) for term in self._tokens(_encoded(pair))]
             else:
                 spans += self._spans_of_spaced(piece, start)
         return spans
@@ -116,7 +105,7 @@ class Terms:
         encoded = _encoded(text)
         spans = []
         byte = 0
-        for start, end, term in self._tokenize(encoded, self._reason, None, include_colocated=False):
+        for start, end, term in self._byte_spans(encoded):
             begin = at + len(encoded[byte:start].decode())
             byte, at = end, begin + len(encoded[start:end].decode())
             spans.append((begin, at, term))

@@ -6,11 +6,11 @@ import os
 from collections.abc import Iterable, Iterator
 
 from ...system.sqlite import Database, explained, fetch
-from ..search.results import search
-from ..values import Batch, Conversation, Counts, FileState, Filter, Hit, StoredEntry
-from .filters import CONVERSATION_COLUMNS, where
-from .items import ENTRIES, TOOL_USES
-from .schema import ITEM_BITS, MIGRATIONS
+from ..search.search import search
+from ..values import ITEM_BITS, Batch, Conversation, Counts, FileState, Filter, Hit, StoredEntry
+from .rows import CONVERSATION_COLUMNS, items_between, where
+from .schema import MIGRATIONS
+from .search_index import SqliteSearchIndex
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class SqliteStore:
 
     def search(self, query: str, wanted: Filter) -> list[Hit]:
         with explained(self.path):
-            return search(self.connection, query, wanted)
+            return search(SqliteSearchIndex(self.connection), query, wanted)
 
     def counts(self, homes: tuple[str, ...] | None = None) -> Counts:
         condition, values = where(Filter(homes=homes))
@@ -141,18 +141,6 @@ class SqliteStore:
 
     def close(self) -> None:
         self._database.close()
-
-
-def items_between(connection: Connection, first: int, last: int) -> Iterator[StoredEntry]:
-    """The items of one file with ids from `first` to `last`, in file order; those it shares with another where they
-    stand in this one."""
-    own = f"{ENTRIES} WHERE e.id BETWEEN ?1 AND ?2 UNION ALL {TOOL_USES} WHERE t.id BETWEEN ?1 AND ?2 ORDER BY 1"
-    items = [StoredEntry._make(row) for row in fetch(connection, own, (first, last))]
-    one = f"{ENTRIES} WHERE e.id = ?1 UNION ALL {TOOL_USES} WHERE t.id = ?1"
-    places = fetch(connection, "SELECT id, original FROM memory_shared_items WHERE id BETWEEN ? AND ?", (first, last))
-    for place, original in places:
-        items += [StoredEntry._make(row)._replace(id=place) for row in fetch(connection, one, (original,))]
-    return iter(sorted(items, key=lambda item: item.id) if places else items)
 
 
 def _counts(connection: Connection, condition: str, values: tuple[Any, ...], path: str) -> Counts:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...system.sqlite import Database, explained, fetch
 from ..search.query import LONGEST, parse
-from ..search.terms import Terms, indexable
+from ..search.terms import indexable
 from .schema import MIGRATIONS
+from .search_index import terms_of
 
 if TYPE_CHECKING:
     from apsw import Connection
@@ -136,7 +137,7 @@ class MemoryIndex:
         """The memories that fit a query best, best first. Any text is a query."""
         with explained(self.path):
             connection = self._database.connection
-            asked = parse(query[:LONGEST], Terms(connection))
+            asked = parse(query[:LONGEST], terms_of(connection))
             match = " OR ".join([f"({part.match})" for part in asked.parts if part.match])
             if not match:
                 return []

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...system.sqlite import Database, fetch
 from ..values import Conversation, Filter, StoredEntry
-from .engine import items_between
-from .filters import CONVERSATION_COLUMNS, where
+from .rows import CONVERSATION_COLUMNS, items_between, where
 from .schema import MIGRATIONS
 from .seen_items import seen_elsewhere, seen_of, unseen
 from .token_accounts import TokenAccounts, settle

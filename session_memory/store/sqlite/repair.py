@@ -7,8 +7,8 @@ import os
 from ...system.files import lock
 from ...system.sqlite import LOCK_WAIT_SECONDS, OUTDATED, CorruptDatabaseError, explained, fetch, set_aside
 from ..conversations import Span, TimedItem, fold
+from ..values import ITEM_BITS
 from .known_files import gap_minutes as cut_with
-from .schema import ITEM_BITS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

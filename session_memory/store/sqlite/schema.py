@@ -11,7 +11,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from apsw import Connection
 
-ITEM_BITS = 32
 TOKENIZER = "porter unicode61 remove_diacritics 2"  # as in schema.sql
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...system.sqlite import fetch
-from .schema import ITEM_BITS
+from ..values import ITEM_BITS
 
 if TYPE_CHECKING:
     from apsw import Connection

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...system.sqlite import explained
 from ..values import TOOL_ROLE, Conversation, StoredEntry
-from .filters import CONVERSATION_COLUMNS, where
+from .rows import CONVERSATION_COLUMNS, where
 
 if TYPE_CHECKING:
     from ..values import Filter

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ...system.sqlite import fetch
 from ..conversations import Span, TimedItem, fold
 from ..search.terms import indexable
-from .schema import ITEM_BITS
+from ..values import ITEM_BITS
 
 if TYPE_CHECKING:
     from apsw import Connection

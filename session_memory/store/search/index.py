@@ -1,0 +1,98 @@
+"""What a search needs of an engine: which items have a term, and texts. The rest is the same for every engine.
+
+Expressions are those of FTS5: `"word"`, `"one" AND "two"`, `"beginning" *`, `(...) NOT (...)`. Items are named by id.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from contextlib import AbstractContextManager
+    from typing import Protocol
+
+    from ..values import Conversation, Filter, StoredEntry
+    from .terms import Terms
+
+    class SearchIndex(Protocol):
+        """Methods raise what the engine's driver raises."""
+
+        @property
+        def terms(self) -> Terms:
+            """Makes terms of texts as the index does."""
+
+        def snapshot(self) -> AbstractContextManager[object]:
+            """Within it all that is read is of one state of the store, whatever is written meanwhile."""
+
+        def files(self, wanted: Filter) -> tuple[list[int], int] | None:
+            """The ids of the files that a filter allows, the newest first, and the highest id there is; None if it
+            allows all. What it says of conversations and entries is not looked at."""
+
+        def items_with(self, expression: str, scope: Scope, limit: int) -> Posting:
+            """The newest `limit` items of the scope that match an expression."""
+
+        def count_with(self, expression: str, limit: int) -> int:
+            """How many items of the whole store match an expression; no more than `limit` are counted."""
+
+        def size(self, expression: str) -> tuple[int, float]:
+            """How many items are indexed, and how many terms one of them has on average. `expression` is one that
+            something matches."""
+
+        def items_saying(self, text: str, scope: Scope) -> list[int]:
+            """Entries that have `text` as it stands, among the newest of the scope."""
+
+        def fitting(self, items: list[int], wanted: Filter) -> list[int]:
+            """Of `items` those of the role and from the time that are wanted."""
+
+        def conversations_in(self, files: Iterable[int], wanted: Filter) -> list[ConversationRange]:
+            """The conversations of these files that fit the filter, in the order of their items."""
+
+        def text_starts(self, items: Iterable[int], characters: int) -> dict[int, TextStart]:
+            """How the texts of these items begin: at most so many characters of each."""
+
+        def items(self, ids: Iterable[int]) -> dict[int, StoredEntry]:
+            """The entries and tool uses of these ids."""
+
+        def conversations(self, ids: Iterable[int]) -> dict[int, Conversation]:
+            """The conversations of these ids."""
+
+
+class Scope(NamedTuple):
+    """The files that a search is limited to: their items as ranges of ids, the newest first. `files` is None where
+    that is all of them; `share` says which part of all files they are."""
+
+    ranges: list[tuple[int, int]]
+    files: frozenset[int] | None
+    share: float
+
+
+class Posting(NamedTuple):
+    """The items that have a part of the query, the newest first: all of them, or as many as were asked for."""
+
+    items: list[int]
+    is_complete: bool
+
+    def with_items(self, items: list[int]) -> Posting:
+        """This one, and those of `items` that it does not have."""
+        known = set(self.items)
+        return Posting(self.items + [item for item in items if item not in known], self.is_complete)
+
+
+class ConversationRange(NamedTuple):
+    """A conversation as ranking needs it: its first and last item, its size in bytes, when it ended (0: not known)."""
+
+    first_item: int
+    last_item: int
+    conversation_id: int
+    text_bytes: int
+    last_message_at: int
+
+
+class TextStart(NamedTuple):
+    """The beginning of an item's text; `size` is that of all of it, in bytes."""
+
+    text: str
+    size: int
+    is_tool: bool

@@ -1,0 +1,86 @@
+"""What the queries of the engine have in common: the condition of a filter, and rows as values."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator
+
+from ...system.sqlite import fetch
+from ..values import ITEM_BITS, TOOL_ROLE, Filter, StoredEntry
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from apsw import Connection
+
+TITLE_CHARACTERS = 80
+# The fields of values.Conversation. Its title is its session's, else how what the user said first in it begins.
+CONVERSATION_COLUMNS = f"""
+    c.id, c.session_id, c.source_file, f.home, f.source, f.cwd, coalesce(nullif(f.title, ''), (
+        SELECT substr(content, 1, {TITLE_CHARACTERS}) FROM memory_transcript_entries
+        WHERE id BETWEEN c.first_item AND c.last_item AND role = 'user' ORDER BY id LIMIT 1
+    ), ''), c.first_message_at, c.last_message_at, c.entry_count, c.status, c.reason
+"""
+# The fields of values.StoredEntry.
+ENTRIES = f"""
+    SELECT e.id, e.role, e.content, e.timestamp, coalesce(e.cwd, f.cwd), e.byte_offset, e.message,
+        '', '', '', '', NULL, NULL
+    FROM memory_transcript_entries AS e JOIN memory_file_states AS f ON f.id = e.id >> {ITEM_BITS}
+"""
+TOOL_USES = f"""
+    SELECT t.id, '{TOOL_ROLE}', t.argument, t.timestamp, f.cwd, t.byte_offset, t.message, t.name, t.kind,
+        coalesce(t.outcome, ''), coalesce(t.error, ''), t.result_size, t.result_lines
+    FROM memory_tool_uses AS t JOIN memory_file_states AS f ON f.id = t.id >> {ITEM_BITS}
+"""
+
+
+def where(wanted: Filter) -> tuple[str, tuple[Any, ...]]:
+    """The condition on `memory_conversations AS c` and `memory_file_states AS f`, and its values."""
+    conditions = ["1"]
+    values: list[Any] = []
+    if wanted.homes is not None:
+        conditions.append(f"f.home IN ({', '.join('?' * len(wanted.homes))})")
+        values += wanted.homes
+    if wanted.project:
+        conditions.append("(instr(lower(f.cwd), ?) OR instr(lower(f.file_path), ?))")
+        project = wanted.project.lower().rstrip("/")
+        values += [project, project.replace("/", "-")]
+    if wanted.session:
+        conditions.append("substr(f.session_id, 1, length(?)) = ?")
+        values += [wanted.session, wanted.session]
+    if wanted.status:
+        conditions.append("c.status = ?")
+        values.append(wanted.status)
+    if wanted.since is not None:
+        conditions.append("c.last_message_at >= ?")
+        values.append(wanted.since)
+    if wanted.until is not None:
+        conditions.append("c.first_message_at <= ?")
+        values.append(wanted.until)
+    return " AND ".join(conditions), tuple(values)
+
+
+def items_of(connection: Connection, items: Iterable[int]) -> dict[int, StoredEntry]:
+    """The entries and tool uses of these ids."""
+    sql = f"{ENTRIES} WHERE e.id IN carray(?1) UNION ALL {TOOL_USES} WHERE t.id IN carray(?1)"
+    return {row[0]: StoredEntry._make(row) for row in connection.execute(sql, (ids_of(items),))}
+
+
+def items_between(connection: Connection, first: int, last: int) -> Iterator[StoredEntry]:
+    """The items of one file with ids from `first` to `last`, in file order; those it shares with another where they
+    stand in this one."""
+    own = f"{ENTRIES} WHERE e.id BETWEEN ?1 AND ?2 UNION ALL {TOOL_USES} WHERE t.id BETWEEN ?1 AND ?2 ORDER BY 1"
+    items = [StoredEntry._make(row) for row in fetch(connection, own, (first, last))]
+    one = f"{ENTRIES} WHERE e.id = ?1 UNION ALL {TOOL_USES} WHERE t.id = ?1"
+    shared = fetch(connection, "SELECT id, original FROM memory_shared_items WHERE id BETWEEN ? AND ?", (first, last))
+    for item, original in shared:
+        items += [StoredEntry._make(row)._replace(id=item) for row in fetch(connection, one, (original,))]
+    return iter(sorted(items, key=lambda item: item.id) if shared else items)
+
+
+def ids_of(items: Iterable[int]) -> Any:
+    """Ids as `carray(?)` takes them."""
+    import apsw
+
+    return apsw.carray(array("q", [*items] or [0]))  # an empty array is refused; 0 is the id of nothing

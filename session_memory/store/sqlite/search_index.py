@@ -1,0 +1,179 @@
+"""`search.index.SearchIndex` in SQLite: the FTS5 index of all text, and the tables beside it."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import islice
+
+from ...system.sqlite import fetch
+from ..search.index import ConversationRange, Posting, Scope, TextStart
+from ..search.terms import Terms
+from ..values import ITEM_BITS, TOOL_ROLE, Conversation, Filter, StoredEntry
+from .rows import CONVERSATION_COLUMNS, ids_of, items_of, where
+from .schema import TOKENIZER
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from apsw import Connection, Cursor
+
+MOST_RANGES = 40  # more are not asked for one by one
+MOST_LOOKED_AT = 200_000  # items of the index, where those of other files are among them
+LITERAL_ITEMS = 20_000  # whose texts are looked through for what is no term
+
+
+class SqliteSearchIndex:
+    """See the protocol for what each method returns."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self.terms = terms_of(connection)
+
+    def snapshot(self) -> Connection:
+        return self._connection  # as a context manager: a savepoint
+
+    def files(self, wanted: Filter) -> tuple[list[int], int] | None:
+        if self._allows_all(wanted):
+            return None
+        condition, values = where(Filter(homes=wanted.homes, project=wanted.project, session=wanted.session))
+        if wanted.since is not None:
+            condition += " AND f.last_entry_timestamp >= ?"
+            values += (wanted.since,)
+        if wanted.until is not None:
+            condition += " AND f.first_entry_timestamp <= ?"
+            values += (wanted.until,)
+        sql = f"SELECT f.id FROM memory_file_states AS f WHERE {condition} ORDER BY f.id DESC"
+        newest = self._connection.execute("SELECT max(id) FROM memory_file_states").get
+        return _column(self._connection.execute(sql, values)), newest or 0
+
+    def _allows_all(self, wanted: Filter) -> bool:
+        """Whether the filter leaves out no file; of several groups that one has all files is not looked for."""
+        if wanted.project or wanted.session or wanted.since is not None or wanted.until is not None:
+            return False
+        if wanted.homes is None:
+            return True
+        sql = "SELECT (SELECT min(home) FROM memory_file_states), (SELECT max(home) FROM memory_file_states)"
+        first, last = self._connection.execute(sql).get
+        return first == last and first in wanted.homes
+
+    def items_with(self, expression: str, scope: Scope, limit: int) -> Posting:
+        """Of a scope in very many pieces only the newest items are looked at."""
+        sql = (
+            "SELECT rowid FROM memory_search WHERE memory_search MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC"
+        )
+        execute = self._connection.execute
+        found: list[int] = []
+        if len(scope.ranges) <= MOST_RANGES or scope.files is None:
+            for first, last in scope.ranges:
+                found += _column(execute(f"{sql} LIMIT ?", (expression, first, last, limit + 1 - len(found))))
+                if len(found) > limit:
+                    return Posting(found[:limit], False)
+            return Posting(found, True)
+        rows = execute(sql, (expression, scope.ranges[-1][0], scope.ranges[0][1]))
+        looked_at = 0
+        while block := [item for (item,) in islice(rows, limit)]:
+            found += [item for item in block if item >> ITEM_BITS in scope.files]
+            looked_at += len(block)
+            if len(found) > limit or looked_at >= MOST_LOOKED_AT:
+                return Posting(found[:limit], False)
+        return Posting(found, True)
+
+    def count_with(self, expression: str, limit: int) -> int:
+        sql = "SELECT count(*) FROM (SELECT 1 FROM memory_search WHERE memory_search MATCH ? LIMIT ?)"
+        counted: int = self._connection.execute(sql, (expression, limit)).get
+        return counted
+
+    def size(self, expression: str) -> tuple[int, float]:
+        """FTS5 keeps count of both, but tells only a function that is called for a row: any that matches."""
+        self._connection.register_fts5_function("memory_index_size", _index_size)
+        sql = "SELECT memory_index_size(memory_search) FROM memory_search WHERE memory_search MATCH ? LIMIT 1"
+        rows, terms = self._connection.execute(sql, (expression,)).get.split()
+        return int(rows), int(terms) / int(rows)
+
+    def items_saying(self, text: str, scope: Scope) -> list[int]:
+        sql = (
+            "SELECT id FROM ("
+            "SELECT id, content FROM memory_transcript_entries WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT ?"
+            ") WHERE instr(content, ?)"
+        )
+        ranges = scope.ranges[:MOST_RANGES]
+        each = LITERAL_ITEMS // max(1, len(ranges))
+        return [
+            item for first, last in ranges for item in _column(self._connection.execute(sql, (first, last, each, text)))
+        ]
+
+    def fitting(self, items: list[int], wanted: Filter) -> list[int]:
+        condition, values = "", []
+        if wanted.since is not None:
+            condition += " AND coalesce(timestamp, ?) >= ?"
+            values += [wanted.since, wanted.since]
+        if wanted.until is not None:
+            condition += " AND coalesce(timestamp, ?) <= ?"
+            values += [wanted.until, wanted.until]
+        ids = ids_of(items)
+        kept: set[int] = set()
+        if wanted.role != TOOL_ROLE:
+            role = " AND role = ?" if wanted.role else ""
+            sql = f"SELECT id FROM memory_transcript_entries WHERE id IN carray(?){condition}{role}"
+            roles = [wanted.role] if wanted.role else []
+            kept.update(_column(self._connection.execute(sql, (ids, *values, *roles))))
+        if wanted.role in ("", TOOL_ROLE):
+            sql = f"SELECT id FROM memory_tool_uses WHERE id IN carray(?){condition}"
+            kept.update(_column(self._connection.execute(sql, (ids, *values))))
+        return [item for item in items if item in kept]
+
+    def conversations_in(self, files: Iterable[int], wanted: Filter) -> list[ConversationRange]:
+        condition, values = where(wanted)
+        # CROSS JOIN has SQLite begin with the few files, not with all that fit the filter.
+        sql = (
+            "SELECT c.first_item, c.last_item, c.id, c.text_bytes, coalesce(c.last_message_at, 0) "
+            "FROM memory_conversations AS c CROSS JOIN memory_file_states AS f ON f.id = c.file_id "
+            f"WHERE {condition} AND c.file_id IN carray(?) ORDER BY c.file_id, c.first_item"
+        )
+        return [ConversationRange._make(row) for row in fetch(self._connection, sql, (*values, ids_of(files)))]
+
+    def text_starts(self, items: Iterable[int], characters: int) -> dict[int, TextStart]:
+        sql = """
+            SELECT id, substr(content, 1, ?2), octet_length(content), 0
+            FROM memory_transcript_entries WHERE id IN carray(?1)
+            UNION ALL SELECT id, substr(argument, 1, ?2), octet_length(argument), 1
+            FROM memory_tool_uses WHERE id IN carray(?1)
+        """
+        rows = self._connection.execute(sql, (ids_of(items), characters))
+        return {item: TextStart(text, size, bool(is_tool)) for item, text, size, is_tool in rows}
+
+    def items(self, ids: Iterable[int]) -> dict[int, StoredEntry]:
+        return items_of(self._connection, ids)
+
+    def conversations(self, ids: Iterable[int]) -> dict[int, Conversation]:
+        sql = (
+            f"SELECT {CONVERSATION_COLUMNS} FROM memory_conversations AS c "
+            "JOIN memory_file_states AS f ON f.id = c.file_id WHERE c.id IN carray(?)"
+        )
+        return {row[0]: Conversation._make(row) for row in self._connection.execute(sql, (ids_of(ids),))}
+
+
+def terms_of(connection: Connection) -> Terms:
+    """Terms as the index has them, made with its tokenizer."""
+    import apsw
+
+    name, *arguments = TOKENIZER.split()
+    tokenize: Any = partial(connection.fts5_tokenizer(name, arguments), include_colocated=False)
+    reason = apsw.FTS5_TOKENIZE_DOCUMENT
+    return Terms(
+        lambda utf8: tokenize(utf8, reason, None, include_offsets=False), lambda utf8: tokenize(utf8, reason, None)
+    )
+
+
+def _column(cursor: Cursor) -> list[int]:
+    """The only column of all rows: not row by row, which takes longer than SQLite does."""
+    found: Any = cursor.get
+    if isinstance(found, list):
+        return found
+    return [] if found is None else [found]
+
+
+def _index_size(api: Any, *_: Any) -> str:
+    return f"{api.row_count} {api.column_total_size(-1)}"
