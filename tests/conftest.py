@@ -17,9 +17,8 @@ from clients.pi import Pi
 from fakes.fake_anthropic import FakeAnthropic
 from fakes.fake_llm import FakeLLM
 from host_machine import Echo, HostMachine
-from install_machine import NOBODY_LISTENS, PYTHON, Machine
+from install_machine import NOBODY_LISTENS, PYTHON, Machine, copy_repository
 from memory_scene import Desk
-from package_copies import copy_repository
 from plain_user import PlainUser
 
 from session_memory.settings.host_layout import Layout

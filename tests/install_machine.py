@@ -1,19 +1,29 @@
-"""A machine to install on: a home directory of its own, a clean environment, and the means to look at all of it."""
+"""A machine to install on, with a home directory of its own, agent homes on it, and copies of the repository to install."""
 
 from __future__ import annotations
 
+import atexit
+import functools
 import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
+import zipfile
 from dataclasses import dataclass
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
 import records
+
+from session_memory.install.environment import GROUPS, Environment
+from session_memory.install.program import ensure_app
+from session_memory.settings.program import ProgramPaths
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PYTHON = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
@@ -22,6 +32,16 @@ RUN_SECONDS = 120
 HOUR = 3600
 # Settings of a user with a hook of their own.
 MINE = '{\n    "model": "opus",\n    "hooks": {\n        "Stop": [{"hooks": [{"type": "command", "command": "x"}]}]\n    }\n}\n'
+
+TEMPLATES = ("agent-sdk", "pi")
+AGENTS = {"agent-sdk": "agent.py", "pi": "agent"}
+MANIFESTS = (".claude-plugin/plugin.json", ".codex-plugin/plugin.json")
+NEXT_VERSION = "9.9.9"
+NEXT_WORDS = "What a later version says"
+_PARTS = (
+    ".claude-plugin", ".codex-plugin", ".mcp.json", "hooks", "scripts", "session_memory", "skills", "templates", "install.py",
+    "requirements.lock", "pyproject.toml", "LICENSE", "README.md", "package.json",
+)  # fmt: skip
 
 
 @dataclass
@@ -93,6 +113,11 @@ class Machine:
         (env / "session-memory.json").write_text(json.dumps(record))
         return self
 
+    def has_program(self) -> Machine:
+        """Puts the compiled program there, as an install leaves it: compiling it takes longer than all else."""
+        shutil.copytree(compiled_program(), self.program_dir, symlinks=True, dirs_exist_ok=True)
+        return self
+
     def has_claude_code(self, project: str = "/srv/shop") -> Path:
         """Two sessions of Claude Code in one project, an hour and five minutes old; returns where they lie."""
         directory = self.claude / "projects" / re.sub("[^A-Za-z0-9]", "-", project)
@@ -124,6 +149,16 @@ class Machine:
         return str(json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]) if done.stdout else ""
 
 
+@functools.cache
+def compiled_program() -> Path:
+    """A directory with `app/`, made of this repository once for all tests of a process."""
+    directory = Path(tempfile.mkdtemp(prefix="session-memory-tests-"))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    version = ".".join(map(str, sys.version_info[:3]))
+    ensure_app(ProgramPaths(directory, directory / "bin"), REPOSITORY, Environment(PYTHON, version, "ready"))
+    return directory
+
+
 def tree(directory: Path) -> dict[str, Any]:
     """All that lies below a directory: content and mode of files, targets of links, by path."""
     found: dict[str, Any] = {}
@@ -148,8 +183,8 @@ def agent_home(root: Path, *, memory_dir: str = ".session-memory", workdir: str 
 
 
 def used_machine(home: Path) -> Machine:
-    """A machine whose environment stands already, and where Claude Code was used."""
-    machine = Machine(home).has_environment()
+    """A machine that has the environment and the program already, and where Claude Code was used."""
+    machine = Machine(home).has_environment().has_program()
     machine.has_claude_code()
     return machine
 
@@ -159,3 +194,64 @@ def told(result: dict[str, object]) -> list[str]:
     homes = result["homes"]
     assert isinstance(homes, list)
     return [home["trial"]["text"] for home in homes]
+
+
+def new(machine: Machine, *words: str) -> subprocess.CompletedProcess[str]:
+    return machine.install("new", *words)
+
+
+def composed(machine: Machine, template: str, name: str = "anna") -> Path:
+    """A new home of a template."""
+    done = new(machine, name, "--template", template)
+    assert (done.returncode, done.stderr) == (0, "")
+    return machine.home / name
+
+
+def prepared_machine(home: Path) -> Machine:
+    """A machine that has the environment and the program already."""
+    home.mkdir(exist_ok=True)
+    return Machine(home).has_environment().has_program()
+
+
+def copy_repository(to: Path) -> Path:
+    """A copy of what is published, without what development leaves lying around."""
+    to.mkdir(parents=True)
+    for part in _PARTS:
+        source = REPOSITORY / part
+        if source.is_dir():
+            shutil.copytree(source, to / part, ignore=shutil.ignore_patterns("__pycache__", "node_modules"))
+        elif source.is_file():
+            shutil.copy2(source, to / part)
+    return to
+
+
+def make_next_version(copy: Path) -> None:
+    """Makes a later version of a copy, which tells the same with other words."""
+    for manifest in MANIFESTS:
+        (copy / manifest).write_text(json.dumps({**json.loads((copy / manifest).read_text()), "version": NEXT_VERSION}))
+    for name, old, new in (
+        ("__init__.py", r'__version__ = ".*"', f'__version__ = "{NEXT_VERSION}"'),
+        ("hooks/prompt.py", r'INTRODUCTION = ".*"', f'INTRODUCTION = "{NEXT_WORDS}:\\\\n"'),
+    ):
+        module = copy / "session_memory" / name
+        text, count = re.subn(old, new, module.read_text())
+        assert count == 1, f"{name} has changed: {old} is not in it"
+        module.write_text(text)
+
+
+def make_index(directory: Path, lock_file: Path) -> Path:
+    """Wheels of what the basic environment consists of, made from the modules installed here, in pinned versions."""
+    directory.mkdir()
+    pins = dict(re.findall(r"^([a-z-]+)==(\S+)", lock_file.read_text(), re.MULTILINE))
+    for name in GROUPS["basic"]:
+        info = f"{name}-{pins[name]}.dist-info"
+        with zipfile.ZipFile(directory / f"{name}-{pins[name]}-py3-none-any.whl", "w") as wheel:
+            for file in distribution(name).files or []:
+                if ".dist-info" not in str(file) and "__pycache__" not in str(file) and ".." not in file.parts:
+                    wheel.write(str(file.locate()), str(file))
+            written = wheel.namelist()
+            wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {pins[name]}\n")
+            wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+            names = [*written, f"{info}/METADATA", f"{info}/WHEEL", f"{info}/RECORD"]
+            wheel.writestr(f"{info}/RECORD", "".join(f"{path},,\n" for path in names))
+    return directory

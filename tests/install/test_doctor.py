@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import records
-from install_machine import PYTHON, Machine, agent_home
+from install_machine import PYTHON, Machine, agent_home, used_machine
 
 from session_memory.install import checks
 from session_memory.install.homes import identify
@@ -27,8 +27,7 @@ RUN_DOCTOR = (
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
     """A machine on which Claude Code was used, with session-memory installed."""
-    machine = Machine(tmp_path / "home").has_environment()
-    machine.has_claude_code()
+    machine = used_machine(tmp_path / "home")
     machine.install()
     return machine
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import records
-from install_machine import MINE, PYTHON, REPOSITORY, Machine, agent_home, told, tree, used_machine
+from install_machine import MINE, PYTHON, REPOSITORY, Machine, agent_home, copy_repository, told, tree, used_machine
 
 from session_memory.install.ledger import read_ledger
 
@@ -74,7 +74,7 @@ def test_uninstalling_leaves_the_home_directory_as_it_was(machine: Machine, sett
 
 def test_paths_with_spaces_and_quotes_work_throughout(tmp_path: Path) -> None:
     source = tmp_path / 'a "clone" of it\'s'
-    shutil.copytree(REPOSITORY, source, ignore=shutil.ignore_patterns(".git", "__pycache__", ".*_cache", "tests"))
+    copy_repository(source)
     machine = Machine(tmp_path / 'it\'s a "home" $HOME', source).has_environment()
     machine.has_claude_code()
     agent_home(machine.home / "my agent")
@@ -101,8 +101,7 @@ def test_a_settings_file_that_the_user_changed_since_loses_only_our_entries(mach
 def test_an_upgrade_does_not_forget_the_original_bytes(machine: Machine, tmp_path: Path) -> None:
     machine.settings.write_text(MINE)
     machine.install()
-    newer = tmp_path / "newer"
-    shutil.copytree(REPOSITORY, newer, ignore=shutil.ignore_patterns(".git", "__pycache__", ".*_cache", "tests"))
+    newer = copy_repository(tmp_path / "newer")
     declared = newer / "hooks" / "hooks.json"
     declared.write_text(declared.read_text().replace('"timeout": 5', '"timeout": 7'))
     machine.source = newer
@@ -153,7 +152,7 @@ def test_a_dry_run_of_uninstalling_makes_no_change_either(machine: Machine) -> N
     ("memory_dir", "workdir"), [(".session-memory", ""), (".volute", ""), (".mind", ""), (".volute", "home")]
 )
 def test_an_agent_home_is_told_of_its_named_sessions(bare_machine: Machine, memory_dir: str, workdir: str) -> None:
-    bare_machine.has_environment()
+    bare_machine.has_environment().has_program()
     root = agent_home(bare_machine.home / "agent", memory_dir=memory_dir, workdir=workdir)
     transcripts = bare_machine.claude / "projects" / re.sub("[^A-Za-z0-9]", "-", str(root / workdir).rstrip("/"))
     transcripts.parent.mkdir(parents=True)
@@ -206,7 +205,7 @@ def test_sessions_that_did_nothing_lately_are_told_of_in_one_line(machine: Machi
 
 
 def test_a_machine_without_any_home_is_shown_a_sample_of_one(bare_machine: Machine) -> None:
-    bare_machine.has_environment()
+    bare_machine.has_environment().has_program()
     done = bare_machine.install()
     assert (done.returncode, done.stderr) == (0, "")
     assert '- discord (3m ago, 7 messages): "mira: how do I deploy this to staging?"' in done.stdout
@@ -216,7 +215,7 @@ def test_a_machine_without_any_home_is_shown_a_sample_of_one(bare_machine: Machi
 
 
 def test_the_sample_is_as_fresh_the_second_time_and_goes_with_the_rest(bare_machine: Machine) -> None:
-    bare_machine.has_environment()
+    bare_machine.has_environment().has_program()
     first = bare_machine.installed()
     second = bare_machine.installed()
     assert told(first) == told(second)
@@ -226,7 +225,7 @@ def test_the_sample_is_as_fresh_the_second_time_and_goes_with_the_rest(bare_mach
 
 
 def test_a_sample_makes_room_for_the_first_real_home(bare_machine: Machine) -> None:
-    bare_machine.has_environment()
+    bare_machine.has_environment().has_program()
     bare_machine.install()
     bare_machine.has_claude_code()
     assert [home["path"] for home in bare_machine.installed()["homes"]] == [str(bare_machine.claude)]
@@ -259,8 +258,7 @@ def test_a_skill_that_was_edited_is_kept_aside(machine: Machine) -> None:
 
 
 def test_a_skill_that_is_no_more_goes_with_the_next_install(machine: Machine, tmp_path: Path) -> None:
-    machine.source = tmp_path / "older"
-    shutil.copytree(REPOSITORY, machine.source, ignore=shutil.ignore_patterns(".git", "__pycache__", "tests"))
+    machine.source = copy_repository(tmp_path / "older")
     (machine.source / "skills" / "retired").mkdir()
     (machine.source / "skills" / "retired" / "SKILL.md").write_text("of an earlier version")
     machine.install()

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from install_machine import PYTHON, REPOSITORY, Machine, agent_home, told, tree, used_machine
+from install_machine import PYTHON, REPOSITORY, Machine, agent_home, copy_repository, told, tree, used_machine
 
 from session_memory.install import environment
 from session_memory.install.file_changes import remove_replaced, replace_directory
@@ -173,17 +173,17 @@ def test_an_update_has_no_moment_without_the_program(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"app", *[f"app-{turn}" for turn in range(149, 200)]}
 
 
-def test_the_installed_program_is_compiled_for_the_interpreter_of_the_hooks(machine: Machine) -> None:
-    machine.install()
-    app = machine.program_dir / "app"
+def test_the_installed_program_is_compiled_for_the_interpreter_of_the_hooks(bare_machine: Machine) -> None:
+    bare_machine.has_environment().has_claude_code()
+    assert bare_machine.installed()["program_changed"] is True
+    app = bare_machine.program_dir / "app"
     tag = f"cpython-{sys.version_info[0]}{sys.version_info[1]}"
     assert (app / "session_memory" / "hooks" / "__pycache__" / f"prompt.{tag}.pyc").is_file()
     assert (app / "session_memory" / "runtimes" / "__pycache__" / f"claude.{tag}.pyc").is_file()
 
 
 def test_homes_can_be_added_and_left_with_the_installed_command_alone(machine: Machine, tmp_path: Path) -> None:
-    machine.source = tmp_path / "clone"
-    shutil.copytree(REPOSITORY, machine.source, ignore=shutil.ignore_patterns(".git", "__pycache__", "tests"))
+    machine.source = copy_repository(tmp_path / "clone")
     machine.install()
     shutil.rmtree(machine.source)
     agent = agent_home(machine.home / "agent")

@@ -18,8 +18,18 @@ from fakes.fake_anthropic import FakeAnthropic
 from fakes.fake_llm import FakeLLM
 from fakes.fake_responses import FakeResponses
 from fakes.loopback import LoopbackServer
-from install_machine import PYTHON, Machine, agent_home, tree
-from package_copies import MANIFESTS, NEXT_VERSION, NEXT_WORDS, REPOSITORY, copy_repository, make_next_version
+from install_machine import (
+    MANIFESTS,
+    NEXT_VERSION,
+    NEXT_WORDS,
+    PYTHON,
+    REPOSITORY,
+    Machine,
+    agent_home,
+    copy_repository,
+    make_next_version,
+    tree,
+)
 from runtime_table import Shown
 
 from session_memory import __version__

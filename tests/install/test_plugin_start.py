@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from clients.claude_plugin import PLUGIN, WAIT_SECONDS, ClaudePlugin, wait_until
-from package_copies import make_index
+from install_machine import make_index
 
 
 def test_what_reads_the_configuration_sets_itself_up_in_the_background(plugin: ClaudePlugin, tmp_path: Path) -> None:

@@ -19,15 +19,14 @@ from clients.pi import Pi, records
 from clients.pi import activity as pi_activity
 from fakes.fake_anthropic import FakeAnthropic
 from fakes.fake_llm import FakeLLM
-from install_machine import PYTHON, Machine
-from template_scene import AGENTS, TEMPLATES, composed, machine_with_environment
+from install_machine import AGENTS, PYTHON, TEMPLATES, Machine, composed, prepared_machine
 
 RUN_SECONDS = 60
 
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
-    return machine_with_environment(tmp_path / "home")
+    return prepared_machine(tmp_path / "home")
 
 
 class Agent:
@@ -70,7 +69,7 @@ def sdk_agent(tmp_path: Path, api: FakeAnthropic) -> Agent:
     if claude_executable() is None:
         pytest.skip("the wheel of claude-agent-sdk that is installed carries no CLI")
     claude = Claude(tmp_path, api)
-    machine = Machine(claude.home).has_environment()
+    machine = prepared_machine(claude.home)
     (site_packages,) = machine.program_dir.glob("env/lib/python*/site-packages")
     (site_packages / "tests.pth").write_text(sysconfig.get_path("purelib") + "\n")
     home = composed(machine, "agent-sdk")
@@ -219,7 +218,7 @@ def test_an_agent_on_pi_says_what_it_misses(machine: Machine, tmp_path: Path) ->
 @pytest.fixture
 def pi_agent(tmp_path: Path, bare_pi: Pi) -> Agent:
     """An agent on the real pi."""
-    home = composed(Machine(bare_pi.home).has_environment(), "pi")
+    home = composed(prepared_machine(bare_pi.home), "pi")
     environment = {key: value for key, value in bare_pi.environment.items() if key != "SESSION_MEMORY_PYTHON"}
     path = path_with(tmp_path / "bin", pi=shlex.join([*bare_pi.command, "--model", "fake/fake-1"]) + ' "$@"')
     return Agent(home, {**environment, "PATH": path})

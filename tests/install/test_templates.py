@@ -7,15 +7,14 @@ import os
 from pathlib import Path
 
 import pytest
-from install_machine import REPOSITORY, Machine, tree
-from template_scene import AGENTS, TEMPLATES, composed, machine_with_environment, new
+from install_machine import AGENTS, REPOSITORY, TEMPLATES, Machine, composed, new, prepared_machine, tree
 
 from session_memory.settings.check import DOCUMENTED
 
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
-    return machine_with_environment(tmp_path / "home")
+    return prepared_machine(tmp_path / "home")
 
 
 def names(directory: Path) -> list[str]:

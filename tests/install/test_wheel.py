@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from install_machine import PYTHON, Machine, agent_home, tree
-from package_copies import REPOSITORY, copy_repository
+from install_machine import PYTHON, REPOSITORY, Machine, agent_home, copy_repository, tree
 
 from session_memory import __version__
 

@@ -18,7 +18,7 @@ from clients.claude import REPOSITORY, Claude, claude_executable
 from fakes.fake_anthropic import FakeAnthropic
 from fakes.loopback import Request
 from group_builders import GroupDir
-from package_copies import copy_repository
+from install_machine import copy_repository
 from records import NamedHome, exchange
 
 from session_memory import __version__
