@@ -11,7 +11,7 @@ from typing import Any
 from records import exchange, new_id, write
 
 from session_memory.settings.host_layout import Group, Layout
-from session_memory.tools import Answer, HostDesk, call, host_desk
+from session_memory.tools import GroupBackend, ToolResult, call
 from session_memory.transcripts.pointers import SessionManager
 
 
@@ -43,12 +43,12 @@ class GroupDir:
         self.sessions.set(name, session_id)
         return session_id
 
-    def desk(self, name: str) -> HostDesk:
-        return host_desk(self.layout, name, self.sessions)
+    def backend(self, name: str) -> GroupBackend:
+        return GroupBackend(self.layout, name, self.sessions)
 
-    def call(self, group: str, tool: str, /, **arguments: Any) -> Answer:
+    def call(self, group: str, tool: str, /, **arguments: Any) -> ToolResult:
         """Has the agent of `group` call a tool."""
-        return call(self.desk(group), tool, arguments)
+        return call(self.backend(group), tool, arguments)
 
     def archives(self, name: str) -> list[str]:
         """The names of the group's archives."""

@@ -37,7 +37,7 @@ class Box:
         return path
 
     def answer(self) -> int:
-        return answer_requests(self.host.layout, self.group, self.host.desk(self.group))
+        return answer_requests(self.host.layout, self.group, self.host.backend(self.group))
 
     def response(self, request_id: str) -> dict[str, Any]:
         found: dict[str, Any] = json.loads((self.responses / f"{request_id}.json").read_text())

@@ -1,4 +1,4 @@
-"""Desks at which tools are called: one with made-up sessions, and one of an agent home."""
+"""What tools are called with: made-up sessions, and those of an agent home."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from records import NamedHome
 from session_memory.archives.files import write_archive
 from session_memory.archives.writer import Source, Style
 from session_memory.runtimes import runtime
-from session_memory.tools import Answer, Hit, Listed, PlainDesk, call
+from session_memory.tools import Excerpt, HomeBackend, ListedSession, ToolResult, call
 from session_memory.transcripts.entries import Entry
 
 MONDAY = 1_790_000_000.0
 
 
-class Desk:
-    """A desk whose sessions a test made up; `fails` is raised by whatever it is asked."""
+class FakeBackend:
+    """A backend whose sessions a test made up; `fails` is raised by whatever it is asked."""
 
-    def __init__(self, *sessions: Listed, fails: Exception | None = None) -> None:
+    def __init__(self, *sessions: ListedSession, fails: Exception | None = None) -> None:
         self._sessions = [*sessions]
         self._fails = fails
 
-    def sessions(self) -> list[Listed]:
+    def sessions(self) -> list[ListedSession]:
         self._fail()
         return self._sessions
 
-    def search(self, query: str, limit: int) -> list[Hit]:
+    def search(self, query: str, limit: int) -> list[Excerpt]:
         self._fail()
         return []
 
@@ -39,13 +39,13 @@ class Desk:
         if self._fails:
             raise self._fails
 
-    def entries(self, session: Listed, count: int) -> tuple[list[Entry], int]:
+    def entries(self, session: ListedSession, count: int) -> tuple[list[Entry], int]:
         return [Entry("user", f"said in {session.id}")], 0
 
-    def ask(self, tool: str, /, **arguments: Any) -> Answer:
+    def ask(self, tool: str, /, **arguments: Any) -> ToolResult:
         return self.ask_with(tool, arguments)
 
-    def ask_with(self, tool: str, arguments: object) -> Answer:
+    def ask_with(self, tool: str, arguments: object) -> ToolResult:
         return call(self, tool, arguments)  # type: ignore[arg-type]
 
 
@@ -56,11 +56,11 @@ class Home(NamedHome):
         super().__init__(root)
         self.own = ""
 
-    def ask(self, tool: str, /, **arguments: Any) -> Answer:
+    def ask(self, tool: str, /, **arguments: Any) -> ToolResult:
         environ = {"CLAUDE_CONFIG_DIR": str(self.root / ".claude"), "SESSION_MEMORY_HOME": str(self.root)}
         if self.own:
             environ["CLAUDE_CODE_SESSION_ID"] = self.session_id(self.own)
-        return call(PlainDesk(None, environ), tool, arguments)
+        return call(HomeBackend(None, environ), tool, arguments)
 
     def archived(self, name: str, *records: Any) -> None:
         path = self.session(name, *records)
@@ -68,5 +68,7 @@ class Home(NamedHome):
         assert write_archive(source, str(self.root / "conversations"), Style(), MONDAY)
 
 
-def some_sessions(count: int) -> list[Listed]:
-    return [Listed(f"id-{number}", f"session number {number}", f"id-{number}", MONDAY) for number in range(count)]
+def some_sessions(count: int) -> list[ListedSession]:
+    return [
+        ListedSession(f"id-{number}", f"session number {number}", f"id-{number}", MONDAY) for number in range(count)
+    ]

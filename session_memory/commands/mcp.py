@@ -13,7 +13,9 @@ from ..tools.call import call
 from ..tools.stdio_server import serve_this_process
 
 if TYPE_CHECKING:
-    from ..tools.backend import Desk
+    from ..store.place import StorePlace
+    from ..store.sqlite.memory_index import IndexedMemory
+    from ..tools.backend import Backend
     from ..tools.call import Call
 
 SUMMARY = "serve the tools for sessions to an MCP client, on stdin and stdout"
@@ -54,21 +56,21 @@ def main(words: list[str] | None = None) -> int:
 
 def _call(arguments: argparse.Namespace) -> Call:
     if arguments.ipc:
-        from ..tools.request_files import Forwarding
+        from ..tools.request_files import RequestFiles
 
         if not os.path.isdir(f"{arguments.ipc}/tasks"):
             raise WrongPlaceError(f"{arguments.ipc}: no tasks/ in there", "name the group's directory in data/ipc")
-        return Forwarding(arguments.ipc).call
+        return RequestFiles(arguments.ipc).call
     if arguments.host:
-        return partial(call, _host_desk(arguments.host, arguments.group))
-    from ..tools.plain_backend import PlainDesk
+        return partial(call, _group_backend(arguments.host, arguments.group))
+    from ..tools.home_backend import HomeBackend
 
-    return partial(call, PlainDesk(arguments.home, os.environ))
+    return partial(call, HomeBackend(arguments.home, os.environ, memory_search=_search_memories))
 
 
-def _host_desk(directory: str, group: str) -> Desk:
+def _group_backend(directory: str, group: str) -> Backend:
     from ..settings.host_layout import Layout
-    from ..tools.host_backend import host_desk
+    from ..tools.group_backend import GroupBackend
     from ..transcripts.pointers import SessionManager
 
     layout = Layout(directory)
@@ -76,4 +78,11 @@ def _host_desk(directory: str, group: str) -> Desk:
         raise WrongPlaceError(f"{directory}: no host", "name the directory with store/messages.db in it")
     if not os.path.isdir(layout.group(group).root):
         raise WrongPlaceError(f"{directory}: no group {group}", "its directory would be in groups/")
-    return host_desk(layout, group, SessionManager(layout.database, layout.group))
+    sessions = SessionManager(layout.database, layout.group)
+    return GroupBackend(layout, group, sessions, memory_search=_search_memories)
+
+
+def _search_memories(place: StorePlace, query: str, limit: int) -> list[IndexedMemory]:
+    from ..memories.search import search_memories  # needs apsw, which the Python of a plugin's server may not have
+
+    return search_memories(place, query, limit)

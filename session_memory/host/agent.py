@@ -20,8 +20,9 @@ from claude_agent_sdk import (
     UserMessage,
 )
 
+from ..memories.search import search_memories
 from ..settings.homes import ENV_HOME, ENV_SESSION
-from ..tools import host_desk, sdk_server
+from ..tools import GroupBackend, sdk_server
 from .callbacks import archive_callback, updates_callback
 from .group_files import instructions_for_all
 
@@ -171,6 +172,7 @@ def options(
     nobody answers. The agent of main may read the whole host.
     """
     shared = "" if group.is_main else instructions_for_all(layout)
+    backend = GroupBackend(layout, group.name, sessions, memory_search=search_memories)
     prompt: Any = {"type": "preset", "preset": "claude_code", **({"append": shared} if shared else {})}
     return ClaudeAgentOptions(
         cwd=group.root,
@@ -181,7 +183,7 @@ def options(
         allowed_tools=["Skill", f"mcp__{TOOLS}", *config.allowed_tools],
         disallowed_tools=list(WITHOUT),
         add_dirs=[layout.root] if group.is_main else [],
-        mcp_servers={TOOLS: sdk_server(host_desk(layout, group.name, sessions))},
+        mcp_servers={TOOLS: sdk_server(backend)},
         strict_mcp_config=True,
         hooks={
             "UserPromptSubmit": [HookMatcher(hooks=[updates_callback(group, name)])],

@@ -26,12 +26,12 @@ from ..system.files import NotAFileError, is_regular
 from ..system.json import decode
 from ..text.names import is_name
 from ..text.sanitize import for_prompt
-from ..tools.call import Answer, call
+from ..tools.call import ToolResult, call
 from ..tools.definitions import TOOLS
 
 if TYPE_CHECKING:
     from ..settings.host_layout import Group, Layout
-    from ..tools.backend import Desk
+    from ..tools.backend import Backend
     from ..transcripts.pointers import SessionManager
 
     Rows = Sequence[Mapping[str, Any]]
@@ -64,8 +64,8 @@ def write_snapshots(layout: Layout, group: str, sessions: SessionManager, tasks:
             write_inside(directory, name + _SUFFIX, _json(content))
 
 
-def answer_requests(layout: Layout, group: str, desk: Desk) -> int:
-    """Answers what the agent of `group` has asked for in files, at its own `desk`; how many answers were given.
+def answer_requests(layout: Layout, group: str, backend: Backend) -> int:
+    """Answers what the agent of `group` has asked for in files, over its `backend`; returns how often it answered.
 
     Waits for nothing: 0 where another process is at it. Raises OSError, OutsideGroupError.
     """
@@ -83,11 +83,11 @@ def answer_requests(layout: Layout, group: str, desk: Desk) -> int:
         files = _RequestFiles(tasks, responses, taken, taken_dir)
         answered = 0
         for request_id in files.interrupted():
-            files.answer(request_id, _answer(files, request_id, desk, is_again=True))
+            files.answer(request_id, _answer(files, request_id, backend, is_again=True))
             answered += files.publish(request_id)
         for request_id in files.waiting()[:MOST_REQUESTS]:
             if files.take(request_id):
-                files.answer(request_id, _answer(files, request_id, desk))
+                files.answer(request_id, _answer(files, request_id, backend))
                 answered += files.publish(request_id)
         return answered
 
@@ -139,7 +139,7 @@ class _RequestFiles:
             raise NotAFileError("not a regular file")  # a device is not even opened
         return read_inside(self._taken, name, REQUEST_BYTES)
 
-    def answer(self, request_id: str, answer: Answer) -> None:
+    def answer(self, request_id: str, answer: ToolResult) -> None:
         """Writes the answer; from then on the request counts as answered."""
         response = {"id": request_id, "text": answer.text, "is_error": answer.is_error}
         write_inside(self._taken, request_id + _ANSWERED, _json(response))
@@ -184,24 +184,24 @@ class _RequestFiles:
             shutil.rmtree(f"{self._taken_dir}/{name}", ignore_errors=True)
 
 
-def _answer(files: _RequestFiles, request_id: str, desk: Desk, *, is_again: bool = False) -> Answer:
+def _answer(files: _RequestFiles, request_id: str, backend: Backend, *, is_again: bool = False) -> ToolResult:
     """The answer to a request that was taken; `is_again` where it may have been done before a crash."""
     try:
         request = decode(files.read(request_id).decode())
         name, arguments = request["tool"], request.get("arguments")
         tool = next(tool for tool in TOOLS if tool.name == name)
     except TooLargeError:
-        return Answer(f"A request has at most {REQUEST_BYTES} bytes. Ask again with less", True)
+        return ToolResult(f"A request has at most {REQUEST_BYTES} bytes. Ask again with less", True)
     except OSError:
-        return Answer("A request is a regular file. Write it anew", True)
+        return ToolResult("A request is a regular file. Write it anew", True)
     except (ValueError, KeyError, TypeError, AttributeError):
-        return Answer('A request is JSON such as {"tool": "list_sessions", "arguments": {}}. Write it anew', True)
+        return ToolResult('A request is JSON such as {"tool": "list_sessions", "arguments": {}}. Write it anew', True)
     except StopIteration:
         names = ", ".join(tool.name for tool in TOOLS)
-        return Answer(f"There is no such tool. Ask for one of {names}", True)
+        return ToolResult(f"There is no such tool. Ask for one of {names}", True)
     if is_again and not tool.is_read_only:
-        return Answer(f"The host was interrupted in {name}. Look with list_sessions whether it was done", True)
-    return call(desk, tool.name, arguments)
+        return ToolResult(f"The host was interrupted in {name}. Look with list_sessions whether it was done", True)
+    return call(backend, tool.name, arguments)
 
 
 def _visible(rows: Rows, key: str, group: Group) -> list[dict[str, Any]]:

@@ -11,13 +11,14 @@ from contextlib import suppress
 from typing import Any
 
 from ..errors import SessionMemoryError
+from ..memories.search import search_memories
 from ..settings import host_file as config
 from ..settings.host_layout import Group, Layout
 from ..system.files import open_private
 from ..text.format import one_line
 from ..text.sanitize import for_people
 from ..text.timestamps import iso_time
-from ..tools import host_desk
+from ..tools import GroupBackend
 from ..transcripts.pointers import SessionManager
 from . import agent, ipc
 from .channels import LOCAL, Channel, Chats, channels_in
@@ -196,9 +197,9 @@ class Host:
         """Answers the requests that agents without a database put down as files."""
         while True:
             for group in self._ledger.groups():
-                desk = host_desk(self._layout, group.folder, self._sessions)
+                backend = GroupBackend(self._layout, group.folder, self._sessions, memory_search=search_memories)
                 with suppress(FileNotFoundError):  # a group that has not worked yet has no directory for them
-                    await asyncio.to_thread(ipc.answer_requests, self._layout, group.folder, desk)
+                    await asyncio.to_thread(ipc.answer_requests, self._layout, group.folder, backend)
             await asyncio.sleep(REQUEST_SECONDS)
 
     def _log(self, text: str) -> None:

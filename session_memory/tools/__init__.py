@@ -1,18 +1,19 @@
-"""The tools with which an agent looks into its sessions and switches between them: defined once, served twice.
+"""The tools with which an agent looks into its sessions and switches between them, defined once (`definitions`).
 
-`sdk_server` serves them inside a program that runs agents with claude-agent-sdk, `stdio` to any MCP client.
+They work over a `Backend`: the sessions of a home, or those of a group of a host. `sdk_server` serves them inside a
+program that runs agents with claude-agent-sdk, `stdio_server` to any MCP client.
 """
 
 from __future__ import annotations
 
-from .backend import Desk, Hit, Listed, RefusedError
-from .call import Answer, call
+from .backend import Backend, Excerpt, ListedSession, RefusedError
+from .call import ToolResult, call
 from .definitions import TOOLS
-from .host_backend import HostDesk, host_desk
-from .plain_backend import PlainDesk
+from .group_backend import GroupBackend
+from .home_backend import HomeBackend
 from .sdk_server import sdk_server
 
 __all__ = [
-    "TOOLS", "Answer", "Desk", "Hit", "HostDesk", "Listed", "PlainDesk", "RefusedError", "call", "host_desk",
-    "sdk_server",
+    "TOOLS", "Backend", "Excerpt", "GroupBackend", "HomeBackend", "ListedSession", "RefusedError", "ToolResult",
+    "call", "sdk_server",
 ]  # fmt: skip

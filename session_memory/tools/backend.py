@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
     from ..transcripts.entries import Entry
 
-    Search = Callable[[str, int], list["Hit"]]
+    Search = Callable[[str, int], list["Excerpt"]]
 
 
 class RefusedError(SessionMemoryError):
     """What was asked for cannot be done; the message and the hint are for the model that asked."""
 
 
-class Listed(NamedTuple):
+class ListedSession(NamedTuple):
     """A session that the agent may see: `id` is what resume_session takes, `session_id` the runtime's own.
 
     `modified` is in seconds since the epoch, None if unknown. `is_active` marks the one that the agent is in; `group`
@@ -33,7 +33,7 @@ class Listed(NamedTuple):
     group: str = ""
 
 
-class Hit(NamedTuple):
+class Excerpt(NamedTuple):
     """A message that a search found: whose session it is of, who said it, when (seconds since the epoch, or None), the
     part of it with the words in it, and the conversation that it is kept in (the name of an archive), '' if none."""
 
@@ -45,24 +45,25 @@ class Hit(NamedTuple):
     conversation: str
 
 
-class Desk(Protocol):
-    """The sessions of one agent. The group is the desk's own: nothing that a tool is given can name another one.
-    Sessions that it is given are from its own list.
+class Backend(Protocol):
+    """The sessions of one agent. Which they are is settled when it is made: no argument of a tool names a group or a
+    path, and the sessions that methods are given come from its own list.
 
-    Methods raise SessionMemoryError for what the model should know, OSError for what cannot be read.
+    Methods raise SessionMemoryError for what the model should know, OSError for what cannot be read. They are called
+    from several threads.
     """
 
-    def sessions(self) -> list[Listed]:
+    def sessions(self) -> list[ListedSession]:
         """The sessions, the latest first."""
 
-    def entries(self, session: Listed, count: int) -> tuple[list[Entry], int]:
+    def entries(self, session: ListedSession, count: int) -> tuple[list[Entry], int]:
         """The last `count` entries of a session in file order, and how many records could not be read."""
 
-    def search(self, query: str, limit: int) -> list[Hit]:
+    def search(self, query: str, limit: int) -> list[Excerpt]:
         """At most `limit` messages of earlier conversations that fit the query, best first."""
 
     def clear(self, name: str) -> str:
-        """Puts the session by under a name, so that the next message begins a new one; what to tell the model."""
+        """Keeps the session under a name, so that the next message begins a new one. Returns what the model is told."""
 
-    def resume(self, session: Listed, save_as: str | None) -> str:
-        """Goes on with an earlier session at the next message; what to tell the model."""
+    def resume(self, session: ListedSession, save_as: str | None) -> str:
+        """Has the next message go on with an earlier session. Returns what the model is told."""

@@ -1,4 +1,4 @@
-"""One call of a tool: its arguments are checked, whatever goes wrong becomes a text that a model can act on."""
+"""Calling a tool: arguments are checked, and every error becomes a text that a model can act on."""
 
 from __future__ import annotations
 
@@ -6,49 +6,49 @@ import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import LockedError, SessionMemoryError
-from . import answers as wording
+from . import results
 from .definitions import TOOLS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .backend import Desk
+    from .backend import Backend
     from .definitions import Schema
 
-    Call = Callable[[str, object], "Answer"]
+    Call = Callable[[str, object], "ToolResult"]
 
 _TYPES = {"string": (str, "a text"), "integer": (int, "a whole number")}
 
 
-class Answer(NamedTuple):
-    """What the model that called gets to read."""
+class ToolResult(NamedTuple):
+    """What the model that called the tool reads."""
 
     text: str
     is_error: bool = False
 
 
-def call(desk: Desk, name: str, arguments: object) -> Answer:
-    """Calls the tool `name` at a desk. Raises KeyError where there is no such tool, and nothing else."""
+def call(backend: Backend, name: str, arguments: object) -> ToolResult:
+    """What the tool `name` returns for the arguments. Raises KeyError where there is no such tool, and nothing else."""
     tool = {tool.name: tool for tool in TOOLS}[name]
     given = {} if arguments is None else arguments
     wrong = _what_is_wrong(given, tool.schema)
     if wrong:
-        return Answer(wording.problem(f"{name}: {wrong}", "call it again"), True)
+        return ToolResult(results.problem(f"{name}: {wrong}", "call it again"), True)
     try:
-        return Answer(wording.bounded(tool.run(desk, given)))  # type: ignore[arg-type]
+        return ToolResult(results.bounded(tool.run(backend, given)))  # type: ignore[arg-type]
     except LockedError:
         problem, hint = "another process is busy with the same conversations", "try again in a moment"
     except SessionMemoryError as error:
         problem, hint = str(error), error.hint
     except OSError as error:
-        # Without the path: what lies where is none of the model's business.
+        # Without the path, which may be of a directory that the model is not to know of.
         problem, hint = f"{name}: {error.strerror or 'the files cannot be read'}", "tell the user if it happens again"
     except Exception as error:
         import traceback
 
         traceback.print_exception(type(error), error, error.__traceback__, file=sys.stderr)
         problem, hint = f"{name} failed ({type(error).__name__})", "go on without it, and tell the user"
-    return Answer(wording.bounded(wording.problem(problem, hint)), True)
+    return ToolResult(results.bounded(results.problem(problem, hint)), True)
 
 
 def _what_is_wrong(given: object, schema: Schema) -> str:

@@ -1,4 +1,4 @@
-"""The tools, each defined once: its name, what a model is told of it, its arguments, what it does at a desk."""
+"""The tools, each defined once: its name, what a model is told of it, its arguments, what it does."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..text.format import ELLIPSIS
 from ..text.sanitize import for_prompt
-from . import answers as wording
-from .backend import Listed, RefusedError
+from . import results
+from .backend import ListedSession, RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from .backend import Desk
+    from .backend import Backend
 
     Arguments = Mapping[str, Any]
     Schema = dict[str, Any]
@@ -26,12 +26,12 @@ INSTRUCTIONS = (
 TEXT_CHARACTERS = 200
 QUERY_CHARACTERS = 1_000
 MOST_LINES = 500
-MOST_HITS = 50
+MOST_EXCERPTS = 50
 MOST_SKIPPED = 100_000
 
 
 class Tool(NamedTuple):
-    """A tool: `schema` is the JSON Schema of its arguments; `run` does it at a desk, and returns the answer's text.
+    """A tool: `schema` is the JSON Schema of its arguments; `run` calls the backend and returns the text for the model.
 
     `is_read_only` says that it changes nothing.
     """
@@ -40,7 +40,7 @@ class Tool(NamedTuple):
     title: str
     description: str
     schema: Schema
-    run: Callable[[Desk, Arguments], str]
+    run: Callable[[Backend, Arguments], str]
     is_read_only: bool
 
     @property
@@ -50,30 +50,30 @@ class Tool(NamedTuple):
         return {"title": self.title, "readOnlyHint": self.is_read_only, **changes, "openWorldHint": False}
 
 
-def _list(desk: Desk, arguments: Arguments) -> str:
-    return wording.listing(desk.sessions(), arguments.get("skip", 0), time.time())
+def _list(backend: Backend, arguments: Arguments) -> str:
+    return results.listing(backend.sessions(), arguments.get("skip", 0), time.time())
 
 
-def _read(desk: Desk, arguments: Arguments) -> str:
-    session = chosen(desk.sessions(), arguments["name"])
+def _read(backend: Backend, arguments: Arguments) -> str:
+    session = chosen(backend.sessions(), arguments["name"])
     lines, skip = arguments.get("lines", 20), arguments.get("skip", 0)
-    entries, unreadable = desk.entries(session, lines + skip)
+    entries, unreadable = backend.entries(session, lines + skip)
     is_all = len(entries) < lines + skip
-    return wording.log(session, entries[: len(entries) - skip], unreadable, skip, is_all=is_all)
+    return results.log(session, entries[: len(entries) - skip], unreadable, skip, is_all=is_all)
 
 
-def _search(desk: Desk, arguments: Arguments) -> str:
+def _search(backend: Backend, arguments: Arguments) -> str:
     limit = arguments.get("limit", 10)
-    return wording.hits(desk.search(arguments["query"], limit), limit)
+    return results.excerpts(backend.search(arguments["query"], limit), limit)
 
 
-def _clear(desk: Desk, arguments: Arguments) -> str:
-    return for_prompt(desk.clear(arguments["name"]))
+def _clear(backend: Backend, arguments: Arguments) -> str:
+    return for_prompt(backend.clear(arguments["name"]))
 
 
-def _resume(desk: Desk, arguments: Arguments) -> str:
-    session = chosen(desk.sessions(), arguments["id"])
-    return for_prompt(desk.resume(session, arguments.get("save_as")))
+def _resume(backend: Backend, arguments: Arguments) -> str:
+    session = chosen(backend.sessions(), arguments["id"])
+    return for_prompt(backend.resume(session, arguments.get("save_as")))
 
 
 def _text(description: str, most: int = TEXT_CHARACTERS) -> Schema:
@@ -133,7 +133,7 @@ TOOLS = (
         "`budget decision Q3`. Answers with excerpts, each with its session; read_session shows more of that.",
         _arguments(
             {"query": _text("Words to look for; messages with most of them come first.", QUERY_CHARACTERS)},
-            {"limit": _number("How many excerpts to show.", 10, 1, MOST_HITS)},
+            {"limit": _number("How many excerpts to show.", 10, 1, MOST_EXCERPTS)},
         ),
         _search,
         True,
@@ -157,7 +157,7 @@ TOOLS = (
 )
 
 
-def chosen(listed: list[Listed], wanted: str) -> Listed:
+def chosen(listed: list[ListedSession], wanted: str) -> ListedSession:
     """The session that is called `wanted`: by id, else by name, else the only one whose name or id begins so.
 
     It is looked for among those listed and nowhere else. Raises RefusedError.
@@ -165,14 +165,14 @@ def chosen(listed: list[Listed], wanted: str) -> Listed:
     plain = wanted.strip().removesuffix(ELLIPSIS).casefold()
     for fits in (
         lambda one: plain in (one.id.casefold(), one.session_id.casefold()),
-        lambda one: plain == wording.name_of(one).casefold(),
-        lambda one: wording.name_of(one).casefold().startswith(plain) or one.session_id.startswith(plain),
+        lambda one: plain == results.name_of(one).casefold(),
+        lambda one: results.name_of(one).casefold().startswith(plain) or one.session_id.startswith(plain),
     ):
         found = [one for one in listed if fits(one)] if plain else []
         if len(found) == 1:
             return found[0]
         if found:
             problem = f"several sessions are called {wanted!r}"
-            raise RefusedError(problem, f"ask again with the id of one of these: {wording.candidates(found)}")
-    hint = f"there are: {wording.candidates(listed)}" if listed else "there are no sessions yet"
+            raise RefusedError(problem, f"ask again with the id of one of these: {results.candidates(found)}")
+    hint = f"there are: {results.candidates(listed)}" if listed else "there are no sessions yet"
     raise RefusedError(f"no session is called {wanted!r}", hint)

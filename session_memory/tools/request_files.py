@@ -1,4 +1,4 @@
-"""Calls of an agent that has no database: put down as files for its host, which answers them (`host.ipc`)."""
+"""Calling tools without a database, as in a sandbox: calls are written as files, which the host answers (host.ipc)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import time
 
 from ..system.files import open_regular, read_at, write_private
-from .call import Answer
+from .call import ToolResult
 
 REQUEST_BYTES = 64 * 1024
 RESPONSE_BYTES = 256 * 1024
@@ -15,32 +15,32 @@ WAIT_SECONDS = 60.0
 _PAUSE_SECONDS = 0.05
 
 
-class Forwarding:
-    """The calls in the directory `path` that host and agent share, such as data/ipc/<group> mounted in a sandbox."""
+class RequestFiles:
+    """Calls by way of the directory `path` that host and agent share, such as data/ipc/<group> mounted in a sandbox."""
 
     def __init__(self, path: str, wait_seconds: float = WAIT_SECONDS) -> None:
         self._tasks_dir = path + "/tasks"
         self._responses_dir = path + "/responses"
         self._wait_seconds = wait_seconds
 
-    def call(self, name: str, arguments: object) -> Answer:
+    def call(self, name: str, arguments: object) -> ToolResult:
         """What the host answers."""
         request = json.dumps({"tool": name, "arguments": arguments or {}}).encode()
         if len(request) > REQUEST_BYTES:
-            return Answer(f"{name}: the arguments are too long. Call it again with shorter ones", True)
+            return ToolResult(f"{name}: the arguments are too long. Call it again with shorter ones", True)
         request_id = f"{int(time.time() * 1000)}-{os.urandom(4).hex()}"
         try:
             self._ask(request_id, request)
-            return self._await(request_id) or Answer("The host does not answer. Tell the user if it stays so", True)
+            return self._await(request_id) or ToolResult("The host does not answer. Tell the user if it stays so", True)
         except OSError as error:
-            return Answer(f"{name}: {error.strerror}. Tell the user if it happens again", True)
+            return ToolResult(f"{name}: {error.strerror}. Tell the user if it happens again", True)
 
     def _ask(self, request_id: str, request: bytes) -> None:
         temporary = f"{self._tasks_dir}/.{request_id}.tmp"
         write_private(temporary, request)
         os.replace(temporary, f"{self._tasks_dir}/{request_id}.json")
 
-    def _await(self, request_id: str) -> Answer | None:
+    def _await(self, request_id: str) -> ToolResult | None:
         """The answer, whose file is taken away; None where there is none in time, and the request is taken back."""
         path = f"{self._responses_dir}/{request_id}.json"
         deadline = time.monotonic() + self._wait_seconds
@@ -55,7 +55,7 @@ class Forwarding:
         finally:
             os.close(descriptor)
         os.unlink(path)
-        return Answer(str(response["text"]), response["is_error"] is True)
+        return ToolResult(str(response["text"]), response["is_error"] is True)
 
     def _take_back(self, request_id: str) -> None:
         """So that it is not done later, when nobody expects it."""

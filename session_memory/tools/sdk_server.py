@@ -11,27 +11,27 @@ from .definitions import SERVER, TOOLS
 if TYPE_CHECKING:
     from claude_agent_sdk import McpSdkServerConfig, SdkMcpTool
 
-    from .backend import Desk
+    from .backend import Backend
     from .definitions import Tool
 
 
-def sdk_server(desk: Desk) -> McpSdkServerConfig:
-    """A server for `ClaudeAgentOptions(mcp_servers={"session-memory": sdk_server(desk)})`.
+def sdk_server(backend: Backend) -> McpSdkServerConfig:
+    """A server for `ClaudeAgentOptions(mcp_servers={"session-memory": sdk_server(backend)})`.
 
     The agent knows the tools as `mcp__session-memory__list_sessions` and so on. They run in threads of their own, since
-    files can take their time; a desk must bear calls from several at once.
+    reading files may block.
     """
     from claude_agent_sdk import create_sdk_mcp_server
 
-    return create_sdk_mcp_server(SERVER, __version__, [_tool(desk, tool) for tool in TOOLS])
+    return create_sdk_mcp_server(SERVER, __version__, [_tool(backend, tool) for tool in TOOLS])
 
 
-def _tool(desk: Desk, tool: Tool) -> SdkMcpTool[Any]:
+def _tool(backend: Backend, tool: Tool) -> SdkMcpTool[Any]:
     from anyio import to_thread
     from claude_agent_sdk import SdkMcpTool, ToolAnnotations
 
     async def answer(arguments: dict[str, Any]) -> dict[str, Any]:
-        answered = await to_thread.run_sync(call, desk, tool.name, arguments)
+        answered = await to_thread.run_sync(call, backend, tool.name, arguments)
         return {"content": [{"type": "text", "text": answered.text}], "is_error": answered.is_error}
 
     return SdkMcpTool(tool.name, tool.description, tool.schema, answer, ToolAnnotations(**tool.annotations))

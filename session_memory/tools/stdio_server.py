@@ -32,7 +32,7 @@ _CAPABILITIES: Message = {"tools": {}}
 _CACHEABLE = {"ttlMs": 3_600_000, "cacheScope": "private"}  # the tools do not change while a server runs
 
 
-class _RefusedError(Exception):
+class _RequestError(Exception):
     """A request that gets an error of JSON-RPC: its code, a message, and what goes with it."""
 
     def __init__(self, code: int, message: str, data: Message | None = None) -> None:
@@ -63,7 +63,7 @@ def answers(call: Call, line: bytes) -> Message | list[Message] | None:
     try:
         message = json.loads(line)
     except (ValueError, RecursionError):
-        return _failed(None, _RefusedError(PARSE_ERROR, "not JSON, or too long"))
+        return _failed(None, _RequestError(PARSE_ERROR, "not JSON, or too long"))
     if isinstance(message, list) and message:  # clients of 2025-03-26 may send several at once
         return [one for one in (_answer(call, part) for part in message) if one is not None] or None
     return _answer(call, message)
@@ -73,16 +73,16 @@ def _answer(call: Call, message: object) -> Message | None:
     if not isinstance(message, dict) or not isinstance(message.get("method"), str):
         if isinstance(message, dict) and ("result" in message or "error" in message):
             return None  # an answer, though we ask nothing
-        return _failed(None, _RefusedError(INVALID_REQUEST, "a request has a method"))
+        return _failed(None, _RequestError(INVALID_REQUEST, "a request has a method"))
     if "id" not in message:
         return None  # a notification: there is none that changes anything here
     request_id = message["id"]
     if not isinstance(request_id, (str, int)) or isinstance(request_id, bool):
-        return _failed(None, _RefusedError(INVALID_REQUEST, "an id is a text or a whole number"))
+        return _failed(None, _RequestError(INVALID_REQUEST, "an id is a text or a whole number"))
     params = message.get("params")
     try:
         result = _result(call, message["method"], params if isinstance(params, dict) else {})
-    except _RefusedError as refused:
+    except _RequestError as refused:
         return _failed(request_id, refused)
     return {"jsonrpc": "2.0", "id": request_id, "result": result}
 
@@ -116,9 +116,9 @@ def _check_version(meta: Message) -> None:
     version = meta[_VERSION_KEY]
     if version not in MODERN_VERSIONS:
         data = {"supported": [*MODERN_VERSIONS, *HANDSHAKE_VERSIONS], "requested": version}
-        raise _RefusedError(UNSUPPORTED_VERSION, "unsupported protocol version", data)
+        raise _RequestError(UNSUPPORTED_VERSION, "unsupported protocol version", data)
     if not isinstance(meta.get(_CAPABILITIES_KEY), dict):
-        raise _RefusedError(INVALID_PARAMS, f"params._meta lacks {_CAPABILITIES_KEY}")
+        raise _RequestError(INVALID_PARAMS, f"params._meta lacks {_CAPABILITIES_KEY}")
 
 
 def _served(call: Call, method: str, params: Message) -> Message:
@@ -126,10 +126,10 @@ def _served(call: Call, method: str, params: Message) -> Message:
     if method == "tools/list":
         return {"tools": [_described(tool) for tool in TOOLS]}
     if method != "tools/call":
-        raise _RefusedError(METHOD_NOT_FOUND, f"no method {method[:80]}")
+        raise _RequestError(METHOD_NOT_FOUND, f"no method {method[:80]}")
     name = params.get("name")
     if name not in [tool.name for tool in TOOLS]:
-        raise _RefusedError(INVALID_PARAMS, f"no tool {str(name)[:80]!r}")
+        raise _RequestError(INVALID_PARAMS, f"no tool {str(name)[:80]!r}")
     answer = call(str(name), params.get("arguments"))
     return {"content": [{"type": "text", "text": answer.text}], "isError": answer.is_error}
 
@@ -141,7 +141,7 @@ def _described(tool: Any) -> Message:
     }  # fmt: skip
 
 
-def _failed(request_id: object, refused: _RefusedError) -> Message:
+def _failed(request_id: object, refused: _RequestError) -> Message:
     return {"jsonrpc": "2.0", "id": request_id, "error": refused.error}
 
 

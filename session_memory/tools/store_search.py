@@ -1,4 +1,4 @@
-"""Searching for a desk: in the store and the memories where there is a store, in the archives where there is none."""
+"""Search in the store and the memories of a home."""
 
 from __future__ import annotations
 
@@ -7,61 +7,69 @@ import sys
 from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
-from .backend import Hit
+from .backend import Excerpt
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from ..store.place import StorePlace
-    from ..store.values import Hit as StoreHit
+    from ..store.sqlite.memory_index import IndexedMemory
+    from ..store.values import Hit
     from .backend import Search
 
-MEMORIES = 3  # of the memories at most, before what was said
+    # As `memories.search.search_memories`: whoever serves the tools passes it, since tools lie beside memories.
+    MemorySearch = Callable[[StorePlace, str, int], list[IndexedMemory]]
+
+MOST_MEMORIES = 3  # they come before what was said
 
 
-def searching(path: str | None, environ: Mapping[str, str], otherwise: Search) -> Search:
-    """A search in the store of the home `path`, else of the one at hand, as far as who asks from there may see;
-    `otherwise` serves where that cannot be."""
+def store_search(
+    path: str | None, environ: Mapping[str, str], archive_search: Search, memory_search: MemorySearch | None
+) -> Search:
+    """A search in the store of the home `path`, else of the one at hand, of what may be seen from there. Where there is
+    no store, or it cannot be used, `archive_search` is called instead."""
 
-    def search(query: str, limit: int) -> list[Hit]:
+    def search(query: str, limit: int) -> list[Excerpt]:
         from ..store.location import find_place
 
         try:
             place = find_place(path, environ)
-            if os.path.exists(place.database):  # the first import is too long a work for a question
-                return _search(place, query, limit)
-        except (ImportError, SessionMemoryError):  # without apsw; a locked or corrupt database; nobody's store
+            if os.path.exists(place.database):  # making one takes longer than a question may
+                return _search(place, query, limit, memory_search)
+        except (ImportError, SessionMemoryError):  # apsw is not installed; the database is locked or corrupt
             pass
-        return otherwise(query, limit)
+        return archive_search(query, limit)
 
     return search
 
 
-def _search(place: StorePlace, query: str, limit: int) -> list[Hit]:
-    from ..memories.search import search_memories
+def _search(place: StorePlace, query: str, limit: int, memory_search: MemorySearch | None) -> list[Excerpt]:
     from ..store.refresh import open_store, refresh
     from ..store.values import Filter
 
     store = open_store(place)
     try:
         refresh(store, place, _note)
-        hits = [_hit(hit) for hit in store.search(query, Filter(homes=place.homes, limit=limit))]
+        said = [_said(hit) for hit in store.search(query, Filter(homes=place.homes, limit=limit))]
     finally:
         store.close()
-    memories = [
-        Hit("", memory.title, "memory", memory.at and memory.at / 1000, memory.text, memory.path)
-        for memory in search_memories(place, query, min(limit, MEMORIES))
-    ]
-    return [*memories, *hits][:limit]
+    memories = memory_search(place, query, min(limit, MOST_MEMORIES)) if memory_search else []
+    return [*map(_remembered, memories), *said][:limit]
 
 
 def _note(text: str) -> None:
-    """Says on stderr what is not told by the answer: the log of a tool server."""
+    """Says on stderr what the result does not: the log of a tool server."""
     print(f"session-memory: {text}", file=sys.stderr, flush=True)
 
 
-def _hit(hit: StoreHit) -> Hit:
-    said, talk = hit.entry, hit.conversation
-    seconds = None if said.timestamp is None else said.timestamp / 1000
-    name = f"{talk.home}: {talk.title}" if talk.home else talk.title
-    return Hit(talk.session_id, name, said.tool or said.role, seconds, hit.snippet, f"conversation {talk.id}")
+def _said(hit: Hit) -> Excerpt:
+    entry, conversation = hit.entry, hit.conversation
+    seconds = None if entry.timestamp is None else entry.timestamp / 1000
+    name = f"{conversation.home}: {conversation.title}" if conversation.home else conversation.title
+    where = f"conversation {conversation.id}"
+    return Excerpt(conversation.session_id, name, entry.tool or entry.role, seconds, hit.snippet, where)
+
+
+def _remembered(memory: IndexedMemory) -> Excerpt:
+    seconds = None if memory.at is None else memory.at / 1000
+    return Excerpt("", memory.title, "memory", seconds, memory.text, memory.path)

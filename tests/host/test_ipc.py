@@ -204,7 +204,7 @@ class TestRequests:
     def test_a_directory_in_the_place_of_an_answer_costs_only_that_answer(
         self, box: Box, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(ipc, "call", lambda *_: [(box.responses / "r1.json").mkdir(), ipc.Answer("late")][1])
+        monkeypatch.setattr(ipc, "call", lambda *_: [(box.responses / "r1.json").mkdir(), ipc.ToolResult("late")][1])
         box.ask("r1", "list_sessions")
         assert box.answer() == 0
         monkeypatch.undo()

@@ -20,8 +20,8 @@ from records import exchange
 
 from session_memory.host.ipc import REQUEST_BYTES, answer_requests
 from session_memory.settings.host_layout import Layout
-from session_memory.tools import Listed
-from session_memory.tools.request_files import Forwarding
+from session_memory.tools import ListedSession
+from session_memory.tools.request_files import RequestFiles
 
 GENEROUS_SECONDS = 60
 
@@ -32,8 +32,8 @@ def box(tmp_path: Path) -> Iterator[Box]:
         yield Box(host, "family")
 
 
-class CountingDesk:
-    """A desk that notes in a file what was done, so that it survives the process that did it."""
+class CountingBackend:
+    """A backend that notes in a file what was done, so that it survives the process that did it."""
 
     def __init__(self, ledger: Path) -> None:
         self._ledger = ledger
@@ -44,7 +44,7 @@ class CountingDesk:
             file.write(name + "\n")
         return f"cleared as {name}"
 
-    def sessions(self) -> list[Listed]:
+    def sessions(self) -> list[ListedSession]:
         return []
 
     def done(self) -> list[str]:
@@ -110,15 +110,15 @@ def test_killed_at_any_step_a_request_is_answered_once_and_done_at_most_once(
     steps = 0
     outcomes = set()
     while True:
-        desk: Any = CountingDesk(tmp_path / f"ledger{steps}")
+        backend: Any = CountingBackend(tmp_path / f"ledger{steps}")
         agent = Agent(box)
         box.ask(f"r{steps}", tool, **({"name": "Japan"} if tool == "clear_session" else {}))
-        was_killed = killed_at(steps, lambda desk=desk: answer_requests(layout, "family", desk))
+        was_killed = killed_at(steps, lambda backend=backend: answer_requests(layout, "family", backend))
         agent.look()
-        assert exit_code(started(lambda desk=desk: answer_requests(layout, "family", desk))) == 0
+        assert exit_code(started(lambda backend=backend: answer_requests(layout, "family", backend))) == 0
         agent.look()
         assert [one["id"] for one in agent.read] == [f"r{steps}"]
-        done = len(desk.done())
+        done = len(backend.done())
         text = agent.read[0]["text"].partition(" in ")[0]
         outcomes.add((done, text) if tool == "clear_session" else text)
         if not was_killed:
@@ -134,17 +134,17 @@ def test_killed_at_any_step_a_request_is_answered_once_and_done_at_most_once(
 
 
 def test_several_hosts_at_once_do_each_request_once(box: Box, tmp_path: Path) -> None:
-    desk: Any = CountingDesk(tmp_path / "ledger")
+    backend: Any = CountingBackend(tmp_path / "ledger")
     for number in range(40):
         box.ask(f"r{number}", "clear_session", name=f"n{number}")
 
     def work() -> None:
         while list(box.tasks.iterdir()):
-            answer_requests(box.host.layout, "family", desk)
+            answer_requests(box.host.layout, "family", backend)
 
     children = [started(work) for _ in range(3)]
     assert [exit_code(pid) for pid in children] == [0, 0, 0]
-    assert sorted(desk.done()) == sorted(f"n{number}" for number in range(40))
+    assert sorted(backend.done()) == sorted(f"n{number}" for number in range(40))
     assert len(box.answered()) == 40
 
 
@@ -173,12 +173,12 @@ class TestForwarding:
         assert box.answered() == []
 
     def test_without_a_host_the_request_is_taken_back(self, box: Box) -> None:
-        told = Forwarding(str(box.path), wait_seconds=0.01).call("list_sessions", {})
+        told = RequestFiles(str(box.path), wait_seconds=0.01).call("list_sessions", {})
         assert (told.is_error, told.text) == (True, "The host does not answer. Tell the user if it stays so")
         assert list(box.tasks.iterdir()) == []
 
     def test_what_is_too_long_for_a_request_is_not_sent(self, box: Box) -> None:
-        told = Forwarding(str(box.path)).call("search_sessions", {"query": "x" * REQUEST_BYTES})
+        told = RequestFiles(str(box.path)).call("search_sessions", {"query": "x" * REQUEST_BYTES})
         assert told.text.startswith("search_sessions: the arguments are too long")
         assert list(box.tasks.iterdir()) == []
 
@@ -186,7 +186,7 @@ class TestForwarding:
         told: dict[str, str] = {}
 
         def ask(name: str) -> None:
-            told[name] = Forwarding(str(box.path), GENEROUS_SECONDS).call("read_session", {"name": name}).text
+            told[name] = RequestFiles(str(box.path), GENEROUS_SECONDS).call("read_session", {"name": name}).text
 
         threads = [threading.Thread(target=ask, args=(f"n{number}",)) for number in range(8)]
         for thread in threads:

@@ -137,7 +137,7 @@ def test_no_tool_tells_of_another_group_unasked(host: GroupDir, asking: str, oth
     told = [
         host.call(asking, "list_sessions").text,
         host.call(asking, "search_sessions", query="SECRET OF asked answered earlier now", limit=50).text,
-        *[host.call(asking, "read_session", name=one.id).text for one in host.desk(asking).sessions()],
+        *[host.call(asking, "read_session", name=one.id).text for one in host.backend(asking).sessions()],
         host.call(asking, "read_session", name="nobody").text,
     ]
     assert all(mark(asking) in text for text in told)
@@ -204,7 +204,7 @@ def do_everything(host: GroupDir, group: str) -> list[str]:
         ("resume_session", {"id": earlier(group), "save_as": f"{mark(group)} saved"}),
     ):
         told.append(host.call(group, tool, **arguments).text)
-    tried(lambda: answer_requests(host.layout, group, host.desk(group)))
+    tried(lambda: answer_requests(host.layout, group, host.backend(group)))
     place, session_id = host.layout.group(group), host.sessions.get(group) or "x"
     told.append(ask(updates_callback(place, f"chat{next(NUMBERS)}"), prompt="hello", session_id=session_id))
     told.append(ask(archive_callback(place, host.sessions), session_id=session_id))

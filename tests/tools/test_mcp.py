@@ -22,7 +22,7 @@ from install_machine import copy_repository
 from records import NamedHome, exchange
 
 from session_memory import __version__
-from session_memory.tools import TOOLS, Answer, sdk_server
+from session_memory.tools import TOOLS, ToolResult, sdk_server
 from session_memory.tools.stdio_server import LINE_BYTES, answers, serve
 
 NAMES = [tool.name for tool in TOOLS]
@@ -31,8 +31,8 @@ SECONDS = 60
 META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
 
 
-def echo(name: str, arguments: object) -> Answer:
-    return Answer(f"{name} {json.dumps(arguments)}", name == "clear_session")
+def echo(name: str, arguments: object) -> ToolResult:
+    return ToolResult(f"{name} {json.dumps(arguments)}", name == "clear_session")
 
 
 def ask(method: str, params: Any = None, **more: Any) -> Any:
@@ -135,7 +135,7 @@ class TestMessages:
     def test_lone_surrogates_do_not_end_the_server(self) -> None:
         sink = io.BytesIO()
         serve(
-            lambda name, arguments: Answer("\ud800"),
+            lambda name, arguments: ToolResult("\ud800"),
             io.BytesIO(b'{"id":1,"method":"tools/call","params":{"name":"list_sessions"}}\n'),
             sink,
         )
@@ -367,7 +367,7 @@ class TestSDK:
         options = ClaudeAgentOptions(
             cwd=user.project,
             env=user.environment,
-            mcp_servers={"session-memory": sdk_server(host.desk("family"))},
+            mcp_servers={"session-memory": sdk_server(host.backend("family"))},
             allowed_tools=["mcp__session-memory"],
             setting_sources=[],
         )

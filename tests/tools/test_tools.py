@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from records import user
-from tools_scene import Desk, Home, some_sessions
+from tools_scene import FakeBackend, Home, some_sessions
 
 from session_memory.errors import LockedError, SessionMemoryError
-from session_memory.tools import TOOLS, Answer, PlainDesk, call
-from session_memory.tools.answers import RESULT_CHARACTERS
+from session_memory.tools import TOOLS, HomeBackend, ToolResult, call
+from session_memory.tools.results import RESULT_CHARACTERS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -53,7 +53,7 @@ class TestDefinitions:
         )
         keys = st.sampled_from([*tool.schema["properties"], "path"])
         arguments = data.draw(st.dictionaries(keys, values) | values)
-        answer = Desk(fails=SessionMemoryError("reached")).ask_with(tool.name, arguments)
+        answer = FakeBackend(fails=SessionMemoryError("reached")).ask_with(tool.name, arguments)
         is_given = {} if arguments is None else arguments
         assert (answer.text == "reached") == Draft202012Validator(tool.schema).is_valid(is_given)
 
@@ -63,28 +63,36 @@ class TestDefinitions:
         assert listed == {tool.name: ", ".join(arguments(tool.schema)) for tool in TOOLS}
 
     def test_wrong_arguments_are_answered_with_what_to_give(self) -> None:
-        told = Desk().ask("read_session", lines=3)
-        assert told == Answer("read_session: `name` is missing; it takes name, lines, skip. Call it again", True)
-        assert Desk().ask("read_session", name="a", lines=0).text.startswith("read_session: `lines` is a number from 1")
+        told = FakeBackend().ask("read_session", lines=3)
+        assert told == ToolResult("read_session: `name` is missing; it takes name, lines, skip. Call it again", True)
         assert (
-            Desk().ask("read_session", name="a", path="/etc").text.startswith("read_session: it has no argument `path`")
+            FakeBackend()
+            .ask("read_session", name="a", lines=0)
+            .text.startswith("read_session: `lines` is a number from 1")
+        )
+        assert (
+            FakeBackend()
+            .ask("read_session", name="a", path="/etc")
+            .text.startswith("read_session: it has no argument `path`")
         )
 
 
 class TestChoosing:
     @pytest.mark.parametrize("wanted", ["id-7", "ID-7", "session number 7", " Session Number 7 ", "session number 7…"])
     def test_a_session_goes_by_its_id_and_its_name(self, wanted: str) -> None:
-        assert Desk(*some_sessions(9)).ask("read_session", name=wanted).text.endswith("User\nsaid in id-7")
+        assert FakeBackend(*some_sessions(9)).ask("read_session", name=wanted).text.endswith("User\nsaid in id-7")
 
     @pytest.mark.parametrize("wanted", ["7", "number", "../7", "/etc/passwd", "ıd-7", "id-7\x00", "x" * 200, "​", "…"])
     def test_what_is_no_name_is_answered_with_names_that_there_are(self, wanted: str) -> None:
-        told = Desk(*some_sessions(3)).ask("read_session", name=wanted)
+        told = FakeBackend(*some_sessions(3)).ask("read_session", name=wanted)
         assert told.is_error
         assert '. There are: "session number 0" (id id-0); "session number 1" (id id-1); "sess' in told.text
 
     def test_a_name_that_several_have_is_answered_with_their_ids(self) -> None:
-        assert Desk(*some_sessions(20)).ask("read_session", name="session number 1").text.endswith("said in id-1")
-        told = Desk(*some_sessions(20)).ask("read_session", name="session")
+        assert (
+            FakeBackend(*some_sessions(20)).ask("read_session", name="session number 1").text.endswith("said in id-1")
+        )
+        told = FakeBackend(*some_sessions(20)).ask("read_session", name="session")
         assert told.text.startswith("several sessions are called 'session'. Ask again with the id of one of these: ")
         assert told.text.endswith('"session number 11" (id id-11); and 8 more (list_sessions)')
 
@@ -94,7 +102,7 @@ class TestSwitching:
         home.session("main", user("hello"))
         home.own = "main"
         told = home.ask("clear_session", name="Japan\ntrip")
-        assert told == Answer(
+        assert told == ToolResult(
             "Nothing has changed yet, since only the user can do that. Tell them to type `/rename Japan trip`, then "
             f"`/clear`. This conversation is kept: `claude --resume {home.session_id('main')}` in a terminal comes back "
             "to it."
@@ -123,30 +131,32 @@ class TestSwitching:
 
     def test_each_runtime_says_its_own_commands(self, tmp_path: Path) -> None:
         environ = {"HOME": str(tmp_path), "PI_SESSION_ID": "1a2b"}
-        told = call(PlainDesk(None, environ), "clear_session", {"name": "Japan"})
+        told = call(HomeBackend(None, environ), "clear_session", {"name": "Japan"})
         assert "type `/name Japan`, then `/new`" in told.text
         assert "`pi --session 1a2b`" in told.text
 
 
 class TestFaults:
     def test_an_error_that_we_raise_is_told_with_its_hint(self) -> None:
-        told = Desk(fails=SessionMemoryError("it is broken", "mend it")).ask("list_sessions")
-        assert told == Answer("it is broken. Mend it", True)
+        told = FakeBackend(fails=SessionMemoryError("it is broken", "mend it")).ask("list_sessions")
+        assert told == ToolResult("it is broken. Mend it", True)
 
     def test_a_path_in_an_error_of_the_system_is_not_told(self) -> None:
-        told = Desk(fails=PermissionError(13, "Permission denied", "/srv/host/groups/other")).ask("list_sessions")
-        assert told == Answer("list_sessions: Permission denied. Tell the user if it happens again", True)
+        told = FakeBackend(fails=PermissionError(13, "Permission denied", "/srv/host/groups/other")).ask(
+            "list_sessions"
+        )
+        assert told == ToolResult("list_sessions: Permission denied. Tell the user if it happens again", True)
 
     def test_a_lock_that_somebody_else_holds_says_to_try_again(self) -> None:
-        told = Desk(fails=LockedError("/srv/host/x.lock: held by another process")).ask("list_sessions")
-        assert told == Answer("another process is busy with the same conversations. Try again in a moment", True)
+        told = FakeBackend(fails=LockedError("/srv/host/x.lock: held by another process")).ask("list_sessions")
+        assert told == ToolResult("another process is busy with the same conversations. Try again in a moment", True)
 
     def test_a_fault_of_ours_is_an_answer_too_and_leaves_its_trace_on_stderr(
         self, capfd: pytest.CaptureFixture[str]
     ) -> None:
-        told = Desk(fails=ZeroDivisionError("division by zero")).ask("list_sessions")
-        assert told == Answer("list_sessions failed (ZeroDivisionError). Go on without it, and tell the user", True)
+        told = FakeBackend(fails=ZeroDivisionError("division by zero")).ask("list_sessions")
+        assert told == ToolResult("list_sessions failed (ZeroDivisionError). Go on without it, and tell the user", True)
         assert "ZeroDivisionError: division by zero" in capfd.readouterr().err
 
     def test_no_error_is_longer_than_any_result(self) -> None:
-        assert len(Desk(fails=SessionMemoryError("x" * 100_000)).ask("list_sessions").text) <= RESULT_CHARACTERS
+        assert len(FakeBackend(fails=SessionMemoryError("x" * 100_000)).ask("list_sessions").text) <= RESULT_CHARACTERS

@@ -1,4 +1,4 @@
-"""The tools at the desk of a host: what the agent of a group sees of its sessions, and how it switches between them."""
+"""The tools of a host's group: what the agent of a group sees of its sessions, and how it switches between them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from group_builders import GroupDir, three_groups
 from records import append, exchange, new_id
 
 from session_memory.settings.host_layout import GroupNameError
-from session_memory.tools import Hit, call, host_desk
+from session_memory.tools import Excerpt, GroupBackend, call
 
 
 @pytest.fixture
@@ -117,12 +117,12 @@ def test_archives_of_the_group_are_found_with_the_folder_that_its_agent_knows(ho
 def test_a_search_that_is_given_replaces_the_one_in_archives(host: GroupDir) -> None:
     asked = []
 
-    def search(query: str, limit: int) -> list[Hit]:
+    def search(query: str, limit: int) -> list[Excerpt]:
         asked.append((query, limit))
-        return [Hit("s1", "Taxes", "assistant", 1_790_000_000.0, "due in <May>", "")]
+        return [Excerpt("s1", "Taxes", "assistant", 1_790_000_000.0, "due in <May>", "")]
 
     told = call(
-        host_desk(host.layout, "family", host.sessions, search), "search_sessions", {"query": "tax", "limit": 3}
+        GroupBackend(host.layout, "family", host.sessions, search), "search_sessions", {"query": "tax", "limit": 3}
     )
     assert asked == [("tax", 3)]
     assert told.text.endswith('1. "Taxes" (id s1, 2026-09-21)\nAssistant: due in ‹May›')
@@ -163,9 +163,9 @@ class TestMain:
 @pytest.mark.parametrize(
     "name", ["", "..", "../family", "/etc", "global", "Global", "a/b", "fa mily", "famıly", "x" * 300]
 )
-def test_no_desk_is_made_for_an_impossible_group(host: GroupDir, name: str) -> None:
+def test_no_backend_is_made_for_an_impossible_group(host: GroupDir, name: str) -> None:
     with pytest.raises(GroupNameError):
-        host_desk(host.layout, name, host.sessions)
+        GroupBackend(host.layout, name, host.sessions)
 
 
 def test_a_session_goes_on_after_it_was_cleared_and_resumed(host: GroupDir) -> None:

@@ -1,7 +1,6 @@
-"""The desk of a group's agent on a host: the group's own sessions, for the agent of main those of all groups too.
+"""The sessions of a host's group, which the tools of its agent work over; for the agent of main those of all groups.
 
-Which group it is was settled when the desk was made. Ids and names are looked for among what the group has; nothing of
-what a tool is given becomes part of a path.
+Ids and names are looked up among what the group has: nothing that a tool is given becomes part of a path.
 """
 
 from __future__ import annotations
@@ -18,41 +17,47 @@ from ..text.names import is_name
 from ..text.timestamps import epoch_seconds
 from ..transcripts.log import last_entries
 from .archive_search import search_archives
-from .backend import Listed, RefusedError
-from .store_search import searching
+from .backend import ListedSession, RefusedError
+from .store_search import store_search
 
 if TYPE_CHECKING:
     from ..settings.host_layout import Group, Layout
     from ..transcripts.entries import Entry
     from ..transcripts.pointers import Kept, SessionManager
-    from .backend import Hit, Search
+    from .backend import Excerpt, Search
+    from .store_search import MemorySearch
 
 TITLE_CHARACTERS = 60
 _UNTITLED = "the present conversation"
 
 
-def host_desk(layout: Layout, group: str, sessions: SessionManager, search: Search | None = None) -> HostDesk:
-    """The desk of the agent of `group`. `search` is used in place of a search in the store, or, where there is none, in
-    the archives; it is to find what the group may see and no more. Raises GroupNameError."""
-    return HostDesk(layout, layout.group(group), sessions, search)
+class GroupBackend:
+    """What the agent of a group sees, as a `Backend`.
 
+    It searches in the store and with `memory_search`, or, where there is no store, in the archives. A `search` is used
+    in place of all that, and has to find what the group may see and no more. Raises GroupNameError.
+    """
 
-class HostDesk:
-    """See `host_desk`. May be used from several threads."""
-
-    def __init__(self, layout: Layout, group: Group, sessions: SessionManager, search: Search | None) -> None:
+    def __init__(
+        self,
+        layout: Layout,
+        group: str,
+        sessions: SessionManager,
+        search: Search | None = None,
+        memory_search: MemorySearch | None = None,
+    ) -> None:
         self._layout = layout
-        self._group = group
+        self._group = layout.group(group)
         self._sessions = sessions
-        root = layout.root if group.is_main else group.root
-        self._search = search or searching(root, {}, self._search_archives)
+        root = layout.root if self._group.is_main else self._group.root
+        self._search = search or store_search(root, {}, self._search_archives, memory_search)
 
-    def sessions(self) -> list[Listed]:
-        """See Desk. Those of other groups come last."""
+    def sessions(self) -> list[ListedSession]:
+        """See Backend. Those of other groups come last."""
         return [one for group in self._groups() for one in self._sessions_of(group)]
 
-    def entries(self, session: Listed, count: int) -> tuple[list[Entry], int]:
-        """See Desk."""
+    def entries(self, session: ListedSession, count: int) -> tuple[list[Entry], int]:
+        """See Backend."""
         group = self._layout.group(session.group) if session.group else self._group
         path = group.transcript(session.session_id)
         try:
@@ -62,20 +67,20 @@ class HostDesk:
             hint = "its archive may still be there: use search_sessions"
             raise RefusedError(f"the transcript of {session.name!r} is gone", hint) from None
 
-    def search(self, query: str, limit: int) -> list[Hit]:
-        """See Desk."""
+    def search(self, query: str, limit: int) -> list[Excerpt]:
+        """See Backend."""
         return self._search(query, limit)
 
     def clear(self, name: str) -> str:
-        """See Desk."""
+        """See Backend."""
         kept = self._sessions.clear(self._group.name, name)
         return (
             f"Done: this conversation is kept as {name!r} (id {kept.history_id}){_archived(kept)}. Finish your answer: "
             f"the next message begins a new one, and resume_session with id {kept.history_id} comes back to this one."
         )
 
-    def resume(self, session: Listed, save_as: str | None) -> str:
-        """See Desk."""
+    def resume(self, session: ListedSession, save_as: str | None) -> str:
+        """See Backend."""
         if session.is_active and not session.group:
             raise RefusedError("you are in that session already", "there is nothing to resume")
         if session.group:
@@ -99,16 +104,16 @@ class HostDesk:
         others = [name for name in names if is_name(name) and name.casefold() not in (MAIN, GLOBAL)]
         return [self._group, *map(self._layout.group, others)]
 
-    def _sessions_of(self, group: Group) -> list[Listed]:
+    def _sessions_of(self, group: Group) -> list[ListedSession]:
         label = "" if group.name == self._group.name else group.name
         active = self._sessions.get(group.name)
         listed = [self._active(group, active, label)] if active else []
         for entry in self._sessions.get_history(group.name):
             modified = epoch_seconds(entry.archived_at)
-            listed.append(Listed(str(entry.id), entry.name, entry.session_id, modified, False, label))
+            listed.append(ListedSession(str(entry.id), entry.name, entry.session_id, modified, False, label))
         return [one for one in listed if is_name(one.session_id)]
 
-    def _active(self, group: Group, session_id: str, label: str) -> Listed:
+    def _active(self, group: Group, session_id: str, label: str) -> ListedSession:
         """The group's active session under its title, as far as there is a transcript that can be read."""
         path = group.transcript(session_id)
         title, modified = "", None
@@ -120,9 +125,9 @@ class HostDesk:
         except (OSError, OutsideGroupError):
             pass
         name = shorten(one_line(title), TITLE_CHARACTERS) or _UNTITLED
-        return Listed(session_id, name, session_id, modified, True, label)
+        return ListedSession(session_id, name, session_id, modified, True, label)
 
-    def _search_archives(self, query: str, limit: int) -> list[Hit]:
+    def _search_archives(self, query: str, limit: int) -> list[Excerpt]:
         with ExitStack() as stack:
             places = {}
             for group in self._groups():

@@ -1,4 +1,4 @@
-"""What tools answer, as text: bounded, on lines a model can refer to, safe for a prompt. Pure."""
+"""What the tools return, as text: of bounded length, on lines that a model can refer to, safe for a prompt. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..transcripts.entries import Entry
 from ..transcripts.log import render
 
 if TYPE_CHECKING:
-    from .backend import Hit, Listed
+    from .backend import Excerpt, ListedSession
 
 RESULT_CHARACTERS = 8_000
 NAME_CHARACTERS = 100
@@ -27,7 +27,7 @@ _HEADING_CHARACTERS = 600  # what a heading may take of the result
 _CUT_CHARACTERS = 80
 
 
-def listing(listed: list[Listed], skip: int, now: float) -> str:
+def listing(listed: list[ListedSession], skip: int, now: float) -> str:
     """The sessions from the `skip`-th on, a line each, and how to see those that do not fit."""
     if not listed:
         return "There are no sessions yet."
@@ -48,7 +48,7 @@ def listing(listed: list[Listed], skip: int, now: float) -> str:
     return "\n".join([heading, *lines])
 
 
-def log(session: Listed, entries: list[Entry], unreadable: int, skip: int, *, is_all: bool) -> str:
+def log(session: ListedSession, entries: list[Entry], unreadable: int, skip: int, *, is_all: bool) -> str:
     """The entries of a session as a log; of too long ones the end is left out, of too many the older ones.
 
     `skip` is how many later entries were asked to be left out, `is_all` that there are none before these.
@@ -68,14 +68,14 @@ def log(session: Listed, entries: list[Entry], unreadable: int, skip: int, *, is
     return f"{heading} {RECORD}\n\n{text[:room]}"
 
 
-def hits(found: list[Hit], limit: int) -> str:
+def excerpts(found: list[Excerpt], limit: int) -> str:
     """What a search found, numbered; what to try where that is nothing."""
     if not found:
         return NOTHING_FOUND
     blocks: list[str] = []
     room = RESULT_CHARACTERS - _HEADING_CHARACTERS
-    for number, hit in enumerate(found, 1):
-        block = _hit(hit, number)
+    for number, excerpt in enumerate(found, 1):
+        block = _excerpt(excerpt, number)
         if room < len(block) + 2:
             break
         blocks.append(block)
@@ -91,13 +91,13 @@ def problem(message: str, hint: str = "") -> str:
     return for_prompt(f"{message}. {hint[:1].upper()}{hint[1:]}".strip() if hint else message)
 
 
-def candidates(listed: list[Listed]) -> str:
+def candidates(listed: list[ListedSession]) -> str:
     """Some sessions to choose from."""
     more = f"; and {len(listed) - CANDIDATES} more (list_sessions)" if len(listed) > CANDIDATES else ""
     return "; ".join([_label(one) for one in listed[:CANDIDATES]]) + more
 
 
-def name_of(one: Listed) -> str:
+def name_of(one: ListedSession) -> str:
     """A session's name as it is shown, though in full."""
     return one_line(for_prompt(one.name))
 
@@ -107,7 +107,7 @@ def bounded(text: str) -> str:
     return shorten(text, RESULT_CHARACTERS)
 
 
-def _label(one: Listed) -> str:
+def _label(one: ListedSession) -> str:
     """A session's name and id, in which group where that is not the agent's own, and whether the agent is in it."""
     name = shorten(name_of(one), NAME_CHARACTERS)
     group = f", group {one.group}" if one.group else ""
@@ -127,13 +127,13 @@ def _safe(entry: Entry, room: int) -> Entry:
     )  # fmt: skip
 
 
-def _hit(hit: Hit, number: int) -> str:
-    name = shorten(one_line(for_prompt(hit.session_name)), NAME_CHARACTERS)
-    known = [f"id {hit.session_id}"] if hit.session_id else []
-    if hit.timestamp is not None:
-        known.append(time.strftime("%Y-%m-%d", time.localtime(hit.timestamp)))
-    if hit.conversation:
-        known.append(f"in {one_line(for_prompt(hit.conversation))}")
-    speaker = hit.role.capitalize()
-    snippet = shorten(one_line(for_prompt(hit.snippet)), SNIPPET_CHARACTERS)
+def _excerpt(excerpt: Excerpt, number: int) -> str:
+    name = shorten(one_line(for_prompt(excerpt.session_name)), NAME_CHARACTERS)
+    known = [f"id {excerpt.session_id}"] if excerpt.session_id else []
+    if excerpt.timestamp is not None:
+        known.append(time.strftime("%Y-%m-%d", time.localtime(excerpt.timestamp)))
+    if excerpt.conversation:
+        known.append(f"in {one_line(for_prompt(excerpt.conversation))}")
+    speaker = excerpt.role.capitalize()
+    snippet = shorten(one_line(for_prompt(excerpt.snippet)), SNIPPET_CHARACTERS)
     return f'{number}. "{name}" ({", ".join(known)})\n{speaker}: {snippet}'

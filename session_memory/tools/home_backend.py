@@ -1,4 +1,5 @@
-"""The desk of an agent whose sessions only its user switches: plain Claude Code, agent homes, Pi."""
+"""The sessions of a home, which the tools of its agent work over. Only its user can switch between them, in the
+program that runs the agent."""
 
 from __future__ import annotations
 
@@ -10,52 +11,61 @@ from ..text.format import one_line
 from ..transcripts.log import last_entries
 from ..transcripts.sessions import UnknownSessionError, find_sessions
 from .archive_search import search_archives
-from .backend import Listed, RefusedError
-from .store_search import searching
+from .backend import ListedSession, RefusedError
+from .store_search import store_search
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..transcripts.entries import Entry
     from ..transcripts.sessions import Found
-    from .backend import Hit, Search
+    from .backend import Excerpt, Search
+    from .store_search import MemorySearch
 
 _ONLY_THE_USER = "Nothing has changed yet, since only the user can do that. Tell them to"
 
 
-class PlainDesk:
-    """The sessions of the home at `path`, else of the one at hand: an agent home's, or those of the project.
+class HomeBackend:
+    """The sessions of the home at `path`, else of the one at hand (an agent home's, or those of the project), as a
+    `Backend`.
 
-    `search` is used in place of a search in the store, or, where there is none, in the archives.
+    It searches in the store and with `memory_search`, or, where there is no store, in the archives. A `search` is used
+    in place of all that.
     """
 
-    def __init__(self, path: str | None, environ: Mapping[str, str], search: Search | None = None) -> None:
+    def __init__(
+        self,
+        path: str | None,
+        environ: Mapping[str, str],
+        search: Search | None = None,
+        memory_search: MemorySearch | None = None,
+    ) -> None:
         self._path = path
         self._environ = environ
-        self._search = search or searching(path, environ, self._search_archives)
+        self._search = search or store_search(path, environ, self._search_archives, memory_search)
         self._found: dict[str, Found] = {}
 
-    def sessions(self) -> list[Listed]:
-        """See Desk."""
+    def sessions(self) -> list[ListedSession]:
+        """See Backend."""
         try:
             found = find_sessions(self._path, False, self._environ)
         except UnknownSessionError:  # a home without sessions yet
             found = []
         self._found = {one.id: one for one in found}
         _, own_id = running_session(self._environ, os.getppid())
-        return [Listed(one.id, one.name, one.id, one.modified, one.id == own_id) for one in found]
+        return [ListedSession(one.id, one.name, one.id, one.modified, one.id == own_id) for one in found]
 
-    def entries(self, session: Listed, count: int) -> tuple[list[Entry], int]:
-        """See Desk."""
+    def entries(self, session: ListedSession, count: int) -> tuple[list[Entry], int]:
+        """See Backend."""
         one = self._found[session.id]
         return last_entries(one.runtime, one.session.path, count)
 
-    def search(self, query: str, limit: int) -> list[Hit]:
-        """See Desk."""
+    def search(self, query: str, limit: int) -> list[Excerpt]:
+        """See Backend."""
         return self._search(query, limit)
 
     def clear(self, name: str) -> str:
-        """See Desk."""
+        """See Backend."""
         runtime, own_id = running_session(self._environ, os.getppid())
         if runtime is None:
             return f"{_ONLY_THE_USER} begin a new conversation in the program in which they talk to you."
@@ -65,8 +75,8 @@ class PlainDesk:
             f"conversation is kept: `{types.RESUME.format(id=own_id)}` in a terminal comes back to it."
         )
 
-    def resume(self, session: Listed, save_as: str | None) -> str:
-        """See Desk."""
+    def resume(self, session: ListedSession, save_as: str | None) -> str:
+        """See Backend."""
         if session.is_active:
             raise RefusedError(f"you are in {session.name!r} already", "there is nothing to resume")
         runtime = self._found[session.id].runtime
@@ -77,7 +87,7 @@ class PlainDesk:
             "terminal, in the directory that this one was started in."
         )
 
-    def _search_archives(self, query: str, limit: int) -> list[Hit]:
+    def _search_archives(self, query: str, limit: int) -> list[Excerpt]:
         self.sessions()
         directories = {one.home.conversations_dir for one in self._found.values()}
         return search_archives({directory: directory for directory in directories}, query, limit)
