@@ -3,6 +3,6 @@
 import sys
 
 sys.path.insert(0, __file__[: -len("/scripts/pi_to_claude.py")])
-from session_memory.runtimes.pi_conversion import main
+from session_memory.commands.pi_to_claude import main
 
 sys.exit(main())

@@ -10,7 +10,7 @@ from records import NamedHome
 from session_memory.archives.files import write_archive
 from session_memory.archives.writer import Source, Style
 from session_memory.runtimes import runtime
-from session_memory.tools import Excerpt, HomeBackend, ListedSession, ToolResult, call
+from session_memory.tools import HomeBackend, ListedSession, SearchResult, ToolResult, call
 from session_memory.transcripts.entries import Entry
 
 MONDAY = 1_790_000_000.0
@@ -27,7 +27,7 @@ class FakeBackend:
         self._fail()
         return self._sessions
 
-    def search(self, query: str, limit: int) -> list[Excerpt]:
+    def search(self, query: str, limit: int) -> list[SearchResult]:
         self._fail()
         return []
 

@@ -7,11 +7,9 @@ commands that the user ran.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import re
-import sys
 import uuid
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -19,8 +17,6 @@ from typing import TYPE_CHECKING, Any
 from ..errors import SessionMemoryError
 from ..system.files import open_regular, read_whole, write_atomically
 from ..system.json import decode_line
-from ..system.screen import exit_code
-from ..text.format import counted
 from ..transcripts.lines import lines_forward
 from .claude.files import encode_cwd
 from .detection import PI_CONVERTED
@@ -29,7 +25,6 @@ from .pi.records import entry as pi_entry
 if TYPE_CHECKING:
     Record = dict[str, Any]
 
-DESCRIPTION = "Converts Pi's session files to transcripts of Claude Code: DIR/<project>/<session>.jsonl."
 _NAMESPACE = uuid.UUID("6f6b5c0e-8f0e-5c55-9c52-8a7d1f0d3b11")
 _VERSION = "2.0.0"  # of Claude Code, whose format it is
 _TOOLS = {"bash": "Bash", "read": "Read", "edit": "Edit", "write": "Write"}
@@ -38,17 +33,6 @@ _CALL_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 class NotConvertedError(SessionMemoryError):
     """A file that is no session of Pi's, or whose place is taken by another."""
-
-
-def main(words: list[str] | None = None) -> int:
-    """Runs the command; returns the exit code: 1 if something could not be converted."""
-    parser = argparse.ArgumentParser(prog="pi_to_claude", description=DESCRIPTION)
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="a session file, or a directory with some below it")
-    parser.add_argument(
-        "--out", metavar="DIR", required=True, help="where to write: ingest --dir DIR takes it from there"
-    )
-    options = parser.parse_args(words)
-    return exit_code(lambda: _convert_all(options.paths, os.path.abspath(options.out)))
 
 
 def convert(path: str) -> tuple[str, bytes]:
@@ -68,6 +52,23 @@ def convert(path: str) -> tuple[str, bytes]:
     converted = _Conversion(str(header["id"]), str(header.get("cwd") or "/")).run(records[1:])
     content = b"".join([_line(one) for one in converted])
     return f"{encode_cwd(str(header.get('cwd') or '/'))}/{header['id']}.jsonl", content
+
+
+def write_converted(path: str, directory: str) -> bool:
+    """Write the converted session to its place below `directory`, with the times of the session's file. Returns whether
+    it had to be written. Raises NotConvertedError, OSError."""
+    where, content = convert(path)
+    target = f"{directory}/{where}"
+    if os.path.lexists(target):
+        old = read_whole(target)
+        if old == content:
+            return False
+        if f'"entrypoint":"{PI_CONVERTED}"'.encode() not in old[:4096]:
+            raise NotConvertedError(f"{target}: there is another transcript already")
+    status = os.stat(path)
+    write_atomically(target, content)
+    os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
+    return True
 
 
 def _line(record: Record) -> bytes:
@@ -215,43 +216,3 @@ def _removed(records: list[Record]) -> set[str]:
 
 def _dicts(line: bytes) -> list[Record]:
     return [value for value in decode_line(line)[0] if isinstance(value, dict)]
-
-
-def _convert_all(paths: list[str], out: str) -> int:
-    written = unchanged = failed = 0
-    for path in _files(paths):
-        try:
-            is_new = _write(path, out)
-        except (SessionMemoryError, OSError) as error:
-            failed += 1
-            print(f"pi_to_claude: {error}", file=sys.stderr)
-        else:
-            written, unchanged = written + is_new, unchanged + (not is_new)
-    more = f", {unchanged} as they were" if unchanged else ""
-    print(f"{counted(written, 'session')} written to {out}{more}.")
-    return 1 if failed or not (written or unchanged) else 0
-
-
-def _files(paths: list[str]) -> Iterator[str]:
-    for path in paths:
-        if not os.path.isdir(path):
-            yield path
-        for directory, names, files in os.walk(path):
-            names.sort()
-            yield from (f"{directory}/{name}" for name in sorted(files) if name.endswith(".jsonl"))
-
-
-def _write(path: str, out: str) -> bool:
-    """Whether the transcript had to be written. It gets the times of the session that it is of."""
-    where, content = convert(path)
-    target = f"{out}/{where}"
-    if os.path.lexists(target):
-        old = read_whole(target)
-        if old == content:
-            return False
-        if f'"entrypoint":"{PI_CONVERTED}"'.encode() not in old[:4096]:
-            raise NotConvertedError(f"{target}: there is another transcript already")
-    status = os.stat(path)
-    write_atomically(target, content)
-    os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
-    return True

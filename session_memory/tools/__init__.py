@@ -6,7 +6,7 @@ program that runs agents with claude-agent-sdk, `stdio_server` to any MCP client
 
 from __future__ import annotations
 
-from .backend import Backend, Excerpt, ListedSession, RefusedError
+from .backend import Backend, ListedSession, RefusedError, SearchResult
 from .call import ToolResult, call
 from .definitions import TOOLS
 from .group_backend import GroupBackend
@@ -14,6 +14,14 @@ from .home_backend import HomeBackend
 from .sdk_server import sdk_server
 
 __all__ = [
-    "TOOLS", "Backend", "Excerpt", "GroupBackend", "HomeBackend", "ListedSession", "RefusedError", "ToolResult",
-    "call", "sdk_server",
+    "TOOLS",
+    "Backend",
+    "GroupBackend",
+    "HomeBackend",
+    "ListedSession",
+    "RefusedError",
+    "SearchResult",
+    "ToolResult",
+    "call",
+    "sdk_server",
 ]  # fmt: skip

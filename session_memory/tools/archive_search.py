@@ -12,7 +12,7 @@ from ..archives.format import USER, parse, title_in
 from ..system.files import open_regular, read_at
 from ..text.format import ELLIPSIS, one_line
 from ..text.timestamps import epoch_seconds
-from .backend import Excerpt
+from .backend import SearchResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -37,7 +37,7 @@ _COMMON = frozenset(
 )
 
 
-def search_archives(directories: Mapping[str, str], query: str, limit: int) -> list[Excerpt]:
+def search_archives(directories: Mapping[str, str], query: str, limit: int) -> list[SearchResult]:
     """The messages in the archives of some directories that hold words of `query`, whatever their case.
 
     `directories` maps each path to what the agent knows it by.
@@ -49,12 +49,12 @@ def search_archives(directories: Mapping[str, str], query: str, limit: int) -> l
     if not words:
         return []
     found = (
-        (score, excerpt._replace(conversation=f"{name}/{excerpt.conversation}"))
+        (score, one._replace(conversation=f"{name}/{one.conversation}"))
         for directory, name in directories.items()
         for path, facts in list_archives(directory)
-        for score, excerpt in _in_archive(path, facts, words)
+        for score, one in _in_archive(path, facts, words)
     )
-    return [excerpt for _, excerpt in heapq.nlargest(limit, found, key=lambda scored: scored[0])]
+    return [one for _, one in heapq.nlargest(limit, found, key=lambda scored: scored[0])]
 
 
 def _words(query: str) -> list[re.Pattern[str]]:
@@ -65,7 +65,7 @@ def _words(query: str) -> list[re.Pattern[str]]:
     return [re.compile(begin + re.escape(word), re.IGNORECASE) for begin, word in zip(begins, rare[:MOST_WORDS])]
 
 
-def _in_archive(path: str, facts: dict[str, Any], words: list[re.Pattern[str]]) -> Iterator[tuple[Score, Excerpt]]:
+def _in_archive(path: str, facts: dict[str, Any], words: list[re.Pattern[str]]) -> Iterator[tuple[Score, SearchResult]]:
     """The best messages of an archive, each with what it is ranked by: words in it, its conversation's time, place."""
     text = _content(path)
     if not any(word.search(text) for word in words):
@@ -81,7 +81,7 @@ def _in_archive(path: str, facts: dict[str, Any], words: list[re.Pattern[str]]) 
     for score, speaker, said in heapq.nlargest(HITS_OF_ONE_SESSION, scored, key=lambda one: one[0]):
         role = "user" if speaker == USER else "assistant"
         name = os.path.basename(path)
-        yield score, Excerpt(facts["session"], title, role, last, _snippet(said, words), name)
+        yield score, SearchResult(facts["session"], title, role, last, _snippet(said, words), name)
 
 
 def _content(path: str) -> str:

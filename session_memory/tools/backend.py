@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from ..transcripts.entries import Entry
 
-    Search = Callable[[str, int], list["Excerpt"]]
+    Search = Callable[[str, int], list["SearchResult"]]
 
 
 class RefusedError(SessionMemoryError):
@@ -33,7 +33,7 @@ class ListedSession(NamedTuple):
     group: str = ""
 
 
-class Excerpt(NamedTuple):
+class SearchResult(NamedTuple):
     """A message that a search found: whose session it is of, who said it, when (seconds since the epoch, or None), the
     part of it with the words in it, and the conversation that it is kept in (the name of an archive), '' if none."""
 
@@ -59,7 +59,7 @@ class Backend(Protocol):
     def entries(self, session: ListedSession, count: int) -> tuple[list[Entry], int]:
         """The last `count` entries of a session in file order, and how many records could not be read."""
 
-    def search(self, query: str, limit: int) -> list[Excerpt]:
+    def search(self, query: str, limit: int) -> list[SearchResult]:
         """At most `limit` messages of earlier conversations that fit the query, best first."""
 
     def clear(self, name: str) -> str:

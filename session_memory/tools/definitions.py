@@ -26,7 +26,7 @@ INSTRUCTIONS = (
 TEXT_CHARACTERS = 200
 QUERY_CHARACTERS = 1_000
 MOST_LINES = 500
-MOST_EXCERPTS = 50
+MOST_FOUND = 50
 MOST_SKIPPED = 100_000
 
 
@@ -64,7 +64,7 @@ def _read(backend: Backend, arguments: Arguments) -> str:
 
 def _search(backend: Backend, arguments: Arguments) -> str:
     limit = arguments.get("limit", 10)
-    return results.excerpts(backend.search(arguments["query"], limit), limit)
+    return results.search_results(backend.search(arguments["query"], limit), limit)
 
 
 def _clear(backend: Backend, arguments: Arguments) -> str:
@@ -133,7 +133,7 @@ TOOLS = (
         "`budget decision Q3`. Answers with excerpts, each with its session; read_session shows more of that.",
         _arguments(
             {"query": _text("Words to look for; messages with most of them come first.", QUERY_CHARACTERS)},
-            {"limit": _number("How many excerpts to show.", 10, 1, MOST_EXCERPTS)},
+            {"limit": _number("How many excerpts to show.", 10, 1, MOST_FOUND)},
         ),
         _search,
         True,

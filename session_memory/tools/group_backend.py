@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..settings.host_layout import Group, Layout
     from ..transcripts.entries import Entry
     from ..transcripts.pointers import Kept, SessionManager
-    from .backend import Excerpt, Search
+    from .backend import Search, SearchResult
     from .store_search import MemorySearch
 
 TITLE_CHARACTERS = 60
@@ -67,7 +67,7 @@ class GroupBackend:
             hint = "its archive may still be there: use search_sessions"
             raise RefusedError(f"the transcript of {session.name!r} is gone", hint) from None
 
-    def search(self, query: str, limit: int) -> list[Excerpt]:
+    def search(self, query: str, limit: int) -> list[SearchResult]:
         """See Backend."""
         return self._search(query, limit)
 
@@ -127,7 +127,7 @@ class GroupBackend:
         name = shorten(one_line(title), TITLE_CHARACTERS) or _UNTITLED
         return ListedSession(session_id, name, session_id, modified, True, label)
 
-    def _search_archives(self, query: str, limit: int) -> list[Excerpt]:
+    def _search_archives(self, query: str, limit: int) -> list[SearchResult]:
         with ExitStack() as stack:
             places = {}
             for group in self._groups():

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ..transcripts.entries import Entry
     from ..transcripts.sessions import Found
-    from .backend import Excerpt, Search
+    from .backend import Search, SearchResult
     from .store_search import MemorySearch
 
 _ONLY_THE_USER = "Nothing has changed yet, since only the user can do that. Tell them to"
@@ -60,7 +60,7 @@ class HomeBackend:
         one = self._found[session.id]
         return last_entries(one.runtime, one.session.path, count)
 
-    def search(self, query: str, limit: int) -> list[Excerpt]:
+    def search(self, query: str, limit: int) -> list[SearchResult]:
         """See Backend."""
         return self._search(query, limit)
 
@@ -87,7 +87,7 @@ class HomeBackend:
             "terminal, in the directory that this one was started in."
         )
 
-    def _search_archives(self, query: str, limit: int) -> list[Excerpt]:
+    def _search_archives(self, query: str, limit: int) -> list[SearchResult]:
         self.sessions()
         directories = {one.home.conversations_dir for one in self._found.values()}
         return search_archives({directory: directory for directory in directories}, query, limit)

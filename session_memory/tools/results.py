@@ -12,7 +12,7 @@ from ..transcripts.entries import Entry
 from ..transcripts.log import render
 
 if TYPE_CHECKING:
-    from .backend import Excerpt, ListedSession
+    from .backend import ListedSession, SearchResult
 
 RESULT_CHARACTERS = 8_000
 NAME_CHARACTERS = 100
@@ -68,14 +68,14 @@ def log(session: ListedSession, entries: list[Entry], unreadable: int, skip: int
     return f"{heading} {RECORD}\n\n{text[:room]}"
 
 
-def excerpts(found: list[Excerpt], limit: int) -> str:
+def search_results(found: list[SearchResult], limit: int) -> str:
     """What a search found, numbered; what to try where that is nothing."""
     if not found:
         return NOTHING_FOUND
     blocks: list[str] = []
     room = RESULT_CHARACTERS - _HEADING_CHARACTERS
-    for number, excerpt in enumerate(found, 1):
-        block = _excerpt(excerpt, number)
+    for number, one in enumerate(found, 1):
+        block = _search_result(one, number)
         if room < len(block) + 2:
             break
         blocks.append(block)
@@ -127,13 +127,13 @@ def _safe(entry: Entry, room: int) -> Entry:
     )  # fmt: skip
 
 
-def _excerpt(excerpt: Excerpt, number: int) -> str:
-    name = shorten(one_line(for_prompt(excerpt.session_name)), NAME_CHARACTERS)
-    known = [f"id {excerpt.session_id}"] if excerpt.session_id else []
-    if excerpt.timestamp is not None:
-        known.append(time.strftime("%Y-%m-%d", time.localtime(excerpt.timestamp)))
-    if excerpt.conversation:
-        known.append(f"in {one_line(for_prompt(excerpt.conversation))}")
-    speaker = excerpt.role.capitalize()
-    snippet = shorten(one_line(for_prompt(excerpt.snippet)), SNIPPET_CHARACTERS)
+def _search_result(one: SearchResult, number: int) -> str:
+    name = shorten(one_line(for_prompt(one.session_name)), NAME_CHARACTERS)
+    known = [f"id {one.session_id}"] if one.session_id else []
+    if one.timestamp is not None:
+        known.append(time.strftime("%Y-%m-%d", time.localtime(one.timestamp)))
+    if one.conversation:
+        known.append(f"in {one_line(for_prompt(one.conversation))}")
+    speaker = one.role.capitalize()
+    snippet = shorten(one_line(for_prompt(one.snippet)), SNIPPET_CHARACTERS)
     return f'{number}. "{name}" ({", ".join(known)})\n{speaker}: {snippet}'

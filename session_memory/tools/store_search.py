@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
-from .backend import Excerpt
+from .backend import SearchResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -29,7 +29,7 @@ def store_search(
     """A search in the store of the home `path`, else of the one at hand, of what may be seen from there. Where there is
     no store, or it cannot be used, `archive_search` is called instead."""
 
-    def search(query: str, limit: int) -> list[Excerpt]:
+    def search(query: str, limit: int) -> list[SearchResult]:
         from ..store.location import find_place
 
         try:
@@ -43,7 +43,7 @@ def store_search(
     return search
 
 
-def _search(place: StorePlace, query: str, limit: int, memory_search: MemorySearch | None) -> list[Excerpt]:
+def _search(place: StorePlace, query: str, limit: int, memory_search: MemorySearch | None) -> list[SearchResult]:
     from ..store.refresh import open_store, refresh
     from ..store.values import Filter
 
@@ -62,14 +62,14 @@ def _note(text: str) -> None:
     print(f"session-memory: {text}", file=sys.stderr, flush=True)
 
 
-def _said(hit: Hit) -> Excerpt:
+def _said(hit: Hit) -> SearchResult:
     entry, conversation = hit.entry, hit.conversation
     seconds = None if entry.timestamp is None else entry.timestamp / 1000
     name = f"{conversation.home}: {conversation.title}" if conversation.home else conversation.title
     where = f"conversation {conversation.id}"
-    return Excerpt(conversation.session_id, name, entry.tool or entry.role, seconds, hit.snippet, where)
+    return SearchResult(conversation.session_id, name, entry.tool or entry.role, seconds, hit.snippet, where)
 
 
-def _remembered(memory: IndexedMemory) -> Excerpt:
+def _remembered(memory: IndexedMemory) -> SearchResult:
     seconds = None if memory.at is None else memory.at / 1000
-    return Excerpt("", memory.title, "memory", seconds, memory.text, memory.path)
+    return SearchResult("", memory.title, "memory", seconds, memory.text, memory.path)

@@ -10,7 +10,7 @@ from group_builders import GroupDir, three_groups
 from records import append, exchange, new_id
 
 from session_memory.settings.host_layout import GroupNameError
-from session_memory.tools import Excerpt, GroupBackend, call
+from session_memory.tools import GroupBackend, SearchResult, call
 
 
 @pytest.fixture
@@ -117,9 +117,9 @@ def test_archives_of_the_group_are_found_with_the_folder_that_its_agent_knows(ho
 def test_a_search_that_is_given_replaces_the_one_in_archives(host: GroupDir) -> None:
     asked = []
 
-    def search(query: str, limit: int) -> list[Excerpt]:
+    def search(query: str, limit: int) -> list[SearchResult]:
         asked.append((query, limit))
-        return [Excerpt("s1", "Taxes", "assistant", 1_790_000_000.0, "due in <May>", "")]
+        return [SearchResult("s1", "Taxes", "assistant", 1_790_000_000.0, "due in <May>", "")]
 
     told = call(
         GroupBackend(host.layout, "family", host.sessions, search), "search_sessions", {"query": "tax", "limit": 3}
