@@ -72,7 +72,7 @@ class Scene:
     @property
     def state_dir(self) -> Path:
         """What the hook keeps of this home."""
-        return (self.agent_dir if self._with_names else self.root / ".claude") / ".session-memory" / "state"
+        return (self.agent_dir if self._with_names else self.root) / ".session-memory" / "state"
 
     def forget(self) -> None:
         """Back to a home in which the hook never ran."""

@@ -14,7 +14,7 @@ from .hooks.context import Context, EventError
 from .hooks.log import HookLog
 from .hooks.prompt import start_listening
 from .runtimes import runtime
-from .settings.homes import Home, agent_home
+from .settings.homes import agent_home, home_at
 from .text.names import is_name
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def session_updates_hook(
                 start_listening(context)
             offer_update(context, handover)
 
-    return answering(HookLog(Home(root)), "UserPromptSubmit", timeout_seconds, offer)
+    return answering(HookLog(home_at(root, os.environ)), "UserPromptSubmit", timeout_seconds, offer)
 
 
 def conversation_archive_hook(
@@ -64,12 +64,12 @@ def conversation_archive_hook(
     def archive(event: Any, handover: Handover) -> None:
         archive_when_written(_context(root, session, event))
 
-    return answering(HookLog(Home(root)), "PreCompact", timeout_seconds, archive)
+    return answering(HookLog(home_at(root, os.environ)), "PreCompact", timeout_seconds, archive)
 
 
 def _context(root: str, session: str, event: Any) -> Context:
     """The context of a session whose name the host knows. Raises EventError, ConfigError."""
-    home = agent_home(root, stop=root.rpartition("/")[0])
+    home = agent_home(root, os.environ, stop=root.rpartition("/")[0])
     if home is None:
         raise EventError(f"{root} holds no named sessions")
     own_path = event.get("transcript_path")

@@ -15,7 +15,6 @@ from .activity.report import SessionSummary, summarize
 from .runtimes import runtime
 from .runtimes.claude import files as claude
 from .runtimes.pi.files import latest_transcript
-from .settings import homes as home
 from .settings.compiled import Settings
 from .transcripts import log as transcript_log
 from .transcripts.entries import Entry, Session
@@ -110,7 +109,7 @@ def resolve_agent_sdk_jsonl(sessions_dir: AnyPath, session_name: str, cwd: AnyPa
     session_id = claude.named_session_id(os.fspath(sessions_dir), session_name)
     if not session_id:
         return None
-    path = Path(claude.transcript_path(home.claude_config_dir(os.environ), os.fspath(cwd), session_id))
+    path = Path(claude.transcript_path(claude.config_dir(os.environ), os.fspath(cwd), session_id))
     return path if path.is_file() else None
 
 

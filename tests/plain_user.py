@@ -42,7 +42,8 @@ class PlainUser:
         self.config_dir = root / ".claude"
         self.project_dir = self.config_dir / "projects" / "-srv-agent"
         self.project_dir.mkdir(parents=True)
-        self.state_dir = self.config_dir / ".session-memory" / "state"
+        self.place = root / ".session-memory"
+        self.state_dir = self.place / "state"
         self.session_id = new_id()
 
     def session(self, *records, project="-srv-agent"):
@@ -66,5 +67,5 @@ class PlainUser:
         return path.read_text().splitlines() if path.exists() else []
 
     def config(self, text):
-        (self.config_dir / ".session-memory").mkdir(exist_ok=True)
-        (self.config_dir / ".session-memory" / "config.yaml").write_text(text)
+        self.place.mkdir(exist_ok=True)
+        (self.place / "config.yaml").write_text(text)

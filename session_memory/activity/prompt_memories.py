@@ -43,11 +43,6 @@ def relevant(directory: str, prompt: str, max_characters: int) -> str:
         os.close(descriptor)
 
 
-def memories_dir(root: str, is_agent: bool, user_home: str) -> str:
-    """Where the memories of the home `root` lie: an agent's in it, those of a plain home in that of its user."""
-    return f"{root}/memories" if is_agent else f"{user_home.rstrip('/')}/.session-memory/memories"
-
-
 def terms(text: str) -> Iterator[str]:
     """The words of `text` as the index has them: in lower case, without a plural's s; pairs of characters where a
     script has no spaces."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import SessionMemoryError
-from ..settings.homes import ENV_HOME, ENV_SESSION, Home, agent_home
+from ..settings.homes import ENV_HOME, ENV_SESSION, Home, agent_home, runtime_home
 from ..system.files import is_directory
 from ..text.names import is_name
 
@@ -35,7 +35,6 @@ class Context:
         "config_dir",
         "event",
         "home",
-        "memories_dir",
         "named",
         "own_path",
         "runtime",
@@ -54,7 +53,6 @@ class Context:
         *,
         session_id: str,
         config_dir: str = "",
-        memories_dir: str = "",
         named: list[Session] | None = None,
     ) -> None:
         """Raises ConfigError where the home's settings cannot be used."""
@@ -65,7 +63,6 @@ class Context:
         self.own_path = own_path
         self.runtime = runtime
         self.config_dir = config_dir
-        self.memories_dir = memories_dir
         self.named = named
         self.settings: Settings = home.settings()
 
@@ -86,10 +83,10 @@ class Context:
 
 
 def home_of(event: Event, environ: Mapping[str, str], runtime: Runtime) -> Home:
-    """The agent home that the session was started in, else the runtime's own directory as a plain home."""
+    """The agent home that the session was started in, else what is kept for those who start the runtime by hand."""
     start = _start_dir(event, environ, runtime)
-    home = agent_home(start, stop=environ.get("HOME", ""), folder=runtime.FILES.SESSIONS_FOLDER)
-    return home or Home(runtime.HOOKS.config_dir(event, environ))
+    home = agent_home(start, environ, stop=environ.get("HOME", ""), folder=runtime.FILES.SESSIONS_FOLDER)
+    return home or runtime_home(runtime.HOOKS.config_dir(event, environ), runtime.FILES.USUAL_DIR, environ)
 
 
 def context_of(event: Event, environ: Mapping[str, str], runtime: Runtime, home: Home) -> Context:
@@ -108,7 +105,6 @@ def context_of(event: Event, environ: Mapping[str, str], runtime: Runtime, home:
             named = runtime.FILES.others(home.sessions_dir, config_dir, own_path, "project")
             name = runtime.HOOKS.own_name(event, home.sessions_dir, named)
         name = name if is_name(name) else ""
-    person_dir = environ.get("HOME", "").rstrip("/") + "/.session-memory"
     return Context(
         event,
         home,
@@ -117,7 +113,6 @@ def context_of(event: Event, environ: Mapping[str, str], runtime: Runtime, home:
         runtime,
         session_id=session_id,
         config_dir=config_dir,
-        memories_dir=f"{home.root if home.sessions_dir else person_dir}/memories",
         named=named,
     )
 

@@ -9,7 +9,7 @@ import gc
 import sys
 
 from ..runtimes import runtime as runtime_of
-from ..settings.homes import ENV_GUARD, Home, environment
+from ..settings.homes import ENV_GUARD, environment, runtime_home
 from ..system.files import os
 from ..system.json import decode, encode
 from .context import context_of, home_of
@@ -81,7 +81,7 @@ def _run(
     environ = environment()
     if not environ.get(ENV_GUARD):
         runtime = runtime_of(runtime_name)
-        home = Home(runtime.FILES.config_dir(environ))
+        home = runtime_home(runtime.FILES.config_dir(environ), runtime.FILES.USUAL_DIR, environ)
         event_name = "hook"
         try:
             event = decode(sys.stdin.buffer.read().decode("utf-8", "replace"))

@@ -80,6 +80,6 @@ def _memories(context: Context) -> tuple[str, str]:
     from ..activity.prompt_memories import relevant
 
     try:
-        return relevant(context.memories_dir, str(context.event.get("prompt", "")), characters), ""
+        return relevant(context.home.memories_dir, str(context.event.get("prompt", "")), characters), ""
     except (OSError, ValueError) as error:
         return "", f"memories: {error}"

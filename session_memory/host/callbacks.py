@@ -13,7 +13,7 @@ from ..hooks.callbacks import Handover, answering, offer_update
 from ..hooks.context import Context
 from ..hooks.log import HookLog
 from ..settings.confined_group import held_home
-from ..settings.homes import Home
+from ..settings.homes import home_at
 from ..settings.host_layout import Layout
 
 if TYPE_CHECKING:
@@ -56,6 +56,6 @@ def archive_callback(group: Group, sessions: SessionManager) -> HookCallback:
 
 def _host_log(group: Group) -> HookLog:
     """The host's log, where faults are written: the group's own directory may be what is wrong."""
-    home = Home(group.host)
+    home = home_at(group.host, os.environ)
     home.log_file = Layout(group.host).log_file
     return HookLog(home)

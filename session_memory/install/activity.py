@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ..runtimes.claude import files as claude
 from ..runtimes.claude import records
-from ..settings.homes import Home, agent_home
+from ..settings.homes import agent_home
 from ..system.json import decode_line
 from .homes import Target
 from .scene import named_transcripts, project_dirs
@@ -50,17 +50,16 @@ def activity(target: Target) -> Activity:
 def activity_since(target: Target, since: float, environ: Mapping[str, str]) -> Activity:
     """The same, with who prompted after `since` (seconds since the epoch), and where the hook took notice."""
     found = activity(target)
-    home = Home(str(target.memory_dir.parent))
     latest = sorted(found.transcripts, key=lambda name: -os.stat(found.transcripts[name]).st_mtime)[:_LOOKED_AT]
     for name in latest:
         path = found.transcripts[name]
         prompted_in = _prompted_in(path, since) if os.stat(path).st_mtime > since else None
         if prompted_in is None:
             continue
-        if target.kind != "agent" and agent_home(prompted_in, stop=environ.get("HOME", "")):
+        if target.kind != "agent" and agent_home(prompted_in, environ, stop=environ.get("HOME", "")):
             continue  # what the hook noted lies in that agent's home
         found.prompted.append(name)
-        if os.path.exists(home.cursor_file(name) + ".lock"):
+        if os.path.exists(target.home.cursor_file(name) + ".lock"):
             found.served.append(name)
     return found
 

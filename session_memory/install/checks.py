@@ -14,7 +14,6 @@ from ..errors import SessionMemoryError
 from ..runtimes.claude.hooks import PROMPT_EVENT
 from ..runtimes.declared_hooks import Hook, wanted_hooks
 from ..settings import check as config
-from ..settings.homes import Home
 from ..settings.program import NAME, ProgramPaths
 from ..system.screen import enumerated
 from ..text.timestamps import age
@@ -228,7 +227,7 @@ def _check_template(target: Target, ledger: InstallLedger) -> list[Finding]:
 
 
 def _check_state(target: Target) -> list[Finding]:
-    state = Path(Home(str(target.memory_dir.parent)).state_dir)
+    state = Path(target.home.state_dir)
     existing = state if state.exists() else missing_directories(state)[0].parent
     if not existing.is_dir():
         text = f"{existing} is no directory: what was told cannot be noted"
@@ -267,7 +266,7 @@ def _check_transcripts(target: Target) -> list[Finding]:
 def _check_log(target: Target) -> list[Finding]:
     """The last lines of the hook's log, if there are any."""
     try:
-        content = read_if_there(Path(Home(str(target.memory_dir.parent)).log_file))
+        content = read_if_there(Path(target.home.log_file))
     except SessionMemoryError as error:
         return [Finding(NOTE, "log", f"{error}")]
     lines = (content or b"").decode(errors="replace").splitlines()[-_LOG_LINES:]

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import SessionMemoryError
-from ..settings.homes import MEMORY_DIR, SEED_MEMORY_DIRS, agent_home, claude_config_dir
+from ..runtimes.claude import files as claude
+from ..settings.homes import MEMORY_DIR, SEED_MEMORY_DIRS, Home, agent_home, home_at, runtime_home
 
 
 class NoHomeError(SessionMemoryError):
@@ -22,7 +23,8 @@ class Target:
     `kind` is *agent* (its sessions have names), *claude* (a configuration directory of Claude Code), *project* (the
     `.claude` of one project) or *composed* (made from a template, without hooks in settings). `claude_dir` is where its
     settings and skills lie, `project` the directory its sessions run in ('' for all), `config_dir` the configuration
-    directory under whose `projects/` their transcripts lie.
+    directory under whose `projects/` their transcripts lie. `home` is where the user's configuration and the hook's
+    state lie.
     """
 
     kind: str
@@ -30,6 +32,7 @@ class Target:
     claude_dir: str
     project: str
     config_dir: str
+    home: Home
 
     @property
     def settings_file(self) -> Path:
@@ -49,13 +52,13 @@ class Target:
     @property
     def sessions_dir(self) -> str:
         """Where an agent home's sessions are named; '' for the others."""
-        home = agent_home(self.root) if self.kind == "agent" else None
+        home = agent_home(self.root, os.environ) if self.kind == "agent" else None
         return home.sessions_dir if home else ""
 
     @property
     def memory_dir(self) -> Path:
         """Where the user's configuration and the hook's state lie."""
-        return Path(self.config_dir if self.kind == "project" else self.root, MEMORY_DIR)
+        return Path(self.home.memory_dir)
 
     @property
     def title(self) -> str:
@@ -95,10 +98,10 @@ def identify(path: str, environ: Mapping[str, str]) -> Target:
 def find(known: Iterable[str], environ: Mapping[str, str], current_dir: str) -> list[Target]:
     """The homes that are there without being named: Claude Code's, those of the ledger, and the one we are in."""
     found: list[Target] = []
-    config_dir = claude_config_dir(environ)
+    config_dir = claude.config_dir(environ)
     if os.path.isdir(config_dir):
         found.append(_claude_target(config_dir, environ))
-    home = agent_home(current_dir, stop=environ.get("HOME", ""))
+    home = agent_home(current_dir, environ, stop=environ.get("HOME", ""))
     for path in [*known, *([home.root] if home else [])]:
         try:
             found.append(identify(path, environ))
@@ -119,14 +122,17 @@ def _agent_target(root: str, environ: Mapping[str, str]) -> Target:
         project = below
     claude_dir = os.path.join(project, ".claude")
     has_own_transcripts = os.path.isdir(os.path.join(claude_dir, "projects"))
-    return Target("agent", root, claude_dir, project, claude_dir if has_own_transcripts else claude_config_dir(environ))
+    config_dir = claude_dir if has_own_transcripts else claude.config_dir(environ)
+    home = agent_home(root, environ, stop=os.path.dirname(root)) or home_at(root, environ)
+    return Target("agent", root, claude_dir, project, config_dir, home)
 
 
 def _claude_target(root: str, environ: Mapping[str, str]) -> Target:
-    config_dir = claude_config_dir(environ)
+    config_dir = claude.config_dir(environ)
     is_project = os.path.basename(root) == ".claude" and not os.path.isdir(os.path.join(root, "projects"))
     if is_project and os.path.realpath(root) != os.path.realpath(config_dir):
         project = os.path.dirname(root)
         if os.path.realpath(project) != os.path.realpath(environ.get("HOME", "")):
-            return Target("project", root, root, project, config_dir)
-    return Target("claude", root, root, "", root)
+            home = runtime_home(config_dir, claude.USUAL_DIR, environ)
+            return Target("project", root, root, project, config_dir, home)
+    return Target("claude", root, root, "", root, runtime_home(root, claude.USUAL_DIR, environ))

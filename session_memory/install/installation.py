@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import SessionMemoryError
+from ..runtimes.claude import files as claude_files
 from ..runtimes.claude.hooks import PROMPT_EVENT
-from ..settings.homes import MEMORY_DIR, claude_config_dir
+from ..settings.homes import MEMORY_DIR, home_at
 from ..settings.program import ProgramPaths, source_dir
 from ..system.screen import Screen
 from . import program
@@ -23,6 +24,7 @@ from .program import InstalledProgram
 from .templates import fill_sample_home, plan_template, templated_home
 from .trial import Trial, try_hook
 
+_PERSON_PARTS = ("config.yaml", "state")
 _SESSIONS = ("sessions", "pi-sessions")
 
 
@@ -146,7 +148,7 @@ def _targets(homes: list[str], ledger: InstallLedger, paths: ProgramPaths, envir
 def _sample_target(paths: ProgramPaths) -> Target:
     """The sample home, which has its transcripts in itself."""
     home = str(paths.sample_home)
-    return Target("agent", home, f"{home}/.claude", home, f"{home}/.claude")
+    return Target("agent", home, f"{home}/.claude", home, f"{home}/.claude", home_at(home, os.environ))
 
 
 def _plan(target: Target, made_from: InstalledPaths, ledger: InstallLedger, skills_for_all: bool) -> HomePlan:
@@ -186,7 +188,7 @@ def _trial(target: Target, plan: HomePlan, environ: Mapping[str, str]) -> Trial:
 def _records(homes: list[str], ledger: InstallLedger, environ: Mapping[str, str]) -> dict[str, HomeRecord]:
     """What is known of the homes to uninstall from. Without a ledger the person's home is looked at all the same."""
     if not homes:
-        config_dir = claude_config_dir(environ)
+        config_dir = claude_files.config_dir(environ)
         unrecorded = {config_dir: HomeRecord(os.path.join(config_dir, "settings.json"), original="")}
         return dict(ledger.homes) or unrecorded
     records = {}
@@ -203,12 +205,16 @@ def _records(homes: list[str], ledger: InstallLedger, environ: Mapping[str, str]
 def _purgeable(root: str, record: HomeRecord, environ: Mapping[str, str]) -> list[str]:
     """What lies in a home of its configuration and state."""
     try:
-        memory_dir = Path(root, MEMORY_DIR) if record.template else identify(root, environ).memory_dir
+        target = None if record.template else identify(root, environ)
     except NoHomeError:
         return []
+    memory_dir = target.memory_dir if target else Path(root, MEMORY_DIR)
     if not memory_dir.is_dir():
         return []
-    return [str(path) for path in sorted(memory_dir.iterdir()) if path.name not in _SESSIONS]
+    paths = sorted(memory_dir.iterdir())
+    if target and target.kind != "agent":  # a person's place also holds the store, memories and archives
+        return [str(path) for path in paths if path.name in _PERSON_PARTS]
+    return [str(path) for path in paths if path.name not in _SESSIONS]
 
 
 def _take_out(result: Uninstalled, ledger: InstallLedger) -> None:

@@ -11,7 +11,7 @@ import time
 from zlib import crc32
 
 from ..runtimes.claude import hooks as claude
-from ..settings.homes import ENV_GUARD, Home, claude_config_dir, environment
+from ..settings.homes import ENV_GUARD, environment, runtime_home
 from ..settings.plugin_data import ENV_DATA
 from ..system.files import os, read_whole, write_atomically
 from ..system.json import decode, encode
@@ -39,8 +39,10 @@ def run(script: str, words: list[str]) -> None:
                 _start(script, data_dir, root + "/requirements.lock")
     except BaseException as error:
         from ..hooks.log import HookLog
+        from ..runtimes.claude import files as claude_files
 
-        HookLog(Home(claude_config_dir(environ))).write_fault("SessionStart", error)
+        home = runtime_home(claude_files.config_dir(environ), claude_files.USUAL_DIR, environ)
+        HookLog(home).write_fault("SessionStart", error)
     os._exit(0)
 
 

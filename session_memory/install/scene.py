@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from ..runtimes.claude import files as claude
-from ..settings.homes import MEMORY_DIR, Home, agent_home
+from ..settings.homes import ENV_DIR, MEMORY_DIR, Home, agent_home, home_at, person_home, runtime_home
 from ..system.json import decode_line
 from .homes import Target
 
 _TAIL_BYTES = 64 * 1024
 _PROMPT = "What is going on elsewhere?"
-_SHARED_VARIABLES = ("HOME", "LANG", "LC_ALL", "PATH", "TMPDIR")
+_SHARED_VARIABLES = ("HOME", "LANG", "LC_ALL", "PATH", "TMPDIR", ENV_DIR)
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,15 @@ def stage(target: Target, directory: Path, environ: Mapping[str, str]) -> Scene 
     config_dir.mkdir(parents=True)
     # The hook opens no transcript that is a link, but a directory above may be one.
     (config_dir / "projects").symlink_to(os.path.dirname(project_dir), target_is_directory=True)
-    _copy_config(target.memory_dir, config_dir / MEMORY_DIR)
+    # A place of its own for the person too, so that what the hook notes lies in the scene.
+    person = person_home({**environ, ENV_DIR: str(directory / MEMORY_DIR)})
+    home = runtime_home(str(config_dir), claude.USUAL_DIR, {**environ, ENV_DIR: person.memory_dir})
+    _copy_config(person_home(environ), person)
+    _copy_config(target.home, home)
     path = f"{config_dir}/projects/{os.path.basename(project_dir)}"
-    return _scene(directory, str(uuid.uuid4()), path, f"a new session in {where}", Home(str(config_dir)), {}, environ)
+    session = f"a new session in {where}"
+    environ = {**environ, ENV_DIR: person.memory_dir}
+    return _scene(directory, str(uuid.uuid4()), path, session, home, {}, environ)
 
 
 def named_transcripts(target: Target) -> dict[str, str]:
@@ -83,9 +89,9 @@ def _agent_scene(target: Target, directory: Path, environ: Mapping[str, str]) ->
     sessions_dir.mkdir(parents=True)
     for other in claude.session_names(target.sessions_dir):
         shutil.copyfile(f"{target.sessions_dir}/{other}.json", sessions_dir / f"{other}.json")
-    _copy_config(target.memory_dir, directory / MEMORY_DIR)
-    home = Home(str(directory), str(sessions_dir))
-    real_cursors = Path(Home(target.root).cursor_file(name))
+    home = home_at(str(directory), environ, sessions_dir=str(sessions_dir))
+    _copy_config(target.home, home)
+    real_cursors = Path(target.home.cursor_file(name))
     cursors = {home.cursor_file(name): real_cursors.read_bytes()} if real_cursors.is_file() else {}
     session_id = os.path.basename(transcripts[name])[: -len(".jsonl")]
     return _scene(directory, session_id, os.path.dirname(transcripts[name]), name, home, cursors, environ)
@@ -109,11 +115,10 @@ def _scene(
     return Scene(event, {**shared, **own}, session, home, cursors)
 
 
-def _copy_config(memory_dir: Path, to: Path) -> None:
-    source = memory_dir / "config.yaml"
-    if source.is_file():
-        to.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, to / "config.yaml")
+def _copy_config(home: Home, to: Home) -> None:
+    if os.path.isfile(home.config_file):
+        os.makedirs(to.memory_dir, exist_ok=True)
+        shutil.copyfile(home.config_file, to.config_file)
 
 
 def _last_active_project(config_dir: str, environ: Mapping[str, str]) -> tuple[str, str]:
@@ -129,7 +134,7 @@ def _last_active_project(config_dir: str, environ: Mapping[str, str]) -> tuple[s
             active.append((_modified(newest), path, newest))
     for _, path, newest in sorted(active, reverse=True):
         cwd = _cwd_of(newest)
-        if not (cwd and agent_home(cwd, stop=environ.get("HOME", ""))):
+        if not (cwd and agent_home(cwd, environ, stop=environ.get("HOME", ""))):
             return path, cwd or path
     return "", ""
 

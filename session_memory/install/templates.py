@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..errors import SessionMemoryError
 from ..runtimes.claude.files import encode_cwd
-from ..settings.homes import MEMORY_DIR
+from ..settings.homes import MEMORY_DIR, home_at
 from ..settings.program import ProgramPaths, source_dir
 from ..system.files import make_private_dir
 from ..system.screen import Screen
@@ -100,7 +100,7 @@ def templated_home(path: str, ledger: InstallLedger) -> Target | None:
     record = ledger.homes.get(root)
     if record is None or not record.template or not os.path.isdir(root):
         return None
-    return Target("composed", root, f"{root}/.claude", root, "")
+    return Target("composed", root, f"{root}/.claude", root, "", home_at(root, os.environ))
 
 
 def plan_template(root: str, template: str, made_from: InstalledPaths, ledger: InstallLedger) -> HomePlan:

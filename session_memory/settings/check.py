@@ -72,6 +72,12 @@ def read(path: str | Path) -> dict[str, Any]:
     return values
 
 
+def combined(files: list[dict[str, Any]]) -> dict[str, Any]:
+    """The values of the first file, with the rules for sessions of all."""
+    shared = [values["sessions"] for values in files[1:] if values.get("sessions")]
+    return {**files[0], "shared_sessions": shared} if shared else files[0]
+
+
 def _yaml(path: str | Path) -> Any:
     """PyYAML; a hook runs without site-packages (-S), so these are added where the first import fails, and those that
     a plugin has set up for itself."""

@@ -8,6 +8,7 @@ from ..system.json import decode, encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
 DEFAULTS: dict[str, Any] = {
@@ -49,7 +50,8 @@ class Settings:
         self.recent_conversations: int = merged["recent_conversations"]
         self.memory: dict[str, Any] = values.get("memory", {})
         self.memories: dict[str, Any] = values.get("memories", {})
-        self._rules = [(pattern, Rule(**rule)) for pattern, rule in merged["sessions"].items()]
+        sets = [merged["sessions"], *values.get("shared_sessions", [])]
+        self._rules = [(pattern, Rule(**rule)) for rules in sets for pattern, rule in rules.items()]
 
     @property
     def has_rules(self) -> bool:
@@ -67,27 +69,36 @@ class Settings:
         return found
 
 
-def load(config_file: str, compiled_file: str) -> Settings:
-    """The settings in `config_file`, or the defaults where there is none. Raises ConfigError where it cannot be used.
+def load(config_file: str, compiled_file: str, rules_files: Sequence[str] = ()) -> Settings:
+    """The settings in `config_file`, or the defaults where there is none, with the rules for sessions of `rules_files`
+    too. Raises ConfigError where it cannot be used.
 
-    `compiled_file` is kept in step with it, as JSON with the stamp of the file it was made from.
+    `compiled_file` is kept in step with them, as JSON with the stamps of the files it was made from.
     """
-    try:
-        status = os.stat(config_file)
-    except FileNotFoundError:
+    files = (config_file, *rules_files)
+    stamps = [_stamp(path) for path in files]
+    if not any(stamps):
         return Settings({})
-    stamp = [status.st_mtime_ns, status.st_size, status.st_ino]
     try:
         compiled = decode(read_whole(compiled_file).decode())
-        if compiled["stamp"] == stamp:
+        if compiled["stamps"] == stamps:
             return Settings(compiled["values"])
     except (OSError, ValueError, KeyError, TypeError):
         pass
-    from .check import read
+    from .check import combined, read
 
-    values = read(config_file)
-    _keep(compiled_file, encode({"stamp": stamp, "values": values}))
+    values = combined([read(path) if stamp else {} for path, stamp in zip(files, stamps)])
+    _keep(compiled_file, encode({"stamps": stamps, "values": values}))
     return Settings(values)
+
+
+def _stamp(path: str) -> list[int] | None:
+    """What changes when a file does; None where there is none."""
+    try:
+        status = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return [status.st_mtime_ns, status.st_size, status.st_ino]
 
 
 def _keep(path: str, text: str) -> None:

@@ -46,7 +46,7 @@ class HeldHome(Home):
     """A group's agent home for as long as it is held. `project_dir` holds its transcripts."""
 
     def __init__(self, group: Group, sessions_dir: str, state_dir: str, cursors_dir: str, project_dir: str) -> None:
-        super().__init__(group.root, sessions_dir)
+        super().__init__(group.root, os.path.dirname(state_dir), group.root, sessions_dir=sessions_dir)
         self.state_dir = state_dir
         self.log_file = f"{state_dir}/{os.path.basename(self.log_file)}"
         self.project_dir = project_dir

@@ -1,8 +1,12 @@
-"""Where everything lies: homes, their state, their settings. Only the edges ask; paths go down as arguments.
+"""Where everything of ours lies: what is kept for a person, for an agent, or for a runtime's directory of its own.
 
-A home is either an *agent home*, a directory whose sessions have names (`.session-memory/sessions/<name>.json`, for Pi
-`.session-memory/pi-sessions/<name>/`, or `.volute/`, `.mind/` in its place), or a *plain home*, the runtime's own
-directory of a user who starts it by hand.
+A *person's* place is `~/.session-memory/`, whatever the runtimes; `SESSION_MEMORY_DIR` moves it. Settings, state,
+store, memories and archives (`conversations/`) all lie in it. A runtime's directory that is not the usual one (as
+`CLAUDE_CONFIG_DIR` names it) has a place like it below that: `~/.session-memory/homes/<name>-<checksum>/`.
+
+An *agent home* is a directory whose sessions have names (`.session-memory/sessions/<name>.json`, for Pi
+`.session-memory/pi-sessions/<name>/`, or `.volute/`, `.mind/` in its place). Its settings, state and store lie in its
+`.session-memory/`, its memories and archives beside that.
 """
 
 from __future__ import annotations
@@ -18,32 +22,45 @@ if TYPE_CHECKING:
 MEMORY_DIR = ".session-memory"
 SEED_MEMORY_DIRS = (MEMORY_DIR, ".volute", ".mind")
 
+ENV_DIR = "SESSION_MEMORY_DIR"
 ENV_SESSION = "SESSION_MEMORY_SESSION"
 ENV_HOME = "SESSION_MEMORY_HOME"
 ENV_GUARD = "SESSION_MEMORY_GUARD"
 
+_CHECKSUM_PRIME = (1 << 61) - 1
+
 
 class Home:
-    """One agent's directory, `root`; `sessions_dir` holds its named sessions, and is '' for a plain home."""
+    """The paths of one agent, one person or one directory of a runtime.
 
-    def __init__(self, root: str, sessions_dir: str = "") -> None:
+    `root` is the directory that it is of. `memory_dir` holds its settings, state and store, `content_dir` its memories
+    and archives. `sessions_dir` holds an agent's named sessions, and is '' for others. `rules_files` are the settings
+    whose rules for sessions count here too.
+    """
+
+    def __init__(
+        self, root: str, memory_dir: str, content_dir: str, *, sessions_dir: str = "",
+        rules_files: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
         self.root = root
+        self.memory_dir = memory_dir
         self.sessions_dir = sessions_dir
-        self.memory_dir = root + "/" + MEMORY_DIR
-        self.state_dir = self.memory_dir + "/state"
+        self.rules_files = rules_files
+        self.state_dir = memory_dir + "/state"
         self.log_file = self.state_dir + "/hook.log"
-        self.conversations_dir = root + "/conversations"
-        self.config_file = self.memory_dir + "/config.yaml"
+        self.config_file = memory_dir + "/config.yaml"
+        self.conversations_dir = content_dir + "/conversations"
+        self.memories_dir = content_dir + "/memories"
 
     def cursor_file(self, session: str) -> str:
         """The cursors of one consuming session: small, and contended by nobody else."""
         return self.state_dir + "/cursors/" + session + ".json"
 
     def settings(self) -> Settings:
-        """What config.yaml says, every key optional. Raises ConfigError."""
+        """What config.yaml says, every key optional, with the rules of `rules_files`."""
         from .compiled import load
 
-        return load(self.config_file, self.state_dir + "/config.json")
+        return load(self.config_file, self.state_dir + "/config.json", self.rules_files)
 
 
 def environment() -> dict[str, str]:
@@ -53,7 +70,42 @@ def environment() -> dict[str, str]:
     return {_decoded(key): _decoded(value) for key, value in os.environ.items()}
 
 
-def agent_home(start: str, stop: str = "", folder: str = "sessions") -> Home | None:
+def user_dir(environ: Mapping[str, str]) -> str:
+    """The home directory of the person who runs this."""
+    home = environ.get("HOME")
+    if not home:
+        from os.path import expanduser
+
+        home = expanduser("~")
+    return home.rstrip("/")
+
+
+def person_home(environ: Mapping[str, str]) -> Home:
+    """What is kept for the person who runs this."""
+    place = _person_dir(environ)
+    return Home(user_dir(environ), place, place)
+
+
+def runtime_home(config_dir: str, usual_dir: str, environ: Mapping[str, str]) -> Home:
+    """What is kept for those who start a runtime by hand: the person's where its directory `config_dir` is the usual
+    one, `usual_dir` below their home directory; else a place of its own, which shares the person's rules alone."""
+    place = _person_dir(environ)
+    usual = f"{user_dir(environ)}/{usual_dir}"
+    if config_dir == usual or _are_same(config_dir, usual):
+        return Home(config_dir, place, place)
+    own = f"{place}/homes/{_name_and_checksum(_absolute(config_dir.rstrip('/'), os.getcwd()))}"
+    return Home(config_dir, own, own, rules_files=(f"{place}/config.yaml",))
+
+
+def home_at(root: str, environ: Mapping[str, str], *, sessions_dir: str = "", host: str = "") -> Home:
+    """What is kept in the directory `root` of an agent or a host, or of a group of the host in the directory `host`."""
+    rules_files = [f"{_person_dir(environ)}/config.yaml"]
+    if host:
+        rules_files.append(f"{host}/{MEMORY_DIR}/config.yaml")
+    return Home(root, f"{root}/{MEMORY_DIR}", root, sessions_dir=sessions_dir, rules_files=tuple(rules_files))
+
+
+def agent_home(start: str, environ: Mapping[str, str], *, stop: str = "", folder: str = "sessions") -> Home | None:
     """The agent home that `start` is in: the nearest directory upwards, below `stop`, with named sessions.
 
     `folder` is the one that a runtime names its sessions in.
@@ -63,16 +115,35 @@ def agent_home(start: str, stop: str = "", folder: str = "sessions") -> Home | N
         for name in SEED_MEMORY_DIRS:
             sessions_dir = directory + "/" + name + "/" + folder
             if is_directory(sessions_dir):
-                return Home(directory, sessions_dir)
+                return home_at(directory, environ, sessions_dir=sessions_dir)
         directory = directory.rpartition("/")[0]
     return None
 
 
-def claude_config_dir(environ: Mapping[str, str]) -> str:
-    """Claude Code's configuration directory: `$CLAUDE_CONFIG_DIR`, else `~/.claude`."""
-    from ..runtimes.claude.files import config_dir
+def _person_dir(environ: Mapping[str, str]) -> str:
+    """`SESSION_MEMORY_DIR`, from the user's home directory on where it is relative; `~/.session-memory` by default."""
+    path = environ.get(ENV_DIR, "").rstrip("/") or MEMORY_DIR
+    return _absolute(path.removeprefix("~/"), user_dir(environ))
 
-    return config_dir(environ)
+
+def _absolute(path: str, base: str) -> str:
+    return path if path.startswith("/") or path[1:2] == ":" else f"{base}/{path}"
+
+
+def _are_same(path: str, other: str) -> bool:
+    """Whether two paths lead to one directory."""
+    try:
+        one, two = os.stat(path), os.stat(other)
+    except OSError:
+        return False
+    return (one.st_dev, one.st_ino) == (two.st_dev, two.st_ino)
+
+
+def _name_and_checksum(path: str) -> str:
+    """A name for the directory `path` that no other has, and that people recognise."""
+    checksum = int.from_bytes(path.encode("utf-8", "surrogateescape"), "little") % _CHECKSUM_PRIME
+    name = "".join([c if c.isalnum() or c in "._-" else "-" for c in path.rpartition("/")[2]])
+    return f"{name.lstrip('.')[:40] or 'home'}-{checksum:016x}"
 
 
 def _decoded(text: bytes) -> str:

@@ -21,7 +21,7 @@ from ..runtimes.claude.files import transcript_path
 from ..system.confined_files import OutsideGroupError, open_inside
 from ..system.files import make_private_dir
 from ..text.names import is_name
-from .homes import Home
+from .homes import MEMORY_DIR, Home, home_at
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -92,8 +92,8 @@ class Group:
     @property
     def memory_home(self) -> Home:
         """The group's directory as an agent home: its sessions have names there, which tell of each other."""
-        home = Home(self.root)
-        return Home(self.root, f"{home.memory_dir}/{self.runtime.FILES.SESSIONS_FOLDER}")
+        sessions_dir = f"{self.root}/{MEMORY_DIR}/{self.runtime.FILES.SESSIONS_FOLDER}"
+        return home_at(self.root, os.environ, sessions_dir=sessions_dir, host=self.host)
 
     def transcript(self, session_id: str) -> str:
         """Where the transcript of a session of the group lies, or will lie."""

@@ -14,8 +14,9 @@ from .place import Archives, StorePlace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
+    from ..runtimes import RuntimeFiles
     from ..settings.homes import Home
     from ..settings.store_section import StoreSettings
 
@@ -33,34 +34,56 @@ def find_place(path: str | None, environ: Mapping[str, str]) -> StorePlace:
 
     Raises NoStoreError for a path that is no home, ConfigError.
     """
-    user = (environ.get("HOME") or os.path.expanduser("~")).rstrip("/")
+    user = homes.user_dir(environ)
     start = os.path.abspath(path) if path else environ.get(homes.ENV_HOME) or os.getcwd()
-    home = _agent_home_at(start, user)
+    home = _agent_home_at(start, environ, user)
     host = _host_of(home.root if home else start)
     if host:
-        return _of_host(host, home.root if home else "")
+        return _of_host(host, home.root if home else "", environ)
     if home:
         return _of_agent(home, environ, user)
-    if not path or os.path.realpath(start) == os.path.realpath(user):
-        return _of_person(environ, user)
-    hint = "name an agent home, a host's directory, or your home directory"
+    person = homes.person_home(environ)
+    if path and os.path.realpath(start) in (os.path.realpath(user), os.path.realpath(person.memory_dir)):
+        return _of_person(person)
+    for files, home in _runtime_homes(start if path else "", environ):
+        return _of_person(person) if home.memory_dir == person.memory_dir else _of_runtime(files, home, user)
+    if not path:
+        return _of_person(person)
+    hint = "name an agent home, a host's directory, a runtime's directory, or your home directory"
     raise NoStoreError(f"{path}: it is no home that has a store", hint)
 
 
-def _agent_home_at(start: str, stop: str) -> Home | None:
+def _agent_home_at(start: str, environ: Mapping[str, str], stop: str) -> Home | None:
     """The agent home that `start` lies in, whichever runtime's sessions have names there."""
-    found = [homes.agent_home(start, stop, runtime.FILES.SESSIONS_FOLDER) for runtime in all_runtimes()]
+    folders = [runtime.FILES.SESSIONS_FOLDER for runtime in all_runtimes()]
+    found = [homes.agent_home(start, environ, stop=stop, folder=folder) for folder in folders]
     return max((home for home in found if home), key=lambda home: len(home.root), default=None)
 
 
-def _of_person(environ: Mapping[str, str], user: str) -> StorePlace:
-    """All sessions of a user, in whatever runtime."""
-    home = homes.Home(user)
+def _runtime_homes(directory: str, environ: Mapping[str, str]) -> Iterator[tuple[RuntimeFiles, Home]]:
+    """The runtimes whose own directory `directory` is. Without it the one that an agent runs in who asks, else those to
+    which the environment gives another directory than the usual one."""
+    all_files = [runtime.FILES for runtime in all_runtimes()]
+    asking = [] if directory else [files for files in all_files if environ.get(files.OWN_ID_VARIABLE)]
+    for files in asking or all_files:
+        config_dir = directory or files.config_dir(environ)
+        home = homes.runtime_home(config_dir, files.USUAL_DIR, environ)
+        is_meant = os.path.isdir(f"{config_dir}/{files.PROJECTS_FOLDER}") if directory else bool(home.rules_files)
+        if asking or is_meant:
+            yield files, home
+
+
+def _of_person(home: Home) -> StorePlace:
+    """All sessions of a user in the usual directories of whatever runtimes."""
+    settings = settings_of(home.settings().memory, home.root)
+    roots = [f"{home.root}/{one.FILES.USUAL_DIR}/{one.FILES.PROJECTS_FOLDER}" for one in all_runtimes()]
+    return _place(home, _named(settings) or [SourceDirectory(root) for root in roots], settings)
+
+
+def _of_runtime(files: RuntimeFiles, home: Home, user: str) -> StorePlace:
+    """The sessions of a runtime whose directory is not the usual one."""
     settings = settings_of(home.settings().memory, user)
-    config_dirs = [(runtime, runtime.FILES.config_dir(environ)) for runtime in all_runtimes()]
-    own = [SourceDirectory(f"{directory}/{runtime.FILES.PROJECTS_FOLDER}") for runtime, directory in config_dirs]
-    archives = [Archives(homes.Home(directory).conversations_dir) for _, directory in config_dirs]
-    return _place(home, _named(settings) or own, archives, settings)
+    return _place(home, _named(settings) or [SourceDirectory(f"{home.root}/{files.PROJECTS_FOLDER}")], settings)
 
 
 def _of_agent(home: Home, environ: Mapping[str, str], user: str) -> StorePlace:
@@ -69,7 +92,8 @@ def _of_agent(home: Home, environ: Mapping[str, str], user: str) -> StorePlace:
     own: dict[str, SourceDirectory] = {}
     for files in [runtime.FILES for runtime in all_runtimes()]:
         config_dir = files.config_dir(environ)
-        named = homes.agent_home(home.root, os.path.dirname(home.root), files.SESSIONS_FOLDER)
+        stop = os.path.dirname(home.root)
+        named = homes.agent_home(home.root, environ, stop=stop, folder=files.SESSIONS_FOLDER)
         sessions = files.located(named.sessions_dir, config_dir, home.root) if named else []
         for directory in [f"{home.root}{below}/{files.USUAL_DIR}" for below in _WORK_DIRS]:
             root = f"{directory}/{files.PROJECTS_FOLDER}"
@@ -81,15 +105,15 @@ def _of_agent(home: Home, environ: Mapping[str, str], user: str) -> StorePlace:
         within = [os.path.basename(files.project_dir(config_dir, home.root + below)) for below in _WORK_DIRS]
         within += [session.path[len(root) + 1 :] for session in sessions if session.path.startswith(root + "/")]
         own.setdefault(os.path.realpath(root), SourceDirectory(root, within=tuple(dict.fromkeys(within))))
-    return _place(home, _named(settings) or list(own.values()), [Archives(home.conversations_dir)], settings)
+    return _place(home, _named(settings) or list(own.values()), settings)
 
 
-def _of_host(host: str, group_root: str) -> StorePlace:
+def _of_host(host: str, group_root: str, environ: Mapping[str, str]) -> StorePlace:
     """One group of a host, or all of them where `group_root` is ''. What ends a conversation is for all the same."""
     from ..settings.host_layout import Layout
 
     layout = Layout(host)
-    home = homes.Home(layout.root)
+    home = homes.home_at(layout.root, environ)
     settings = settings_of(home.settings().memory, layout.root)
     names = [os.path.basename(group_root)] if group_root else _group_names(layout.groups_dir)
     groups = [layout.group(name) for name in names]
@@ -101,7 +125,7 @@ def _of_host(host: str, group_root: str) -> StorePlace:
     ]
     archives = [Archives(group.conversations_dir, group.name, layout.root) for group in groups]
     visible = tuple(names) if group_root else None
-    return StorePlace(f"{layout.root}/{FILE}", watched, archives, visible, settings)
+    return StorePlace(f"{layout.root}/{FILE}", watched, archives, visible, settings, home)
 
 
 def _host_of(directory: str) -> str:
@@ -121,8 +145,9 @@ def _group_names(groups_dir: str) -> list[str]:
     return sorted(name for name in names if is_name(name) and name.casefold() != GLOBAL)
 
 
-def _place(home: Home, watched: list[SourceDirectory], archives: list[Archives], settings: StoreSettings) -> StorePlace:
-    return StorePlace(f"{home.memory_dir}/{FILE}", tuple(watched), tuple(archives), None, settings)
+def _place(home: Home, watched: list[SourceDirectory], settings: StoreSettings) -> StorePlace:
+    archives = [Archives(home.conversations_dir)]
+    return StorePlace(f"{home.memory_dir}/{FILE}", watched, archives, None, settings, home)
 
 
 def _named(settings: StoreSettings) -> list[SourceDirectory]:

@@ -91,7 +91,7 @@ def _candidates(
 
 def _in_agent_home(start: str, stop: str, environ: Mapping[str, str]) -> Iterator[tuple[Session, Runtime, Home]]:
     for runtime in all_runtimes():
-        home = homes.agent_home(start, stop, runtime.FILES.SESSIONS_FOLDER)
+        home = homes.agent_home(start, environ, stop=stop, folder=runtime.FILES.SESSIONS_FOLDER)
         if home is not None:
             config_dir = runtime.FILES.config_dir(environ)
             for session in runtime.FILES.located(home.sessions_dir, config_dir, home.root):
@@ -105,7 +105,7 @@ def _plain_homes(path: str | None, environ: Mapping[str, str]) -> list[tuple[Run
         places = [path, f"{path}/{runtime.FILES.USUAL_DIR}"] if path else [runtime.FILES.config_dir(environ)]
         for place in places:
             if os.path.isdir(f"{place}/{runtime.FILES.PROJECTS_FOLDER}"):
-                found.append((runtime, homes.Home(place)))
+                found.append((runtime, homes.runtime_home(place, runtime.FILES.USUAL_DIR, environ)))
                 break
     return found
 

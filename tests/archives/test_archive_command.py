@@ -38,7 +38,7 @@ def plain(tmp_path):
 def test_one_session_is_kept_by_its_name(plain, tmp_path):
     done = archive("plan", home=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert [path.name.partition("-plan")[1:] for path in (plain.config_dir / "conversations").glob("*.md")] == [
+    assert [path.name.partition("-plan")[1:] for path in (plain.place / "conversations").glob("*.md")] == [
         ("-plan", "-a-trip.md")
     ]
     assert done.stdout.endswith("1 conversation kept.\n")
@@ -49,7 +49,7 @@ def test_all_sessions_are_kept_and_the_progress_is_shown(plain, tmp_path):
     assert done.stdout.endswith("2 conversations kept.\n")
     assert "1/2 " in done.stderr
     assert "2/2 " in done.stderr
-    assert len(list((plain.config_dir / "conversations").glob("*.md"))) == 2
+    assert len(list((plain.place / "conversations").glob("*.md"))) == 2
 
 
 def test_the_result_is_there_for_programs(plain, tmp_path):
@@ -83,7 +83,7 @@ def test_without_a_session_it_says_what_to_do(tmp_path):
 
 def test_what_cannot_be_kept_is_said_and_the_rest_is_kept(plain, tmp_path):
     (broken,) = [path for path in plain.project_dir.glob("*.jsonl") if "plan" in path.read_text()]
-    (plain.config_dir / "conversations" / f".{broken.stem}.tmp.body").mkdir(parents=True)
+    (plain.place / "conversations" / f".{broken.stem}.tmp.body").mkdir(parents=True)
     done = archive("--all", home=tmp_path)
     assert done.returncode == 1
     assert "1 conversation kept, 1 could not be." in done.stdout

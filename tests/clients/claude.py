@@ -122,8 +122,8 @@ class Claude:
         return {match for file in files for match in re.findall(r'"sessionId": ?"([0-9a-f-]{36})"', file.read_text())}
 
     def state_dir(self, home: Path | None = None) -> Path:
-        """Where the hooks keep their cursors and log: for a plain user below the configuration directory."""
-        return (home or self.config_dir) / ".session-memory" / "state"
+        """Where the hooks keep their cursors and log: for a plain user in their own place."""
+        return (home or self.home) / ".session-memory" / "state"
 
     @contextlib.contextmanager
     def terminal(self) -> Iterator[Terminal]:

@@ -123,8 +123,8 @@ class Pi:
         return sorted(self.agent_dir.glob("sessions/*/*.jsonl"))
 
     def state_dir(self, home: Path | None = None) -> Path:
-        """Where the hook keeps its cursors and log: for a plain user below Pi's directory."""
-        return (home or self.agent_dir) / ".session-memory" / "state"
+        """Where the hook keeps its cursors and log: for a plain user in their own place."""
+        return (home or self.home) / ".session-memory" / "state"
 
     def copy_extension(self, **entries: str) -> Path:
         """A copy of the extension with other Python entries beside it, by name; the path of the copy."""

@@ -26,7 +26,7 @@ def plain(tmp_path):
 
 
 def archives(user):
-    return sorted((user.config_dir / "conversations").glob("*.md"))
+    return sorted((user.place / "conversations").glob("*.md"))
 
 
 def wait_for(condition):
@@ -64,7 +64,8 @@ class TestPreCompact:
         assert run(stdin, plain.root, "pre_compact") == b""
 
     def test_a_folder_that_is_in_the_way_is_one_line_in_the_log(self, plain):
-        (plain.config_dir / "conversations").write_text("in the way")
+        plain.place.mkdir()
+        (plain.place / "conversations").write_text("in the way")
         assert plain.run("pre_compact", hook_event_name="PreCompact") == b""
         assert len(plain.log()) == 1
 
@@ -81,7 +82,7 @@ class TestPreCompact:
 
         assert run(plain.event(hook_event_name="PreCompact"), plain.root, "pre_compact", preexec_fn=no_space) == b""
         assert len(plain.log()) == 1
-        assert [path for path in (plain.config_dir / "conversations").iterdir() if path.name != ".lock"] == []
+        assert [path for path in (plain.place / "conversations").iterdir() if path.name != ".lock"] == []
 
     def test_the_settings_say_how_archives_look(self, plain):
         plain.config("assistant_name: G2\narchive_message_characters: 10\n")

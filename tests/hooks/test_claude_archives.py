@@ -14,7 +14,7 @@ from session_memory.archives import format as archive_text
 
 
 def archives(claude: Claude, home: Path | None = None) -> list[Path]:
-    return sorted(((home or claude.config_dir) / "conversations").glob("*.md"))
+    return sorted(((home or claude.home / ".session-memory") / "conversations").glob("*.md"))
 
 
 def said(path: Path) -> list[str]:
@@ -84,7 +84,9 @@ def test_an_automatic_compaction_goes_through_and_keeps_the_conversation(claude:
 
 
 def test_a_compaction_goes_on_where_archives_cannot_be_written(claude: Claude) -> None:
-    (claude.config_dir / "conversations").write_text("in the way")
+    conversations = claude.home / ".session-memory" / "conversations"
+    conversations.parent.mkdir(exist_ok=True)
+    conversations.write_text("in the way")
     turn = claude.run("plan the garden")
     resume(claude, turn, "/compact")
     assert [request.kind for request in claude.api.requests].count("compaction") == 1

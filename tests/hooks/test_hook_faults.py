@@ -78,17 +78,17 @@ class TestFailsOpen:
 
     def test_on_a_state_directory_that_is_a_file(self, plain):
         plain.session(*exchange("hello", "hi"))
-        (plain.config_dir / ".session-memory").write_text("in the way")
+        plain.place.write_text("in the way")
         assert plain.run() == b""
 
     @pytest.mark.skipif(IS_ROOT, reason="permissions do not bind root")
     def test_on_a_read_only_home(self, plain):
         plain.session(*exchange("hello", "hi"))
-        plain.config_dir.chmod(0o500)
+        plain.root.chmod(0o500)
         try:
             assert plain.run() == b""
         finally:
-            plain.config_dir.chmod(0o700)
+            plain.root.chmod(0o700)
 
     def test_on_a_fifo_in_place_of_a_transcript(self, plain):
         os.mkfifo(plain.project_dir / f"{new_id()}.jsonl")

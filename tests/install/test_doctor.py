@@ -44,7 +44,7 @@ def test_a_sound_installation_gets_a_clean_bill(machine: Machine) -> None:
     assert done.stdout.rstrip().endswith("All is well.")
     assert "The next prompt of a new session in /srv/shop would be told:" in done.stdout
     assert "starting a Python that does nothing takes" in done.stdout
-    assert not (machine.claude / ".session-memory").exists()
+    assert not (machine.home / ".session-memory").exists()
 
 
 def test_the_json_result_lists_the_findings_of_each_home(machine: Machine) -> None:
@@ -121,7 +121,7 @@ def test_modules_that_are_not_compiled(machine: Machine) -> None:
 
 
 def test_a_configuration_that_is_wrong(machine: Machine) -> None:
-    config = machine.claude / ".session-memory" / "config.yaml"
+    config = machine.home / ".session-memory" / "config.yaml"
     config.parent.mkdir()
     config.write_text("scope: everything\n")
     code, wrong = machine.doctor()
@@ -153,18 +153,18 @@ def test_a_home_that_is_gone(machine: Machine) -> None:
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write anything")
 @pytest.mark.parametrize(
-    ("place", "mode", "said"), [("", 0o000, "cannot be read"), (".session-memory", 0o500, "is not writable")]
+    ("place", "mode", "said"), [(".claude", 0o000, "cannot be read"), (".session-memory", 0o500, "is not writable")]
 )
 def test_a_home_that_may_not_be_used(machine: Machine, place: str, mode: int, said: str) -> None:
-    (machine.claude / ".session-memory").mkdir()
-    (machine.claude / place).chmod(mode)
+    (machine.home / ".session-memory").mkdir()
+    (machine.home / place).chmod(mode)
     code, wrong = machine.doctor("--home", str(machine.claude))
-    (machine.claude / place).chmod(0o700)
+    (machine.home / place).chmod(0o700)
     assert (code, any(said in text for text in wrong)) == (1, True)
 
 
 def test_a_state_directory_that_cannot_be_made(machine: Machine) -> None:
-    (machine.claude / ".session-memory").write_text("in the way")
+    (machine.home / ".session-memory").write_text("in the way")
     code, wrong = machine.doctor()
     assert code == 1
     assert any(".session-memory is no directory" in text for text in wrong)
@@ -203,7 +203,7 @@ def test_a_hook_that_is_slow_is_told_of() -> None:
 
 
 def test_what_the_hook_had_to_say_last_is_shown(machine: Machine) -> None:
-    log = machine.claude / ".session-memory" / "state" / "hook.log"
+    log = machine.home / ".session-memory" / "state" / "hook.log"
     log.parent.mkdir(parents=True)
     log.write_text("".join(f"2026-01-01T00:00:00Z UserPromptSubmit: line {number}\n" for number in range(9)))
     done = machine.run("session-memory", "doctor")

@@ -32,7 +32,7 @@ def test_it_ends_with_what_the_next_prompt_would_be_told(machine: Machine) -> No
 
 def test_what_it_shows_does_not_count_as_seen(machine: Machine) -> None:
     machine.install()
-    assert not (machine.claude / ".session-memory").exists()
+    assert not (machine.home / ".session-memory").exists()
     project_dir = machine.claude / "projects" / "-srv-shop"
     assert "ship it" in machine.prompt(project_dir, "11111111-1111-4111-8111-111111111111")
     assert machine.prompt(project_dir, "11111111-1111-4111-8111-111111111111") == ""

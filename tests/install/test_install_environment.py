@@ -86,7 +86,7 @@ def test_the_environment_holds_the_pinned_versions_and_nothing_else(bare_machine
     assert {_canonical(pin) for pin in frozen} <= set(_pins())
     subprocess.run([result["environment"]["python"], "-m", "pip", "check"], check=True, capture_output=True)
     assert not (bare_machine.home / ".cache").exists()
-    config = bare_machine.claude / ".session-memory" / "config.yaml"
+    config = bare_machine.home / ".session-memory" / "config.yaml"
     config.parent.mkdir()
     config.write_text(yaml.safe_dump({"sessions": {"ship it": {"ignore": True}}}))
     assert "ship it" not in told(bare_machine.installed())[0]

@@ -36,7 +36,7 @@ from session_memory import __version__
 
 # Not the plugin's: what a home keeps of the sessions, with or without it, and what Claude Code notes of the servers that
 # it has started (docs/packages.md, docs/tools.md).
-OUR_STATE_AND_TRANSCRIPTS = (".claude/projects/", ".claude/.session-memory/", ".cache/claude-cli-nodejs/")
+OUR_STATE_AND_TRANSCRIPTS = (".claude/projects/", ".session-memory/", ".cache/claude-cli-nodejs/")
 
 
 def mentions(directory: Path, *but: str) -> list[str]:
@@ -145,8 +145,12 @@ class Elsewhere:
         self._before = self.written()
 
     def written(self) -> dict[str, Any]:
-        """What there is of ours, in the project that is an agent's home, and in Claude Code's directory."""
-        return {**tree(self.runtime.project / ".session-memory"), **tree(self.runtime.home / ".claude")}
+        """What there is of ours, in the project that is an agent's home, in the person's place and in Claude Code's."""
+        return {
+            **tree(self.runtime.project / ".session-memory"),
+            **tree(self.runtime.home / ".session-memory"),
+            **tree(self.runtime.home / ".claude"),
+        }
 
     def starts(self) -> list[str]:
         """The hooks that were started since this was last asked: script, exit code and what it printed."""
@@ -245,5 +249,5 @@ def test_the_package_comes_works_is_updated_and_goes_in_pi(tmp_path: Path, npm_p
         assert f"{NEXT_WORDS}:\n[Session Activity]\n" in turn.request.text
         shown(row, "update")
         pi.execute("remove", str(source))
-        assert mentions(pi.home, ".pi/agent/sessions/", ".pi/agent/.session-memory/") == []
+        assert mentions(pi.home, ".pi/agent/sessions/", ".session-memory/") == []
         shown(row, "uninstall leaves no trace")

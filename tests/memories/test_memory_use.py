@@ -20,7 +20,9 @@ from session_memory.activity import prompt_memories
 from session_memory.commands import memories as memories_command
 from session_memory.memories import folders as memory_folders
 from session_memory.memories.strategy import Memory
+from session_memory.settings import homes
 from session_memory.settings.store_section import StoreSettings
+from session_memory.store.location import find_place
 from session_memory.store.place import StorePlace
 from session_memory.store.sqlite.memory_index import MemoryIndex
 
@@ -207,7 +209,6 @@ class TestCommand:
 
     def test_other_commands_find_memories_that_hold(self, person: Desk) -> None:
         from session_memory.memories.search import search_memories
-        from session_memory.store.location import find_place
 
         person.keep(EXPIRY)
         place = find_place(None, os.environ)
@@ -215,24 +216,21 @@ class TestCommand:
 
 
 class TestFolders:
-    def place(self, database: Path, homes: tuple[str, ...] | None = None) -> StorePlace:
-        return StorePlace(str(database), (), (), homes, StoreSettings())
-
     def test_a_person_an_agent_and_a_group_have_their_memories_where_they_look_for_them(self, tmp_path: Path) -> None:
-        person = self.place(tmp_path / ".session-memory/store/memory.db")
+        environ = {"HOME": str(tmp_path)}
+        (tmp_path / ".claude").mkdir()
+        (tmp_path / "agent/.session-memory/sessions").mkdir(parents=True)
+        (tmp_path / "host/store").mkdir(parents=True)
+        (tmp_path / "host/groups").mkdir()
+        (tmp_path / "host/store/messages.db").touch()
+        person = find_place(str(tmp_path), environ)
         assert memory_folders.folder_of(person, "") == f"{tmp_path}/.session-memory/memories"
-        assert (
-            memory_folders.folder_of(self.place(tmp_path / "store/memory.db"), "a") == f"{tmp_path}/groups/a/memories"
-        )
-        (tmp_path / ".session-memory/sessions").mkdir(parents=True)
-        assert memory_folders.folder_of(person, "") == f"{tmp_path}/memories"
-
-    def test_the_prompt_hook_looks_where_they_are_kept(self, tmp_path: Path) -> None:
-        place = self.place(tmp_path / ".session-memory/store/memory.db")
-        plain = f"{tmp_path}/.claude"
-        assert prompt_memories.memories_dir(plain, False, str(tmp_path)) == memory_folders.folder_of(place, "")
-        (tmp_path / ".session-memory/sessions").mkdir(parents=True)
-        assert prompt_memories.memories_dir(str(tmp_path), True, "/home/x") == memory_folders.folder_of(place, "")
+        agent = find_place(str(tmp_path / "agent"), environ)
+        assert memory_folders.folder_of(agent, "") == f"{tmp_path}/agent/memories"
+        host = find_place(str(tmp_path / "host"), environ)
+        assert memory_folders.folder_of(host, "a") == f"{tmp_path}/host/groups/a/memories"
+        prompt = homes.runtime_home(f"{tmp_path}/.claude", ".claude", environ)
+        assert prompt.memories_dir == memory_folders.folder_of(person, "")
 
 
 class TestRules:
@@ -242,7 +240,8 @@ class TestRules:
     def place(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StorePlace:
         monkeypatch.setenv("HOME", str(tmp_path / "user"))
         monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
-        return StorePlace(f"{tmp_path}/agent/.session-memory/store/memory.db", (), (), None, StoreSettings())
+        home = homes.home_at(f"{tmp_path}/agent", os.environ)
+        return StorePlace(f"{home.memory_dir}/store/memory.db", (), (), None, StoreSettings(), home)
 
     @pytest.mark.parametrize(
         ("rule", "is_untrusted"),
@@ -259,7 +258,8 @@ class TestRules:
         assert memory_folders.is_untrusted(place, conversation()) is is_untrusted
 
     def test_a_group_cannot_trust_itself_where_its_host_does_not(self, tmp_path: Path) -> None:
-        place = StorePlace(f"{tmp_path}/store/memory.db", (), (), None, StoreSettings())
+        home = homes.home_at(str(tmp_path), os.environ)
+        place = StorePlace(f"{tmp_path}/store/memory.db", (), (), None, StoreSettings(), home)
         for home, flag in (tmp_path, "true"), (tmp_path / "groups/web", "false"):
             (home / ".session-memory").mkdir(parents=True)
             (home / ".session-memory/config.yaml").write_text(f"sessions:\n  web: {{untrusted: {flag}}}\n")

@@ -119,7 +119,7 @@ class TestPlainUser:
     @pytest.mark.parametrize("name", ["v1", "v2", "v3torn"])
     def test_captured_old_files_that_pi_writes_anew_are_not_told_again(self, pi: Pi, name: str) -> None:
         pi.run("where are we?")
-        (pi.agent_dir / ".session-memory" / "config.yaml").write_text("first_sight_hours: 48\n")
+        (pi.home / ".session-memory" / "config.yaml").write_text("first_sight_hours: 48\n")
         path = pi.sessions()[0].parent / f"2025-11-01T10-00-00-000Z_{name}.jsonl"
         yesterday = time.strftime("%Y-%m-%d", time.gmtime(time.time() - 24 * 3600))
         captured = (MIGRATION / f"{name}.jsonl").read_text().replace("/srv/lab/pi/proj", str(pi.project))

@@ -27,7 +27,7 @@ def pi(tmp_path: Path, npm_place: NpmPlace) -> Iterator[Pi]:
 
 
 def archives(pi: Pi) -> list[Path]:
-    return sorted(pi.agent_dir.glob("conversations/*.md"))
+    return sorted(pi.home.glob(".session-memory/conversations/*.md"))
 
 
 def said(archive: Path) -> list[str]:
@@ -128,7 +128,8 @@ def test_an_agent_home_keeps_the_conversation_of_a_named_session_itself(pi: Pi) 
 
 
 def test_pi_compacts_and_goes_on_where_archives_cannot_be_written(pi: Pi) -> None:
-    (pi.agent_dir / "conversations").write_text("in the way")
+    (pi.home / ".session-memory").mkdir()
+    (pi.home / ".session-memory" / "conversations").write_text("in the way")
     with pi.rpc() as rpc:
         rpc.prompt("plan the garden")
         rpc.prompt("buy the seeds")
@@ -141,7 +142,7 @@ def test_pi_compacts_and_goes_on_where_archives_cannot_be_written(pi: Pi) -> Non
         assert rpc.errors == ""
         assert rpc.close() == 0
     assert compactions(pi) == 1
-    assert (pi.agent_dir / "conversations").read_text() == "in the way"
+    assert (pi.home / ".session-memory" / "conversations").read_text() == "in the way"
     assert all("conversations" in fault for fault in faults(pi))
 
 

@@ -57,7 +57,7 @@ class Machine:
         return message["content"].removeprefix(INTRODUCTION).splitlines()
 
     def log(self, home: Path | None = None) -> list[str]:
-        path = (home or self.agent_dir) / ".session-memory" / "state" / "hook.log"
+        path = (home or self.root) / ".session-memory" / "state" / "hook.log"
         return path.read_text().splitlines() if path.exists() else []
 
 
@@ -127,7 +127,7 @@ class TestPlainUser:
         other = PiSession()
         other.exchange("how do I deploy this?", "Like this.")
         other.write(machine.project_dir)
-        config = machine.agent_dir / ".session-memory" / "config.yaml"
+        config = machine.root / ".session-memory" / "config.yaml"
         config.parent.mkdir()
         config.write_text(f'sessions: {{"{other.id}": {{text: false}}}}\n')
         assert machine.told() == [f"- {other.id} (just now, 2 messages)"]
@@ -137,7 +137,7 @@ class TestPlainUser:
         other.exchange("elsewhere", "ok")
         other.write(machine.agent_dir / "sessions" / "--srv-shop--")
         assert machine.told() == []
-        config = machine.agent_dir / ".session-memory" / "config.yaml"
+        config = machine.root / ".session-memory" / "config.yaml"
         config.write_text("scope: all\n")
         assert machine.told()[0].startswith("- elsewhere in shop (")
 
@@ -154,8 +154,10 @@ class TestPlainUser:
         other.write(tmp_path / "flat")
         elsewhere.mkdir()
         assert len(machine.told(tmp_path / "flat", environ={"PI_CODING_AGENT_DIR": "~/elsewhere"})) == 1
-        assert (elsewhere / ".session-memory" / "state" / "cursors").is_dir()
-        assert not (machine.agent_dir / ".session-memory").exists()
+        (place,) = (machine.root / ".session-memory").iterdir()
+        (own,) = place.iterdir()
+        assert (place.name, own.name.partition("-")[0]) == ("homes", "elsewhere")
+        assert (own / "state" / "cursors").is_dir()
 
 
 class TestAgentHome:
@@ -296,7 +298,7 @@ class TestFilesWrittenAnew:
 
     def test_what_counted_as_seen_unread_is_not_told_then(self, machine, old):
         old.write(machine.project_dir)
-        cursors = machine.agent_dir / ".session-memory" / "state" / "cursors" / f"{machine.own.id}.json"
+        cursors = machine.root / ".session-memory" / "state" / "cursors" / f"{machine.own.id}.json"
         cursors.parent.mkdir(parents=True)
         cursors.write_text("{broken")
         assert machine.told() == []

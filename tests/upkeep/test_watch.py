@@ -14,6 +14,7 @@ import pytest
 from records import append, exchange, user, write
 from store_user import MONDAY, WAIT_SECONDS, StoreUser
 
+from session_memory.settings.homes import person_home
 from session_memory.settings.store_section import StoreSettings
 from session_memory.store.ingest.sources import SourceDirectory
 from session_memory.store.place import StorePlace
@@ -239,9 +240,8 @@ def test_without_events_it_looks_now_and_then(machine, monkeypatch):
         raise OSError(28, "no inotify watches left")
 
     monkeypatch.setattr("watchfiles.watch", no_events)
-    place = StorePlace(
-        str(machine.database), [SourceDirectory(str(machine.projects))], [], None, StoreSettings((), 60, 0.1)
-    )
+    watched = [SourceDirectory(str(machine.projects))]
+    place = StorePlace(str(machine.database), watched, [], None, StoreSettings((), 60, 0.1), person_home(os.environ))
     watching = Watching(
         lambda: place, lambda place: SqliteStore(place.database), stop, said.append, lambda report: None
     )
