@@ -17,8 +17,7 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from session_memory.archives.files import write_archive
-from session_memory.archives.writer import Source, Style
+from session_memory.archives.writer import ArchiveSource, ArchiveStyle, write_archive
 from session_memory.runtimes import runtime
 
 from .decoding import decode
@@ -60,8 +59,8 @@ def against_orjson(root: Path, transcript: Path, runs: int) -> Row:
     """The processor time to archive against that to decode every line."""
     archiving, decoding = [], []
     for number in range(runs):
-        source = Source(f"session-{number}", str(transcript), runtime("agent-sdk"))
-        archive = partial(write_archive, source, str(root / "archives"), Style(), 0.0)
+        source = ArchiveSource(f"session-{number}", str(transcript), runtime("agent-sdk"))
+        archive = partial(write_archive, source, str(root / "archives"), ArchiveStyle(), 0.0)
         archiving.append(_seconds(archive, time.process_time))
         decoding.append(_seconds(partial(decode, [transcript]), time.process_time))
     rate = transcript.stat().st_size / 1e6 / median(archiving)

@@ -87,7 +87,7 @@ def run(
         if life < kills:
             time.sleep(max(0.0, born + length - time.monotonic()))
             machine.kill(with_runtimes=life % 2 == 1)
-    machine.wait(lambda: not any(sum(machine.ledger.counts(name)[:2]) for name in names), "end of the work")
+    machine.wait(lambda: not any(sum(machine.ledger.database.inbox_counts(name)) for name in names), "end of the work")
     machine.wait(lambda: not machine.ledger.undelivered(), "delivery of the last reply")
     machine.stop()
     return compare(machine, {token: (said[token], ids[token]) for token in said}, kills, time.monotonic() - began)

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from records import assistant, tool_result, user
 
-from session_memory.archives import format as archive_text
-from session_memory.archives.files import write_archive
-from session_memory.archives.writer import Source, Style
+from session_memory.archives.format import messages_in
+from session_memory.archives.writer import ArchiveSource, ArchiveStyle, write_archive
 from session_memory.runtimes import runtime
 
 MONDAY = datetime(2026, 9, 21, 14, 13, tzinfo=timezone.utc).timestamp()
@@ -18,13 +17,13 @@ SESSION = "d58a79a7-451e-4af5-86d1-3e839200d98d"
 
 
 def archive(path, folder, style=None, session=SESSION, now=ARCHIVED):
-    source = Source(session, str(path), runtime("agent-sdk"))
-    written = write_archive(source, str(folder), style or Style("G2"), now)
+    source = ArchiveSource(session, str(path), runtime("agent-sdk"))
+    written = write_archive(source, str(folder), style or ArchiveStyle("G2"), now)
     return Path(written) if written else None
 
 
 def messages(path):
-    return list(archive_text.parse(path.read_text()))
+    return list(messages_in(path.read_text()))
 
 
 def titled(title):

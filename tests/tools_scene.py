@@ -7,8 +7,7 @@ from typing import Any
 
 from records import NamedHome
 
-from session_memory.archives.files import write_archive
-from session_memory.archives.writer import Source, Style
+from session_memory.archives.writer import ArchiveSource, ArchiveStyle, write_archive
 from session_memory.runtimes import runtime
 from session_memory.tools import HomeBackend, ListedSession, SearchResult, ToolResult, call
 from session_memory.transcripts.entries import Entry
@@ -64,8 +63,8 @@ class Home(NamedHome):
 
     def archived(self, name: str, *records: Any) -> None:
         path = self.session(name, *records)
-        source = Source(self.session_id(name), str(path), runtime("agent-sdk"))
-        assert write_archive(source, str(self.root / "conversations"), Style(), MONDAY)
+        source = ArchiveSource(self.session_id(name), str(path), runtime("agent-sdk"))
+        assert write_archive(source, str(self.root / "conversations"), ArchiveStyle(), MONDAY)
 
 
 def some_sessions(count: int) -> list[ListedSession]:

@@ -1,4 +1,4 @@
-"""An archive as text: title, when it was archived, messages, and in a last line what a program wants to know. Pure.
+"""An archive as Markdown: title, when it was archived, messages, and a last line for programs. Pure.
 
 # Travel Planning
 
@@ -40,7 +40,7 @@ _TRAILER = re.compile(r"^<!-- session-memory (\{.*\}) -->$", re.MULTILINE)
 _SPEAKER = re.compile(r"\*\*([^*]{1,80})\*\*:(?: (.*))?$")
 
 
-def header(title: str, archived: float) -> str:
+def render_header(title: str, archived: float) -> str:
     """The lines before the first message; `archived` in seconds since the epoch, shown in local time."""
     at = time.localtime(archived)
     clock = f"{at.tm_hour % 12 or 12}:{at.tm_min:02} {'AM' if at.tm_hour < 12 else 'PM'}"
@@ -53,8 +53,8 @@ def title_in(first_line: str) -> str:
     return unescape(first_line.strip().removeprefix("# "))
 
 
-def message(speaker: str, text: str, limit: int) -> str:
-    """A message's paragraphs. Of more than `limit` characters the rest is left out, which is said; 0 is no limit."""
+def render_message(speaker: str, text: str, limit: int) -> str:
+    """A message's paragraphs. What is beyond `limit` characters (0: no limit) is left out, and a note says so."""
     if limit and len(text) > limit:
         kept = shorten(text, limit)
         text = f"{kept}\n\n[{len(text) - len(kept) + len(ELLIPSIS):,} more characters]"
@@ -62,19 +62,19 @@ def message(speaker: str, text: str, limit: int) -> str:
     return f"\n**{speaker}**:{separator}{escape(text)}\n"
 
 
-def compaction() -> str:
+def render_compaction() -> str:
     """The line where the runtime compacted the conversation."""
     return f"\n{COMPACTED}\n"
 
 
-def trailer(facts: dict[str, Any]) -> str:
-    """The last line. Its JSON holds no angle brackets, so that nothing in it can end the comment."""
+def render_trailer(facts: dict[str, Any]) -> str:
+    """The last line. Angle brackets in its JSON are escaped, so that nothing in it can end the comment."""
     content = json.dumps(facts, ensure_ascii=False).replace("<", "\\u003c").replace(">", "\\u003e")
     return f"\n<!-- session-memory {content} -->\n"
 
 
 def facts_in(end_of_archive: str) -> dict[str, Any] | None:
-    """What the last line holds; None where there is none, as in a file that is no archive of ours."""
+    """The facts in the last line; None for a file that is no archive of ours."""
     *_, found = (None, *_TRAILER.finditer(end_of_archive))
     if found is None or end_of_archive[found.end() :].strip():
         return None
@@ -86,11 +86,11 @@ def facts_in(end_of_archive: str) -> dict[str, Any] | None:
 
 
 def trailer_bytes(end_of_archive: bytes) -> int:
-    """How many bytes the last line of an archive takes, with the line feed before it."""
+    """The size of an archive's last line in bytes, with the line feed before it."""
     return len(end_of_archive) - end_of_archive.rfind(b"\n<!-- session-memory ")
 
 
-def parse(archive: str) -> Iterator[tuple[str, str]]:
+def messages_in(archive: str) -> Iterator[tuple[str, str]]:
     """The messages, as pairs of speaker and text; a compaction is the pair ('', '')."""
     body = archive.partition("\n---\n")[2]
     last = body.rfind("\n<!-- session-memory ")
@@ -112,7 +112,7 @@ def parse(archive: str) -> Iterator[tuple[str, str]]:
 
 
 def slug(title: str) -> str:
-    """`title` as a part of a file name, in whatever script: words in lower case joined by hyphens; perhaps ''."""
+    """`title` as a part of a file name, in any script: its words in lower case joined by hyphens; '' without words."""
     words = re.findall(r"\w+", unicodedata.normalize("NFC", title).lower().replace("_", " "))
     joined = ""
     for word in words:

@@ -1,25 +1,40 @@
-"""One writing of an archive, streamed from the transcript to a temporary file."""
+"""Writing an archive: streamed from the transcript, whole or not at all, and never shorter than it was."""
 
 from __future__ import annotations
 
 import os
+import time
 from typing import TYPE_CHECKING, Any
 
 from ..activity.unseen import FIRST_PROMPT_RANK
-from ..system.files import open_private, open_regular
+from ..system.files import lock, make_private_dir, open_private, open_regular
 from ..text.format import one_line, shorten
 from ..text.sanitize import for_people, for_storage
 from ..text.timestamps import epoch_seconds, iso_time
 from ..transcripts.reader import Reading
-from . import format as archive_text
+from .format import (
+    TOOL,
+    TOOL_CHARACTERS,
+    TRAILER_BYTES,
+    USER,
+    render_compaction,
+    render_header,
+    render_message,
+    render_trailer,
+    slug,
+    trailer_bytes,
+)  # fmt: skip
+from .list import find_archive
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import BinaryIO
 
     from ..runtimes import Runtime
+    from ..settings.compiled import Settings
     from ..transcripts.entries import Entry, ToolUse
 
+LOCK_WAIT_SECONDS = 30.0
 PROMPT_TITLE_CHARACTERS = 60
 _CHUNK_BYTES = 1024 * 1024
 # So many messages are rendered at a time, unless they are long: one by one takes a third longer.
@@ -27,8 +42,8 @@ _BATCH_MESSAGES = 100
 _BATCH_CHARACTERS = 256 * 1024
 
 
-class Style:
-    """How archives look: the assistant's name, the longest message (0: any), whether tool uses are shown."""
+class ArchiveStyle:
+    """How an archive looks: the assistant's name, the longest message in characters (0: any), whether tools show."""
 
     def __init__(self, assistant: str = "Assistant", message_characters: int = 2000, with_tools: bool = False) -> None:
         self.assistant = assistant
@@ -36,9 +51,9 @@ class Style:
         self.with_tools = with_tools
 
 
-class Source:
-    """The transcript to archive, and what is known of its session. `group` is the agent's group, '' without groups;
-    `title` what somebody called it, '' for what the transcript says."""
+class ArchiveSource:
+    """The transcript to archive, and its session. `group` is the agent's group, '' without groups; `title` is what
+    somebody called the conversation, '' for the transcript's own title."""
 
     def __init__(self, session_id: str, path: str, runtime: Runtime, group: str = "", title: str = "") -> None:
         self.session_id = session_id
@@ -48,8 +63,8 @@ class Source:
         self.title = title
 
 
-class Written:
-    """What was written: the title, times in seconds since the epoch (None if unknown), the ids of first and last."""
+class WrittenArchive:
+    """What was written: the title, times in seconds since the epoch (None if unknown), the first and last ids."""
 
     def __init__(self, session_id: str) -> None:
         self.session_id = session_id
@@ -74,11 +89,11 @@ class Written:
             self.last = max(entry.timestamp, self.last or entry.timestamp)
 
     def holds(self, facts: dict[str, Any]) -> bool:
-        """Whether all that the archive with these facts holds was written."""
+        """Whether this has the first and the last entry of the archive with these facts, and so all of it."""
         return {hash(facts.get("first_id")), hash(facts.get("last_id"))} <= self._ids
 
-    def facts(self, source: Source) -> dict[str, Any]:
-        """What stands in the archive's last line."""
+    def facts(self, source: ArchiveSource) -> dict[str, Any]:
+        """What the archive's last line holds (see `format.render_trailer`)."""
         return {
             "session": source.session_id,
             "runtime": source.runtime.name,
@@ -92,27 +107,67 @@ class Written:
         }
 
 
-def write_whole(source: Source, path: str, style: Style, now: float) -> Written:
-    """Writes everything that the transcript holds to `path`. Raises OSError."""
+def archive_session(
+    session_id: str, transcript: str, runtime: Runtime, directory: str, settings: Settings, now: float,
+    *, group: str = "", title: str = "",
+) -> str | None:  # fmt: skip
+    """Archives a conversation in `directory`; the archive's path, None if nothing was said or there is no transcript.
+
+    Raises OSError, LockedError.
+    """
+    if not os.path.lexists(transcript):  # sessions that are not kept, or have no message yet
+        return None
+    style = ArchiveStyle(settings.assistant_name, settings.archive_message_characters, settings.archive_tools)
+    return write_archive(ArchiveSource(session_id, transcript, runtime, group, title), directory, style, now)
+
+
+def write_archive(source: ArchiveSource, directory: str, style: ArchiveStyle, now: float) -> str | None:
+    """Writes or renews the archive of a session in `directory`; its path, or None if nothing was said yet.
+
+    A session has one archive. What its transcript no longer holds, because it was truncated or replaced, stays in it.
+    `now` is in seconds since the epoch. Raises OSError, and LockedError where another process writes for long.
+    """
+    make_private_dir(directory)
+    held = lock(f"{directory}/.lock", LOCK_WAIT_SECONDS)
+    temporary = f"{directory}/.{source.session_id}.tmp"
+    try:
+        path, facts = find_archive(directory, source.session_id) or ("", {})
+        written = _write_whole(source, temporary, style, now)
+        if written.messages and facts and not (written.holds(facts) or _still_holds(source, facts)):
+            written = _write_appended(source, temporary, style, path, facts)
+        if not written.messages:
+            return path or None
+        if not path:
+            path = _free_path(directory, written)
+        os.replace(temporary, path)
+        return path
+    finally:
+        if os.path.lexists(temporary):
+            os.unlink(temporary)
+        os.close(held)
+
+
+def _write_whole(source: ArchiveSource, path: str, style: ArchiveStyle, now: float) -> WrittenArchive:
+    """Writes all that the transcript holds to `path`. Raises OSError."""
     body = path + ".body"
     try:
-        # Neither is opened a second time: whoever can write to the directory could have put a link in its place.
+        # Neither is opened twice: whoever can write to the directory could have put a link in its place by then.
         with _create(body) as messages, _create(path) as file:
             written = _write_messages(source, messages, style, after=None)
             messages.seek(0)
-            file.write(archive_text.header(written.title, now).encode())
+            file.write(render_header(written.title, now).encode())
             _copy(messages, file)
-            file.write(archive_text.trailer(written.facts(source)).encode())
+            file.write(render_trailer(written.facts(source)).encode())
     finally:
         if os.path.lexists(body):
             os.unlink(body)
     return written
 
 
-def still_holds(source: Source, facts: dict[str, Any]) -> bool:
+def _still_holds(source: ArchiveSource, facts: dict[str, Any]) -> bool:
     """Whether the transcript still has the first and the last entry of the archive with these facts. Raises OSError.
 
-    They may be without text, and so not written: of an archive with tool uses, or from when all entries counted.
+    They may have no text and so not be written now, such as the tool uses of an archive in another style.
     """
     wanted = {facts.get("first_id"), facts.get("last_id")}
     descriptor = open_regular(source.path)
@@ -123,26 +178,38 @@ def still_holds(source: Source, facts: dict[str, Any]) -> bool:
         os.close(descriptor)
 
 
-def write_appended(source: Source, path: str, style: Style, now: float, archive: str, facts: dict[str, Any]) -> Written:
-    """Writes to `path` what is in `archive`, and behind it what the transcript holds of later times, if anything."""
+def _write_appended(
+    source: ArchiveSource, path: str, style: ArchiveStyle, archive: str, facts: dict[str, Any]
+) -> WrittenArchive:
+    """Writes to `path` what is in `archive`, and behind it the messages of the transcript that are later than those."""
     with _create(path) as file, os.fdopen(open_regular(archive), "rb") as old:
         _copy(old, file)
         size = file.tell()
-        file.seek(max(0, size - archive_text.TRAILER_BYTES))
-        file.seek(size - archive_text.trailer_bytes(file.read()))
+        file.seek(max(0, size - TRAILER_BYTES))
+        file.seek(size - trailer_bytes(file.read()))
         file.truncate()
         written = _write_messages(source, file, style, after=epoch_seconds(facts.get("last")) or 0.0)
         if written.messages:
             written.messages += facts.get("messages", 0)
             written.cwd, written.first_id = facts.get("cwd", ""), facts.get("first_id", "")
             written.first = epoch_seconds(facts.get("first"))
-            file.write(archive_text.trailer(written.facts(source)).encode())
+            file.write(render_trailer(written.facts(source)).encode())
     return written
 
 
-def _write_messages(source: Source, file: BinaryIO, style: Style, after: float | None) -> Written:
+def _free_path(directory: str, written: WrittenArchive) -> str:
+    """A path that no file has yet, for a new archive: date of the first message, local, and title."""
+    date = time.strftime("%Y-%m-%d", time.localtime(written.first))
+    stem = f"{directory}/{date}-{slug(written.title) or written.session_id[:8]}"
+    path, number = f"{stem}.md", 2
+    while os.path.lexists(path):
+        path, number = f"{stem}-{number}.md", number + 1
+    return path
+
+
+def _write_messages(source: ArchiveSource, file: BinaryIO, style: ArchiveStyle, after: float | None) -> WrittenArchive:
     """Writes the messages, those later than `after` if that is given."""
-    written = Written(source.session_id)
+    written = WrittenArchive(source.session_id)
     descriptor = open_regular(source.path)
     try:
         reading = Reading(source.runtime, descriptor, with_tools=style.with_tools)
@@ -164,7 +231,7 @@ def _write_messages(source: Source, file: BinaryIO, style: Style, after: float |
 
 
 def _messages(entries: Iterable[Entry | None], after: float | None) -> Iterator[list[Entry]]:
-    """The entries of each message, since one API message spans several records; an empty list for a compaction."""
+    """The entries of each message, as one API message spans several records; an empty list for a compaction."""
     message: list[Entry] = []
     for entry in entries:
         if entry is not None and after is not None and (entry.timestamp or 0.0) <= after:
@@ -192,26 +259,26 @@ def _batches(messages: Iterable[list[Entry]]) -> Iterator[list[list[Entry]]]:
     yield batch
 
 
-def _rendered(messages: list[list[Entry]], style: Style) -> str:
+def _rendered(messages: list[list[Entry]], style: ArchiveStyle) -> str:
     texts = for_storage(["\n\n".join([entry.text for entry in message if entry.text]) for message in messages])
     return "".join([part for message, text in zip(messages, texts) for part in _parts(message, text.strip(), style)])
 
 
-def _parts(message: list[Entry], text: str, style: Style) -> Iterator[str]:
-    """How a message with this text is rendered: its own lines and those of its tools; a line for a compaction."""
+def _parts(message: list[Entry], text: str, style: ArchiveStyle) -> Iterator[str]:
+    """The Markdown of a message with this text: its own, and a line for each tool use; a line for a compaction."""
     if not message:
-        yield archive_text.compaction()
+        yield render_compaction()
     if text:
-        speaker = archive_text.USER if message[0].role == "user" else style.assistant
-        yield archive_text.message(speaker, text, style.message_characters)
+        speaker = USER if message[0].role == "user" else style.assistant
+        yield render_message(speaker, text, style.message_characters)
     if style.with_tools:
         for entry in message:
             for tool in entry.tools:
-                yield archive_text.message(archive_text.TOOL, _tool_line(tool), 0)
+                yield render_message(TOOL, _tool_line(tool), 0)
 
 
 def _tool_line(tool: ToolUse) -> str:
-    return shorten(one_line(for_people(f"{tool.name} {tool.argument}")), archive_text.TOOL_CHARACTERS)
+    return shorten(one_line(for_people(f"{tool.name} {tool.argument}")), TOOL_CHARACTERS)
 
 
 def _create(path: str) -> BinaryIO:

@@ -7,7 +7,7 @@ import os
 import time
 from typing import Any
 
-from ..archives import homes as conversations
+from ..archives.writer import archive_session
 from ..errors import SessionMemoryError
 from ..system.screen import Screen
 from ..text.format import counted
@@ -48,7 +48,7 @@ def _archive(one: Found, progress: str, screen: Screen) -> dict[str, Any]:
     result: dict[str, Any] = {"session": one.id, "name": one.name, "archive": None}
     try:
         with screen.working(f"{progress} {one.name}"):
-            result["archive"] = conversations.keep(
+            result["archive"] = archive_session(
                 one.id, one.session.path, one.runtime, one.home.conversations_dir, one.home.settings(), time.time()
             )
     except (SessionMemoryError, OSError) as error:

@@ -16,7 +16,7 @@ from .output import moment
 if TYPE_CHECKING:
     import argparse
 
-    from ..patterns.habits import Seen
+    from ..patterns.habits import ErrorMatch
     from ..store.values import Hit
     from .opened_store import OpenStore
 
@@ -50,12 +50,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _find(opened: OpenStore, text: str, wanted: Filter) -> int:
-    from ..patterns.habits import seen_errors
+    from ..patterns.habits import matching_errors
     from ..store.sqlite.tool_uses import conversation_steps
 
     refresh(opened)
     everywhere = conversation_steps(opened.store, wanted._replace(limit=EVERY_CONVERSATION), with_errors=True)
-    found = seen_errors(text, everywhere)
+    found = matching_errors(text, everywhere)
     shown = found[: wanted.limit]
     said = [] if found else opened.store.search(one_line(text), wanted)
     opened.screen.result(
@@ -73,7 +73,7 @@ def _find(opened: OpenStore, text: str, wanted: Filter) -> int:
     return 0 if found or said else 1
 
 
-def _show(opened: OpenStore, one: Seen) -> None:
+def _show(opened: OpenStore, one: ErrorMatch) -> None:
     screen, tool, conversation = opened.screen, one.failure.tool, one.conversation
     times = f" ({counted(one.failure.times, 'time')})" if one.failure.times > 1 else ""
     screen.line(screen.paint("bold", _short(tool.error, ERROR_CHARACTERS) or "(no output)") + times)
@@ -93,7 +93,7 @@ def _short(text: str, limit: int) -> str:
     return shorten(one_line(for_prompt(text)), limit)
 
 
-def _as_json(one: Seen) -> dict[str, Any]:
+def _as_json(one: ErrorMatch) -> dict[str, Any]:
     tool, conversation, fixed = one.failure.tool, one.conversation, one.failure.fixed
     error, text, title, solved, cwd, fix = all_for_prompt(
         [tool.error, tool.text, conversation.title, one.solved, conversation.cwd, fixed.text if fixed else ""]
@@ -108,7 +108,7 @@ def _as_json(one: Seen) -> dict[str, Any]:
         "session": conversation.session_id,
         "title": title,
         "directory": cwd,
-        "likeness": round(one.likeness, 3),
+        "similarity": round(one.similarity, 3),
         "solved": solved,
         "worked": fix,
         "changed": [for_prompt(step.text) for step in one.failure.steps if step.kind == "edit"],

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from ..patterns.habits import FailingCommand, Patterns
+    from ..patterns.habits import FailingCommand, Habits
     from .opened_store import OpenStore
 
 SUMMARY = "show what fails and what helps, and other habits"
@@ -39,12 +39,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
-    from ..patterns.habits import patterns
+    from ..patterns.habits import find_habits
     from ..store.sqlite.tool_uses import conversation_steps
 
     refresh(opened)
     wanted = filter_of(arguments, opened.place)._replace(limit=EVERY_CONVERSATION)
-    found = patterns(conversation_steps(opened.store, wanted))
+    found = find_habits(conversation_steps(opened.store, wanted))
     opened.screen.result(_as_json(found, arguments.limit))
     if not found.tool_uses:
         opened.screen.line("No tool was used yet.")
@@ -93,7 +93,7 @@ def _place(opened: OpenStore, place: Any) -> str:
     return f"{_told(opened.screen.short(place.directory)) or '(unknown)'}: {amount}, last {moment(place.last_at)}"
 
 
-def _names(found: Patterns) -> dict[str, str]:
+def _names(found: Habits) -> dict[str, str]:
     """What the files that are changed together are called: by the directory of their project, and from there on."""
     directories = sorted((place.directory for place in found.places if place.directory), key=len, reverse=True)
     names = {}
@@ -112,7 +112,7 @@ def _told(text: str) -> str:
     return shorten(one_line(for_prompt(text)), TEXT_CHARACTERS)
 
 
-def _as_json(found: Patterns, limit: int) -> dict[str, Any]:
+def _as_json(found: Habits, limit: int) -> dict[str, Any]:
     return {
         "conversations": found.conversations,
         "tool_uses": found.tool_uses,

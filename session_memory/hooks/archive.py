@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from ..archives import homes as archives
+from ..archives.writer import archive_session
 from ..system.files import os
 
 TYPE_CHECKING = False
@@ -37,7 +37,7 @@ def archive_in_background(context: Context) -> None:
 def archive_when_written(context: Context) -> None:
     """Archives the conversation once its transcript is complete. Raises SessionMemoryError, OSError."""
     wait_until_quiet(context.own_path)
-    archives.keep(
+    archive_session(
         context.session_id,
         context.own_path,
         context.runtime,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ..archives.files import find_archive
-from ..archives.homes import pointer, recent
+from ..archives.list import compaction_text, find_archive, recent_text
 from .prompt import start_listening
 
 TYPE_CHECKING = False
@@ -36,6 +35,6 @@ def past_of(context: Context) -> str | None:
     directory = context.home.conversations_dir
     if context.event["source"] == "compact":
         found = find_archive(directory, context.session_id)
-        return pointer(found[0]) if found else None
+        return compaction_text(found[0]) if found else None
     count = context.settings.recent_conversations
-    return recent(directory, str(context.event.get("cwd", "")), count, context.session_id) if count else None
+    return recent_text(directory, str(context.event.get("cwd", "")), count, context.session_id) if count else None

@@ -1,4 +1,4 @@
-"""Which tool uses failed, how like errors are told from others, and what followed until it worked. Pure."""
+"""Failed tool uses, which errors are the same, and what followed until the tool use worked. Pure."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
     from ..store.values import StoredEntry
 
-FORGOTTEN_AFTER = 80  # tool uses: what works only then has little to do with the failure
+MOST_TOOL_USES = 80  # a success that comes later has little to do with the failure
 MOST_STEPS = 12
-LIKE_ENOUGH = 0.7
+LEAST_SIMILARITY = 0.7
 COMMAND_CHARACTERS = 100
 
-# What a runtime reports as an error although nothing went wrong: somebody said no, or stopped it.
+# What runtimes report as an error when a person refused or stopped a tool use.
 _STOPPED = re.compile(
     r"The user doesn't want to|\[Request interrupted|Command (?:was )?aborted|Permission prompt was aborted|"
     r"Permission to use \S+ has been denied|Operation aborted|The tool use was rejected|.*requested permissions? to",
@@ -48,8 +48,8 @@ _WORD = re.compile(r"<\w+>|\w+")
 
 
 class Failure(NamedTuple):
-    """A tool use that failed, `times` with the same error; `fixed` is the like one that worked afterwards (None: none
-    did), `steps` what worked in between: edits, commands, and reading again what could not be edited."""
+    """A tool use that failed, `times` with the same error. `fixed` is its repetition that worked (None: none did);
+    `steps` are what worked in between: edits, commands, and reading again a file that could not be edited."""
 
     tool: StoredEntry
     times: int
@@ -58,7 +58,7 @@ class Failure(NamedTuple):
 
 
 def is_failure(tool: StoredEntry) -> bool:
-    """Whether a tool use went wrong; not one that somebody stopped, nor a search that found nothing."""
+    """Whether a tool use failed; not one that a person stopped, nor a search that found nothing."""
     if tool.outcome != "error" or _STOPPED.match(tool.error):
         return False
     says_nothing = _SAYS_NOTHING.match(tool.error) is not None
@@ -66,27 +66,28 @@ def is_failure(tool: StoredEntry) -> bool:
 
 
 def normalised(error: str) -> str:
-    """An error without what differs between like ones: exit codes, times, addresses, paths, ids, numbers."""
+    """An error in lower case with what varies taken out: exit codes, times, addresses, paths, ids, numbers."""
     text = _EXIT_CODE.sub("", one_line(error).lower())
     for shape, name in _SHAPES:
         text = shape.sub(name, text)
     return text
 
 
-def likeness(wanted: str, error: str) -> float:
-    """How much of the normalised `wanted` an error has: 1.0 where one is part of the other, 0.0 for too little."""
+def similarity(wanted: str, error: str) -> float:
+    """The share of the words of `wanted` that `error` has (both normalised): 1.0 where one contains the other, 0.0
+    where it is below LEAST_SIMILARITY."""
     if min(len(wanted), len(error)) >= 8 and (wanted in error or error in wanted):
         return 1.0
     words, others = set(_WORD.findall(wanted)), set(_WORD.findall(error))
     own = {word for word in words if not word.startswith("<")}
     share = len(words & others) / len(words) if words else 0.0
-    return share if share >= LIKE_ENOUGH and len(own & others) >= 3 else 0.0
+    return share if share >= LEAST_SIMILARITY and len(own & others) >= 3 else 0.0
 
 
 def failures(items: Iterable[StoredEntry]) -> list[Failure]:
     """The failures among the tool uses of a conversation, in the order in which they first happened."""
-    found: list[_Open] = []
-    waiting: dict[tuple[str, str], list[_Open]] = {}
+    found: list[_OpenFailure] = []
+    waiting: dict[tuple[str, str], list[_OpenFailure]] = {}
     for tool in items:
         if tool.role != "tool":
             continue
@@ -95,7 +96,7 @@ def failures(items: Iterable[StoredEntry]) -> list[Failure]:
         if is_failure(tool):
             known = next((one for one in same if normalised(one.tool.error) == normalised(tool.error)), None)
             if known is None:
-                known = _Open(tool)
+                known = _OpenFailure(tool)
                 found.append(known)
                 waiting.setdefault(key, []).append(known)
             else:
@@ -108,8 +109,8 @@ def failures(items: Iterable[StoredEntry]) -> list[Failure]:
 
 
 def what_followed(failure: Failure, names: Mapping[str, str] | None = None) -> str:
-    """How it came to work, in a few words: `after editing a.ts and running npm install`; '' if it did not. `names` are
-    what paths are called."""
+    """What made it work, in a few words: `after editing a.ts and running npm install`; '' if it did not. `names` maps
+    paths to how they are shown."""
     if failure.fixed is None:
         return ""
     names = names or {}
@@ -133,8 +134,8 @@ def what_followed(failure: Failure, names: Mapping[str, str] | None = None) -> s
     return "at another try"
 
 
-class _Open:
-    """A failure that nothing has followed yet."""
+class _OpenFailure:
+    """A failure whose repetition has not worked yet; `age` counts the tool uses since."""
 
     def __init__(self, tool: StoredEntry) -> None:
         self.tool = tool
@@ -145,26 +146,26 @@ class _Open:
 
 
 def _key(tool: StoredEntry) -> tuple[str, str]:
-    """What a tool use and its repetition have in common."""
+    """What is equal for a tool use and its repetition."""
     if tool.kind == "command":
         return "command", family(tool.text)
     return (tool.kind, tool.text) if tool.kind in ("edit", "read") else (tool.kind, tool.tool)
 
 
 def _still_waiting(
-    waiting: dict[tuple[str, str], list[_Open]], tool: StoredEntry
-) -> dict[tuple[str, str], list[_Open]]:
-    """Notes a step that worked with every failure that waits, and gives up those that have waited for long."""
+    waiting: dict[tuple[str, str], list[_OpenFailure]], tool: StoredEntry
+) -> dict[tuple[str, str], list[_OpenFailure]]:
+    """Adds a tool use that worked to the steps of each open failure; leaves out failures that are too old."""
     is_step = tool.outcome == "ok" and (tool.kind == "edit" or (tool.kind == "command" and not is_looking(tool.text)))
     for same in waiting.values():
         for one in same:
             one.age += 1
             if is_step or (tool.kind == "read" and tool.text == one.tool.text):
                 one.steps.append(tool)
-    return {key: kept for key, same in waiting.items() if (kept := [one for one in same if one.age <= FORGOTTEN_AFTER])}
+    return {key: kept for key, same in waiting.items() if (kept := [one for one in same if one.age <= MOST_TOOL_USES])}
 
 
-def most_like(wanted: str, errors: Sequence[str]) -> float:
-    """The likeness of the error that is most like one of the lines of `wanted`."""
+def best_similarity(wanted: str, errors: Sequence[str]) -> float:
+    """The highest similarity between a line of `wanted` and one of `errors`."""
     lines = [normalised(line) for line in wanted.splitlines() if line.strip()]
-    return max((likeness(line, normalised(error)) for line in lines for error in errors), default=0.0)
+    return max((similarity(line, normalised(error)) for line in lines for error in errors), default=0.0)

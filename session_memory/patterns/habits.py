@@ -1,4 +1,4 @@
-"""What is usual in how an agent works, from the tool uses of its conversations: no model, only counting. Pure."""
+"""How an agent usually works, counted from the tool uses of its conversations. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..text.shell_commands import LOOKING, family
-from .failures import Failure, failures, is_failure, most_like, normalised, what_followed
+from .failures import Failure, best_similarity, failures, is_failure, normalised, what_followed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SEQUENCE_LENGTH = 3
 LEAST_SEQUENCES = 3
 LEAST_TOGETHER = 3
-MOST_FILES_TOGETHER = 25  # an exchange that changes more files than this says nothing about any two of them
+MOST_FILES_TOGETHER = 25  # in one exchange: a sweep over more files does not relate any two
 EXAMPLES = 3
 
 
@@ -35,16 +35,16 @@ class FailingCommand(NamedTuple):
     then_worked: list[tuple[str, int]]
 
 
-class Routine(NamedTuple):
-    """Steps that follow each other: how often, and in what share of that the last one went well."""
+class StepSequence(NamedTuple):
+    """Steps that follow each other: how often, and the share in which the last one worked."""
 
     steps: tuple[str, ...]
     times: int
     well: float
 
 
-class Together(NamedTuple):
-    """Two files that are changed in answer to the same request: how often together, and each of them at all."""
+class FilePair(NamedTuple):
+    """Two files that are changed in answer to the same request: how often together, and how often each."""
 
     first: str
     second: str
@@ -53,8 +53,9 @@ class Together(NamedTuple):
     second_times: int
 
 
-class Place(NamedTuple):
-    """A directory: conversations and messages there, and when the last one was (milliseconds since the epoch)."""
+class WorkDirectory(NamedTuple):
+    """A directory with the conversations and messages there, and the time of the last one in milliseconds since the
+    epoch."""
 
     directory: str
     conversations: int
@@ -62,37 +63,35 @@ class Place(NamedTuple):
     last_at: int | None
 
 
-class Patterns(NamedTuple):
-    """All of it, the most frequent first. `hours` and `weekdays` (Monday first) count what the user said, in local
-    time."""
+class Habits(NamedTuple):
+    """All habits, the most frequent first. `hours` and `weekdays` (Monday first) count user messages in local time."""
 
     conversations: int
     tool_uses: int
     commands: list[FailingCommand]
-    sequences: list[Routine]
-    together: list[Together]
-    places: list[Place]
+    sequences: list[StepSequence]
+    together: list[FilePair]
+    places: list[WorkDirectory]
     hours: list[int]
     weekdays: list[int]
 
 
-class Seen(NamedTuple):
-    """An error that was seen before: where, how like the wanted one it is (up to 1.0), and what solved it ('' if
-    nothing did)."""
+class ErrorMatch(NamedTuple):
+    """An earlier error: where, how similar it is to the wanted one (up to 1.0), and what solved it ('' for nothing)."""
 
     conversation: Conversation
     failure: Failure
     command: str
-    likeness: float
+    similarity: float
     solved: str
 
 
-def patterns(found: Iterable[ConversationSteps]) -> Patterns:
-    """What is usual in the conversations."""
+def find_habits(found: Iterable[ConversationSteps]) -> Habits:
+    """The habits that the conversations show."""
     counts = _Counts()
     for worked in found:
         counts.take(worked)
-    return Patterns(
+    return Habits(
         counts.conversations,
         counts.tool_uses,
         counts.failing(),
@@ -104,21 +103,20 @@ def patterns(found: Iterable[ConversationSteps]) -> Patterns:
     )
 
 
-def seen_errors(wanted: str, found: Iterable[ConversationSteps]) -> list[Seen]:
-    """The errors that are like `wanted` (any of its lines): the likest first and, among those, those that were solved,
-    and the latest."""
+def matching_errors(wanted: str, found: Iterable[ConversationSteps]) -> list[ErrorMatch]:
+    """The errors that are similar to a line of `wanted`: the most similar first, then solved ones, then the latest."""
     seen = []
     for conversation, steps in found:
         for failure in failures(steps):
-            likeness = most_like(wanted, [failure.tool.error])
-            if likeness:
+            similarity = best_similarity(wanted, [failure.tool.error])
+            if similarity:
                 name = _label(failure.tool)
-                seen.append(Seen(conversation, failure, name, likeness, what_followed(failure)))
-    return sorted(seen, key=lambda one: (-one.likeness, not one.solved, -(one.failure.tool.timestamp or 0)))
+                seen.append(ErrorMatch(conversation, failure, name, similarity, what_followed(failure)))
+    return sorted(seen, key=lambda one: (-one.similarity, not one.solved, -(one.failure.tool.timestamp or 0)))
 
 
 class _Counts:
-    """Everything that is counted while conversations go by."""
+    """The counters."""
 
     def __init__(self) -> None:
         self.conversations = 0
@@ -135,7 +133,7 @@ class _Counts:
         self._well: Counter[tuple[str, ...]] = Counter()
         self._changed: Counter[str] = Counter()
         self._pairs: Counter[tuple[str, str]] = Counter()
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, WorkDirectory] = {}
 
     def take(self, worked: ConversationSteps) -> None:
         conversation, steps = worked
@@ -166,26 +164,26 @@ class _Counts:
             found.append(FailingCommand(name, self._runs[name], failed, self._recovered[name], errors, followed))
         return found
 
-    def usual_routines(self) -> list[Routine]:
+    def usual_routines(self) -> list[StepSequence]:
         usual = [(steps, times) for steps, times in self._sequences.most_common() if times >= LEAST_SEQUENCES]
-        return [Routine(steps, times, self._well[steps] / times) for steps, times in usual]
+        return [StepSequence(steps, times, self._well[steps] / times) for steps, times in usual]
 
-    def changed_together(self) -> list[Together]:
+    def changed_together(self) -> list[FilePair]:
         return [
-            Together(first, second, times, self._changed[first], self._changed[second])
+            FilePair(first, second, times, self._changed[first], self._changed[second])
             for (first, second), times in self._pairs.most_common()
             if times >= LEAST_TOGETHER
         ]
 
-    def visited(self) -> list[Place]:
+    def visited(self) -> list[WorkDirectory]:
         return sorted(self._places.values(), key=lambda place: -place.messages)
 
     def _take_place(self, conversation: Conversation) -> None:
         directory, last = conversation.cwd, conversation.last_message_at
-        before = self._places.get(directory, Place(directory, 0, 0, None))
+        before = self._places.get(directory, WorkDirectory(directory, 0, 0, None))
         times = [time for time in (before.last_at, last) if time is not None]
         messages = before.messages + conversation.entry_count
-        self._places[directory] = Place(directory, before.conversations + 1, messages, max(times, default=None))
+        self._places[directory] = WorkDirectory(directory, before.conversations + 1, messages, max(times, default=None))
 
     def _take_time(self, timestamp: int | None) -> None:
         if timestamp is not None:
@@ -205,7 +203,7 @@ class _Counts:
             self._examples.setdefault((name, error), step.error)
 
     def _take_sequences(self, exchange: Sequence[StoredEntry]) -> None:
-        """Every run of three different steps; a step that is repeated counts once, and ends as its last time did."""
+        """Counts every run of three steps; repeated steps count as one, which worked if the last repetition did."""
         steps: list[tuple[str, bool]] = []
         for step in exchange:
             label = _label(step)
@@ -215,7 +213,7 @@ class _Counts:
         for at in range(len(steps) - SEQUENCE_LENGTH + 1):
             part = steps[at : at + SEQUENCE_LENGTH]
             labels = tuple(label for label, _ in part)
-            if labels[0] == labels[-1]:  # back and forth
+            if labels[0] == labels[-1]:  # as in edit, test, edit
                 continue
             self._sequences[labels] += 1
             self._well[labels] += part[-1][1]
@@ -241,7 +239,7 @@ def _exchanges(steps: Iterable[StoredEntry]) -> Iterator[list[StoredEntry]]:
 
 
 def _label(step: StoredEntry) -> str:
-    """What a step is called in a sequence: the tool, or the command that it runs."""
+    """The name of a step in a sequence: the tool, or the family of the command that it runs."""
     if step.kind == "command" and (name := family(step.text)):
         return name
     return step.tool[:1].upper() + step.tool[1:]  # runtimes differ in how they write `Read`

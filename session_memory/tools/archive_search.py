@@ -7,8 +7,8 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
-from ..archives.files import list_archives
-from ..archives.format import USER, parse, title_in
+from ..archives.format import USER, messages_in, title_in
+from ..archives.list import list_archives
 from ..system.files import open_regular, read_at
 from ..text.format import ELLIPSIS, one_line
 from ..text.timestamps import epoch_seconds
@@ -74,7 +74,7 @@ def _in_archive(path: str, facts: dict[str, Any], words: list[re.Pattern[str]]) 
     last = epoch_seconds(facts.get("last"))
     in_title = {word for word in words if word.search(title)}
     scored = []
-    for place, (speaker, said) in enumerate(parse(text)):
+    for place, (speaker, said) in enumerate(messages_in(text)):
         in_message = {word for word in words if word.search(said)}
         if in_message or (in_title and place == 0):
             scored.append(((len(in_message | in_title), last or 0.0, place), speaker, said))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from ..archives import homes as conversations
+from ..archives.writer import archive_session
 from ..errors import SessionMemoryError
 from ..system.files import is_file, open_regular, read_at
 from ..system.json import decode_line
@@ -221,7 +221,7 @@ class SessionManager:
         place = self._place_of(group)
         with place.held() as held:
             transcript = held.transcript(session_id)
-            archive = conversations.keep(
+            archive = archive_session(
                 session_id, transcript, held.runtime, held.conversations_dir, held.settings(), self._now(),
                 group=group, title=title,
             )  # fmt: skip

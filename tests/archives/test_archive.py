@@ -16,9 +16,9 @@ from markdown_snapshot import MarkdownSnapshot
 from records import append, assistant, exchange, line, record, tool_result, user, write
 from secret_samples import samples
 
-from session_memory.archives import format as archive_text
-from session_memory.archives.files import find_archive, list_archives
-from session_memory.archives.writer import Style
+from session_memory.archives.format import facts_in, render_trailer, slug
+from session_memory.archives.list import find_archive, list_archives
+from session_memory.archives.writer import ArchiveStyle
 from session_memory.runtimes.claude import records as claude
 from session_memory.text.markdown import unescape
 from session_memory.text.sanitize import for_people
@@ -42,15 +42,15 @@ def folder(tmp_path):
 
 def rewrite_facts(path, **changed):
     text = path.read_text()
-    facts = archive_text.facts_in(text)
-    old = archive_text.trailer(facts)
+    facts = facts_in(text)
+    old = render_trailer(facts)
     assert text.endswith(old)
-    path.write_text(text[: -len(old)] + archive_text.trailer({**facts, **changed}))
+    path.write_text(text[: -len(old)] + render_trailer({**facts, **changed}))
 
 
 SITUATIONS = {
-    "as in the seed": (travel(), Style("G2")),
-    "with tool uses": (travel(), Style("G2", with_tools=True)),
+    "as in the seed": (travel(), ArchiveStyle("G2")),
+    "with tool uses": (travel(), ArchiveStyle("G2", with_tools=True)),
     "compacted in between": (
         [
             *exchange("before", "yes", at=MONDAY),
@@ -58,9 +58,9 @@ SITUATIONS = {
             user("This session is being continued from a previous conversation.", isCompactSummary=True),
             *exchange("after", "yes", at=MONDAY + 60),
         ],
-        Style(),
+        ArchiveStyle(),
     ),
-    "a long message is cut and says so": ([user("word " * 1000, at=MONDAY)], Style(message_characters=100)),
+    "a long message is cut and says so": ([user("word " * 1000, at=MONDAY)], ArchiveStyle(message_characters=100)),
     "what tries to be more than text": (
         [
             user(
@@ -69,10 +69,10 @@ SITUATIONS = {
             ),
             assistant("- a list\n\n```html\n<b>kept in code</b>\n```", at=MONDAY + 1),
         ],
-        Style(),
+        ArchiveStyle(),
     ),
-    "a title in another script": ([user("日本旅行の計画を立てたい", at=MONDAY)], Style()),
-    "secrets": ([user(f"use {next(samples(1)).text} to log in", at=MONDAY)], Style()),
+    "a title in another script": ([user("日本旅行の計画を立てたい", at=MONDAY)], ArchiveStyle()),
+    "secrets": ([user(f"use {next(samples(1)).text} to log in", at=MONDAY)], ArchiveStyle()),
 }
 
 
@@ -91,7 +91,7 @@ class TestNames:
         assert archive(write(tmp_path / "t.jsonl", *travel()), folder).name == "2026-09-21-travel-planning.md"
 
     @pytest.mark.parametrize(
-        ("title", "slug"),
+        ("title", "expected"),
         [
             ("Travel Planning", "travel-planning"),
             ("  what's  up, Doc?! ", "what-s-up-doc"),
@@ -105,9 +105,9 @@ class TestNames:
             ("???", ""),
         ],
     )
-    def test_a_slug_keeps_the_words_in_any_script(self, title, slug):
-        assert archive_text.slug(title) == slug
-        assert len(f"2026-09-21-{slug}-99.md".encode()) <= 255
+    def test_a_slug_keeps_the_words_in_any_script(self, title, expected):
+        assert slug(title) == expected
+        assert len(f"2026-09-21-{expected}-99.md".encode()) <= 255
 
     def test_two_conversations_of_a_day_with_one_title_do_not_overwrite_each_other(self, tmp_path, folder):
         paths = [archive(write(tmp_path / f"{n}.jsonl", *travel()), folder, session=f"session-{n}") for n in range(3)]
@@ -162,8 +162,8 @@ class TestOneArchiveASession:
         assert messages(path)[-2:] == [("User", "and more"), ("G2", "sure")]
         assert len(messages(path)) == len(before) + 4
 
-    @pytest.mark.parametrize("before", [Style("G2"), Style("G2", with_tools=True)])
-    @pytest.mark.parametrize("after", [Style("G2"), Style("G2", with_tools=True)])
+    @pytest.mark.parametrize("before", [ArchiveStyle("G2"), ArchiveStyle("G2", with_tools=True)])
+    @pytest.mark.parametrize("after", [ArchiveStyle("G2"), ArchiveStyle("G2", with_tools=True)])
     def test_it_grows_whether_or_not_tool_uses_are_shown(self, tmp_path, folder, before, after):
         """Also where an archive begins and ends with tool uses, which are no longer in it then."""
         uses = [assistant(("Bash", {"command": "ls"}), at=MONDAY + second) for second in (-9, 20)]
@@ -208,10 +208,10 @@ def test_what_it_counts_is_what_is_in_it(tmp_path, folder):
     last = assistant("Done.", at=MONDAY + 30)
     uses = assistant(("Bash", {"command": "ls"}), at=MONDAY + 60)
     transcript = write(tmp_path / "t.jsonl", uses, *travel(), last, uses, tool_result("ten results"))
-    facts = archive_text.facts_in(archive(transcript, folder).read_text())
+    facts = facts_in(archive(transcript, folder).read_text())
     assert (facts["messages"], facts["last_id"]) == (4, last["uuid"])
     assert (facts["first"], facts["last"]) == ("2026-09-21T14:13:00.000Z", "2026-09-21T14:13:30.000Z")
-    facts = archive_text.facts_in(archive(transcript, tmp_path / "tools", Style(with_tools=True)).read_text())
+    facts = facts_in(archive(transcript, tmp_path / "tools", ArchiveStyle(with_tools=True)).read_text())
     assert (facts["messages"], facts["first_id"], facts["last"]) == (5, uses["uuid"], "2026-09-21T14:14:00.000Z")
 
 
@@ -261,7 +261,7 @@ def test_a_reader_gets_back_the_messages_that_went_in(tmp_path, texts):
     shutil.rmtree(tmp_path / "c", ignore_errors=True)
     records = [user(text, at=MONDAY) if index % 2 else assistant(text, at=MONDAY) for index, text in enumerate(texts)]
     entries = [claude.entry(one, 0) for one in records]
-    path = archive(write(tmp_path / "t.jsonl", *records), tmp_path / "c", Style("G2", message_characters=0))
+    path = archive(write(tmp_path / "t.jsonl", *records), tmp_path / "c", ArchiveStyle("G2", message_characters=0))
     said = [("User" if e.role == "user" else "G2", for_people(e.text).strip()) for e in entries if e]
     went_in = [(speaker, text) for speaker, text in said if text]
     assert (messages(path) if path else []) == went_in
@@ -272,7 +272,7 @@ def test_every_kind_of_secret_is_redacted(tmp_path, folder):
     path = archive(
         write(tmp_path / "t.jsonl", *[user(sample.text, at=MONDAY) for sample in kinds]),
         folder,
-        Style(message_characters=0),
+        ArchiveStyle(message_characters=0),
     )
     text = unescape(path.read_text())
     assert [sample.kind for sample in kinds if sample.secret in text] == []

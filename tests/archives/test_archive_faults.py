@@ -15,8 +15,8 @@ import pytest
 from archive_scene import MONDAY, archive, messages, travel
 from records import append, assistant, exchange, line, tool_result, user, write
 
-from session_memory.archives import format as archive_text
-from session_memory.archives.files import find_archive
+from session_memory.archives.format import facts_in
+from session_memory.archives.list import find_archive
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -53,7 +53,7 @@ class TestCrashes:
                 outcomes["old"] += 1
             else:
                 outcomes["new"] += 1
-                assert archive_text.facts_in(after.decode()[-4096:])["messages"] == 120 + number + 1
+                assert facts_in(after.decode()[-4096:])["messages"] == 120 + number + 1
                 assert messages(path)[-1] == ("User", f"round {number}")
         assert min(outcomes.values()) > 20, outcomes
         archive(transcript, folder)
@@ -93,10 +93,10 @@ def test_memory_does_not_grow_with_the_transcript(tmp_path, folder):
     program = f"""
 import os, resource, sys
 sys.path.insert(0, {str(ROOT)!r})
-from session_memory.archives.files import write_archive
-from session_memory.archives.writer import Source, Style
+from session_memory.archives.writer import write_archive
+from session_memory.archives.writer import ArchiveSource, ArchiveStyle
 from session_memory.runtimes import runtime
-write_archive(Source("s", {str(transcript)!r}, runtime("agent-sdk")), {str(folder)!r}, Style(), 0.0)
+write_archive(ArchiveSource("s", {str(transcript)!r}, runtime("agent-sdk")), {str(folder)!r}, ArchiveStyle(), 0.0)
 if os.path.exists("/proc/self/status"):  # Linux counts in ru_maxrss what the process was before its exec
     print(*[row.split()[1] for row in open("/proc/self/status") if row.startswith("VmHWM")])
 else:

@@ -10,7 +10,7 @@ from clients.claude import Claude, Terminal, ask, resume
 from fakes.fake_anthropic import FakeAnthropic
 
 from session_memory.agent_sdk import conversation_archive_hook
-from session_memory.archives import format as archive_text
+from session_memory.archives.format import facts_in, messages_in
 
 
 def archives(claude: Claude, home: Path | None = None) -> list[Path]:
@@ -18,7 +18,7 @@ def archives(claude: Claude, home: Path | None = None) -> list[Path]:
 
 
 def said(path: Path) -> list[str]:
-    return [text for _, text in archive_text.parse(path.read_text())]
+    return [text for _, text in messages_in(path.read_text())]
 
 
 def compact(claude: Claude, api: FakeAnthropic, terminal: Terminal) -> None:
@@ -124,6 +124,6 @@ def test_the_callback_for_the_sdk_keeps_the_conversation_before_a_compaction(cla
     asyncio.run(converse())
     (archive,) = archives(claude, claude.project)
     assert said(archive)[0] == "plan the garden"
-    facts = archive_text.facts_in(archive.read_text()[-4096:])
+    facts = facts_in(archive.read_text()[-4096:])
     assert facts is not None
     assert facts["session"] == session_id

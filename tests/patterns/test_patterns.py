@@ -1,4 +1,4 @@
-"""Patterns: what fails and what helps, which steps follow each other, what was seen before; without a model."""
+"""Habits: what fails and what helps, which steps follow each other, what was seen before; without a model."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from records import assistant, user, write
 from stored import HOUR, START, Stored, run_command, talk
 
-from session_memory.patterns.failures import failures, is_failure, likeness, normalised, what_followed
-from session_memory.patterns.habits import FailingCommand, Routine, Together, patterns, seen_errors
+from session_memory.patterns.failures import failures, is_failure, normalised, similarity, what_followed
+from session_memory.patterns.habits import FailingCommand, FilePair, StepSequence, find_habits, matching_errors
 from session_memory.store.ingest.error_lines import telling_line
 from session_memory.store.sqlite.tool_uses import conversation_steps
 from session_memory.store.values import Filter, StoredEntry
@@ -137,8 +137,8 @@ class TestLikeErrors:
             ("找不到模块 utils", "错误：找不到模块 utils 于 src", 1.0),
         ],
     )  # fmt: skip
-    def test_likeness_is_what_they_have_in_common(self, wanted, error, least):
-        found = likeness(normalised(wanted), normalised(error))
+    def test_similarity_is_what_they_have_in_common(self, wanted, error, least):
+        found = similarity(normalised(wanted), normalised(error))
         assert found >= least if least else found == 0.0
 
 
@@ -218,7 +218,7 @@ def stored(tmp_path: Path) -> Iterator[Stored]:
 
 class TestPatterns:
     def find(self, stored: Stored, **wanted: object) -> object:
-        return patterns(conversation_steps(stored.store, EVERYTHING._replace(**wanted)))
+        return find_habits(conversation_steps(stored.store, EVERYTHING._replace(**wanted)))
 
     def test_failing_commands_are_told_with_what_helped(self, stored):
         for number in range(2):
@@ -241,7 +241,7 @@ class TestPatterns:
                 ("Grep", "other", "x"),
                 ("Edit", "edit", "/a", *error),
             )
-        assert self.find(stored).sequences == [Routine(("Read", "Grep", "Edit"), 4, 0.75)]
+        assert self.find(stored).sequences == [StepSequence(("Read", "Grep", "Edit"), 4, 0.75)]
 
     def test_a_new_request_begins_a_new_sequence(self, stored):
         for _ in range(3):
@@ -251,7 +251,7 @@ class TestPatterns:
     def test_files_that_are_changed_for_the_same_request_are_told(self, stored):
         for _ in range(3):
             stored.add("go", ("Edit", "edit", "/a"), ("Edit", "edit", "/b"), "and", ("Edit", "edit", "/a"))
-        assert self.find(stored).together == [Together("/a", "/b", 3, 6, 3)]
+        assert self.find(stored).together == [FilePair("/a", "/b", 3, 6, 3)]
 
     def test_when_and_where_are_counted(self, stored):
         stored.add("one", "> two")
@@ -273,7 +273,7 @@ class TestPatterns:
 class TestSeenErrors:
     def find(self, stored: Stored, text: str, **wanted: object) -> list[tuple[int, str]]:
         everywhere = conversation_steps(stored.store, EVERYTHING._replace(**wanted), with_errors=True)
-        return [(one.conversation.id, one.solved) for one in seen_errors(text, everywhere)]
+        return [(one.conversation.id, one.solved) for one in matching_errors(text, everywhere)]
 
     def test_an_error_is_found_again_with_what_solved_it(self, stored):
         one = stored.add(

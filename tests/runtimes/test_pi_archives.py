@@ -12,7 +12,7 @@ from clients.npm import NpmPlace
 from clients.pi import PACKAGE, Pi, records
 from fakes.fake_llm import FakeLLM
 
-from session_memory.archives import format as archive_text
+from session_memory.archives.format import facts_in, messages_in
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def archives(pi: Pi) -> list[Path]:
 
 def said(archive: Path) -> list[str]:
     """The messages of an archive; '' stands for a compaction."""
-    return [text for _, text in archive_text.parse(archive.read_text())]
+    return [text for _, text in messages_in(archive.read_text())]
 
 
 def faults(pi: Pi) -> list[str]:
@@ -67,7 +67,7 @@ def test_a_compaction_keeps_everything_that_was_said_before_it(pi: Pi) -> None:
     assert before[1].endswith("plan the garden")
     assert before[2:4] == ['TOOL bash {"command": "echo hello"}', "calling bash"]
     assert before[4].endswith("tool done")
-    facts = archive_text.facts_in(archive.read_text()[-4096:])
+    facts = facts_in(archive.read_text()[-4096:])
     assert facts is not None
     assert (facts["runtime"], facts["cwd"]) == ("pi", str(pi.project))
     assert facts["session"] == pi.sessions()[0].stem.partition("_")[2]

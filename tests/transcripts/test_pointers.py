@@ -9,7 +9,7 @@ import apsw
 import pytest
 from pointers_scene import BEGAN, state, write_transcript
 
-from session_memory.archives.files import find_archive
+from session_memory.archives.list import find_archive
 from session_memory.errors import SessionMemoryError
 from session_memory.settings.host_layout import GroupNameError, Layout
 from session_memory.transcripts.pointers import LOST, HistoryEntry, NoSessionError, SessionManager

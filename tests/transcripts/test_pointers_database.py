@@ -15,7 +15,7 @@ import apsw
 import pytest
 from pointers_scene import state, write_transcript
 
-from session_memory.archives.files import find_archive
+from session_memory.archives.list import find_archive
 from session_memory.settings.host_layout import Layout
 from session_memory.system.sqlite import connect, migrate, writing
 from session_memory.transcripts.pointers import MIGRATIONS, SessionManager

@@ -10,8 +10,8 @@ import os
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-from ...archives import format as archive_text
-from ...archives.files import list_archives
+from ...archives.format import TOOL, USER, messages_in, title_in
+from ...archives.list import list_archives
 from ...system.confined_files import OutsideGroupError, pinned
 from ...system.files import open_regular, read_at
 from ...text.sanitize import for_people
@@ -85,7 +85,7 @@ def _take_archive(
         archives.home, key, archives.directory, SOURCE, facts["session"],
         last_modified=status.st_mtime_ns // 1_000_000, file_size=status.st_size, offset=status.st_size,
         inode=status.st_ino, cwd=_string(facts.get("cwd")), title_rank=1,
-        title=for_people(archive_text.title_in(text.partition("\n")[0])),
+        title=for_people(title_in(text.partition("\n")[0])),
         first_entry_timestamp=_milliseconds(facts.get("first")), last_entry_timestamp=_milliseconds(facts.get("last")),
     )  # fmt: skip
     if store.write([Batch(None, state, entries, [])]) != [None]:
@@ -98,13 +98,13 @@ def _take_archive(
 def _entries(text: str, facts: dict[str, Any], home: str) -> list[NewEntry]:
     """The messages of an archive, and its tool uses where it has them."""
     cwd = _string(facts.get("cwd"))
-    said = [(speaker, for_people(words)) for speaker, words in archive_text.parse(text) if speaker]
+    said = [(speaker, for_people(words)) for speaker, words in messages_in(text) if speaker]
     entries = []
     for number, (speaker, words) in enumerate(said):
         when = _milliseconds(facts.get("last")) if number == len(said) - 1 else None
         key = key_of(f"{home}{SOURCE} {facts['session']} {number} {speaker} {words}")
-        role = "user" if speaker == archive_text.USER else "assistant"
-        if speaker == archive_text.TOOL:
+        role = "user" if speaker == USER else "assistant"
+        if speaker == TOOL:
             name, _, argument = words.partition(" ")
             tool = NewTool(key, key, name or UNKNOWN_NAME, "other", argument)
             entries.append(NewEntry(key, 0, number, role, "", when, cwd, (tool,)))

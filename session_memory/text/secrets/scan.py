@@ -23,7 +23,7 @@ SEPARATOR = "\0"  # no rule looks for it: what the scanner finds in a text it fi
 Found = tuple[int, int, int]  # start, end, number of the rule
 
 
-class Patterns(dict[str, "re.Pattern[str]"]):
+class CompiledPatterns(dict[str, "re.Pattern[str]"]):
     """Regex -> that regex compiled, when it is first needed: most never are."""
 
     def __missing__(self, source: str) -> re.Pattern[str]:
@@ -31,7 +31,7 @@ class Patterns(dict[str, "re.Pattern[str]"]):
         return self[source]
 
 
-COMPILED = Patterns()
+COMPILED = CompiledPatterns()
 
 
 def find(text: str) -> list[tuple[str, int, int]]:

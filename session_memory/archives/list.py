@@ -1,0 +1,81 @@
+"""The archives in a directory, and what an agent is told of them."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from ..system.files import open_regular, read_at
+from ..text.format import counted, one_line, shorten
+from ..text.sanitize import for_prompt
+from ..text.timestamps import epoch_seconds
+from .format import TRAILER_BYTES, facts_in, title_in
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+RECENT_CHARACTERS = 500
+
+
+def find_archive(directory: str, session_id: str) -> tuple[str, dict[str, Any]] | None:
+    """The path and the facts of a session's archive."""
+    return next(((path, facts) for path, facts in list_archives(directory) if facts["session"] == session_id), None)
+
+
+def list_archives(directory: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The path and the facts of every archive in `directory`, in no particular order."""
+    try:
+        names = os.listdir(directory)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for name in names:
+        if not name.endswith(".md") or name.startswith("."):
+            continue
+        try:
+            descriptor = open_regular(f"{directory}/{name}")
+        except OSError:
+            continue
+        try:
+            size = os.fstat(descriptor).st_size
+            end = read_at(descriptor, max(0, size - TRAILER_BYTES), size)
+        finally:
+            os.close(descriptor)
+        facts = facts_in(end.decode("utf-8", "replace"))
+        if facts is not None:
+            yield f"{directory}/{name}", facts
+
+
+def compaction_text(archive: str) -> str:
+    """What an agent is told after a compaction: where the whole conversation is kept."""
+    return f"This conversation was compacted. All that was said before is kept, searchable, in {for_prompt(archive)}"
+
+
+def recent_text(directory: str, cwd: str, count: int, own_id: str) -> str | None:
+    """What a new session in `cwd` is told of the last `count` conversations there but that of session `own_id`; None
+    if there are none."""
+    found = [
+        (epoch_seconds(facts.get("last")) or 0.0, path, facts)
+        for path, facts in list_archives(directory)
+        if facts.get("cwd") == cwd and facts["session"] != own_id
+    ]
+    if not found or not count:
+        return None
+    lines = [f"Last conversations here, kept in {for_prompt(directory)}:"]
+    for last, path, facts in sorted(found, key=lambda one: -one[0])[:count]:
+        line = _line(last, path, facts)
+        if sum(map(len, lines)) + len(lines) + len(line) > RECENT_CHARACTERS:
+            break
+        lines.append(line)
+    return "\n".join(lines) if len(lines) > 1 else None
+
+
+def _line(last: float, path: str, facts: dict[str, Any]) -> str:
+    day = time.strftime("%Y-%m-%d", time.localtime(last))
+    messages = facts.get("messages")
+    count = f", {counted(messages, 'message')}" if isinstance(messages, int) else ""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        title = title_in(file.readline())
+    name = for_prompt(os.path.basename(path))
+    return f"- {shorten(one_line(for_prompt(title)), 80)} ({day}{count}): {name}"
