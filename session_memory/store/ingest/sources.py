@@ -50,9 +50,11 @@ class SourceDirectory:
         """Whether the directory has to be there, or is."""
         return self.is_named or os.path.isdir(self.root)
 
-    def entries(self) -> Iterator[tuple[str, os.DirEntry[str]]]:
-        """The key and the directory entry of each transcript. Raises OSError where the root itself cannot be read,
-        OutsideGroupError where a link leads to it from where it is confined to. What cannot be read below is left out.
+    def listings(self) -> Iterator[tuple[str, list[os.DirEntry[str]]]]:
+        """The transcripts of each folder, as directory entries, with what their keys begin with: `<folder>/`, or ''.
+
+        Raises OSError where the root itself cannot be read, OutsideGroupError where a link leads to it from where it is
+        confined to. What cannot be read below is left out.
         """
         if self.confined_to:
             with directory_below(self.confined_to, self.root):
@@ -61,26 +63,25 @@ class SourceDirectory:
         folders = [""]
         for folder in folders:
             try:
-                listing = os.scandir(f"{self.root}/{folder}")
+                with os.scandir(f"{self.root}/{folder}") as listing:
+                    entries = list(listing)
             except OSError:
                 if folder:
                     continue
                 raise
-            with listing:
-                for entry in listing:
-                    name = entry.name
-                    if name.endswith(SUFFIX):
-                        key = folder + name
-                        if (self.within is None or self.holds(key)) and entry.is_file(follow_symlinks=False):
-                            yield key, entry
-                    elif not folder and entry.is_dir(follow_symlinks=follows_links):
-                        folders.append(f"{name}/")
+            if not folder:
+                folders += [f"{entry.name}/" for entry in entries if entry.is_dir(follow_symlinks=follows_links)]
+            found = [entry for entry in entries if entry.name.endswith(SUFFIX) and entry.is_file(follow_symlinks=False)]
+            if self.within is not None:
+                found = [entry for entry in found if self.holds(folder + entry.name)]
+            yield folder, found
 
     def files(self) -> list[SourceFile]:
-        """Its transcripts, the oldest first, so that an original comes before its fork. Raises as `entries` does."""
+        """Its transcripts, the oldest first, so that an original comes before its fork. Raises as `listings` does."""
         found = [
-            SourceFile(self, key, entry.path, stamp_of(entry.stat(follow_symlinks=False)))
-            for key, entry in self.entries()
+            SourceFile(self, folder + entry.name, entry.path, stamp_of(entry.stat(follow_symlinks=False)))
+            for folder, entries in self.listings()
+            for entry in entries
         ]
         return sorted(found, key=lambda file: (file.modified, file.key))
 

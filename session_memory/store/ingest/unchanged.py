@@ -7,7 +7,7 @@ import os
 from ...runtimes.detection import runtime_of
 from ...system.confined_files import OutsideGroupError
 from ...system.files import open_regular, stamp_of
-from ..sqlite.known_files import connected, gap_minutes, has_ended, known_files
+from ..sqlite.known_files import connected, gap_minutes, has_ended, is_unfinished, known_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,39 +40,33 @@ def count_unchanged(connection: Connection, place: StorePlace, now: int) -> int 
     """The same over an open database. Raises what apsw raises."""
     if gap_minutes(connection) != place.settings.gap_minutes or has_ended(connection, now - place.settings.gap):
         return None
+    if any(is_unfinished(connection, home) for home in {directory.home for directory in place.watched}):
+        return None
     total = 0
-    for home in dict.fromkeys([directory.home for directory in place.watched]):
-        known = known_files(connection, home)
-        if known is None:
+    for directory in place.watched:
+        known = known_files(connection, directory.home, directory.root)
+        try:
+            files = _unchanged_in(directory, known)
+        except (OSError, OutsideGroupError):
             return None
-        missing = set(known)
-        own = [directory for directory in place.watched if directory.home == home]
-        for directory in own:
-            try:
-                keys = _unchanged_in(directory, known)
-            except (OSError, OutsideGroupError):
-                return None
-            if keys is None:
-                return None
-            total += len(keys)
-            missing.difference_update(keys)
-        if any(known[key][0] == directory.root and directory.holds(key) for key in missing for directory in own):
+        if files is None or any(directory.holds(key) for key in known):
             return None
+        total += files
     return total
 
 
-def _unchanged_in(directory: SourceDirectory, known: dict[str, tuple[str, Stamp]]) -> list[str] | None:
-    """The keys of a directory's transcripts, if the store knows each as it is; else None."""
-    keys: list[str] = []
-    if not directory.is_expected():
-        return keys
-    root = directory.root
-    for key, entry in directory.entries():
-        stamp = stamp_of(entry.stat(follow_symlinks=False))
-        if known.get(key) != (root, stamp) and (key in known or (stamp[1] and _is_transcript(entry.path))):
-            return None
-        keys.append(key)
-    return keys
+def _unchanged_in(directory: SourceDirectory, known: dict[str, Stamp]) -> int | None:
+    """How many transcripts a directory has, if the store knows each as it is; else None. Takes them out of `known`."""
+    files = 0
+    if directory.is_expected():
+        for folder, entries in directory.listings():
+            for entry in entries:
+                stamp = known.pop(folder + entry.name, None)
+                status = entry.stat(follow_symlinks=False)
+                if stamp != stamp_of(status) and (stamp or (status.st_size and _is_transcript(entry.path))):
+                    return None
+            files += len(entries)
+    return files
 
 
 def _is_transcript(path: str) -> bool:

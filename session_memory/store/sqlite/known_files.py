@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 BUSY_MILLISECONDS = 1000
 _IDLE = """
-    SELECT file_path, root, inode, file_size, last_modified FROM memory_file_states
-    WHERE home = ? AND status = 'idle' AND source != 'archive'
+    SELECT file_path, inode, file_size, last_modified FROM memory_file_states
+    WHERE home = ? AND root = ? AND status = 'idle' AND source != 'archive'
 """
 _UNFINISHED = "SELECT count(*) FROM memory_file_states WHERE home = ? AND status = 'ingesting'"
 _ENDED = "SELECT 1 FROM memory_conversations WHERE status = 'active' AND coalesce(last_message_at, 0) < ? LIMIT 1"
@@ -41,9 +41,12 @@ def has_ended(connection: Connection, before: int) -> bool:
     return bool(connection.execute(_ENDED, (before,)).fetchall())
 
 
-def known_files(connection: Connection, home: str) -> dict[str, tuple[str, Stamp]] | None:
-    """The root and the stamp of each file of a group that is there, by key; None where one is not read to its end."""
-    if connection.execute(_UNFINISHED, (home,)).fetchall() != [(0,)]:
-        return None
-    rows: list[Any] = connection.execute(_IDLE, (home,)).fetchall()
-    return {key: (root, (inode, size, modified)) for key, root, inode, size, modified in rows}
+def is_unfinished(connection: Connection, home: str) -> bool:
+    """Whether a file of a group was not read to its end."""
+    return connection.execute(_UNFINISHED, (home,)).fetchall() != [(0,)]
+
+
+def known_files(connection: Connection, home: str, root: str) -> dict[str, Stamp]:
+    """The stamps of a group's files that are there, below a root, by key."""
+    rows: Any = connection.execute(_IDLE, (home, root))
+    return {key: (inode, size, modified) for key, inode, size, modified in rows}
