@@ -18,7 +18,7 @@ from .runtimes.pi.files import latest_transcript
 from .settings.compiled import Settings
 from .transcripts import log as transcript_log
 from .transcripts.entries import Entry, Session
-from .transcripts.entry_reader import EntryReader
+from .transcripts.reader import TranscriptReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -88,8 +88,8 @@ def parse_jsonl_entries(lines: Iterable[str | bytes], format: str) -> EntryList:
         content = line.encode("utf-8", "surrogatepass") if isinstance(line, str) else line
         placed.append((offset, content))
         offset += len(content) + (not content.endswith(b"\n"))
-    reader = EntryReader(runtime(format), placed[0][1] if placed else b"")
-    entries = EntryList(list(reader.entries(reversed(placed)))[::-1])
+    reader = TranscriptReader(runtime(format), placed[0][1] if placed else b"")
+    entries = EntryList(list(reader.backward(reversed(placed)))[::-1])
     entries.unreadable = reader.unreadable
     return entries
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..text.format import one_line, shorten
-from .unseen import FIRST_PROMPT_RANK
+from ..transcripts.reader import FIRST_PROMPT_RANK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

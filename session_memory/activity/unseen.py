@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from ..system.files import open_regular, os, read_at
-from ..system.json import decode_line
+from ..system.files import open_regular, os
 from ..text.sanitize import for_people
 from ..transcripts.cursor import id_checksum, make_cursor, resume_offset
 from ..transcripts.entries import Session
-from ..transcripts.entry_reader import NO_TITLE, EntryReader, first_line
-from ..transcripts.lines import last_line_end, windows_backward
+from ..transcripts.lines import first_line, last_line_end, windows_backward
+from ..transcripts.reader import FIRST_PROMPT_RANK, TranscriptHead, TranscriptReader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,12 +21,10 @@ if TYPE_CHECKING:
 PROMPT_BYTES = 4 * 1024 * 1024  # no further session is read once this much was: the rest only counts until then
 FILE_BYTES = 2 * 1024 * 1024  # what is read of one session at most
 FIRST_SIGHT_BYTES = 96 * 1024  # what is read of a session that is seen first, if its last day is that long
-HEAD_BYTES = 64 * 1024
 TITLE_CHARACTERS = 200
 PROMPT_CHARACTERS = 64  # of the first prompt, where it is the title
 SECRET_CHARACTERS = 400  # so much more is looked through for secrets, lest one is cut in two unseen
 RECENT_IDS = 4  # of the last entries, by which they are found again in a rewritten file
-FIRST_PROMPT_RANK = 0  # a session's first prompt names it where it has no title of any higher rank
 
 
 class Unseen:
@@ -118,7 +115,7 @@ def _read_session(session: Session, cursor: Cursor | None, runtime: Runtime, now
         unseen = Unseen(session)
         _read_unseen(unseen, runtime, descriptor, cursor, now, oldest)
         if unseen.entries and unseen.cursor and "first" not in unseen.cursor:
-            read_head(runtime, descriptor, unseen)
+            _read_head(runtime, descriptor, unseen)
         return unseen
 
 
@@ -161,44 +158,12 @@ def _read_unseen(
     _remember(unseen, parsed, cursor or {})
 
 
-def read_head(runtime: Runtime, descriptor: int, unseen: Unseen) -> None:
+def _read_head(runtime: Runtime, descriptor: int, unseen: Unseen) -> None:
     """Notes in the cursor of `unseen` the first entry's id, and the title: the best known, else the first prompt."""
-    cursor = unseen.cursor
-    first_id = ""
-    first_prompt = ""
-    title = NO_TITLE
-    block = read_at(descriptor, 0, HEAD_BYTES)
-    for line in block.split(b"\n")[:-1]:
-        if not runtime.RECORDS.may_matter(line):
-            continue
-        for record in decode_line(line)[0]:
-            if not isinstance(record, dict):
-                continue
-            found = runtime.RECORDS.title(record)
-            if found is not None and found[0] >= title[0]:
-                title = found
-            entry = runtime.RECORDS.entry(record, 0)
-            if entry is not None:
-                first_id = first_id or entry.id
-                first_prompt = first_prompt or (entry.text if entry.role == "user" else "")
-        if first_id and first_prompt:
-            break
-    if title[0] > unseen.title[0]:  # what is known already was met further on, and is newer
-        unseen.title = _kept(title)
-    if not unseen.title[1]:
-        unseen.title = _kept((FIRST_PROMPT_RANK, first_prompt))
-    cursor["first"] = first_id
-    cursor["title"] = list(unseen.title)
-
-
-def title_of(runtime: Runtime, path: str) -> str:
-    """The title of the session in a transcript, else its first prompt; '' if it has neither. Raises OSError."""
-    with Opened(path) as descriptor:
-        unseen = Unseen(Session("", path))
-        end = last_line_end(descriptor, 0, os.fstat(descriptor).st_size, HEAD_BYTES) or 0
-        _read_back(unseen, runtime, descriptor, 0, end, lambda entries: False, HEAD_BYTES)
-        read_head(runtime, descriptor, unseen)
-        return unseen.title[1]
+    head = TranscriptHead(runtime, descriptor)
+    unseen.title = _kept(head.best_title(unseen.title))
+    unseen.cursor["first"] = head.first_id
+    unseen.cursor["title"] = list(unseen.title)
 
 
 def entries_back_to(runtime: Runtime, path: str, oldest: float) -> list[Entry]:
@@ -217,13 +182,12 @@ def _read_back(
     start: int,
     end: int,
     is_enough: Callable[[list[Entry]], bool],
-    limit: int = FILE_BYTES,
 ) -> None:
-    """Reads `[start, end)` from its end until `is_enough`, at most `limit` bytes, into `unseen`."""
-    reader = EntryReader(runtime, first_line(descriptor))
+    """Reads `[start, end)` from its end until `is_enough`, at most FILE_BYTES, into `unseen`."""
+    reader = TranscriptReader(runtime, first_line(descriptor))
     lowest = end
-    for lines in windows_backward(descriptor, start, end, limit):
-        unseen.entries = list(reader.entries(reversed(lines)))[::-1] + unseen.entries
+    for lines in windows_backward(descriptor, start, end, FILE_BYTES):
+        unseen.entries = list(reader.backward(reversed(lines)))[::-1] + unseen.entries
         if lines:
             lowest = lines[0][0]
         if is_enough(unseen.entries):

@@ -6,12 +6,13 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from ..activity.unseen import FIRST_PROMPT_RANK
 from ..system.files import lock, make_private_dir, open_private, open_regular
+from ..system.quick_json import decode_line
 from ..text.format import one_line, shorten
 from ..text.sanitize import for_people, for_storage
 from ..text.timestamps import epoch_seconds, iso_time
-from ..transcripts.reader import Reading
+from ..transcripts.lines import first_line
+from ..transcripts.reader import FIRST_PROMPT_RANK, TranscriptReader
 from .format import (
     TOOL,
     TOOL_CHARACTERS,
@@ -172,7 +173,7 @@ def _still_holds(source: ArchiveSource, facts: dict[str, Any]) -> bool:
     wanted = {facts.get("first_id"), facts.get("last_id")}
     descriptor = open_regular(source.path)
     try:
-        entries = Reading(source.runtime, descriptor).entries()
+        entries = _reader(source, descriptor).conversation(descriptor)
         return wanted == {entry.id for entry in entries if entry is not None and entry.id in wanted}
     finally:
         os.close(descriptor)
@@ -212,9 +213,10 @@ def _write_messages(source: ArchiveSource, file: BinaryIO, style: ArchiveStyle, 
     written = WrittenArchive(source.session_id)
     descriptor = open_regular(source.path)
     try:
-        reading = Reading(source.runtime, descriptor, with_tools=style.with_tools)
+        reader = _reader(source, descriptor)
+        entries = reader.conversation(descriptor, with_tools=style.with_tools)
         prompt = ""
-        for batch in _batches(_messages(reading.entries(), after)):
+        for batch in _batches(_messages(entries, after)):
             for message in batch:
                 for index, entry in enumerate(message):
                     written.add(entry, is_new_message=index == 0)
@@ -223,11 +225,15 @@ def _write_messages(source: ArchiveSource, file: BinaryIO, style: ArchiveStyle, 
             file.write(_rendered(batch, style).encode("utf-8", "replace"))
     finally:
         os.close(descriptor)
-    rank, title = reading.title
+    rank, title = reader.title
     if rank <= FIRST_PROMPT_RANK or not title:
         title = shorten(one_line(prompt), PROMPT_TITLE_CHARACTERS)
     written.title = for_people(source.title or title).strip() or "Conversation"
     return written
+
+
+def _reader(source: ArchiveSource, descriptor: int) -> TranscriptReader:
+    return TranscriptReader(source.runtime, first_line(descriptor), decode_line)
 
 
 def _messages(entries: Iterable[Entry | None], after: float | None) -> Iterator[list[Entry]]:

@@ -11,8 +11,8 @@ from ..runtimes.detection import runtime_of
 from ..store.ingest.extract import Extractor
 from ..store.values import TOOL_ROLE, NewEntry, StoredEntry, ToolOutcome
 from ..system.files import open_regular
+from ..system.quick_json import decode_line
 from ..transcripts.lines import lines_forward
-from ..transcripts.reader import decode
 from .exchanges import chunks, exchanges
 from .filtering import filtered
 from .tokens import estimated_tokens
@@ -112,7 +112,7 @@ def _items(entry: NewEntry, number: int, ended: dict[int, ToolOutcome]) -> list[
 def _message_texts(descriptor: int, size: int) -> Iterator[str]:
     """Every text in the messages of a transcript."""
     for _, line in lines_forward(descriptor, 0, size):
-        for record in decode(line)[0] if len(line) > 1 else ():
+        for record in decode_line(line)[0] if len(line) > 1 else ():
             message = record.get("message") if isinstance(record, dict) else None
             if isinstance(message, dict):
                 yield from _texts(message)

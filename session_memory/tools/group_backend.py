@@ -9,13 +9,12 @@ import os
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from ..activity.unseen import title_of
 from ..settings.host_layout import GLOBAL, MAIN
 from ..system.confined_files import OutsideGroupError, directory_below, pinned
-from ..text.format import one_line, shorten
 from ..text.names import is_name
 from ..text.timestamps import epoch_seconds
 from ..transcripts.log import last_entries
+from ..transcripts.sessions import title_of
 from .archive_search import search_archives
 from .backend import ListedSession, RefusedError
 from .store_search import store_search
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from .backend import Search, SearchResult
     from .store_search import MemorySearch
 
-TITLE_CHARACTERS = 60
 _UNTITLED = "the present conversation"
 
 
@@ -124,8 +122,7 @@ class GroupBackend:
                 modified = os.stat(inside, follow_symlinks=False).st_mtime
         except (OSError, OutsideGroupError):
             pass
-        name = shorten(one_line(title), TITLE_CHARACTERS) or _UNTITLED
-        return ListedSession(session_id, name, session_id, modified, True, label)
+        return ListedSession(session_id, title or _UNTITLED, session_id, modified, True, label)
 
     def _search_archives(self, query: str, limit: int) -> list[SearchResult]:
         with ExitStack() as stack:

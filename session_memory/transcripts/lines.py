@@ -1,4 +1,4 @@
-"""Reading what was appended to a transcript: whole lines, with their byte offsets, newest window first if need be.
+"""The lines of a transcript with their byte offsets: from its end in windows that grow, or forward one by one.
 
 Lines end in one line feed byte and nowhere else (`str.splitlines` would cut at U+2028 inside a JSON string), and what
 follows the last one is not there yet: the runtime is still writing it.
@@ -7,6 +7,7 @@ follows the last one is not there yet: the runtime is still writing it.
 from __future__ import annotations
 
 from ..system.files import read_at
+from ..system.json import decode_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     Line = tuple[int, bytes]
 
+FIRST_LINE_BYTES = 8 * 1024
 FIRST_WINDOW_BYTES = 128 * 1024
 WINDOW_GROWTH = 2
 LARGEST_WINDOW_BYTES = 8 * 1024 * 1024
@@ -46,20 +48,31 @@ def windows_backward(descriptor: int, start: int, end: int, limit: int | None = 
         end = begin
 
 
-def lines_forward(descriptor: int, start: int, end: int) -> Iterator[Line]:
-    """The complete lines of `[start, end)` one by one, each with its line feed, in memory that grows only with the
-    longest of them.
+def lines_forward(descriptor: int, start: int, end: int, stop: int | None = None) -> Iterator[Line]:
+    """The lines of `[start, end)` one by one, each with its line feed; those that begin before `stop`, if it is given.
 
+    Memory grows only with the longest of them. The last one counts without a line feed too, if it is a whole record.
     A buffered file cuts lines out of one buffer that it keeps, which takes a third of the time of splitting blocks.
     """
+    stop = end if stop is None else stop
     with open(descriptor, "rb", buffering=BLOCK_BYTES, closefd=False) as file:
         file.seek(start)
         for line in file:
             following = start + len(line)
-            if following > end or line[-1] != LINE_FEED:
+            if start >= stop or following > end or (line[-1] != LINE_FEED and not is_whole(line)):
                 return
             yield start, line
             start = following
+
+
+def head_lines(descriptor: int, limit: int) -> list[Line]:
+    """The complete lines in the first `limit` bytes of a file."""
+    return _with_offsets(read_at(descriptor, 0, limit).split(b"\n")[:-1], 0)
+
+
+def first_line(descriptor: int) -> bytes:
+    """The first line of a file, without its line feed, as far as FIRST_LINE_BYTES reach."""
+    return read_at(descriptor, 0, FIRST_LINE_BYTES).partition(b"\n")[0]
 
 
 def last_line_end(descriptor: int, start: int, end: int, limit: int) -> int | None:
@@ -77,6 +90,17 @@ def last_line_end(descriptor: int, start: int, end: int, limit: int) -> int | No
             return begin + found + 1
         end = begin
     return start if lowest == start else None
+
+
+def is_whole(line: bytes) -> bool:
+    """Whether a line without a line feed is nothing but whole records, which one that is being written never is.
+
+    Many transcripts end in such a line: copies, and files that another program wrote.
+    """
+    if not line.endswith(b"}"):
+        return False
+    records, unreadable = decode_line(line)
+    return not unreadable and all(isinstance(record, dict) for record in records)
 
 
 def _with_offsets(lines: list[bytes], offset: int) -> list[Line]:

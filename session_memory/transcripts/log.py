@@ -6,8 +6,8 @@ from ..system.files import open_regular, os
 from ..text.format import counted, one_line, shorten
 from ..text.sanitize import for_people
 from ..text.timestamps import local_time
-from .entry_reader import EntryReader, first_line
-from .lines import last_line_end, windows_backward
+from .lines import first_line
+from .reader import TranscriptReader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,21 +22,18 @@ def last_entries(runtime: Runtime, path: str, count: int) -> tuple[list[Entry], 
 
     Reads from the end, so that the size of the file does not matter. Raises OSError.
     """
+    latest: list[Entry] = []
+    ids: set[str] = set()
     descriptor = open_regular(path)
     try:
-        size = os.fstat(descriptor).st_size
-        end = last_line_end(descriptor, 0, size, size) or 0
-        latest: list[Entry] = []
-        ids: set[str] = set()
-        reader = EntryReader(runtime, first_line(descriptor))
-        for lines in windows_backward(descriptor, 0, end):
-            for entry in reader.entries(reversed(lines)):
-                if entry.id and entry.id in ids:
-                    continue
-                ids.add(entry.id)
-                latest.append(entry)
-                if len(latest) >= count:
-                    return latest[::-1], reader.unreadable
+        reader = TranscriptReader(runtime, first_line(descriptor))
+        for entry in reader.from_end(descriptor):
+            if entry.id and entry.id in ids:
+                continue
+            ids.add(entry.id)
+            latest.append(entry)
+            if len(latest) >= count:
+                break
         return latest[::-1], reader.unreadable
     finally:
         os.close(descriptor)

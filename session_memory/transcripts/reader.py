@@ -1,108 +1,173 @@
-"""A whole transcript, read once from its beginning in memory that does not grow with it."""
+"""The one reader of transcripts: backward from the end as far as is needed, or forward in memory that does not grow.
+
+Either way it gives entries, and on the way it notes the session's title and counts what could not be read.
+"""
 
 from __future__ import annotations
 
 from ..system.files import os, read_at
 from ..system.json import decode_line
-from .entry_reader import first_line, offsets_beside
-from .lines import BLOCK_BYTES, last_line_end
-
-try:
-    from orjson import loads
-except ImportError:  # a hook has the standard library alone
-    loads = None  # type: ignore[assignment]
+from .entries import Entry
+from .lines import head_lines, is_whole, last_line_end, lines_forward, windows_backward
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from typing import Any
 
-    from ..runtimes import Runtime
-    from .entries import Entry
+    from ..runtimes import Runtime, ToolResult
+    from .lines import Line
+
+    Title = tuple[int, str]  # with its rank
+
+HEAD_BYTES = 64 * 1024
+NO_TITLE = (-1, "")
+FIRST_PROMPT_RANK = 0  # a session's first prompt names it where it has no title of any higher rank
 
 
-def decode(line: bytes) -> tuple[list[Any], int]:
-    """What `decode_line` gives, with orjson where it is installed: twice as quick, but it refuses lone surrogates."""
-    if loads is not None:
-        try:
-            return [loads(line)], 0
-        except ValueError:
-            pass
-    return decode_line(line)
+class TranscriptReader:
+    """Reads one transcript, in one direction. `title` is the best of those that it met, of several alike the one that
+    stands last in the file; `unreadable` counts the records that could not be decoded; `reached` is the offset behind
+    the last line that was read forward."""
 
-
-def is_whole(line: bytes) -> bool:
-    """Whether a last line without a line feed is all there, which that of a record being written never is.
-
-    Many transcripts end so: copies, and files that another program wrote.
-    """
-    if not line.endswith(b"}"):
-        return False
-    records, unreadable = decode(line)
-    return not unreadable and all(isinstance(record, dict) for record in records)
-
-
-class Reading:
-    """One pass over a transcript. After it, `title` (with its rank) and `unreadable` hold for what was read.
-
-    Without tools the entries are those with text, and the lines of all others are not even decoded where they show it.
-    """
-
-    def __init__(self, runtime: Runtime, descriptor: int, *, with_tools: bool = True) -> None:
-        self.title: tuple[int, str] = (-1, "")
+    def __init__(
+        self,
+        runtime: Runtime,
+        first_line: bytes,
+        decode: Callable[[bytes], tuple[list[Any], int]] = decode_line,
+    ) -> None:
+        """`first_line` is that of the transcript; `decode` gives the values in a line, and how many were unreadable."""
+        self.title: Title = NO_TITLE
         self.unreadable = 0
-        self._runtime = runtime
-        self._descriptor = descriptor
-        self._with_tools = with_tools
+        self.reached = 0
+        self._records = runtime.RECORDS
+        self._decode = decode
+        self._branch = runtime.RECORDS.branch(first_line)
 
-    def entries(self) -> Iterator[Entry | None]:
-        """The entries in file order, each id once; None where the runtime compacted the conversation."""
-        runtime, with_tools = self._runtime, self._with_tools
-        ids: set[int] = set()
-        branch = runtime.RECORDS.branch(first_line(self._descriptor))
-        lines_end, last = self._ends()
-        if branch is not None and last:
-            branch.holds(last)
-        beside = offsets_beside(branch, self._descriptor, lines_end) if branch is not None else ()
-        for offset, line in self._lines(lines_end + len(last)):
-            records, rest = decode(line)
-            self.unreadable += rest
-            for record in records:
-                if not isinstance(record, dict):
-                    self.unreadable += 1
-                    continue
-                entry = runtime.RECORDS.entry(record, offset)
+    def backward(self, lines: Iterable[Line]) -> Iterator[Entry]:
+        """The entries in `lines`, which are given from the last to the first, and so are the entries. What lies beside
+        the live branch is left out: for that, no line before the first of `lines` may have been left out."""
+        meaning, branch = self._records, self._branch
+        for offset, line in lines:
+            counts = branch is None or branch.holds(line)
+            if not line or not meaning.may_matter(line):
+                continue
+            for record in reversed(self._decoded(line)):
+                entry = meaning.entry(record, offset)
                 if entry is None:
-                    title = runtime.RECORDS.title(record)
+                    title = meaning.title(record)
+                    if title is not None and title[0] > self.title[0]:
+                        self.title = title
+                elif counts:
+                    if branch is not None:
+                        branch.complete(entry)
+                    yield entry
+
+    def from_end(self, descriptor: int, limit: int | None = None) -> Iterator[Entry]:
+        """The entries of a transcript from the last to the first, as far as its last `limit` bytes reach."""
+        size = os.fstat(descriptor).st_size
+        end = last_line_end(descriptor, 0, size, size if limit is None else limit) or 0
+        for lines in windows_backward(descriptor, 0, end, limit):
+            yield from self.backward(reversed(lines))
+
+    def forward(
+        self,
+        lines: Iterable[Line],
+        *,
+        with_tools: bool = True,
+        with_results: bool = False,
+        left_out: Collection[int] = (),
+    ) -> Iterator[Entry | list[ToolResult] | None]:
+        """What `lines` hold, in their order: entries; None where the runtime compacted the conversation; and with
+        results a list of those that a record brings.
+
+        Without tools the entries are those with text, and lines that show that they hold none are not decoded. The
+        entries in lines at the offsets `left_out` are left out, records that are glued to one lie at the next offset.
+        """
+        meaning = self._records
+        for offset, line in lines:
+            self.reached = offset + len(line)
+            if with_results and meaning.may_bring_results(line):
+                results = meaning.results_in(line, self._decode)
+                if results is not None:
+                    yield results
+                    continue
+            elif len(line) < 2 or not meaning.may_matter(line, with_tools):
+                continue
+            for index, record in enumerate(self._decoded(line)):
+                entry = meaning.entry(record, offset + index)
+                if entry is None:
+                    title = meaning.title(record)
                     if title is not None and title[0] >= self.title[0]:
                         self.title = title
-                    elif runtime.RECORDS.is_compaction(record):
+                    elif meaning.is_compaction(record):
                         yield None
-                    continue
+                elif offset not in left_out and (entry.text or with_tools):
+                    if self._branch is not None:
+                        self._branch.complete(entry)
+                    yield entry
+                if with_results and (entry is None or entry.role == "user"):
+                    yield meaning.results(record)
+
+    def conversation(self, descriptor: int, *, with_tools: bool = True) -> Iterator[Entry | None]:
+        """The entries of a whole transcript that count, each id once, in file order; None where the runtime compacted
+        the conversation."""
+        size = os.fstat(descriptor).st_size
+        left_out = self._offsets_off_branch(descriptor, size)
+        ids: set[int] = set()
+        for entry in self.forward(lines_forward(descriptor, 0, size), with_tools=with_tools, left_out=left_out):
+            if isinstance(entry, Entry):
                 known = hash(entry.id)
-                if offset in beside or (entry.id and known in ids) or not (entry.text or with_tools):
+                if entry.id and known in ids:
                     continue
                 ids.add(known)
-                if branch is not None:
-                    branch.complete(entry)
                 yield entry
+            elif entry is None:
+                yield None
 
-    def _ends(self) -> tuple[int, bytes]:
-        """The offset behind the last line feed, and what follows it, if that is whole."""
-        size = os.fstat(self._descriptor).st_size
-        end = last_line_end(self._descriptor, 0, size, size) or 0
-        last = read_at(self._descriptor, end, size)
-        return end, last if is_whole(last) else b""
+    def _offsets_off_branch(self, descriptor: int, size: int) -> set[int]:
+        """The offsets of the lines that lie beside the live branch."""
+        branch = self._branch
+        if branch is None:
+            return set()
+        end = last_line_end(descriptor, 0, size, size) or 0
+        last = read_at(descriptor, end, size)
+        if is_whole(last):
+            branch.holds(last)
+        windows = windows_backward(descriptor, 0, end)
+        return {offset for lines in windows for offset, line in reversed(lines) if not branch.holds(line)}
 
-    def _lines(self, end: int) -> Iterator[tuple[int, bytes]]:
-        """The lines that begin before `end` and may matter, with their offsets. The line feed makes no difference."""
-        may_matter, with_tools = self._runtime.RECORDS.may_matter, self._with_tools
-        at = 0
-        with open(self._descriptor, "rb", buffering=BLOCK_BYTES, closefd=False) as file:
-            file.seek(0)
-            for line in file:
-                offset, at = at, at + len(line)
-                if offset >= end:
-                    return
-                if may_matter(line, with_tools):
-                    yield offset, line
+    def _decoded(self, line: bytes) -> list[dict[str, Any]]:
+        values, unreadable = self._decode(line)
+        records = [value for value in values if isinstance(value, dict)]
+        self.unreadable += unreadable + len(values) - len(records)
+        return records
+
+
+class TranscriptHead:
+    """What the first lines of a transcript tell: the id of its first entry, the first time and the first prompt ('' or
+    None where there is none), and a title with its rank."""
+
+    __slots__ = ("first_id", "first_time", "prompt", "title")
+
+    def __init__(self, runtime: Runtime, descriptor: int) -> None:
+        """Reads HEAD_BYTES at most. Raises OSError."""
+        self.first_id = ""
+        self.first_time: float | None = None
+        self.prompt = ""
+        lines = head_lines(descriptor, HEAD_BYTES)
+        reader = TranscriptReader(runtime, lines[0][1] if lines else b"")
+        for entry in reader.forward(lines):
+            if isinstance(entry, Entry):
+                self.first_id = self.first_id or entry.id
+                self.first_time = entry.timestamp if self.first_time is None else self.first_time
+                if entry.role == "user":
+                    self.prompt = self.prompt or entry.text
+                if self.first_id and self.prompt:
+                    break
+        self.title = reader.title
+
+    def best_title(self, later: Title) -> Title:
+        """The session's title with its rank, where `later` is the best of those further on: else its first prompt."""
+        title = self.title if self.title[0] > later[0] else later
+        return title if title[1] else (FIRST_PROMPT_RANK, self.prompt)

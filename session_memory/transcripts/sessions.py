@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 
-from ..activity.unseen import title_of
 from ..errors import SessionMemoryError
 from ..runtimes import all_runtimes
 from ..settings import homes
+from ..system.files import open_regular
 from ..text.format import one_line, shorten
 from ..text.sanitize import for_people
+from .lines import first_line
+from .reader import HEAD_BYTES, TranscriptHead, TranscriptReader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from .entries import Session
 
 TITLE_CHARACTERS = 60
+SECRET_CHARACTERS = 400  # so much more is looked through for secrets, lest one is cut in two unseen
 CANDIDATES = 12
 
 
@@ -36,7 +39,7 @@ class Found:
         self.home = home
         self.modified = status.st_mtime
         self.size = status.st_size
-        self.name = session.name or shorten(one_line(for_people(title)), TITLE_CHARACTERS) or session.key
+        self.name = session.name or title or session.key
         self.id = runtime.FILES.session_id_of(session.path)
 
 
@@ -54,6 +57,22 @@ def find_sessions(path: str | None, all_projects: bool, environ: Mapping[str, st
             continue
         found.append(Found(session, runtime, home, status, title))
     return sorted(found, key=lambda one: -one.modified)
+
+
+def title_of(runtime: Runtime, path: str) -> str:
+    """The title that the end or the beginning of a transcript tells, else the session's first prompt; '' for neither.
+
+    On one line, for people. Raises OSError.
+    """
+    descriptor = open_regular(path)
+    try:
+        reader = TranscriptReader(runtime, first_line(descriptor))
+        for _ in reader.from_end(descriptor, HEAD_BYTES):
+            pass
+        _, title = TranscriptHead(runtime, descriptor).best_title(reader.title)
+    finally:
+        os.close(descriptor)
+    return shorten(one_line(for_people(title[: TITLE_CHARACTERS + SECRET_CHARACTERS])), TITLE_CHARACTERS)
 
 
 def choose(found: list[Found], name: str) -> Found:

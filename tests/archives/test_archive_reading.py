@@ -13,7 +13,8 @@ from records import PiSession, assistant, exchange, line, lines, tool_result, us
 from bench.corpus import Author, Texts, write_session
 from session_memory.runtimes import runtime as runtime_of
 from session_memory.system.json import decode_line
-from session_memory.transcripts.reader import Reading, is_whole
+from session_memory.transcripts.lines import first_line, is_whole
+from session_memory.transcripts.reader import TranscriptReader
 
 if TYPE_CHECKING:
     from session_memory.runtimes import Runtime
@@ -32,7 +33,8 @@ USES = ("Bash", {"command": "ls"})
 def said(path: Path, runtime: Runtime = CLAUDE, *, with_tools: bool = False) -> list[str]:
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        return [entry.text for entry in Reading(runtime, descriptor, with_tools=with_tools).entries() if entry]
+        reader = TranscriptReader(runtime, first_line(descriptor))
+        return [entry.text for entry in reader.conversation(descriptor, with_tools=with_tools) if entry]
     finally:
         os.close(descriptor)
 

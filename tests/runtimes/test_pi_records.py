@@ -9,14 +9,15 @@ from pathlib import Path
 import pytest
 from records import PiSession, spaced
 
-from session_memory.activity.unseen import title_of
 from session_memory.runtimes import runtime
 from session_memory.runtimes.pi import records as pi
 from session_memory.runtimes.pi.files import encode_cwd
 from session_memory.session_monitor import parse_jsonl_entries, read_session_log
 from session_memory.system.json import decode_line
+from session_memory.transcripts.lines import first_line
 from session_memory.transcripts.log import last_entries
-from session_memory.transcripts.reader import Reading
+from session_memory.transcripts.reader import TranscriptReader
+from session_memory.transcripts.sessions import title_of
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 REAL_FILES = sorted([*SHARED.glob("transcripts/pi/**/*.jsonl"), *SHARED.glob("captures/pi/**/*.jsonl")])
@@ -212,8 +213,8 @@ class TestBranches:
         session.exchange("right way", "good")
         descriptor = os.open(session.write(tmp_path), os.O_RDONLY)
         try:
-            reading = Reading(PI, descriptor)
-            assert list(reading.entries()) == entries(session)
+            reading = TranscriptReader(PI, first_line(descriptor))
+            assert list(reading.conversation(descriptor)) == entries(session)
             assert reading.title == (pi.TITLE_RANK, "My title")
         finally:
             os.close(descriptor)

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import os
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from ...system.files import read_at
+from ...system.quick_json import decode_line
 from ...text.characters import plain
 from ...text.sanitize import for_people
 from ...text.secrets import redact
 from ...text.secrets.scan import suspects
-from ...transcripts.entry_reader import first_line
-from ...transcripts.lines import lines_forward
-from ...transcripts.reader import decode, is_whole
+from ...transcripts.entries import Entry
+from ...transcripts.lines import first_line, lines_forward
+from ...transcripts.reader import TranscriptReader
 from ..values import NewEntry, NewTool, ToolOutcome
 from .outcomes import outcome
 
 if TYPE_CHECKING:
     from ...runtimes import Runtime
-    from ...transcripts.entries import Entry
 
 ARGUMENT_CHARACTERS = 4096
 UNIQUE_ID_CHARACTERS = 32  # shorter ids (Pi's have 8) are unique in their file alone
@@ -51,76 +50,31 @@ class Extractor:
         self._home = home
         self._runtime = runtime
         self._descriptor = descriptor
-        self._branch = runtime.RECORDS.branch(first_line(descriptor))
+        self._first_line = first_line(descriptor)
         self._entries: list[Entry] = []
         self._ended: dict[str, ToolOutcome] = {}
-        self._title: tuple[int, str] = (-1, "")
-        self._cwd = ""
-        self._unreadable = 0
 
     def read(self, start: int, end: int, limit: int) -> Extract:
         """What stands in `[start, end)`: at most about `limit` bytes of it, up to the last complete record."""
         self._entries, self._ended = [], {}
-        self._title, self._cwd, self._unreadable = (-1, ""), "", 0
-        may_matter, may_bring_results = self._runtime.RECORDS.may_matter, self._runtime.RECORDS.may_bring_results
-        reached = start
-        is_last = False
-        for offset, line in lines_forward(self._descriptor, start, end):
-            if offset - start >= limit:
-                break
-            reached = offset + len(line)
-            if may_bring_results(line):
-                if not self._takes_results(line):
-                    self._take_line(line, offset)
-            elif may_matter(line) and len(line) > 1:
-                self._take_line(line, offset)
-        else:
-            reached = self._take_last_line(reached, end)
-            is_last = True
+        reader = TranscriptReader(self._runtime, self._first_line, decode_line)
+        stop = start + limit
+        for found in reader.forward(lines_forward(self._descriptor, start, end, stop), with_results=True):
+            if isinstance(found, Entry):
+                self._entries.append(found)
+            else:
+                for call_id, is_error, content in found or ():
+                    self._ended[call_id] = outcome(is_error, content)
+        reached = max(start, reader.reached)
+        cwd = next((entry.cwd for entry in self._entries if entry.cwd), "")
         entries = self._new_entries()
         outcomes = [(key_of(call), _harmless(ended)) for call, ended in self._ended.items()]
         inode = os.fstat(self._descriptor).st_ino
-        return Extract(inode, end, reached, entries, outcomes, self._title, self._cwd, self._unreadable, is_last)
-
-    def _take_last_line(self, start: int, end: int) -> int:
-        """Takes the last line though it has no line feed, if it is whole; the offset behind what was taken."""
-        line = read_at(self._descriptor, start, end)
-        if not is_whole(line):
-            return start
-        self._take_line(line, start)
-        return start + len(line)
-
-    def _takes_results(self, line: bytes) -> bool:
-        """Takes the results of a line that brings nothing else, if it is one."""
-        results = self._runtime.RECORDS.results_in(line, decode)
-        for call_id, is_error, content in results or ():
-            self._ended[call_id] = outcome(is_error, content)
-        return results is not None
-
-    def _take_line(self, line: bytes, offset: int) -> None:
-        records, unreadable = decode(line)
-        self._unreadable += unreadable
-        for index, record in enumerate(records):
-            if isinstance(record, dict):
-                self._take_record(record, offset + index)
-            else:
-                self._unreadable += 1
-
-    def _take_record(self, record: dict[str, Any], offset: int) -> None:
-        runtime = self._runtime
-        entry = runtime.RECORDS.entry(record, offset)
-        if entry is not None:
-            if self._branch is not None:
-                self._branch.complete(entry)
-            self._cwd = self._cwd or entry.cwd
-            self._entries.append(entry)
-        else:
-            title = runtime.RECORDS.title(record)
-            if title is not None and title[0] >= self._title[0]:
-                self._title = (title[0], for_people(title[1]))
-        if entry is None or entry.role == "user":
-            for call_id, is_error, content in runtime.RECORDS.results(record):
-                self._ended[call_id] = outcome(is_error, content)
+        rank, title = reader.title
+        is_last = reached < stop or reached == end
+        return Extract(
+            inode, end, reached, entries, outcomes, (rank, for_people(title)), cwd, reader.unreadable, is_last
+        )
 
     def _new_entries(self) -> list[NewEntry]:
         """What was met, with the outcomes that have come, without secrets."""
