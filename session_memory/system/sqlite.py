@@ -48,10 +48,14 @@ class Database:
     """An open file, made by `migrations` where it is missing. `is_newer`: it can only be read.
 
     A file that is corrupt or outdated is set aside, and a new one made: `set_aside` is where it went ('' if none did).
+    Before that `salvage` is called with its path, to keep what can be read of it.
     """
 
-    def __init__(self, path: str, migrations: Sequence[Migration]) -> None:
+    def __init__(
+        self, path: str, migrations: Sequence[Migration], salvage: Callable[[str], None] | None = None
+    ) -> None:
         self.path = path
+        self._salvage = salvage
         self.set_aside = ""
         try:
             self.connection, self.is_newer = _opened(path, migrations)
@@ -67,6 +71,8 @@ class Database:
         try:
             return _opened(path, migrations)
         except CorruptDatabaseError as error:
+            if self._salvage:
+                self._salvage(path)
             self.set_aside = set_aside(path, OUTDATED if isinstance(error, OutdatedDatabaseError) else CORRUPT)
             return _opened(path, migrations)
 

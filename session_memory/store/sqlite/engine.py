@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 
-from ...system.sqlite import Database, explained, fetch
+from ...system.sqlite import explained, fetch
 from ..search.search import search
 from ..values import ITEM_BITS, Batch, Conversation, Counts, FileState, Filter, Hit, StoredEntry
 from .rows import CONVERSATION_COLUMNS, items_between, where
-from .schema import MIGRATIONS
+from .schema import open_database
 from .search_index import SqliteSearchIndex
 
 TYPE_CHECKING = False
@@ -33,7 +33,7 @@ class SqliteStore:
         self.path = path
         self._gap = gap
         self._least_messages = least_messages
-        self._database = Database(path, MIGRATIONS)
+        self._database = open_database(path)
 
     @property
     def connection(self) -> Connection:

@@ -9,10 +9,10 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...system.sqlite import Database, explained, fetch
+from ...system.sqlite import explained, fetch
 from ..search.query import LONGEST, parse
 from ..search.terms import indexable
-from .schema import MIGRATIONS
+from .schema import open_database
 from .search_index import terms_of
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class MemoryIndex:
 
     def __init__(self, database: str) -> None:
         self.path = database
-        self._database = Database(database, MIGRATIONS)
+        self._database = open_database(database)
 
     def close(self) -> None:
         """Gives back what is held open."""

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...system.sqlite import Database, fetch
+from ...system.sqlite import fetch
 from ..values import Conversation, Filter, StoredEntry
+from .queue_copy import ACCOUNTS, WORK, note, shorten
 from .rows import CONVERSATION_COLUMNS, items_between, where
-from .schema import MIGRATIONS
-from .seen_items import seen_elsewhere, seen_of, unseen
+from .schema import open_database
+from .seen_items import find_again, seen_elsewhere, seen_of, unseen
 from .token_accounts import TokenAccounts, settle
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class StoredQueue:
     """The rows. Safe to use from several processes at once, from one thread each. Methods raise DatabaseError."""
 
     def __init__(self, path: str) -> None:
-        self._database = Database(path, MIGRATIONS)
+        self._database = open_database(path)
         self.accounts = TokenAccounts(self._database)
 
     def close(self) -> None:
@@ -94,6 +95,7 @@ class StoredQueue:
                     "WHERE conversation_id = ? AND strategy = ?",
                     (conversation_id, strategy),
                 )
+                note(connection, WORK, conversation_id, strategy)
                 connection.execute(
                     "UPDATE memory_conversations SET status = 'ready', reason = '' WHERE id = ? AND status = 'skipped'",
                     (conversation_id,),
@@ -138,6 +140,7 @@ class StoredQueue:
                     piece.until_item, conversation.last_message_at, is_interrupted,
                 ),
             )  # fmt: skip
+            note(connection, WORK, conversation.id, strategy)
             _close_accounts(connection, piece)
             sql = "UPDATE memory_conversations SET status = 'processing' WHERE id = ? AND status = 'ready'"
             connection.execute(sql, (conversation.id,))
@@ -166,7 +169,9 @@ class StoredQueue:
             settle(connection, account, usage)
             sql = "UPDATE memory_work SET result = ? WHERE conversation_id = ? AND strategy = ? AND owner = ?"
             connection.execute(sql, (result, piece.conversation.id, piece.strategy, owner))
-            return connection.changes() > 0
+            is_ours = connection.changes() > 0
+            note(connection, WORK, piece.conversation.id, piece.strategy)
+            return is_ours
 
     def has_result(self, piece: ConversationPart) -> bool:
         """Whether a result is recorded that has not been kept yet."""
@@ -211,7 +216,7 @@ class StoredQueue:
 
     def close_done(self, strategies: tuple[str, ...]) -> None:
         """Closes conversations that all `strategies` are done with although they are not marked so: another one, which
-        has not been at work, is no longer among them."""
+        has not been at work, is no longer among them, or the file was read anew."""
         marks = ", ".join("?" * len(strategies))
         sql = (
             "SELECT c.id FROM memory_conversations AS c WHERE c.status IN ('ready', 'processing') AND ("
@@ -219,6 +224,8 @@ class StoredQueue:
             f"AND w.strategy IN ({marks})) = ?"
         )
         with self._database.transaction() as connection:
+            shorten(connection)
+            find_again(connection)
             rows: list[Any] = connection.execute(sql, (*strategies, len(strategies))).fetchall()
             for (conversation_id,) in rows:
                 _close(connection, conversation_id, strategies)
@@ -243,7 +250,9 @@ def _update(connection: Connection, piece: ConversationPart, owner: str, columns
     """Changes the row of a piece that `owner` holds; False if that is somebody else by now."""
     sql = f"UPDATE memory_work SET {columns} WHERE conversation_id = ? AND strategy = ? AND owner = ?"
     connection.execute(sql, (*values, piece.conversation.id, piece.strategy, owner))
-    return connection.changes() > 0
+    is_ours = connection.changes() > 0
+    note(connection, WORK, piece.conversation.id, piece.strategy)
+    return is_ours
 
 
 def _piece(strategy: str, row: tuple[Any, ...]) -> ConversationPart:
@@ -264,11 +273,17 @@ def _was_interrupted(connection: Connection, piece: ConversationPart) -> bool:
 
 def _close_accounts(connection: Connection, piece: ConversationPart) -> None:
     """Ends the accounts that a process left open: what was reserved counts, unless single calls were recorded."""
-    connection.execute(
-        "UPDATE memory_spending SET is_settled = 1, input_tokens = iif(calls, input_tokens, reserved) "
-        "WHERE NOT is_settled AND conversation_id = ? AND strategy = ?",
+    left_open = fetch(
+        connection,
+        "SELECT id FROM memory_spending WHERE NOT is_settled AND conversation_id = ? AND strategy = ?",
         (piece.conversation.id, piece.strategy),
     )
+    for (account,) in left_open:
+        connection.execute(
+            "UPDATE memory_spending SET is_settled = 1, input_tokens = iif(calls, input_tokens, reserved) WHERE id = ?",
+            (account,),
+        )
+        note(connection, ACCOUNTS, account)
 
 
 def _release(connection: Connection, conversation_id: int) -> None:

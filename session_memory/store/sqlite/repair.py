@@ -9,6 +9,7 @@ from ...system.sqlite import LOCK_WAIT_SECONDS, OUTDATED, CorruptDatabaseError, 
 from ..conversations import Span, TimedItem, fold
 from ..values import ITEM_BITS
 from .known_files import gap_minutes as cut_with
+from .queue_copy import salvage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,7 +66,10 @@ def set_aside_if_corrupt(path: str, *, is_certain: bool = False) -> str:
     finds nothing and it does fail again, it is certain."""
     held = lock(f"{path}.lock", LOCK_WAIT_SECONDS)
     try:
-        return set_aside(path) if os.path.lexists(path) and (is_certain or not _is_whole(path)) else ""
+        if not os.path.lexists(path) or (not is_certain and _is_whole(path)):
+            return ""
+        salvage(path)
+        return set_aside(path)
     finally:
         os.close(held)
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...system.sqlite import fetch
 from ..values import ITEM_BITS
+from .queue_copy import WORK, note
+from .rows import items_between
 
 if TYPE_CHECKING:
     from apsw import Connection
@@ -14,6 +16,27 @@ if TYPE_CHECKING:
     from ..values import Conversation, StoredEntry
 
 _ITEMS_OF_FILE = (1 << ITEM_BITS) - 1
+# Rows of the queue whose file was read anew, with the conversation that begins where theirs began.
+_LOST = """
+    SELECT w.conversation_id, w.strategy, w.outcome, w.seen_until, w.until_at, c.id, c.first_item, c.last_item
+    FROM memory_work AS w
+    JOIN memory_file_states AS f ON f.home = w.home AND f.file_path = w.source_file AND f.status != 'ingesting'
+    JOIN memory_conversations AS c ON c.file_id = f.id AND c.first_message_at IS w.first_message_at
+    WHERE w.first_item = 0
+"""
+# A transcript that is gone may have left an archive, which has the time of its last message only, to the second.
+_LOST_IN_ARCHIVES = """
+    INSERT OR IGNORE INTO memory_work (
+        conversation_id, strategy, home, source_file, first_message_at, first_item, seen_item, seen_until, outcome
+    )
+    SELECT c.id, w.strategy, f.home, c.source_file, c.first_message_at, c.first_item, c.last_item, c.last_message_at,
+        w.outcome
+    FROM memory_file_states AS f
+    JOIN memory_conversations AS c ON c.file_id = f.id
+    JOIN memory_work AS w ON w.home = f.home AND w.first_item = 0 AND w.outcome != ''
+        AND substr(w.source_file, -length(f.session_id) - 6) = f.session_id || '.jsonl'
+    WHERE f.source = 'archive' AND w.seen_until + 1000 > c.last_message_at
+"""
 
 
 class SeenItems(NamedTuple):
@@ -52,6 +75,37 @@ def seen_of(
     items = tuple((row[0], row[1]) for row in rows if row[0])
     times = tuple((row[2], row[3]) for row in rows if not row[0])
     return SeenItems(items, times, any(row[4] == "archived" for row in rows))
+
+
+def find_again(connection: Connection) -> None:
+    """Gives the rows of the queue whose file was read anew, in this store or a former one, to the conversations that
+    are theirs now: with what was seen of them, and a result that waits to be kept."""
+    for former, strategy, outcome, seen_until, until_at, now, first, last in fetch(connection, _LOST):
+        items = list(items_between(connection, first, last))
+        connection.execute(
+            "UPDATE OR IGNORE memory_work SET conversation_id = ?, first_item = ?, seen_item = ?, until_item = ? "
+            "WHERE conversation_id = ? AND strategy = ?",
+            (
+                now,
+                first,
+                _last_until(items, seen_until) if outcome else 0,
+                _last_until(items, until_at),
+                former,
+                strategy,
+            ),
+        )
+        note(connection, WORK, now, strategy)
+    connection.execute(_LOST_IN_ARCHIVES)
+
+
+def _last_until(items: list[StoredEntry], time: int | None) -> int:
+    """The last of a conversation's items before the first that is later than `time`."""
+    seen = 0
+    for item in items:
+        if item.timestamp is not None and time is not None and item.timestamp > time:
+            break
+        seen = item.id
+    return seen
 
 
 def unseen(items: list[StoredEntry], seen: SeenItems) -> list[StoredEntry]:

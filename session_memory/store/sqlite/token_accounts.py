@@ -9,6 +9,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from .queue_copy import ACCOUNTS, note
+
 if TYPE_CHECKING:
     from apsw import Connection
 
@@ -41,7 +43,9 @@ class TokenAccounts:
                 "VALUES (?, ?, ?, ?, ?, ?)",
                 (now, day_of(now), strategy, conversation_id, estimate.model, estimate.tokens),
             )
-            return connection.last_insert_rowid()
+            account = connection.last_insert_rowid()
+            note(connection, ACCOUNTS, account)
+            return account
 
     def begin_call(self, account: int, estimate: Usage, day_limit: int, account_limit: int) -> tuple[int, int] | None:
         """Adds a call that will spend at most `estimate`; None if it fits, else how much is left of the day and of the
@@ -59,6 +63,7 @@ class TokenAccounts:
                 "UPDATE memory_spending SET pending = pending + ?, calls = calls + 1, model = ? WHERE id = ?",
                 (estimate.tokens, estimate.model, account),
             )
+            note(connection, ACCOUNTS, account)
             return None
 
     def end_call(self, account: int, estimate: Usage, usage: Usage) -> None:
@@ -72,6 +77,7 @@ class TokenAccounts:
                     estimate.tokens, usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.model, account,
                 ),
             )  # fmt: skip
+            note(connection, ACCOUNTS, account)
 
     def settle(self, account: int, usage: Usage) -> None:
         """Closes an account; `usage` is what was spent if no single calls were recorded. A call that nothing was
@@ -88,6 +94,7 @@ def settle(connection: Connection, account: int, usage: Usage) -> None:
         "model = iif(calls OR ?4 = '', model, ?4) WHERE id = ?5",
         (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.model, account),
     )
+    note(connection, ACCOUNTS, account)
     connection.execute(f"DELETE FROM memory_spending WHERE id = ? AND {_SPENT} = 0", (account,))
 
 
