@@ -18,7 +18,7 @@ class TimedItem(NamedTuple):
     text_bytes: int
 
 
-class Span:
+class ConversationSpan:
     """A conversation while it is being cut. `id` is None until it is stored, `count` counts messages."""
 
     def __init__(self, item: TimedItem) -> None:
@@ -41,12 +41,12 @@ class Span:
             self.last_at = item.timestamp if self.last_at is None else max(self.last_at, item.timestamp)
 
 
-def fold(last: Span | None, items: Iterable[TimedItem], gap: int) -> list[Span]:
+def fold(last: ConversationSpan | None, items: Iterable[TimedItem], gap: int) -> list[ConversationSpan]:
     """The conversations that `items` belong to, in order, beginning with `last` where that one goes on.
 
     `gap` is in milliseconds. Only a step forward in time cuts: clocks go back, and a missing time is no silence.
     """
-    touched: list[Span] = []
+    touched: list[ConversationSpan] = []
     span = last
     for item in items:
         is_silent = (
@@ -56,7 +56,7 @@ def fold(last: Span | None, items: Iterable[TimedItem], gap: int) -> list[Span]:
             and item.timestamp - span.last_at > gap
         )
         if span is None or is_silent:
-            span = Span(item)
+            span = ConversationSpan(item)
         if not touched or touched[-1] is not span:
             touched.append(span)
         span.add(item)

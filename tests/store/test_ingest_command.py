@@ -9,7 +9,7 @@ import shutil
 
 import pytest
 from records import NamedHome, PiSession, exchange, new_id, user, write
-from store_user import MONDAY, StoreUser, trip
+from store_scene import MONDAY, StoreUser, trip
 
 
 @pytest.fixture

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from store_scene import EVERYTHING, START, Scene, put, said, state, tool
-from store_user import StoreUser, trip
+from store_scene import EVERYTHING, START, Scene, StoreUser, put, said, state, tool, trip
 
 from session_memory.store.sqlite import schema
 from session_memory.store.sqlite.engine import SqliteStore

@@ -15,7 +15,7 @@ from argparse import ArgumentTypeError
 import pytest
 from markdown_snapshot import MarkdownSnapshot
 from records import append, exchange, user
-from store_user import COMMAND, MONDAY, ROOT, StoreUser, trip
+from store_scene import COMMAND, MONDAY, ROOT, StoreUser, trip
 
 from session_memory.commands.arguments import point_in_time
 from session_memory.commands.output import moment

@@ -9,8 +9,7 @@ import sqlite3
 
 import pytest
 from records import assistant, exchange, user
-from store_scene import Scene
-from store_user import MONDAY, StoreUser, trip
+from store_scene import MONDAY, Scene, StoreUser, trip
 
 from session_memory.store.sqlite.repair import recut
 

@@ -12,7 +12,7 @@ import time
 
 import pytest
 from records import append, exchange, user, write
-from store_user import MONDAY, WAIT_SECONDS, StoreUser
+from store_scene import MONDAY, WAIT_SECONDS, StoreUser
 
 from session_memory.settings.homes import person_home
 from session_memory.settings.store_section import StoreSettings

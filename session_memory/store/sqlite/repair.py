@@ -6,7 +6,7 @@ import os
 
 from ...system.files import lock
 from ...system.sqlite import LOCK_WAIT_SECONDS, OUTDATED, CorruptDatabaseError, explained, fetch, set_aside
-from ..conversations import Span, TimedItem, fold
+from ..conversations import ConversationSpan, TimedItem, fold
 from ..values import ITEM_BITS
 from .known_files import gap_minutes as cut_with
 from .queue_copy import salvage
@@ -138,7 +138,7 @@ def _recut_file(connection: Connection, file_id: int, gap: int) -> None:
         _write(connection, span, known.get(span.first_item), file_id)
 
 
-def _write(connection: Connection, span: Span, known: tuple[object, ...] | None, file_id: int) -> None:
+def _write(connection: Connection, span: ConversationSpan, known: tuple[object, ...] | None, file_id: int) -> None:
     values = (span.last_item, span.first_at, span.last_at, span.count, span.last_message, span.text_bytes)
     if known is None:
         connection.execute(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...system.sqlite import fetch
-from ..conversations import Span, TimedItem, fold
+from ..conversations import ConversationSpan, TimedItem, fold
 from ..search.terms import indexable
 from ..values import ITEM_BITS
 
@@ -221,11 +221,11 @@ def _write_conversations(
             connection.execute(_GROWN_SPAN, (*values, span.id))
 
 
-def _last_span(connection: Connection, file_id: int) -> Span | None:
+def _last_span(connection: Connection, file_id: int) -> ConversationSpan | None:
     for number, first, last, first_at, last_at, count, message, text_bytes, *_ in fetch(
         connection, _LAST_SPAN, (file_id,)
     ):
-        span = Span(TimedItem(first, 0, first_at, 0))
+        span = ConversationSpan(TimedItem(first, 0, first_at, 0))
         span.id, span.last_item, span.last_at = number, last, last_at
         span.count, span.last_message, span.text_bytes = count, message, text_bytes
         return span
