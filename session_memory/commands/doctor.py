@@ -71,7 +71,7 @@ def _targets(
     lost: dict[str, list[Finding]] = {}
     for root in [path] if path else ledger.homes:
         try:
-            targets.append(templated_home(root, ledger) or identify(root, environ))
+            targets.append(templated_home(root, ledger, environ) or identify(root, environ))
         except NoHomeError as error:
             is_gone = root in ledger.homes and not os.path.exists(root)
             mend = f"if it is gone for good: {NAME} uninstall --home {shlex.quote(root)}" if is_gone else error.hint

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ..runtimes.declared_hooks import wanted_hooks
+from ..runtimes.claude.install import NO_CALLBACK_EVENTS, wanted_hooks
 from ..settings.host_layout import Group, Layout, open_below
 from ..settings.program import source_dir
 from ..system.files import write_atomically, write_private
@@ -23,8 +23,6 @@ FEATURES = {
     "CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD": "1",
     "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "0",
 }
-# The SDK has no callbacks for these; the other hooks run inside the host.
-_HOOK_EVENTS = ("SessionStart", "SessionEnd")
 
 
 def prepare_host(layout: Layout) -> list[str]:
@@ -62,7 +60,7 @@ def first_settings() -> dict[str, Any]:
     declared = (source / "hooks" / "hooks.json").read_text()
     hooks: dict[str, list[dict[str, Any]]] = {}
     for hook in wanted_hooks(declared, sys.executable, str(source)):
-        if hook.event in _HOOK_EVENTS:
+        if hook.event in NO_CALLBACK_EVENTS:  # the other hooks run inside the host
             matcher = {} if hook.matcher is None else {"matcher": hook.matcher}
             hooks.setdefault(hook.event, []).append({**matcher, "hooks": [hook.entry]})
     return {"env": FEATURES, "hooks": hooks}

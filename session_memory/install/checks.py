@@ -9,32 +9,34 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
-from ..runtimes.claude.hooks import PROMPT_EVENT
-from ..runtimes.declared_hooks import Hook, wanted_hooks
+from ..runtimes.claude.install import Hook, wanted_hooks
 from ..settings import check as config
+from ..settings.homes import agent_home
 from ..settings.program import NAME, ProgramPaths
 from ..system.screen import enumerated
 from ..text.timestamps import age
+from ..transcripts.log import last_entries
 from . import settings_file
-from .activity import activity, activity_since
 from .environment import OLDEST_PYTHON, minor, missing_groups, names_of, version_of
 from .file_changes import missing_directories, read_if_there
 from .home_changes import ours
-from .homes import Target
+from .homes import RUNTIME, Target
 from .ledger import InstallLedger, LedgerError, read_ledger
 from .program import LOCK_FILE, is_our_link
-from .trial import Trial, interpreter_of, try_hook
+from .trial import Trial, interpreter_of, modified, try_hook
+
+if TYPE_CHECKING:
+    from ..transcripts.entries import Session
 
 OK, NOTE, WRONG = "ok", "note", "wrong"
 _REINSTALL = "run install.py again, from a copy of the repository"
 _SLOW_RATIO = 5
 _LOG_LINES = 3
-_MANAGED_SETTINGS = {
-    "darwin": "/Library/Application Support/ClaudeCode/managed-settings.json",
-    "linux": "/etc/claude-code/managed-settings.json",
-}
+_SESSIONS_LOOKED_AT = 20
+_ENTRIES_LOOKED_AT = 200  # of a session, for the last prompt
 
 
 @dataclass(frozen=True)
@@ -65,13 +67,13 @@ def check_home(
 ) -> tuple[list[Finding], Trial | None]:
     """The findings on a home at `now` (seconds since 1970), and the trial of its hook if there is a hook to try."""
     kept = [*_check_state(target), *_check_config(target)]
-    if target.kind == "composed":
+    if target.kind == "template":
         return [*_check_template(target, ledger), *kept, *_check_log(target)], None
-    if not os.access(target.claude_dir, os.R_OK | os.X_OK):
-        text = f"{target.claude_dir} cannot be read"
-        return [Finding(WRONG, "home", text, f"see: ls -ld {shlex.quote(target.claude_dir)}")], None
+    if not os.access(target.settings_dir, os.R_OK | os.X_OK):
+        text = f"{target.settings_dir} cannot be read"
+        return [Finding(WRONG, "home", text, f"see: ls -ld {shlex.quote(target.settings_dir)}")], None
     findings, hooks = _check_hooks(target, paths, ledger)
-    hook = next((hook for hook in hooks if hook.event == PROMPT_EVENT), None)
+    hook = next((hook for hook in hooks if hook.event == RUNTIME.HOOKS.PROMPT_EVENT), None)
     trial = None
     if hook is not None:
         broken = _check_command(hook.command, target)
@@ -82,8 +84,9 @@ def check_home(
     findings += [*check_disabled(target), *kept, *_check_transcripts(target)]
     record = ledger.homes.get(target.root)
     if hook is not None and record is not None:
-        since = activity_since(target, record.installed_at, environ)
-        findings += check_firing(since.prompted, since.served, now - record.installed_at)
+        prompted = _prompted_since(target, record.installed_at, environ)
+        served = [session for session in prompted if os.path.exists(target.home.cursor_file(session.key) + ".lock")]
+        findings += check_firing(len(prompted), len(served), now - record.installed_at)
     return [*findings, *_check_log(target)], trial
 
 
@@ -104,10 +107,11 @@ def check_trial(trial: Trial) -> Finding:
 
 def check_disabled(target: Target) -> list[Finding]:
     """Whether any settings that count keep hooks from running."""
-    files = [target.settings_file, target.settings_file.with_name("settings.local.json")]
-    if target.kind != "claude":
-        files.append(Path(target.config_dir, "settings.json"))
-    managed = _MANAGED_SETTINGS.get(sys.platform)
+    names = RUNTIME.INSTALL
+    files = [target.settings_file, target.settings_file.with_name(names.LOCAL_SETTINGS_FILE)]
+    if target.kind != "runtime":
+        files.append(Path(target.config_dir, names.SETTINGS_FILE))
+    managed = names.MANAGED_SETTINGS.get(sys.platform)
     findings = []
     for path in dict.fromkeys([*files, *([Path(managed)] if managed else [])]):
         try:
@@ -115,24 +119,21 @@ def check_disabled(target: Target) -> list[Finding]:
             settings = None if content is None else settings_file.read(content, str(path))
         except SessionMemoryError:
             continue
-        if settings and settings.are_disabled:
-            text = f"{path}: disableAllHooks is true, so that no hook runs"
+        if settings and settings.is_on(names.HOOKS_ARE_OFF):
+            text = f"{path}: {names.HOOKS_ARE_OFF} is true, so that no hook runs"
             findings.append(Finding(WRONG, "settings", text, "take that line out, if you may"))
-        if settings and str(path) == managed and settings.are_managed_only:
-            text = f"{path}: allowManagedHooksOnly is true, so that no hook of yours runs"
+        if settings and str(path) == managed and settings.is_on(names.ONLY_MANAGED_HOOKS):
+            text = f"{path}: {names.ONLY_MANAGED_HOOKS} is true, so that no hook of yours runs"
             findings.append(Finding(WRONG, "settings", text, "ask who administers this machine"))
     return findings
 
 
-def check_firing(prompted: list[str], served: list[str], age_seconds: float) -> list[Finding]:
-    """Whether the hook ran in any of the sessions that had prompts since it was installed, `age_seconds` ago.
-
-    `prompted` are the sessions that had prompts, `served` those among them in which the hook ran.
-    """
+def check_firing(prompted: int, served: int, age_seconds: float) -> list[Finding]:
+    """Whether the hook ran in any (`served`) of the sessions that had prompts (`prompted`) since it was installed,
+    `age_seconds` ago."""
     if not prompted or served:
         return []
-    count = len(prompted)
-    which = "the session" if count == 1 else f"any of the {count} sessions"
+    which = "the session" if prompted == 1 else f"any of the {prompted} sessions"
     text = f"it has not run in {which} that had prompts since it was installed ({age(age_seconds)})"
     mend = (
         "begin sessions anew that were running then; no hook runs under --bare or --safe-mode, nor where the SDK is "
@@ -239,7 +240,7 @@ def _check_state(target: Target) -> list[Finding]:
 
 
 def _check_config(target: Target) -> list[Finding]:
-    path = target.memory_dir / "config.yaml"
+    path = Path(target.home.config_file)
     if not path.is_file():
         return []
     try:
@@ -253,14 +254,16 @@ def _check_config(target: Target) -> list[Finding]:
 
 
 def _check_transcripts(target: Target) -> list[Finding]:
-    found = activity(target)
-    if found.transcripts:
-        return [Finding(OK, "transcripts", f"{len(found.transcripts)} in {found.place}")]
-    if found.expected:
-        text = f"none of the {found.expected} named sessions has a transcript in {found.place}"
+    sessions = target.sessions()
+    there = [session.path for session in sessions if os.path.isfile(session.path)]
+    where = os.path.dirname(there[0]) if there and target.project else target.transcripts_dir
+    if there:
+        return [Finding(OK, "transcripts", f"{len(there)} in {where}")]
+    if sessions:
+        text = f"none of the {len(sessions)} named sessions has a transcript in {where}"
         mend = "see that CLAUDE_CONFIG_DIR is what the agent's runtime has, and that it is started in the home"
         return [Finding(WRONG, "transcripts", text, mend)]
-    return [Finding(NOTE, "transcripts", f"none yet in {found.place}")]
+    return [Finding(NOTE, "transcripts", f"none yet in {where}")]
 
 
 def _check_log(target: Target) -> list[Finding]:
@@ -271,6 +274,20 @@ def _check_log(target: Target) -> list[Finding]:
         return [Finding(NOTE, "log", f"{error}")]
     lines = (content or b"").decode(errors="replace").splitlines()[-_LOG_LINES:]
     return [Finding(NOTE, "log", line) for line in lines]
+
+
+def _prompted_since(target: Target, since: float, environ: Mapping[str, str]) -> list[Session]:
+    """The sessions, of those that were last written, in which somebody prompted after `since` (seconds since 1970)."""
+    found = []
+    for session in sorted(target.sessions(), key=modified, reverse=True)[:_SESSIONS_LOOKED_AT]:
+        entries = last_entries(RUNTIME, session.path, _ENTRIES_LOOKED_AT)[0] if modified(session) > since else []
+        prompt = next((entry for entry in reversed(entries) if entry.role == "user"), None)
+        if prompt is None or (prompt.timestamp or 0) <= since:
+            continue
+        # What an agent home's sessions were told is noted there.
+        if target.kind == "agent" or not agent_home(prompt.cwd, environ, stop=environ.get("HOME", "")):
+            found.append(session)
+    return found
 
 
 def _reinstall(target: Target) -> str:

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..runtimes.declared_hooks import Hook, wanted_hooks
+from ..runtimes.claude.install import Hook, wanted_hooks
 from . import settings_file
 from .file_changes import FileChange, checksum, read_if_there, remove_if_empty
-from .homes import Target
+from .homes import RUNTIME, Target
 from .ledger import HomeRecord, InstallLedger
 
-_SCRIPT = re.compile(rb'python3 "\$\{CLAUDE_SKILL_DIR\}/\.\./\.\./scripts/([^"]+)"')
+# How a SKILL.md names a script of the pack.
+_SCRIPT = re.compile(rb'python3 "%b/\.\./\.\./scripts/([^"]+)"' % re.escape(RUNTIME.INSTALL.SKILL_DIR.encode()))
 _MODE = 0o644  # of the files of skills
 
 
@@ -108,7 +109,7 @@ def plan_install(target: Target, made_from: InstalledPaths, ledger: InstallLedge
         target.root,
         FileChange(path, before, after),
         hooks,
-        settings_file.read(after, str(path)).are_disabled,
+        settings_file.read(after, str(path)).is_on(RUNTIME.INSTALL.HOOKS_ARE_OFF),
         None if before is None else settings_file.without_hooks(before, str(path), is_ours),
     )
     known = record.files if record else {}

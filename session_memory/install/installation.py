@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import SessionMemoryError
-from ..runtimes.claude import files as claude_files
-from ..runtimes.claude.hooks import PROMPT_EVENT
+from ..runtimes import all_runtimes
 from ..settings.homes import MEMORY_DIR, home_at
 from ..settings.program import ProgramPaths, source_dir
 from ..system.screen import Screen
@@ -18,14 +17,11 @@ from . import program
 from .environment import Environment, missing_groups, version_of
 from .file_changes import remove_if_empty
 from .home_changes import HomePlan, InstalledPaths, make_install, make_uninstall, ours, plan_install, plan_uninstall
-from .homes import NoHomeError, Target, find, identify
+from .homes import RUNTIME, NoHomeError, Target, find, identify
 from .ledger import HomeRecord, InstallLedger, read_ledger
 from .program import InstalledProgram
 from .templates import fill_sample_home, plan_template, templated_home
 from .trial import Trial, try_hook
-
-_PERSON_PARTS = ("config.yaml", "state")
-_SESSIONS = ("sessions", "pi-sessions")
 
 
 class NotInstalledError(SessionMemoryError):
@@ -81,7 +77,7 @@ def install(
     targets = _targets(homes, ledger, paths, environ)
     is_sample = not targets
     if is_sample:
-        targets = [_sample_target(paths)]
+        targets = [_sample_target(paths, environ)]
 
     def plans(python: str) -> list[HomePlan]:
         made_from = InstalledPaths(source, python, paths.app)
@@ -137,22 +133,24 @@ def uninstall(
 
 def _targets(homes: list[str], ledger: InstallLedger, paths: ProgramPaths, environ: Mapping[str, str]) -> list[Target]:
     if homes:
-        named = [templated_home(path, ledger) or identify(path, environ) for path in homes]
+        named = [templated_home(path, ledger, environ) or identify(path, environ) for path in homes]
         return list({target.root: target for target in named}.values())
-    templated = [target for home in ledger.homes if (target := templated_home(home, ledger))]
+    templated = [target for home in ledger.homes if (target := templated_home(home, ledger, environ))]
     roots = [target.root for target in templated]
     known = [home for home in ledger.homes if home != str(paths.sample_home)]
     return [*(target for target in find(known, environ, os.getcwd()) if target.root not in roots), *templated]
 
 
-def _sample_target(paths: ProgramPaths) -> Target:
+def _sample_target(paths: ProgramPaths, environ: Mapping[str, str]) -> Target:
     """The sample home, which has its transcripts in itself."""
-    home = str(paths.sample_home)
-    return Target("agent", home, f"{home}/.claude", home, f"{home}/.claude", home_at(home, os.environ))
+    root = str(paths.sample_home)
+    config_dir = f"{root}/{RUNTIME.INSTALL.HOME_FOLDER}"
+    sessions_dir = f"{root}/{MEMORY_DIR}/{RUNTIME.FILES.SESSIONS_FOLDER}"
+    return Target("agent", root, config_dir, root, config_dir, home_at(root, environ, sessions_dir=sessions_dir))
 
 
 def _plan(target: Target, made_from: InstalledPaths, ledger: InstallLedger, skills_for_all: bool) -> HomePlan:
-    if target.kind == "composed":
+    if target.kind == "template":
         return plan_template(target.root, ledger.homes[target.root].template, made_from, ledger)
     return plan_install(target, made_from, ledger, for_all=skills_for_all)
 
@@ -181,15 +179,16 @@ def _notes(paths: ProgramPaths, environ: Mapping[str, str]) -> list[str]:
 def _trial(target: Target, plan: HomePlan, environ: Mapping[str, str]) -> Trial:
     if not plan.hooks:
         return Trial(reason="its agent asks by itself")
-    command = next((hook.command for hook in plan.hooks if hook.event == PROMPT_EVENT), "")
+    command = next((hook.command for hook in plan.hooks if hook.event == RUNTIME.HOOKS.PROMPT_EVENT), "")
     return try_hook(target, command, environ)
 
 
 def _records(homes: list[str], ledger: InstallLedger, environ: Mapping[str, str]) -> dict[str, HomeRecord]:
     """What is known of the homes to uninstall from. Without a ledger the person's home is looked at all the same."""
     if not homes:
-        config_dir = claude_files.config_dir(environ)
-        unrecorded = {config_dir: HomeRecord(os.path.join(config_dir, "settings.json"), original="")}
+        config_dir = RUNTIME.FILES.config_dir(environ)
+        settings_file = os.path.join(config_dir, RUNTIME.INSTALL.SETTINGS_FILE)
+        unrecorded = {config_dir: HomeRecord(settings_file, original="")}
         return dict(ledger.homes) or unrecorded
     records = {}
     for path in homes:
@@ -203,18 +202,18 @@ def _records(homes: list[str], ledger: InstallLedger, environ: Mapping[str, str]
 
 
 def _purgeable(root: str, record: HomeRecord, environ: Mapping[str, str]) -> list[str]:
-    """What lies in a home of its configuration and state."""
+    """The files and directories with a home's configuration and state."""
     try:
         target = None if record.template else identify(root, environ)
     except NoHomeError:
         return []
-    memory_dir = target.memory_dir if target else Path(root, MEMORY_DIR)
-    if not memory_dir.is_dir():
-        return []
-    paths = sorted(memory_dir.iterdir())
-    if target and target.kind != "agent":  # a person's place also holds the store, memories and archives
-        return [str(path) for path in paths if path.name in _PERSON_PARTS]
-    return [str(path) for path in paths if path.name not in _SESSIONS]
+    home = target.home if target else home_at(root, environ)
+    if target is None or target.kind == "agent":
+        sessions = [each.FILES.SESSIONS_FOLDER for each in all_runtimes()]
+        paths = sorted(Path(home.memory_dir).glob("*"))
+        return [str(path) for path in paths if path.name not in sessions]
+    # The store, memories and archives of a person's place are not of this home alone.
+    return [path for path in (home.config_file, home.state_dir) if os.path.lexists(path)]
 
 
 def _take_out(result: Uninstalled, ledger: InstallLedger) -> None:

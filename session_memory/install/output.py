@@ -13,7 +13,7 @@ from ..system.screen import Screen, enumerated
 from ..text.timestamps import age
 from .environment import GROUPS, Environment, names_of
 from .home_changes import HomePlan
-from .homes import Target
+from .homes import RUNTIME, Target
 from .installation import Installed, Uninstalled
 from .program import command_path
 from .templates import IDENTITY, SAMPLE_PROMPT, SAMPLE_SESSIONS, TEMPLATES, NewHome
@@ -170,7 +170,9 @@ def _show_home(target: Target, plan: HomePlan, screen: Screen, *, is_dry_run: bo
             is_changed = any(change.is_needed for change in plan.files)
             screen.item("skills", f"{', '.join(plan.skills)}: {'copied' if is_changed else 'as before'}")
     if plan.are_disabled:
-        screen.note("disableAllHooks is true in these settings, so that no hook runs. It was left as it is.")
+        screen.note(
+            f"{RUNTIME.INSTALL.HOOKS_ARE_OFF} is true in these settings, so that no hook runs. It was left as it is."
+        )
     for note in plan.notes:
         screen.note(screen.short(note))
 

@@ -1,4 +1,4 @@
-"""Our hooks in a settings.json of Claude Code: read strictly, put in and taken out, all else as it was. Pure."""
+"""Our hooks in a settings file: read strictly, put in and taken out; everything else keeps its bytes. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import SessionMemoryError
-from ..runtimes.declared_hooks import Hook
+from ..runtimes.claude.install import Hook
 from .json_edit import JsonNode, JsonStyle, StrictJsonError, appended, parse, removed, replaced
 
 IsOurs = Callable[[str], bool]
@@ -19,21 +19,20 @@ class SettingsFileError(SessionMemoryError):
 
 @dataclass(frozen=True)
 class HookSettings:
-    """What a settings file says of hooks: which there are, whether any may run, whether only an administrator's may."""
+    """A settings file: the hooks in it, and all its values."""
 
     hooks: list[Hook]
-    are_disabled: bool
-    are_managed_only: bool
+    values: dict[str, Any]
+
+    def is_on(self, key: str) -> bool:
+        """Whether `key` is true."""
+        return self.values.get(key) is True
 
 
 def read(content: bytes, path: str) -> HookSettings:
-    """What the settings say of hooks. Raises SettingsFileError."""
+    """The settings in `content`, read from `path`. Raises SettingsFileError."""
     root = _checked(_decoded(content, path), path)
-    return HookSettings(
-        [hook for hook, _ in _hooks(root)],
-        root.value.get("disableAllHooks") is True,
-        root.value.get("allowManagedHooksOnly") is True,
-    )
+    return HookSettings([hook for hook, _ in _hooks(root)], root.value)
 
 
 def with_hooks(content: bytes | None, path: str, wanted: list[Hook], is_ours: IsOurs) -> bytes:
@@ -141,7 +140,7 @@ def _decoded(content: bytes, path: str) -> str:
 
 
 def _checked(text: str, path: str) -> JsonNode:
-    """The parsed text, whose `hooks` have the shape that Claude Code documents. Raises SettingsFileError."""
+    """The parsed text, whose `hooks` have the shape that the runtime documents. Raises SettingsFileError."""
     try:
         root = parse(text)
     except StrictJsonError as error:

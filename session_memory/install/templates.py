@@ -6,11 +6,12 @@ import json
 import os
 import re
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import SessionMemoryError
-from ..runtimes.claude.files import encode_cwd
+from ..runtimes import runtime
 from ..settings.homes import MEMORY_DIR, home_at
 from ..settings.program import ProgramPaths, source_dir
 from ..system.files import make_private_dir
@@ -20,7 +21,7 @@ from . import program
 from .environment import Environment
 from .file_changes import FileChange, checksum, read_if_there, write_in_place
 from .home_changes import HomePlan, InstalledPaths, make_install, plan_skills
-from .homes import Target
+from .homes import RUNTIME, Target
 from .ledger import HomeRecord, InstallLedger, read_ledger
 
 _BASE = "_base"
@@ -28,17 +29,17 @@ _BASE = "_base"
 
 @dataclass(frozen=True)
 class Template:
-    """What a home has beside the files of its overlay: `sessions`, the folder that names them, `skills`, the
-    directory over `skills/`, and `start`, the command that talks to the agent."""
+    """What a home has beside the files of its overlay: `skills`, the directory over `skills/`, and `start`, the
+    command that talks to the agent."""
 
-    sessions: str
     skills: str
     start: str
 
 
+# By the name that the table of runtimes has for the one that the agent runs on.
 TEMPLATES = {
-    "agent-sdk": Template("sessions", ".claude", "./agent.py"),
-    "pi": Template("pi-sessions", ".agents", "./agent"),
+    "agent-sdk": Template(".claude", "./agent.py"),
+    "pi": Template(".agents", "./agent"),
 }
 # The files that make an agent this one and no other: copied once, then its user's.
 IDENTITY = ("AGENTS.md", "CLAUDE.md", f"{MEMORY_DIR}/config.yaml")
@@ -94,20 +95,20 @@ def make_home(path: str, template: str, paths: ProgramPaths, screen: Screen, *, 
     return NewHome(root, template, plan, paths, environment)
 
 
-def templated_home(path: str, ledger: InstallLedger) -> Target | None:
+def templated_home(path: str, ledger: InstallLedger, environ: Mapping[str, str]) -> Target | None:
     """The home at `path`, if it was made from a template and is still there."""
     root = os.path.abspath(os.path.expanduser(path))
     record = ledger.homes.get(root)
     if record is None or not record.template or not os.path.isdir(root):
         return None
-    return Target("composed", root, f"{root}/.claude", root, "", home_at(root, os.environ))
+    return Target("template", root, f"{root}/{RUNTIME.INSTALL.HOME_FOLDER}", root, "", home_at(root, environ))
 
 
 def plan_template(root: str, template: str, made_from: InstalledPaths, ledger: InstallLedger) -> HomePlan:
     """What it takes to have the home as the template has it. Raises CannotWriteError."""
     record = ledger.homes.get(root)
     known = record.files if record else {}
-    settings = Path(root, ".claude", "settings.json")
+    settings = Path(root, RUNTIME.INSTALL.HOME_FOLDER, RUNTIME.INSTALL.SETTINGS_FILE)
     content = read_if_there(settings)
     plan = HomePlan(root, FileChange(settings, content, content))
     plan_skills(plan, Path(root, TEMPLATES[template].skills, "skills"), made_from, known, root)
@@ -124,16 +125,17 @@ def plan_template(root: str, template: str, made_from: InstalledPaths, ledger: I
 
 def fill_sample_home(home: Path, source: Path) -> None:
     """Writes the sample's named sessions and their transcripts, as if they had happened just now. Raises OSError."""
-    projects = home / ".claude" / "projects" / encode_cwd(str(home))
-    names = home / MEMORY_DIR / "sessions"
-    make_private_dir(str(projects))
+    files = RUNTIME.FILES
+    transcripts_dir = files.project_dir(f"{home}/{RUNTIME.INSTALL.HOME_FOLDER}", str(home))
+    names = home / MEMORY_DIR / files.SESSIONS_FOLDER
+    make_private_dir(transcripts_dir)
     make_private_dir(str(names))
     for name, (_, minutes_ago) in SAMPLE_SESSIONS.items():
         end = time.time() - minutes_ago * 60 - 1
         text = (source / "templates" / _SAMPLE / f"{name}.jsonl").read_text()
         text = _ending_at(end, text.replace(_HOME_MARK, json.dumps(str(home))[1:-1]))
         session_id = json.loads(text.partition("\n")[0])["sessionId"]
-        transcript = projects / f"{session_id}.jsonl"
+        transcript = Path(transcripts_dir, f"{session_id}.jsonl")
         write_in_place(transcript, text.encode())
         os.utime(transcript, (end, end))
         write_in_place(names / f"{name}.json", (json.dumps({"sessionId": session_id}) + "\n").encode())
@@ -160,7 +162,7 @@ def _make(plan: HomePlan, template: str, ledger: InstallLedger) -> None:
     for change in plan.changes:
         if os.path.relpath(change.path, plan.root) in IDENTITY and change.after is not None:
             record.identity[str(change.path)] = checksum(change.after)
-    sessions_dir = f"{plan.root}/{MEMORY_DIR}/{TEMPLATES[template].sessions}"
+    sessions_dir = f"{plan.root}/{MEMORY_DIR}/{runtime(template).FILES.SESSIONS_FOLDER}"
     record.note_directories(Path(sessions_dir))
     ledger.save()
     make_private_dir(sessions_dir)

@@ -1,4 +1,7 @@
-"""The installed hook, run as the runtime runs it: what it tells, and how long it takes beside a bare interpreter."""
+"""The installed hook, run as the runtime runs it: what it tells, and how long it takes beside a bare interpreter.
+
+It runs on a throw-away copy of what it would change, so that nothing counts as told.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,24 @@ import statistics
 import subprocess
 import tempfile
 import time
+import uuid
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from .homes import Target
-from .scene import Scene, event_line, stage
+from ..settings.homes import ENV_DIR, Home, agent_home, home_at, person_home, runtime_home
+from ..transcripts.log import last_entries
+from .homes import RUNTIME, Target
+
+if TYPE_CHECKING:
+    from ..transcripts.entries import Session
 
 _RUNS = 7
 _TIMEOUT_SECONDS = 30
+_PROMPT = "What is going on elsewhere?"
+_SHARED_VARIABLES = ("HOME", "LANG", "LC_ALL", "PATH", "TMPDIR", ENV_DIR)
 
 
 @dataclass(frozen=True)
@@ -34,14 +46,34 @@ class Trial:
     bare_seconds: float = 0.0
 
 
+@dataclass(frozen=True)
+class _Scene:
+    """`event` is what the hook reads, `environ` what it runs with, `session` says whose prompt it is. `home` is the
+    throw-away copy, and `cursors` what its cursor file (`cursor_file`) holds before each run; None for none."""
+
+    event: dict[str, Any]
+    environ: dict[str, str]
+    session: str
+    home: Home
+    cursor_file: str = ""
+    cursors: bytes | None = None
+
+    def reset(self) -> None:
+        """Forgets what a run of the hook has noted."""
+        directory = Path(self.home.cursor_file("x")).parent
+        shutil.rmtree(directory, ignore_errors=True)
+        if self.cursors is not None:
+            directory.mkdir(parents=True)
+            Path(self.cursor_file).write_bytes(self.cursors)
+
+
 def try_hook(target: Target, command: str, environ: Mapping[str, str]) -> Trial:
-    """Runs a UserPromptSubmit hook's `command` for the next prompt in a home, so that nothing counts as seen."""
+    """Runs a prompt hook's `command` for the next prompt in a home."""
     with tempfile.TemporaryDirectory(prefix="session-memory-") as directory:
         try:
-            scene = stage(target, Path(os.path.realpath(directory)), environ)
-            if isinstance(scene, str):
-                return Trial(reason=scene)
-            return _run(scene, command)
+            set_up = _agent_scene if target.kind == "agent" else _plain_scene
+            scene = set_up(target, os.path.realpath(directory), environ)
+            return Trial(reason=scene) if isinstance(scene, str) else _run(scene, command)
         except subprocess.TimeoutExpired:
             return Trial(problem=f"it did not end within {_TIMEOUT_SECONDS} seconds")
         except OSError as error:
@@ -56,7 +88,79 @@ def interpreter_of(command: str) -> str:
         return ""
 
 
-def _run(scene: Scene, command: str) -> Trial:
+def modified(session: Session) -> float:
+    """When the session's transcript was last written, in seconds since 1970; 0 if there is none."""
+    try:
+        return os.stat(session.path).st_mtime
+    except OSError:
+        return 0.0
+
+
+def _agent_scene(target: Target, directory: str, environ: Mapping[str, str]) -> _Scene | str:
+    """The next prompt of the session `main`, else of the one that was last active; or why there can be none yet."""
+    sessions = target.sessions()
+    if not sessions:
+        return "no session has begun yet"
+    own = max(sessions, key=lambda session: (session.name == "main", modified(session)))
+    lying_in = Counter(os.path.dirname(session.path) for session in sessions if os.path.isfile(session.path))
+    project_dir = lying_in.most_common(1)[0][0] if lying_in else os.path.dirname(own.path)
+    sessions_dir = os.path.join(directory, os.path.relpath(target.home.sessions_dir, target.root))
+    shutil.copytree(target.home.sessions_dir, sessions_dir)
+    home = home_at(directory, environ, sessions_dir=sessions_dir)
+    _copy_settings(target.home, home)
+    try:
+        cursors = Path(target.home.cursor_file(own.name)).read_bytes()
+    except FileNotFoundError:
+        cursors = None
+    event, variables = _prompt(f"{project_dir}/{os.path.basename(own.path)}", directory, environ)
+    return _Scene(event, variables, own.name, home, home.cursor_file(own.name), cursors)
+
+
+def _plain_scene(target: Target, directory: str, environ: Mapping[str, str]) -> _Scene | str:
+    """The first prompt of a new session in the project, else in the one that was last active."""
+    project_dir, where = target.transcripts_dir, target.project
+    if not where:
+        project_dir, where = _last_active_project(target.sessions(), environ)
+    if not os.path.isdir(project_dir):
+        return "there are no sessions yet"
+    moved = {**environ, ENV_DIR: directory}
+    home = runtime_home(target.config_dir, RUNTIME.FILES.USUAL_DIR, moved)
+    _copy_settings(person_home(environ), person_home(moved))
+    _copy_settings(target.home, home)
+    event, variables = _prompt(f"{project_dir}/{uuid.uuid4()}.jsonl", directory, moved)
+    return _Scene(event, variables, f"a new session in {where}", home)
+
+
+def _prompt(transcript: str, start: str, environ: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
+    """The event of a prompt in the session with this transcript, started in `start`, and the hook's environment."""
+    session_id = RUNTIME.FILES.session_id_of(transcript)
+    shared = {key: environ[key] for key in _SHARED_VARIABLES if key in environ}
+    event = RUNTIME.INSTALL.prompt_event(session_id, transcript, start, _PROMPT)
+    return event, {**shared, **RUNTIME.INSTALL.hook_variables(session_id, start)}
+
+
+def _copy_settings(home: Home, to: Home) -> None:
+    if os.path.isfile(home.config_file):
+        os.makedirs(to.memory_dir, exist_ok=True)
+        shutil.copyfile(home.config_file, to.config_file)
+
+
+def _last_active_project(sessions: list[Session], environ: Mapping[str, str]) -> tuple[str, str]:
+    """The directory with the transcripts of the project that was last active, and where its sessions run; ('', '') if
+    there is none. Projects of an agent home are left out: their prompts are told what its sessions did."""
+    looked_at = set()
+    for session in sorted(sessions, key=modified, reverse=True):
+        project_dir = os.path.dirname(session.path)
+        if project_dir not in looked_at:
+            looked_at.add(project_dir)
+            entries, _ = last_entries(RUNTIME, session.path, 1)
+            cwd = entries[0].cwd if entries else ""
+            if not (cwd and agent_home(cwd, environ, stop=environ.get("HOME", ""))):
+                return project_dir, cwd or project_dir
+    return "", ""
+
+
+def _run(scene: _Scene, command: str) -> Trial:
     scene.reset()
     done = _start(scene, command)
     text, problem = _understood(done)
@@ -69,22 +173,22 @@ def _run(scene: Scene, command: str) -> Trial:
     for _ in range(_RUNS):
         scene.reset()
         hook.append(_seconds(lambda: _start(scene, command)))
-        bare.append(_seconds(lambda: _bare(command, scene)))
+        bare.append(_seconds(lambda: _start_bare(scene, command)))
     return Trial(
         scene.session, text, "" if text else "nothing happened lately in the other sessions",
         hook_seconds=statistics.median(hook), bare_seconds=statistics.median(bare),
     )  # fmt: skip
 
 
-def _start(scene: Scene, command: str) -> subprocess.CompletedProcess[bytes]:
+def _start(scene: _Scene, command: str) -> subprocess.CompletedProcess[bytes]:
     shell = shutil.which("sh") or "/bin/sh"
     return subprocess.run(
-        [shell, "-c", command], input=event_line(scene), env=scene.environ, cwd=scene.event["cwd"],
-        capture_output=True, timeout=_TIMEOUT_SECONDS, check=False,
+        [shell, "-c", command], input=json.dumps(scene.event).encode() + b"\n", env=scene.environ,
+        cwd=scene.event["cwd"], capture_output=True, timeout=_TIMEOUT_SECONDS, check=False,
     )  # fmt: skip
 
 
-def _bare(command: str, scene: Scene) -> None:
+def _start_bare(scene: _Scene, command: str) -> None:
     subprocess.run([interpreter_of(command), "-I", "-c", "pass"], env=scene.environ, check=False)
 
 

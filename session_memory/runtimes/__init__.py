@@ -158,6 +158,18 @@ if TYPE_CHECKING:
         MANAGED_SETTINGS: Mapping[str, str]
         """Where an administrator's settings lie, by `sys.platform`; empty if there are none."""
 
+        LOCAL_SETTINGS_FILE: str
+        """The file beside SETTINGS_FILE that has one user's own settings of a project."""
+
+        HOOKS_ARE_OFF: str
+        """The key of settings that, if true, keeps every hook from running."""
+
+        ONLY_MANAGED_HOOKS: str
+        """The key of an administrator's settings that, if true, keeps all other hooks from running."""
+
+        SKILL_DIR: str
+        """What stands for the skill's directory in the commands of a SKILL.md; '' if nothing does."""
+
         RENAME: str
         """What a user types to name the session: a format with `name`."""
 
@@ -166,6 +178,12 @@ if TYPE_CHECKING:
 
         RESUME: str
         """What a user types in a terminal to go on with an earlier session: a format with `id`."""
+
+        def prompt_event(self, session_id: str, transcript_path: str, cwd: str, prompt: str) -> dict[str, Any]:
+            """The event that a prompt hook reads from its stdin."""
+
+        def hook_variables(self, session_id: str, start: str) -> dict[str, str]:
+            """What the runtime adds to a hook's environment in a session that was started in `start`."""
 
 
 class Runtime:

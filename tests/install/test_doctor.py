@@ -14,7 +14,7 @@ import records
 from install_machine import PYTHON, Machine, agent_home, used_machine
 
 from session_memory.install import checks
-from session_memory.install.homes import identify
+from session_memory.install.homes import RUNTIME, identify
 from session_memory.install.trial import Trial
 
 # The doctor from the repository, for when the installed one is what is broken.
@@ -91,7 +91,7 @@ def test_hooks_that_the_administrator_switched_off(
 ) -> None:
     managed = tmp_path / "managed-settings.json"
     managed.write_text(json.dumps({key: True}))
-    monkeypatch.setattr(checks, "_MANAGED_SETTINGS", {"linux": str(managed), "darwin": str(managed)})
+    monkeypatch.setattr(RUNTIME.INSTALL, "MANAGED_SETTINGS", {"linux": str(managed), "darwin": str(managed)})
     findings = checks.check_disabled(identify(str(machine.claude), machine.environ))
     assert [f"{managed}: {key} is true" in finding.text for finding in findings] == [True]
 
@@ -221,8 +221,8 @@ def test_a_machine_without_an_installation(tmp_path: Path) -> None:
 
 
 def test_a_home_without_prompts_since_is_not_suspected() -> None:
-    assert checks.check_firing([], [], 60.0) == []
-    assert checks.check_firing(["a", "b"], ["b"], 60.0) == []
+    assert checks.check_firing(0, 0, 60.0) == []
+    assert checks.check_firing(2, 1, 60.0) == []
 
 
 def test_help_lists_every_subcommand(machine: Machine) -> None:

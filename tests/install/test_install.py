@@ -169,7 +169,7 @@ def test_the_agent_home_that_one_is_in_is_found(machine: Machine) -> None:
     (agent / "notes").mkdir()
     result = machine.installed(cwd=agent / "notes")
     assert [(home["kind"], home["path"]) for home in result["homes"]] == [
-        ("claude", str(machine.claude)),
+        ("runtime", str(machine.claude)),
         ("agent", str(agent)),
     ]
 
@@ -308,7 +308,7 @@ def test_the_json_result_is_all_there_is_on_standard_output(machine: Machine) ->
     done = machine.install("--json")
     result = json.loads(done.stdout)
     home = result["homes"][0]
-    assert (home["kind"], home["settings"]["change"], home["hooks_disabled"]) == ("claude", "added", False)
+    assert (home["kind"], home["settings"]["change"], home["hooks_disabled"]) == ("runtime", "added", False)
     assert result["environment"]["state"] == "ready"
     assert home["trial"]["hook_seconds"] > 0
     uninstalled = json.loads(machine.install("--uninstall", "--json").stdout)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from session_memory.errors import SessionMemoryError
 from session_memory.install.json_edit import parse
 from session_memory.install.settings_file import read, with_hooks, without_hooks
-from session_memory.runtimes.declared_hooks import Hook, wanted_hooks
+from session_memory.runtimes.claude.install import Hook, wanted_hooks
 
 DECLARED = json.dumps(
     {

@@ -109,7 +109,7 @@ def test_an_install_renews_the_homes_and_puts_no_hooks_in_them(machine: Machine)
     (homes[0] / "agent.py").unlink()
     (homes[1] / ".agents/skills/recall/SKILL.md").unlink()
     result = machine.installed()
-    assert [home["kind"] for home in result["homes"]] == ["composed", "composed"]
+    assert [home["kind"] for home in result["homes"]] == ["template", "template"]
     assert (homes[0] / "agent.py").is_file()
     assert (homes[1] / ".agents/skills/recall/SKILL.md").is_file()
     assert not list(machine.home.rglob("settings.json"))

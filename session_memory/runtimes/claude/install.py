@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 from uuid import uuid4
 
 from . import files, hooks
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
 TITLE = "Claude Code"
 HOME_FOLDER = ".claude"
 SETTINGS_FILE = "settings.json"
+LOCAL_SETTINGS_FILE = "settings.local.json"
 SKILLS_FOLDER = "skills"
 MANAGED_SETTINGS: Mapping[str, str] = {
     "darwin": "/Library/Application Support/ClaudeCode/managed-settings.json",
@@ -24,6 +26,9 @@ ONLY_MANAGED_HOOKS = "allowManagedHooksOnly"  # the key of managed settings that
 PLUGIN_ROOT = "${CLAUDE_PLUGIN_ROOT}"  # stands for the plugin's directory in the commands of hooks.json
 SKILL_DIR = "${CLAUDE_SKILL_DIR}"  # stands for the skill's directory in the commands of a SKILL.md
 NO_CALLBACK_EVENTS = ("SessionStart", "SessionEnd")  # claude-agent-sdk calls no callback for these: they need settings
+
+_PLUGIN_ONLY = "/hooks/plugin_start.py"  # sets up in a plugin's data directory what an install has in its environment
+_PLUGIN_PATH = re.compile(rf'"?{re.escape(PLUGIN_ROOT)}([^"\s]*)"?')
 
 RENAME, CLEAR, RESUME = "/rename {name}", "/clear", "claude --resume {id}"
 
@@ -44,3 +49,38 @@ def prompt_event(session_id: str, transcript_path: str, cwd: str, prompt: str) -
 def hook_variables(session_id: str, start: str) -> dict[str, str]:
     """What Claude Code adds to a hook's environment in a session that was started in `start`."""
     return {"CLAUDECODE": "1", "CLAUDE_PROJECT_DIR": start, files.OWN_ID_VARIABLE: session_id}
+
+
+@dataclass(frozen=True)
+class Hook:
+    """One hook of a settings file: the event, the matcher (None for all), and the object that stands in `hooks`."""
+
+    event: str
+    matcher: str | None
+    entry: dict[str, Any]
+
+    @property
+    def command(self) -> str:
+        """The shell command; '' for a hook that is no command."""
+        command = self.entry.get("command")
+        return command if isinstance(command, str) else ""
+
+
+def wanted_hooks(declared: str, python: str, app: str) -> list[Hook]:
+    """The hooks that `declared` (the text of hooks.json) lists, to be run by `python` from the directory `app`.
+
+    Python ends with 2 where it cannot open the script, and for Claude Code 2 means: drop the prompt. Any failure
+    therefore becomes 1, which is only reported: nobody is locked out by a program directory that is gone.
+    """
+    hooks = []
+    for event, groups in json.loads(declared)["hooks"].items():
+        for group in groups:
+            for entry in group["hooks"]:
+                if _PLUGIN_ONLY in entry["command"]:
+                    continue
+                command = _PLUGIN_PATH.sub(lambda match: shlex.quote(app + match.group(1)), entry["command"])
+                command = re.sub(r"^python3 ", lambda _: shlex.quote(python) + " ", command)
+                if "||" not in entry["command"]:
+                    command += " || exit 1"
+                hooks.append(Hook(event, group.get("matcher"), {**entry, "command": command}))
+    return hooks

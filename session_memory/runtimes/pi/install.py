@@ -2,14 +2,37 @@
 
 from __future__ import annotations
 
+from . import hooks
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
 TITLE = "Pi"
 HOME_FOLDER = ".pi"
-SETTINGS_FILE = ""
+SETTINGS_FILE = LOCAL_SETTINGS_FILE = ""
+HOOKS_ARE_OFF = ONLY_MANAGED_HOOKS = ""
+SKILL_DIR = ""
 SKILLS_FOLDER = "skills"
 MANAGED_SETTINGS: Mapping[str, str] = {}
 
 RENAME, CLEAR, RESUME = "/name {name}", "/new", "pi --session {id}"
+
+
+def prompt_event(session_id: str, transcript_path: str, cwd: str, prompt: str) -> dict[str, Any]:
+    """The event that our extension hands to hooks/pi_prompt.py."""
+    return {
+        "hook_event_name": hooks.PROMPT_EVENT,
+        "runtime": "pi",
+        "session_id": session_id,
+        "transcript_path": transcript_path,
+        "session_dir": transcript_path.rpartition("/")[0],
+        "cwd": cwd,
+        "prompt": prompt,
+    }
+
+
+def hook_variables(session_id: str, start: str) -> dict[str, str]:
+    """Nothing: the extension passes on the environment that Pi runs in."""
+    return {}
