@@ -21,6 +21,7 @@ from install_machine import NOBODY_LISTENS, PYTHON, Machine, copy_repository
 from memory_scene import Desk
 from plain_user import PlainUser
 
+from session_memory.archives.groups import open_sessions
 from session_memory.settings.host_layout import Layout
 from session_memory.transcripts.pointers import SessionManager
 
@@ -151,7 +152,7 @@ def layout(tmp_path: Path) -> Layout:
 @pytest.fixture
 def sessions(layout: Layout) -> Iterator[SessionManager]:
     """The pointers of these groups."""
-    with closing(SessionManager(layout.database, layout.group)) as sessions:
+    with closing(open_sessions(layout)) as sessions:
         yield sessions
 
 

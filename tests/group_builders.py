@@ -10,9 +10,9 @@ from typing import Any
 
 from records import exchange, new_id, write
 
+from session_memory.archives.groups import open_sessions
 from session_memory.settings.host_layout import Group, Layout
 from session_memory.tools import GroupBackend, ToolResult, call
-from session_memory.transcripts.pointers import SessionManager
 
 
 class GroupDir:
@@ -22,7 +22,7 @@ class GroupDir:
         root.mkdir()
         self.layout = Layout(root)
         self.layout.make()
-        self.sessions = SessionManager(self.layout.database, self.layout.group)
+        self.sessions = open_sessions(self.layout)
         self.root = Path(self.layout.root)
 
     def close(self) -> None:

@@ -22,6 +22,7 @@ from clients.claude import API_KEY, REPOSITORY
 from fakes.fake_anthropic import FakeAnthropic, Reply
 from fakes.loopback import Json, Request
 
+from session_memory.archives.groups import open_sessions
 from session_memory.host.channels import terminal
 from session_memory.host.database import HostDatabase
 from session_memory.host.ledger import Ledger
@@ -111,7 +112,7 @@ class HostMachine:
     def sessions(self) -> SessionManager:
         found = next((one for one in self._opened if isinstance(one, SessionManager)), None)
         if found is None:
-            found = SessionManager(self.layout.database, self.layout.group)
+            found = open_sessions(self.layout)
             self._opened.append(found)
         return found
 

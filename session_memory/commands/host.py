@@ -188,11 +188,11 @@ def _tail(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
 
 
 def _status(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
+    from ..archives.groups import open_sessions
     from ..host.lock import is_running
     from ..host.overview import group_states
-    from ..transcripts.pointers import SessionManager
 
-    found = group_states(_ledger(layout), SessionManager(layout.database, layout.group))
+    found = group_states(_ledger(layout), open_sessions(layout))
     runs = is_running(layout)
     screen.line(f"{screen.short(layout.root)}: {'running' if runs else 'not running'}")
     for state in found:

@@ -69,16 +69,16 @@ def _call(arguments: argparse.Namespace) -> Call:
 
 
 def _group_backend(directory: str, group: str) -> Backend:
+    from ..archives.groups import open_sessions
     from ..settings.host_layout import Layout
     from ..tools.group_backend import GroupBackend
-    from ..transcripts.pointers import SessionManager
 
     layout = Layout(directory)
     if not os.path.isfile(layout.database):
         raise WrongPlaceError(f"{directory}: no host", "name the directory with store/messages.db in it")
     if not os.path.isdir(layout.group(group).root):
         raise WrongPlaceError(f"{directory}: no group {group}", "its directory would be in groups/")
-    sessions = SessionManager(layout.database, layout.group)
+    sessions = open_sessions(layout)
     return GroupBackend(layout, group, sessions, memory_search=_search_memories)
 
 

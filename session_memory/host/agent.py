@@ -187,7 +187,7 @@ def options(
         strict_mcp_config=True,
         hooks={
             "UserPromptSubmit": [HookMatcher(hooks=[updates_callback(group, name)])],
-            "PreCompact": [HookMatcher(hooks=[archive_callback(group, sessions)])],
+            "PreCompact": [HookMatcher(hooks=[archive_callback(group)])],
         },
         env=_environment(group, name),
         extra_args={"replay-user-messages": None},

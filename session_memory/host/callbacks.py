@@ -6,8 +6,10 @@ The paths are the agent's, which may have put links there: they are held for as 
 from __future__ import annotations
 
 import os
+import time
 from typing import TYPE_CHECKING, Any
 
+from ..archives.groups import archive_group_session
 from ..hooks.archive import wait_until_quiet
 from ..hooks.callbacks import Handover, answering, offer_update
 from ..hooks.context import Context
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from claude_agent_sdk import HookCallback
 
     from ..settings.host_layout import Group
-    from ..transcripts.pointers import SessionManager
 
 UPDATES_SECONDS = 1.0
 ARCHIVE_SECONDS = 60.0
@@ -43,13 +44,13 @@ def updates_callback(group: Group, name: str) -> HookCallback:
     return answering(_host_log(group), "UserPromptSubmit", UPDATES_SECONDS, offer)
 
 
-def archive_callback(group: Group, sessions: SessionManager) -> HookCallback:
+def archive_callback(group: Group) -> HookCallback:
     """A callback for PreCompact: archives the conversation of the session that is about to be compacted."""
 
     def archive(event: Any, handover: Handover) -> None:
         session_id = str(event["session_id"])
         wait_until_quiet(group.transcript(session_id))
-        sessions.write_markdown(group.name, session_id)
+        archive_group_session(group, session_id, time.time())
 
     return answering(_host_log(group), "PreCompact", ARCHIVE_SECONDS, archive)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..system.files import open_regular
-from ..system.json import decode_line
-from ..transcripts.lines import lines_forward
+from ..transcripts.lines import first_line, lines_forward
+from ..transcripts.reader import TranscriptReader
 
-# With these a message of the model is not the last one of its turn.
-_GOES_ON = (None, "tool_use", "pause_turn")
+if TYPE_CHECKING:
+    from ..runtimes import Runtime
 
 
 class RecoveredAnswer(NamedTuple):
@@ -28,22 +28,21 @@ class Recovered(NamedTuple):
     begun: set[str]
 
 
-def recover(transcript: str, uuids: Collection[str]) -> Recovered:
+def recover(runtime: Runtime, transcript: str, prompt_ids: Collection[str]) -> Recovered:
     """What became of the prompts with these ids; nothing where there is no transcript."""
     found = Recovered([], set())
     final_id, text = "", ""
-    for record in _records(transcript):
-        own_id = _prompt_id(record)
-        message = record.get("message") if record.get("type") == "assistant" else None
-        is_more = isinstance(message, dict) and message.get("id") == final_id
-        if final_id and not is_more:
+    for record in _records(runtime, transcript, prompt_ids):
+        prompt_id = runtime.RECORDS.prompt_id(record)
+        reply = runtime.RECORDS.reply(record)
+        if final_id and (reply is None or reply.message_id != final_id):
             _close(found, text)
             final_id, text = "", ""
-        if own_id in uuids:
-            found.begun.add(own_id)
-        elif isinstance(message, dict) and _is_final(record, message) and found.begun:
-            final_id = str(message.get("id"))
-            text = "\n\n".join([part for part in (text, _text(message)) if part])
+        if prompt_id in prompt_ids:
+            found.begun.add(prompt_id)
+        elif reply is not None and reply.ends_turn and found.begun:
+            final_id = reply.message_id
+            text = "\n\n".join([part for part in (text, reply.text) if part])
     if final_id:
         _close(found, text)
     return found
@@ -54,35 +53,19 @@ def _close(found: Recovered, text: str) -> None:
     found.begun.clear()
 
 
-def _prompt_id(record: dict[str, Any]) -> str:
-    """The id that whoever sent a prompt gave it: its record's own, or, where it came in the middle of a turn, the one
-    that the attachment names."""
-    attachment = record.get("attachment")
-    if isinstance(attachment, dict) and attachment.get("type") == "queued_command":
-        return str(attachment.get("source_uuid"))
-    return str(record.get("uuid")) if record.get("type") == "user" else ""
-
-
-def _is_final(record: dict[str, Any], message: dict[str, Any]) -> bool:
-    is_the_models = not record.get("isSidechain") and not record.get("isApiErrorMessage")
-    return is_the_models and message.get("model") != "<synthetic>" and message.get("stop_reason") not in _GOES_ON
-
-
-def _text(message: dict[str, Any]) -> str:
-    content = message.get("content")
-    blocks = content if isinstance(content, list) else []
-    texts = [b.get("text") for b in blocks if isinstance(b, dict) and b.get("type") == "text"]
-    return "\n\n".join([text for text in texts if isinstance(text, str)])
-
-
-def _records(transcript: str) -> Iterator[dict[str, Any]]:
+def _records(runtime: Runtime, transcript: str, prompt_ids: Collection[str]) -> Iterator[dict[str, Any]]:
+    """The records from the line on that names the first of the prompts."""
+    wanted = [prompt_id.encode() for prompt_id in prompt_ids]
     try:
         descriptor = open_regular(transcript)
     except OSError:
         return
     try:
+        reader = TranscriptReader(runtime, first_line(descriptor))
+        is_begun = False
         for _, line in lines_forward(descriptor, 0, os.fstat(descriptor).st_size):
-            if b'"type":"assistant"' in line or b'"type":"user"' in line or b'"queued_command"' in line:
-                yield from (record for record in decode_line(line)[0] if isinstance(record, dict))
+            is_begun = is_begun or any(prompt_id in line for prompt_id in wanted)
+            if is_begun:
+                yield from reader.records(line)
     finally:
         os.close(descriptor)

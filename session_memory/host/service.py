@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
+from ..archives.groups import open_sessions
 from ..errors import SessionMemoryError
 from ..memories.search import search_memories
 from ..settings import host_file as config
@@ -19,7 +20,6 @@ from ..text.format import one_line
 from ..text.sanitize import for_people
 from ..text.timestamps import iso_time
 from ..tools import GroupBackend
-from ..transcripts.pointers import SessionManager
 from . import agent, ipc
 from .channels import LOCAL, Channel, Chats, channels_in
 from .channels.unix_socket import UnixSocket
@@ -45,7 +45,7 @@ class Host:
         self._say = say
         self._config = config.read(layout.config_file)
         prepare_host(layout)
-        self._sessions = SessionManager(layout.database, layout.group)
+        self._sessions = open_sessions(layout)
         self._ledger = Ledger(HostDatabase(layout.database))
         chats = Chats(self._ledger, self._wake)
         self._channels: list[Channel] = [

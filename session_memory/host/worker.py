@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from ..archives.groups import archive_group_session
 from ..errors import SessionMemoryError
 from ..text.format import counted, one_line, shorten
 from ..text.names import is_name
@@ -106,7 +107,8 @@ class Worker:
         waiting = self._ledger.open_prompts(self.group.name, even_later=True)
         for session_id in dict.fromkeys(prompt.session_id for prompt in waiting if prompt.session_id):
             prompts = {prompt.uuid: prompt for prompt in waiting if prompt.session_id == session_id}
-            found = await asyncio.to_thread(recover, self.group.transcript(session_id), prompts.keys())
+            path = self.group.transcript(session_id)
+            found = await asyncio.to_thread(recover, self.group.runtime, path, prompts.keys())
             if found.answers or found.begun:
                 self._adopt(session_id, list(prompts.values()))
             for answer in found.answers:
@@ -243,7 +245,7 @@ class Worker:
         if not self._task and self._sessions.get(self.group.name) != agent.session_id:
             # It was cleared while it ran, so its archive lacks the end of the last turn.
             with suppress(SessionMemoryError, OSError):
-                await asyncio.to_thread(self._sessions.write_markdown, self.group.name, agent.session_id)
+                await asyncio.to_thread(archive_group_session, self.group, agent.session_id, time.time())
 
     def _name(self) -> str:
         """The name of the agent's session for the group's other sessions."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any, Protocol
 
-    from ..transcripts.entries import Entry, Session
+    from ..transcripts.entries import Entry, Reply, Session
     from .claude import files as claude_files
     from .claude import hooks as claude_hooks
     from .claude import install as claude_install
@@ -63,6 +63,12 @@ if TYPE_CHECKING:
 
         def results(self, record: dict[str, Any]) -> list[ToolResult]:
             """The results of tool calls that the record brings."""
+
+        def prompt_id(self, record: dict[str, Any]) -> str:
+            """The id that whoever sent a prompt gave it, where the record is one; else ''."""
+
+        def reply(self, record: dict[str, Any]) -> Reply | None:
+            """What the record holds of a message of the model; None for any other record."""
 
         def recognises(self, line: bytes) -> bool:
             """Whether a line (perhaps cut off) at the beginning of a transcript shows that it is this runtime's."""

@@ -15,7 +15,6 @@ from .compiled import Settings
 from .homes import Home
 
 if TYPE_CHECKING:
-    from ..runtimes import Runtime
     from .host_layout import Group
 
 
@@ -26,11 +25,6 @@ class HeldGroup:
         self._group = group
         self._project_dir = project_dir
         self.conversations_dir = conversations_dir
-
-    @property
-    def runtime(self) -> Runtime:
-        """What the group's agent runs on."""
-        return self._group.runtime
 
     def transcript(self, session_id: str) -> str:
         """Where the transcript of a session lies; '' where none can."""

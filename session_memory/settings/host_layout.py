@@ -24,11 +24,8 @@ from ..text.names import is_name
 from .homes import MEMORY_DIR, Home, home_at
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from ..runtimes import Runtime
     from .compiled import Settings
-    from .confined_group import HeldGroup
 
 MAIN = "main"
 GLOBAL = "global"
@@ -102,12 +99,6 @@ class Group:
     def settings(self) -> Settings:
         """What config.yaml of the group says. Raises ConfigError."""
         return self.memory_home.settings()
-
-    def held(self) -> AbstractContextManager[HeldGroup]:
-        """The place as it is now, whatever is put there until the block ends. Raises OutsideGroupError."""
-        from .confined_group import held
-
-        return held(self)
 
     def make(self) -> None:
         """Makes the group's directories, but for conversations/. Raises OSError, OutsideGroupError."""

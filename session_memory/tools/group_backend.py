@@ -22,7 +22,7 @@ from .store_search import store_search
 if TYPE_CHECKING:
     from ..settings.host_layout import Group, Layout
     from ..transcripts.entries import Entry
-    from ..transcripts.pointers import Kept, SessionManager
+    from ..transcripts.pointers import PutBy, SessionManager
     from .backend import Search, SearchResult
     from .store_search import MemorySearch
 
@@ -137,6 +137,6 @@ class GroupBackend:
             return search_archives(places, query, limit)
 
 
-def _archived(kept: Kept) -> str:
+def _archived(kept: PutBy) -> str:
     """Where the archive lies, as the group's agent sees it."""
     return f", all of it in conversations/{os.path.basename(kept.archive)}" if kept.archive else ""

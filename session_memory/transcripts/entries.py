@@ -67,6 +67,18 @@ class Entry(Value):
         self.is_copy = is_copy
 
 
+class Reply(Value):
+    """What one record holds of a message of the model: the message's id, its text as it was written, and whether the
+    model's turn ends with that message."""
+
+    __slots__ = ("ends_turn", "message_id", "text")
+
+    def __init__(self, message_id: str, text: str, ends_turn: bool) -> None:
+        self.message_id = message_id
+        self.text = text
+        self.ends_turn = ends_turn
+
+
 class Session(Value):
     """A session of a home: its key (unique in the home), its transcript (perhaps not there yet), its name.
 

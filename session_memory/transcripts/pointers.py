@@ -12,57 +12,38 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from ..archives.writer import archive_session
 from ..errors import SessionMemoryError
-from ..system.files import is_file, open_regular, read_at
-from ..system.json import decode_line
+from ..system.files import is_file, open_regular
 from ..system.sqlite import connect, migrate, writing
 from ..text.format import one_line, shorten
 from ..text.names import is_name
 from ..text.sanitize import for_people
-from ..text.timestamps import epoch_seconds, iso_time
+from ..text.timestamps import iso_time
+from .reader import TranscriptHead
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     import apsw
 
     from ..runtimes import Runtime
-    from ..settings.compiled import Settings
     from ..system.sqlite import Migration
 
 NAME_CHARACTERS = 200
 LOST = "(could not be gone on with)"
-_HEAD_BYTES = 64 * 1024
 
 
 class NoSessionError(SessionMemoryError):
     """There is no such session, or nothing is left of it that could be gone on with."""
 
 
-class HeldPlace(Protocol):
-    """What is asked of a group: where its sessions and archives lie, what they run on, how archives look."""
-
-    @property
-    def conversations_dir(self) -> str:
-        """Where its archives lie."""
+class SessionGroup(Protocol):
+    """What is asked of a group: the runtime of its agent, and where the transcripts of its sessions lie."""
 
     @property
     def runtime(self) -> Runtime:
-        """What its agent runs on."""
+        """The runtime of its agent."""
 
     def transcript(self, session_id: str) -> str:
         """Where the transcript of a session lies, or will lie."""
-
-    def settings(self) -> Settings:
-        """Its settings."""
-
-
-class Place(HeldPlace, Protocol):
-    """A group's place, which its agent may change at any time."""
-
-    def held(self) -> AbstractContextManager[HeldPlace]:
-        """The place as it is now, whatever the agent does until the block ends."""
 
 
 class HistoryEntry(NamedTuple):
@@ -76,8 +57,8 @@ class HistoryEntry(NamedTuple):
     archived_at: str
 
 
-class Kept(NamedTuple):
-    """A session that was put by: its row in the history (None where no name was given) and its Markdown, if any."""
+class PutBy(NamedTuple):
+    """A session that was put by: its row in the history (None where no name was given) and its archive, if any."""
 
     session_id: str
     history_id: int | None
@@ -87,14 +68,22 @@ class Kept(NamedTuple):
 class SessionManager:
     """The pointers of all groups in the database at `path`, which is made where it is missing.
 
-    `place_of` gives the place of a group, and raises for what is none. What was read is remembered until some other
-    connection, of this process or another, has changed the database. May be used from several threads.
+    `group_of` gives a group by its name, and raises for what is none. `archive` writes or renews the archive of a
+    session, given the group's name, the session's id and the name that somebody gave it or ''; it returns the
+    archive's path, None if there is nothing to archive, and raises SessionMemoryError or OSError. What was read is
+    remembered until some other connection, of this process or another, has changed the database. May be used from
+    several threads.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], place_of: Callable[[str], Place], now: Callable[[], float] = time.time
+        self,
+        path: str | os.PathLike[str],
+        group_of: Callable[[str], SessionGroup],
+        archive: Callable[[str, str, str], str | None],
+        now: Callable[[], float] = time.time,
     ) -> None:
-        self._place_of = place_of
+        self._group_of = group_of
+        self._archive = archive
         self._now = now
         self._lock = threading.RLock()
         self._connection = connect(os.fspath(path), "full")
@@ -127,7 +116,7 @@ class SessionManager:
         """
         with self._lock:
             session_id = self.get(group)
-            if session_id is None or is_file(self._place_of(group).transcript(session_id)):
+            if session_id is None or is_file(self._group_of(group).transcript(session_id)):
                 return session_id
             self.lose(group, session_id)
             return None
@@ -141,7 +130,7 @@ class SessionManager:
 
     def set(self, group: str, session_id: str) -> None:
         """Makes `session_id` the group's active session. Raises NoSessionError for what can be no session's id."""
-        self._place_of(group)
+        self._group_of(group)
         if not is_name(session_id):
             raise NoSessionError(f"{session_id!r} can be no session's id")
         with self._lock, self._writing():
@@ -175,57 +164,42 @@ class SessionManager:
         with self._lock:
             return [HistoryEntry._make(row) for row in self._connection.execute(query, (group,))]
 
-    def clear(self, group: str, name: str) -> Kept:
-        """Puts the active session by as `name`: its Markdown is written, it gets an entry in the history, and the group
+    def clear(self, group: str, name: str) -> PutBy:
+        """Puts the active session by as `name`: its archive is written, it gets an entry in the history, and the group
         has no active session. Raises NoSessionError, OSError, LockedError; then all is as it was.
 
-        The Markdown is renewed first and the rest is one transaction: whoever is interrupted in between leaves the old
+        The archive is renewed first and the rest is one transaction: whoever is interrupted in between leaves the old
         state, with an archive that is up to date.
         """
         name = _checked(name)
         while True:
             session_id = self._require(group)
-            archive = self.write_markdown(group, session_id, name)
+            archive = self._archive(group, session_id, name)
             with self._lock, self._writing():
                 if self._active.get(group) == session_id:
                     history_id = self._keep_row(group, session_id, name, self._begun(group, session_id))
                     self._remove(group)
-                    return Kept(session_id, history_id, archive)
+                    return PutBy(session_id, history_id, archive)
 
-    def resume(self, group: str, history_id: int, save_as: str | None = None) -> Kept | None:
+    def resume(self, group: str, history_id: int, save_as: str | None = None) -> PutBy | None:
         """Makes the session of a history entry the active one; what became of the one that was, None if there was none.
 
-        Its Markdown is written; with `save_as` it gets an entry in the history. Raises as `restore` and `clear` do; all
+        Its archive is written; with `save_as` it gets an entry in the history. Raises as `restore` and `clear` do; all
         is as it was then.
         """
         name = None if save_as is None else _checked(save_as)
         while True:
             before = self.get(group)
-            archive = self.write_markdown(group, before, name or "") if before else None
+            archive = self._archive(group, before, name or "") if before else None
             with self._lock, self._writing():
                 if self._active.get(group) != before:
                     continue
                 kept = None
                 if before:
                     entry = self._keep_row(group, before, name, self._begun(group, before)) if name else None
-                    kept = Kept(before, entry, archive)
+                    kept = PutBy(before, entry, archive)
                 self._restore(group, history_id)
                 return kept
-
-    def write_markdown(self, group: str, session_id: str, title: str = "") -> str | None:
-        """Writes or renews the archive of a session of the group, under `title` where it has been given a name; its
-        path, None if there is nothing to keep.
-
-        Raises SessionMemoryError, OSError.
-        """
-        place = self._place_of(group)
-        with place.held() as held:
-            transcript = held.transcript(session_id)
-            archive = archive_session(
-                session_id, transcript, held.runtime, held.conversations_dir, held.settings(), self._now(),
-                group=group, title=title,
-            )  # fmt: skip
-        return archive and f"{place.conversations_dir}/{os.path.basename(archive)}"
 
     def _restore(self, group: str, history_id: int) -> str:
         query = "SELECT session_id, name FROM session_history WHERE id = ? AND group_folder = ?"
@@ -233,7 +207,7 @@ class SessionManager:
         if row is None:
             raise NoSessionError(f"{history_id} is no session of {group}", "list_sessions shows the ids that there are")
         session_id, name = str(row[0]), str(row[1])
-        if not is_file(self._place_of(group).transcript(session_id)):
+        if not is_file(self._group_of(group).transcript(session_id)):
             hint = "it cannot be resumed; its archive in conversations/ may still be read"
             raise NoSessionError(f"the transcript of {name!r} ({history_id}) is gone", hint)
         self._connection.execute("DELETE FROM session_history WHERE id = ?", (history_id,))
@@ -264,8 +238,17 @@ class SessionManager:
         return self._connection.last_insert_rowid()
 
     def _begun(self, group: str, session_id: str) -> str:
-        """When the session began: the first time in its transcript, else now."""
-        return iso_time(first_time(self._place_of(group).transcript(session_id)) or self._now())
+        """When the session began: the time of the first entry in its transcript, else now."""
+        found = self._group_of(group)
+        try:
+            descriptor = open_regular(found.transcript(session_id))
+        except OSError:
+            return iso_time(self._now())
+        try:
+            began = TranscriptHead(found.runtime, descriptor).first_time
+        finally:
+            os.close(descriptor)
+        return iso_time(self._now() if began is None else began)
 
     def _refresh(self) -> None:
         """Reads the pointers again if another connection has committed since."""
@@ -284,24 +267,6 @@ class SessionManager:
         except BaseException:
             self._version = -1
             raise
-
-
-def first_time(transcript: str) -> float | None:
-    """The first time that the first records of a transcript tell, in seconds since the epoch; None if none does."""
-    try:
-        descriptor = open_regular(transcript)
-    except OSError:
-        return None
-    try:
-        head = read_at(descriptor, 0, _HEAD_BYTES)
-    finally:
-        os.close(descriptor)
-    for line in head.split(b"\n")[:-1]:
-        for record in decode_line(line)[0]:
-            seconds = epoch_seconds(record.get("timestamp")) if isinstance(record, dict) else None
-            if seconds is not None:
-                return seconds
-    return None
 
 
 def create_sessions(connection: apsw.Connection) -> None:

@@ -40,19 +40,19 @@ class TranscriptReader:
         self.title: Title = NO_TITLE
         self.unreadable = 0
         self.reached = 0
-        self._records = runtime.RECORDS
+        self._meaning = runtime.RECORDS
         self._decode = decode
         self._branch = runtime.RECORDS.branch(first_line)
 
     def backward(self, lines: Iterable[Line]) -> Iterator[Entry]:
         """The entries in `lines`, which are given from the last to the first, and so are the entries. What lies beside
         the live branch is left out: for that, no line before the first of `lines` may have been left out."""
-        meaning, branch = self._records, self._branch
+        meaning, branch = self._meaning, self._branch
         for offset, line in lines:
             counts = branch is None or branch.holds(line)
             if not line or not meaning.may_matter(line):
                 continue
-            for record in reversed(self._decoded(line)):
+            for record in reversed(self.records(line)):
                 entry = meaning.entry(record, offset)
                 if entry is None:
                     title = meaning.title(record)
@@ -84,7 +84,7 @@ class TranscriptReader:
         Without tools the entries are those with text, and lines that show that they hold none are not decoded. The
         entries in lines at the offsets `left_out` are left out, records that are glued to one lie at the next offset.
         """
-        meaning = self._records
+        meaning = self._meaning
         for offset, line in lines:
             self.reached = offset + len(line)
             if with_results and meaning.may_bring_results(line):
@@ -94,7 +94,7 @@ class TranscriptReader:
                     continue
             elif len(line) < 2 or not meaning.may_matter(line, with_tools):
                 continue
-            for index, record in enumerate(self._decoded(line)):
+            for index, record in enumerate(self.records(line)):
                 entry = meaning.entry(record, offset + index)
                 if entry is None:
                     title = meaning.title(record)
@@ -125,6 +125,13 @@ class TranscriptReader:
             elif entry is None:
                 yield None
 
+    def records(self, line: bytes) -> list[dict[str, Any]]:
+        """The records of a line, several where they stand glued together; what is none counts as unreadable."""
+        values, unreadable = self._decode(line)
+        records = [value for value in values if isinstance(value, dict)]
+        self.unreadable += unreadable + len(values) - len(records)
+        return records
+
     def _offsets_off_branch(self, descriptor: int, size: int) -> set[int]:
         """The offsets of the lines that lie beside the live branch."""
         branch = self._branch
@@ -136,12 +143,6 @@ class TranscriptReader:
             branch.holds(last)
         windows = windows_backward(descriptor, 0, end)
         return {offset for lines in windows for offset, line in reversed(lines) if not branch.holds(line)}
-
-    def _decoded(self, line: bytes) -> list[dict[str, Any]]:
-        values, unreadable = self._decode(line)
-        records = [value for value in values if isinstance(value, dict)]
-        self.unreadable += unreadable + len(values) - len(records)
-        return records
 
 
 class TranscriptHead:

@@ -17,6 +17,7 @@ from session_memory.host.group_files import instructions_for_all, name_session, 
 from session_memory.host.lock import host_lock, is_running
 from session_memory.host.orphans import living
 from session_memory.host.recovery import RecoveredAnswer, recover
+from session_memory.runtimes import runtime
 from session_memory.settings import host_file as config
 from session_memory.settings.host_layout import GroupNameError, Layout, OutsideGroupError, open_below
 
@@ -39,7 +40,7 @@ class TestRecovery:
     def recover(self, tmp_path: Path, *records: dict[str, object]) -> tuple[list[RecoveredAnswer], set[str]]:
         path = tmp_path / "s.jsonl"
         path.write_text("".join(json.dumps(record, separators=(",", ":")) + "\n" for record in records))
-        found = recover(str(path), {"u1", "u2"})
+        found = recover(runtime("agent-sdk"), str(path), {"u1", "u2"})
         return found.answers, found.begun
 
     def test_an_answer_belongs_to_the_prompts_before_it(self, tmp_path: Path) -> None:
@@ -68,8 +69,8 @@ class TestRecovery:
     def test_a_torn_line_and_a_missing_file_tell_nothing(self, tmp_path: Path) -> None:
         path = tmp_path / "s.jsonl"
         path.write_text(json.dumps(user("u1"), separators=(",", ":")) + "\n" + json.dumps(said("one"))[:40])
-        assert recover(str(path), {"u1"}) == ([], {"u1"})
-        assert recover(str(tmp_path / "gone.jsonl"), {"u1"}) == ([], set())
+        assert recover(runtime("agent-sdk"), str(path), {"u1"}) == ([], {"u1"})
+        assert recover(runtime("agent-sdk"), str(tmp_path / "gone.jsonl"), {"u1"}) == ([], set())
 
 
 class TestLayout:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from session_memory.archives.groups import open_sessions
 from session_memory.host.agent import Event, PromptTaken, SessionStarted, TurnEnded
 from session_memory.host.database import HostDatabase
 from session_memory.host.group_files import prepare_host
@@ -19,7 +20,6 @@ from session_memory.host.values import Prompt
 from session_memory.host.worker import Worker
 from session_memory.settings.host_file import HostConfig
 from session_memory.settings.host_layout import Group, Layout
-from session_memory.transcripts.pointers import SessionManager
 
 CONFIG = HostConfig(idle_seconds=0.01, attempts=2)
 
@@ -104,7 +104,7 @@ class Scene:
     def live(self, steps: int | None) -> bool:
         """One life of the worker, which ends before its step number `steps`; whether it came to its own end."""
         ledger = Ledger(HostDatabase(self.layout.database))
-        sessions = SessionManager(self.layout.database, self.layout.group)
+        sessions = open_sessions(self.layout)
         left = count(-steps) if steps is not None else iter(())
 
         def step(*_: object) -> bool:
@@ -156,7 +156,7 @@ def test_whenever_the_host_dies_everything_is_answered_once(tmp_path: Path, surv
 
 def check_the_pointer(scene: Scene) -> None:
     """The group's pointer is the session in which its message was answered, and nothing was lost on the way."""
-    sessions = SessionManager(scene.layout.database, scene.layout.group)
+    sessions = open_sessions(scene.layout)
     session_id = sessions.get("main")
     assert session_id is not None
     assert "answer to plan the garden" in Path(scene.layout.group("main").transcript(session_id)).read_text()

@@ -207,7 +207,7 @@ def do_everything(host: GroupDir, group: str) -> list[str]:
     tried(lambda: answer_requests(host.layout, group, host.backend(group)))
     place, session_id = host.layout.group(group), host.sessions.get(group) or "x"
     told.append(ask(updates_callback(place, f"chat{next(NUMBERS)}"), prompt="hello", session_id=session_id))
-    told.append(ask(archive_callback(place, host.sessions), session_id=session_id))
+    told.append(ask(archive_callback(place), session_id=session_id))
     return told
 
 

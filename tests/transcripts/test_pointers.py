@@ -9,6 +9,7 @@ import apsw
 import pytest
 from pointers_scene import BEGAN, state, write_transcript
 
+from session_memory.archives.groups import open_sessions
 from session_memory.archives.list import find_archive
 from session_memory.errors import SessionMemoryError
 from session_memory.settings.host_layout import GroupNameError, Layout
@@ -58,7 +59,7 @@ def test_archiving_copies_the_pointer_and_restoring_moves_the_entry_back(
 
 def test_an_entry_tells_when_its_session_began_and_was_archived(layout: Layout) -> None:
     write_transcript(layout.group("main"), "s1")
-    sessions = SessionManager(layout.database, layout.group, now=lambda: 1_800_000_000.5)
+    sessions = open_sessions(layout, now=lambda: 1_800_000_000.5)
     sessions.set("main", "s1")
     entry = sessions.archive("main", "tax")
     assert sessions.get_history("main") == [
@@ -208,7 +209,7 @@ class TestClearAndResume:
 
     def test_clearing_twice_at_once_puts_the_session_by_once(self, layout: Layout) -> None:
         write_transcript(layout.group("main"), "s1")
-        managers = [SessionManager(layout.database, layout.group) for _ in range(4)]
+        managers = [open_sessions(layout) for _ in range(4)]
         managers[0].set("main", "s1")
         done: list[str] = []
 

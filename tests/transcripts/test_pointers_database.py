@@ -15,6 +15,7 @@ import apsw
 import pytest
 from pointers_scene import state, write_transcript
 
+from session_memory.archives.groups import open_sessions
 from session_memory.archives.list import find_archive
 from session_memory.settings.host_layout import Layout
 from session_memory.system.sqlite import connect, migrate, writing
@@ -26,11 +27,11 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 CRASHING = """
 import os, signal, sys
 from session_memory.settings.host_layout import Layout
-from session_memory.transcripts.pointers import SessionManager
+from session_memory.archives.groups import open_sessions
 
 def work(root, left):
     layout = Layout(root)
-    sessions = SessionManager(layout.database, layout.group)
+    sessions = open_sessions(layout)
     (entry,) = sessions.get_history("main")
     def step(*_):
         nonlocal left
@@ -66,7 +67,7 @@ def test_a_crash_before_any_step_leaves_the_old_state_or_the_new(tmp_path: Path,
     new = (None, [("s2", "beans"), ("s1", "first")]) if action == "clear" else ("s1", [("s2", "second")])
     states = []
     for layout, _ in zip(layouts, ends):
-        sessions = SessionManager(layout.database, layout.group)
+        sessions = open_sessions(layout)
         states.append(state(sessions))
         sessions.close()
         if states[-1] == new:
@@ -90,7 +91,7 @@ def _with_two_sessions(root: Path) -> Layout:
     if root.name != "host0":
         shutil.copytree(first, layout.store_dir, dirs_exist_ok=True)
         return layout
-    sessions = SessionManager(layout.database, layout.group)
+    sessions = open_sessions(layout)
     sessions.set("main", "s1")
     sessions.archive("main", "first")
     sessions.set("main", "s2")
@@ -100,7 +101,7 @@ def _with_two_sessions(root: Path) -> Layout:
 
 def _set_many(root: str, group: str, count: int) -> None:
     layout = Layout(root)
-    sessions = SessionManager(layout.database, layout.group)
+    sessions = open_sessions(layout)
     for number in range(count):
         sessions.set(group, f"{group}-{number}")
         if sessions.get(group) != f"{group}-{number}":
@@ -111,7 +112,7 @@ def _set_many(root: str, group: str, count: int) -> None:
 
 class TestSeveralProcesses:
     def test_what_another_connection_wrote_is_seen_at_once(self, layout: Layout, sessions: SessionManager) -> None:
-        other = SessionManager(layout.database, layout.group)
+        other = open_sessions(layout)
         assert sessions.get("main") is None
         other.set("main", "s1")
         assert sessions.get("main") == "s1"
@@ -150,7 +151,7 @@ class TestSeveralProcesses:
         for child in children:
             child.join(60)
         assert [child.exitcode for child in children] == [0] * len(groups)
-        sessions = SessionManager(layout.database, layout.group)
+        sessions = open_sessions(layout)
         assert sessions.all() == {group: f"{group}-19" for group in groups}
         assert [len(sessions.get_history(group)) for group in groups] == [20] * len(groups)
         sessions.close()

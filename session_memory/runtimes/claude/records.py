@@ -7,7 +7,7 @@ injected text included, in records of other types.
 from __future__ import annotations
 
 from ...text.timestamps import epoch_seconds
-from ...transcripts.entries import Entry, ToolUse
+from ...transcripts.entries import Entry, Reply, ToolUse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ _USUAL_RESULTS = tuple(_BEFORE_RESULTS + b'[{"' + result for result in _RESULTS)
 _RESULTS_AT = len(b'"type":"' + _BEFORE_RESULTS)
 _MESSAGE_END = b']},"uuid":"'
 _TEXT = b'{"type":"text","text":'
+_GOES_ON = (None, "tool_use", "pause_turn")  # with these a message is not the last one of its turn
 HEAD_BYTES = 2048  # of a line, in which its kind shows
 _GLUED = b'}{"parentUuid":'  # a record behind another one on the same line
 
@@ -144,6 +145,32 @@ def results(record: Record) -> list[ToolResult]:
         return []
     message = record.get("message")
     return _results_of(message.get("content") if isinstance(message, dict) else None)
+
+
+def prompt_id(record: Record) -> str:
+    """The id that whoever sent a prompt gave it: its record's own, or, where it came in the middle of a turn, the one
+    that the attachment names; '' for what is no prompt."""
+    attachment = record.get("attachment")
+    if isinstance(attachment, dict) and attachment.get("type") == "queued_command":
+        return _string(attachment.get("source_uuid"))
+    return _string(record.get("uuid")) if record.get("type") == "user" else ""
+
+
+def reply(record: Record) -> Reply | None:
+    """What an `assistant` record holds; a message of several blocks spans several records. API errors and what a
+    sub-agent says end no turn."""
+    message = record.get("message")
+    if record.get("type") != "assistant" or not isinstance(message, dict):
+        return None
+    content = message.get("content")
+    texts = [
+        block["text"]
+        for block in (content if isinstance(content, list) else ())
+        if isinstance(block, dict) and block.get("type") == "text" and isinstance(block.get("text"), str)
+    ]
+    is_the_models = not record.get("isSidechain") and not record.get("isApiErrorMessage")
+    ends_turn = is_the_models and message.get("model") != "<synthetic>" and message.get("stop_reason") not in _GOES_ON
+    return Reply(_string(message.get("id")), "\n\n".join(texts), ends_turn)
 
 
 def recognises(line: bytes) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...system.json import decode_line
 from ...text.timestamps import epoch_seconds
-from ...transcripts.entries import Entry, ToolUse
+from ...transcripts.entries import Entry, Reply, ToolUse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -142,6 +142,22 @@ def results(record: Record) -> list[ToolResult]:
     if message.get("role") == "bashExecution" and not message.get("excludeFromContext"):
         return [(_string(record.get("id")), message.get("exitCode") != 0, message.get("output"))]
     return []
+
+
+def prompt_id(record: Record) -> str:
+    """The id of a user's message; '' for any other record. Who sends a prompt cannot choose it."""
+    message = record.get("message")
+    is_prompt = record.get("type") == "message" and isinstance(message, dict) and message.get("role") == "user"
+    return _string(record.get("id")) if is_prompt else ""
+
+
+def reply(record: Record) -> Reply | None:
+    """What an assistant's message holds: all of it."""
+    message = record.get("message")
+    if record.get("type") != "message" or not isinstance(message, dict) or message.get("role") != "assistant":
+        return None
+    text, _ = _content(message.get("content"))
+    return Reply(_string(record.get("id")), text, message.get("stopReason") in ("stop", "length"))
 
 
 def recognises(line: bytes) -> bool:

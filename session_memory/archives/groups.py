@@ -1,0 +1,39 @@
+"""The archives of a host's groups, and the pointers to their sessions, which are archived when they are cleared."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+from ..settings.confined_group import held
+from ..transcripts.pointers import SessionManager
+from .writer import archive_session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..settings.host_layout import Group, Layout
+
+
+def open_sessions(layout: Layout, now: Callable[[], float] = time.time) -> SessionManager:
+    """The pointers to the sessions of a host's groups. Raises DatabaseError."""
+
+    def archive(group: str, session_id: str, title: str) -> str | None:
+        return archive_group_session(layout.group(group), session_id, now(), title)
+
+    return SessionManager(layout.database, layout.group, archive, now)
+
+
+def archive_group_session(group: Group, session_id: str, now: float, title: str = "") -> str | None:
+    """Writes or renews the archive of a group's session, under `title` where it has been given a name; its path, None
+    if there is nothing to archive. `now` is in seconds since the epoch.
+
+    No step of a path is followed to another place that the agent may put a link to. Raises SessionMemoryError, OSError.
+    """
+    with held(group) as place:
+        archive = archive_session(
+            session_id, place.transcript(session_id), group.runtime, place.conversations_dir, place.settings(), now,
+            group=group.name, title=title,
+        )  # fmt: skip
+    return archive and f"{group.conversations_dir}/{os.path.basename(archive)}"
