@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from session_memory.memories.filtering import Filtering
-from session_memory.memories.reduction import Measure, measured
+from session_memory.memories.reduction import Reduction, measured
 from session_memory.settings.memories_values import MemorySettings
 
 TRANSCRIPTS = Path(__file__).resolve().parents[2] / "shared" / "transcripts"
@@ -42,10 +42,10 @@ def main() -> int:
 
 def row(directory: Path, name: str, settings: MemorySettings) -> str:
     """A line of the table for all transcripts below a directory."""
-    total = Measure()
+    total = Reduction()
     began = time.perf_counter()
     for path in sorted(directory.rglob("*.jsonl")):
-        total = total.plus(measured(str(path), settings) or Measure())
+        total = total.plus(measured(str(path), settings) or Reduction())
     rate = total.file_bytes / 1e6 / (time.perf_counter() - began)
     sizes = f"{total.characters_before:,} | {total.characters_after:,} | {total.reduction:.1%}"
     of_files = 1 - total.characters_after / total.file_bytes if total.file_bytes else 0.0

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from session_memory.memories import library
-from session_memory.memories.keeper import Keeper
 from session_memory.memories.strategy import Memory, MemoryResult
+from session_memory.memories.writer import MemoryWriter
 from session_memory.store.sqlite.memory_index import IndexedMemory, MemoryFilter, MemoryIndex
 from session_memory.store.values import Conversation
 
@@ -33,7 +33,7 @@ class Desk:
         self.database = str(root / "store" / "memory.db")
         self.index = MemoryIndex(self.database)
         self.untrusted: set[str] = set()
-        self.keeper = Keeper(
+        self.keeper = MemoryWriter(
             self.database, lambda home: str(root / home / "memories"), lambda one: one.session_id in self.untrusted
         )
 

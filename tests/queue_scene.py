@@ -9,7 +9,7 @@ from typing import Any
 from stored import Stored
 
 from session_memory.memories.budget import TokenBudget
-from session_memory.memories.queue import Done, Queue
+from session_memory.memories.queue import PartResult, Queue
 from session_memory.memories.strategy import Memory, MemoryResult
 from session_memory.store.sqlite.queue import StoredQueue
 from session_memory.store.values import Conversation, StoredEntry
@@ -71,7 +71,7 @@ class Machine:
         budget = options.pop("budget", None) or TokenBudget(self.work.accounts, 1000, 1000, self.now)
         return Queue(self.stored.path, self.keep, budget, self.work, self.now, **options)
 
-    def run(self, *strategies: Scripted, ids: tuple[str, ...] = (), **options: Any) -> list[Done]:
+    def run(self, *strategies: Scripted, ids: tuple[str, ...] = (), **options: Any) -> list[PartResult]:
         chosen = {key: options.pop(key) for key in ("limit", "statuses", "stop") if key in options}
         all_ids = ids or tuple(strategy.id for strategy in strategies)
         return list(self.queue(**options).work_off(strategies, all_ids, **chosen))

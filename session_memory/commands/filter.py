@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from ..memories.reduction import Measure
+    from ..memories.reduction import Reduction
     from ..settings.memories_values import MemorySettings
     from ..store.place import StorePlace
 
@@ -86,14 +86,14 @@ def _show(paths: list[str], settings: MemorySettings, screen: Screen) -> None:
 
 
 def _measure(paths: list[str], settings: MemorySettings, screen: Screen) -> None:
-    from ..memories.reduction import Measure, measured
+    from ..memories.reduction import Reduction, measured
 
-    rows: list[tuple[str, Measure]] = []
+    rows: list[tuple[str, Reduction]] = []
     for path in paths:
         size = measured(path, settings)
         if size is not None:
             rows.append((path, size))
-    total = Measure()
+    total = Reduction()
     for _, size in rows:
         total = total.plus(size)
     screen.line(screen.paint("bold", f"{'TRANSCRIPT':<{NAME_CHARACTERS}}{_HEADINGS}"))
@@ -116,7 +116,7 @@ def _measure(paths: list[str], settings: MemorySettings, screen: Screen) -> None
 _HEADINGS = f"{'BEFORE':>12}{'TOKENS':>12}{'AFTER':>12}{'TOKENS':>12}{'LESS':>8}"
 
 
-def _columns(size: Measure) -> str:
+def _columns(size: Reduction) -> str:
     numbers = (size.characters_before, size.tokens_before, size.characters_after, size.tokens_after)
     return "".join(f"{number:>12,}" for number in numbers) + f"{size.reduction:>8.1%}"
 
@@ -127,6 +127,6 @@ def _name(path: str) -> str:
     return name if len(name) < NAME_CHARACTERS else f"…{name[-NAME_CHARACTERS + 2 :]}"
 
 
-def _as_json(path: str, size: Measure) -> dict[str, object]:
+def _as_json(path: str, size: Reduction) -> dict[str, object]:
     told = {**size._asdict(), "reduction": round(size.reduction, 4)}
     return {"path": path, **told} if path else told

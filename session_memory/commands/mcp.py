@@ -83,6 +83,6 @@ def _group_backend(directory: str, group: str) -> Backend:
 
 
 def _search_memories(place: StorePlace, query: str, limit: int) -> list[IndexedMemory]:
-    from ..memories.search import search_memories  # needs apsw, which the Python of a plugin's server may not have
+    from ..memories.library import search_memories  # needs apsw, which the Python of a plugin's server may not have
 
     return search_memories(place, query, limit)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import SessionMemoryError
 from ..memories.folders import folder_of
-from ..memories.item import time_text
-from ..memories.search import library_of, open_index
+from ..memories.format import time_text
+from ..memories.library import library_of, open_index
 from ..memories.strategies.summary.reply import KINDS
 from ..store.sqlite.memory_index import MemoryFilter
 from ..text.format import one_line, shorten

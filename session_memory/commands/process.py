@@ -7,7 +7,8 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ..memories.folders import home_of, keeper, strategies_directory
+from ..memories.folders import home_of, strategies_directory
+from ..memories.writer import memory_writer
 from ..settings.homes import ENV_GUARD
 from ..settings.memories_values import MemorySettings, settings_of
 from ..store.refresh import NEWER
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from ..memories.keeper import Keeper
-    from ..memories.queue import Done
-    from ..memories.runner import Planned, Run
+    from ..memories.queue import PartResult
+    from ..memories.runner import PlannedPart, StrategyRun
+    from ..memories.writer import MemoryWriter
     from ..store.place import StorePlace
     from ..store.values import Conversation
     from .opened_store import OpenStore
@@ -59,7 +60,7 @@ def memory_settings(place: StorePlace) -> MemorySettings:
 
 
 @contextmanager
-def prepared(place: StorePlace, ids: Sequence[str] = ()) -> Iterator[tuple[Run, Keeper]]:
+def prepared(place: StorePlace, ids: Sequence[str] = ()) -> Iterator[tuple[StrategyRun, MemoryWriter]]:
     """A run with the strategies `ids`, or those that are configured, and where what they make goes.
 
     Hooks are kept still in whatever runtime a strategy starts: what is said there is no conversation. Raises
@@ -69,7 +70,7 @@ def prepared(place: StorePlace, ids: Sequence[str] = ()) -> Iterator[tuple[Run, 
 
     os.environ[ENV_GUARD] = "1"
     with opened(place.database, memory_settings(place), place.homes, ids) as work:
-        keep = keeper(place)
+        keep = memory_writer(place)
         keep.attach(work.strategies, strategies_directory(place))
         yield work, keep
 
@@ -106,8 +107,8 @@ def _process(opened: OpenStore, arguments: argparse.Namespace) -> int:
         return _work_off(opened, work, work.work_off(keep, limit=arguments.limit, statuses=statuses))
 
 
-def _work_off(opened: OpenStore, work: Run, pieces: Iterable[Done]) -> int:
-    finished: list[Done] = []
+def _work_off(opened: OpenStore, work: StrategyRun, pieces: Iterable[PartResult]) -> int:
+    finished: list[PartResult] = []
     for done in pieces:
         finished.append(done)
         opened.screen.line(_line(done))
@@ -132,7 +133,7 @@ def _work_off(opened: OpenStore, work: Run, pieces: Iterable[Done]) -> int:
     return 1 if is_unfinished or work.missing else 0
 
 
-def _line(done: Done) -> str:
+def _line(done: PartResult) -> str:
     """What became of a piece of work, in one line."""
     told = _memories(len(done.memories)) if done.status == "archived" else for_prompt(done.reason)
     if done.conversation is None or done.status == "stopped":
@@ -149,7 +150,7 @@ def _memories(number: int) -> str:
     return "1 memory" if number == 1 else f"{number} memories"
 
 
-def _as_json(done: Done) -> dict[str, Any]:
+def _as_json(done: PartResult) -> dict[str, Any]:
     conversation = _told(done.conversation) if done.conversation else None
     told = {"reason": for_prompt(done.reason), "conversation": conversation, "memories": list(done.memories)}
     return {**done._asdict(), **told}
@@ -159,14 +160,14 @@ def _told(conversation: Conversation) -> dict[str, Any]:
     return {**conversation._asdict(), "title": for_prompt(conversation.title)}
 
 
-def _show_plan(opened: OpenStore, work: Run, planned: Sequence[Planned]) -> None:
+def _show_plan(opened: OpenStore, work: StrategyRun, planned: Sequence[PlannedPart]) -> None:
     screen = opened.screen
     for one in planned:
         what = one.reason and f"would be skipped: {for_prompt(one.reason)}"
         screen.line(f"  {_name(one.piece.conversation)}  ({one.piece.strategy}: {what or _spending([one])})")
     if planned:
         screen.line()
-    by_strategy: dict[str, list[Planned]] = {strategy.id: [] for strategy in work.strategies}
+    by_strategy: dict[str, list[PlannedPart]] = {strategy.id: [] for strategy in work.strategies}
     for one in planned:
         if not one.reason:
             by_strategy[one.piece.strategy].append(one)
@@ -193,7 +194,7 @@ def _show_plan(opened: OpenStore, work: Run, planned: Sequence[Planned]) -> None
     )
 
 
-def _spending(planned: Sequence[Planned]) -> str:
+def _spending(planned: Sequence[PlannedPart]) -> str:
     """`at most 12,000 tokens, $0.05`."""
     tokens = sum(one.usage.tokens for one in planned)
     if not tokens:
@@ -205,5 +206,5 @@ def _spending(planned: Sequence[Planned]) -> str:
     return f"at most {tokens:,} tokens, {price}"
 
 
-def _budget(work: Run) -> str:
+def _budget(work: StrategyRun) -> str:
     return f"Tokens today: {work.spent_today():,} of {work.settings.tokens_per_day:,}."

@@ -70,7 +70,7 @@ def _show_memories(opened: OpenStore, query: str) -> list[dict[str, Any]]:
     """Shows the memories that fit, and returns them for programs."""
     if not holds_memories(opened.store):
         return []
-    from ..memories.search import search_memories
+    from ..memories.library import search_memories
     from .memories import as_json, line_of
 
     found = search_memories(opened.place, query, MEMORIES)

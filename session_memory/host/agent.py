@@ -20,7 +20,7 @@ from claude_agent_sdk import (
     UserMessage,
 )
 
-from ..memories.search import search_memories
+from ..memories.library import search_memories
 from ..settings.homes import ENV_HOME, ENV_SESSION
 from ..tools import GroupBackend, sdk_server
 from .callbacks import archive_callback, updates_callback

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..archives.groups import open_sessions
 from ..errors import SessionMemoryError
-from ..memories.search import search_memories
+from ..memories.library import search_memories
 from ..settings import host_file as config
 from ..settings.host_layout import Group, Layout
 from ..system.files import open_private

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from ..runtimes import all_runtimes
 from ..settings.homes import Home, agent_home, home_at
-from .keeper import Keeper
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,13 +33,6 @@ def groups_of(place: StorePlace) -> list[str]:
         return list(place.homes)
     groups = list(dict.fromkeys(watched.home for watched in place.watched))
     return groups or [""]
-
-
-def keeper(place: StorePlace) -> Keeper:
-    """What keeps the memories that are made of a store's conversations."""
-    return Keeper(
-        place.database, lambda group: folder_of(place, group), lambda conversation: is_untrusted(place, conversation)
-    )
 
 
 def is_untrusted(place: StorePlace, conversation: Conversation) -> bool:

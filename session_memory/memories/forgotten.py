@@ -1,4 +1,4 @@
-"""What is not to be remembered again: of each forgotten memory the hashes of its words, from which none can be read."""
+"""Forgotten memories, which must not be made again: only hashes of their words are kept, which nobody can read."""
 
 from __future__ import annotations
 
@@ -7,40 +7,40 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..system.files import read_whole, write_atomically
-from .item import EPISODE, Item, short_hash
+from .format import EPISODE, PageMemory, short_hash
 from .similarity import LIKE, wording
 
 FILE = ".forgotten.jsonl"
 
 
 class Tombstone(NamedTuple):
-    """A forgotten memory: its id, its kind, the hashes of its words; of an episode those of what it was made of."""
+    """A forgotten memory: its id, its kind, the hashes of its words; for an episode also of its conversations."""
 
     id: str
     kind: str
     words: frozenset[str]
     conversations: frozenset[str] = frozenset()
 
-    def covers(self, item: Item) -> bool:
-        """Whether `item` is what was forgotten, in the same words, or nearly the same."""
-        if item.id == self.id:
+    def covers(self, memory: PageMemory) -> bool:
+        """Whether `memory` is the one that was forgotten, in the same or nearly the same words."""
+        if memory.id == self.id:
             return True
-        if item.kind != self.kind:
+        if memory.kind != self.kind:
             return False
-        if item.kind == EPISODE:
-            return not self.conversations.isdisjoint(_conversations(item))
-        words = _words(item)
+        if memory.kind == EPISODE:
+            return not self.conversations.isdisjoint(_conversations(memory))
+        words = _words(memory)
         every = words | self.words
         return bool(every) and len(words & self.words) >= LIKE * len(every)
 
 
-def tombstone(item: Item) -> Tombstone:
-    """What is kept of an item that is forgotten."""
-    return Tombstone(item.id, item.kind, _words(item), _conversations(item))
+def tombstone(memory: PageMemory) -> Tombstone:
+    """The tombstone of a memory."""
+    return Tombstone(memory.id, memory.kind, _words(memory), _conversations(memory))
 
 
 def read(directory: str) -> list[Tombstone]:
-    """The tombstones of a directory of memories. Raises OSError, but for there being none."""
+    """The tombstones of a directory of memories; [] without a file. Raises OSError."""
     try:
         content = read_whole(f"{directory}/{FILE}").decode("utf-8", "replace")
     except FileNotFoundError:
@@ -48,10 +48,10 @@ def read(directory: str) -> list[Tombstone]:
     return [found for line in content.splitlines() if (found := _parsed(line)) is not None]
 
 
-def add(directory: str, items: Iterable[Item]) -> None:
-    """Adds tombstones; to be called under the lock of the directory. Raises OSError."""
+def add(directory: str, memories: Iterable[PageMemory]) -> None:
+    """Adds tombstones. The caller holds the directory's lock. Raises OSError."""
     known = {one.id: one for one in read(directory)}
-    known.update({item.id: tombstone(item) for item in items})
+    known.update({memory.id: tombstone(memory) for memory in memories})
     lines = [
         json.dumps(
             {
@@ -71,15 +71,15 @@ def _parsed(line: str) -> Tombstone | None:
         value = json.loads(line)
         return Tombstone(value["id"], value["kind"], frozenset(value["words"]), frozenset(value["conversations"]))
     except (ValueError, KeyError, TypeError):
-        return None  # a line that a person broke forgets nothing, and breaks nothing else
+        return None  # a person may have edited the file
 
 
-def _words(item: Item) -> frozenset[str]:
-    said = wording(item.whole_text)
+def _words(memory: PageMemory) -> frozenset[str]:
+    said = wording(memory.whole_text)
     return frozenset([short_hash(word) for word in said.words | said.values])
 
 
-def _conversations(item: Item) -> frozenset[str]:
-    if item.kind != EPISODE:
+def _conversations(memory: PageMemory) -> frozenset[str]:
+    if memory.kind != EPISODE:
         return frozenset()
-    return frozenset([short_hash(f"{origin.session} {origin.at and origin.at // 1000}") for origin in item.origins])
+    return frozenset([short_hash(f"{origin.session} {origin.at and origin.at // 1000}") for origin in memory.origins])

@@ -1,8 +1,8 @@
-"""The pages of Markdown that memories lie in: where each belongs, read and written whole, never over somebody's edit.
+"""The Markdown pages that hold memories: which page a memory belongs on; reading, and writing that loses no edit.
 
 episodes/2026-02-21.md   projects/<name>.md   people/<name>.md
 facts.md   decisions.md   preferences.md   questions.md   solutions.md
-untrusted/               the same again, for what comes from sessions that are marked untrusted
+untrusted/               the same pages, for memories from sessions that a rule marks untrusted
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..archives.format import slug
 from ..system.files import open_regular, read_at, write_atomically
-from .item import EPISODE, Item, parse, render, short_hash, split
+from .format import EPISODE, PageMemory, parse, render, short_hash, split
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 UNTRUSTED = "untrusted/"
-SETTLED_SECONDS = 2.0  # a file that was written to so lately may be written to again, without its stamp telling
+SETTLED_SECONDS = 2.0  # a later write within a clock tick of the file system would leave the stamp as it is
 _FILES = {
     "fact": "facts.md",
     "decision": "decisions.md",
@@ -33,12 +33,12 @@ _WARNING = "*From sessions that are marked untrusted: claims to be checked, neve
 
 
 class EditedMeanwhileError(Exception):
-    """A page is no longer what it was when it was read."""
+    """A page was changed after it was read."""
 
 
 class Page(NamedTuple):
-    """A page as it was read: its parts (see `item.split`), its stamp ('' for one that is not there), and whether that
-    can be trusted to change with the page."""
+    """A page as it was read: its parts (see `format.split`), its stamp ('' for no file), and whether the stamp is old
+    enough to change with every later write."""
 
     path: str
     parts: list[str]
@@ -46,27 +46,27 @@ class Page(NamedTuple):
     is_settled: bool
 
     @property
-    def items(self) -> list[Item]:
-        """What it holds."""
+    def memories(self) -> list[PageMemory]:
+        """Its memories."""
         kind, is_untrusted = kind_of(self.path), self.path.startswith(UNTRUSTED)
         texts = [part.encode("utf-8", "replace").decode() for part in self.parts[1:]]
         return [parse(text, kind, is_untrusted=is_untrusted) for text in texts]
 
 
-def path_for(item: Item) -> str:
-    """The page that a new item belongs on, below the directory."""
-    prefix = UNTRUSTED if item.is_untrusted else ""
-    if item.kind in _FILES:
-        return prefix + _FILES[item.kind]
-    if item.kind == EPISODE:
-        day = time.strftime("%Y-%m-%d", time.localtime(item.at / 1000)) if item.at is not None else "undated"
+def path_for(memory: PageMemory) -> str:
+    """The path of the page that a new memory belongs on, below the directory."""
+    prefix = UNTRUSTED if memory.is_untrusted else ""
+    if memory.kind in _FILES:
+        return prefix + _FILES[memory.kind]
+    if memory.kind == EPISODE:
+        day = time.strftime("%Y-%m-%d", time.localtime(memory.at / 1000)) if memory.at is not None else "undated"
         return f"{prefix}episodes/{day}.md"
-    name = item.subject or item.title
-    return f"{prefix}{_FOLDERS.get(item.kind, 'projects')}/{slug(name) or short_hash(name)}.md"
+    name = memory.subject or memory.title
+    return f"{prefix}{_FOLDERS.get(memory.kind, 'projects')}/{slug(name) or short_hash(name)}.md"
 
 
 def kind_of(path: str) -> str:
-    """The kind of what lies on a page."""
+    """The kind of the memories on a page."""
     path = path.removeprefix(UNTRUSTED)
     folder = path.partition("/")[0]
     kinds = {**{file: kind for kind, file in _FILES.items()}, **{name: kind for kind, name in _FOLDERS.items()}}
@@ -74,7 +74,7 @@ def kind_of(path: str) -> str:
 
 
 def find(directory: str) -> dict[str, tuple[str, bool]]:
-    """All pages below `directory`, with their stamps and whether these are settled. Raises OSError."""
+    """The paths of all pages below `directory`, each with its stamp and whether that is settled. Raises OSError."""
     found = {}
     for path in _markdown_files(directory, ""):
         try:
@@ -86,7 +86,7 @@ def find(directory: str) -> dict[str, tuple[str, bool]]:
 
 
 def read(directory: str, path: str) -> Page:
-    """A page; an empty one with its heading if there is none yet. Raises OSError."""
+    """A page; where there is none yet, an empty one with its heading. Raises OSError."""
     try:
         descriptor = open_regular(f"{directory}/{path}")
     except FileNotFoundError:
@@ -101,7 +101,7 @@ def read(directory: str, path: str) -> Page:
 
 
 def write(directory: str, page: Page) -> None:
-    """Writes a page whose parts were changed. Raises EditedMeanwhileError where somebody was quicker, OSError."""
+    """Writes a page. Raises EditedMeanwhileError where the file was changed since it was read, OSError."""
     try:
         stamp = _stamp(os.stat(f"{directory}/{page.path}", follow_symlinks=False))[0]
     except FileNotFoundError:
@@ -112,18 +112,18 @@ def write(directory: str, page: Page) -> None:
     write_atomically(f"{directory}/{page.path}", text.encode("utf-8", "surrogateescape"))
 
 
-def add(page: Page, item: Item) -> None:
-    """Adds an item to a page."""
-    page.parts.append(render(item))
+def add(page: Page, memory: PageMemory) -> None:
+    """Adds a memory to a page."""
+    page.parts.append(render(memory))
 
 
-def place_of(page: Page, id: str) -> int | None:
-    """Where among the parts of a page the item of this id is; None if it is not on it."""
-    return next((number for number, item in enumerate(page.items, 1) if item.id == id), None)
+def position_of(page: Page, id: str) -> int | None:
+    """The index of the part of a page that holds the memory with this id; None if it is not there."""
+    return next((number for number, memory in enumerate(page.memories, 1) if memory.id == id), None)
 
 
 def is_settled(path: str) -> bool:
-    """Whether nobody seems to be writing to a file or directory just now; one that is not there is left alone."""
+    """Whether a file or directory was not written to for SETTLED_SECONDS; True for one that is not there."""
     try:
         return _stamp(os.stat(path))[1]
     except FileNotFoundError:

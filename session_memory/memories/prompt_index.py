@@ -13,7 +13,7 @@ from ..store.search.query import STOP_WORDS
 from ..system.files import write_atomically
 from ..text.format import one_line, shorten
 from ..text.sanitize import all_for_prompt
-from .item import EPISODE
+from .format import EPISODE
 
 if TYPE_CHECKING:
     from ..store.sqlite.memory_index import IndexedMemory

@@ -40,7 +40,7 @@ REASON_CHARACTERS = 200
 COMMANDS_ONLY = "nothing but commands"
 
 
-class Done(NamedTuple):
+class PartResult(NamedTuple):
     """What became of a piece of work: `status` is archived, skipped, waiting (to be tried again) or, for it and all
     others of its strategy, stopped; `reason` is why ('' for archived), `memories` the ids of those that were made."""
 
@@ -88,7 +88,7 @@ class Queue:
         limit: int | None = None,
         statuses: tuple[str, ...] = (),
         stop: Callable[[], bool] = lambda: False,
-    ) -> Iterator[Done]:
+    ) -> Iterator[PartResult]:
         """Yields what becomes of each piece of work, at most `limit` of them, until none waits or `stop` says so.
 
         A conversation is archived once the strategies of `all_ids` are done with it. `statuses` are those of
@@ -106,7 +106,9 @@ class Queue:
                     if left == 0 or stop():
                         return
 
-    def _work_off(self, strategy: Strategy, all_ids: tuple[str, ...], statuses: tuple[str, ...]) -> Iterator[Done]:
+    def _work_off(
+        self, strategy: Strategy, all_ids: tuple[str, ...], statuses: tuple[str, ...]
+    ) -> Iterator[PartResult]:
         failures = 0
         while True:
             piece = self._work.take(
@@ -116,7 +118,7 @@ class Queue:
             if piece is None:
                 busy = self._work.busy_until(strategy.id, self._owner, self._clock())
                 if busy:
-                    yield Done(strategy.id, None, "stopped", "another process is at work for it")
+                    yield PartResult(strategy.id, None, "stopped", "another process is at work for it")
                 return
             done = self._step(strategy, piece, all_ids)
             yield done
@@ -124,10 +126,10 @@ class Queue:
             if done.status == "stopped":
                 return
             if failures == FAILURES_IN_A_ROW:
-                yield Done(strategy.id, None, "stopped", f"{failures} in a row failed: {done.reason}")
+                yield PartResult(strategy.id, None, "stopped", f"{failures} in a row failed: {done.reason}")
                 return
 
-    def _step(self, strategy: Strategy, piece: ConversationPart, all_ids: tuple[str, ...]) -> Done:
+    def _step(self, strategy: Strategy, piece: ConversationPart, all_ids: tuple[str, ...]) -> PartResult:
         """Takes one piece to its end, or gives it back."""
         try:
             entries, is_known = self._work.entries(piece)
@@ -136,7 +138,7 @@ class Queue:
             reason = "" if piece.result else self._given_up(piece) or unfit(strategy, piece, entries)
             result = MemoryResult(skipped=reason) if reason else self._result(strategy, piece, entries)
             if result is None:
-                return Done(piece.strategy, piece.conversation, "waiting", "another process has taken it over")
+                return PartResult(piece.strategy, piece.conversation, "waiting", "another process has taken it over")
             if result.skipped:
                 return self._finish(piece, "skipped", _reason(result.skipped), all_ids)
             ids = tuple(self._sink(piece.conversation, entries, piece.strategy, result)) if result.memories else ()
@@ -145,7 +147,7 @@ class Queue:
             return self._finish(piece, "skipped", _reason(str(error)), all_ids)
         except (UnavailableError, BudgetError) as error:
             self._put_back(piece, piece.attempts, 0, str(error))
-            return Done(piece.strategy, piece.conversation, "stopped", _reason(str(error)))
+            return PartResult(piece.strategy, piece.conversation, "stopped", _reason(str(error)))
         except Exception as error:
             return self._failed(piece, error, all_ids)
         except BaseException:
@@ -181,12 +183,12 @@ class Queue:
         reason: str,
         all_ids: tuple[str, ...],
         memories: tuple[str, ...] = (),
-    ) -> Done:
+    ) -> PartResult:
         if not self._work.finish(piece, self._owner, outcome, reason, all_ids):
-            return Done(piece.strategy, piece.conversation, "waiting", "another process has taken it over")
-        return Done(piece.strategy, piece.conversation, outcome, reason, memories)
+            return PartResult(piece.strategy, piece.conversation, "waiting", "another process has taken it over")
+        return PartResult(piece.strategy, piece.conversation, outcome, reason, memories)
 
-    def _failed(self, piece: ConversationPart, error: Exception, all_ids: tuple[str, ...]) -> Done:
+    def _failed(self, piece: ConversationPart, error: Exception, all_ids: tuple[str, ...]) -> PartResult:
         """Skips what can never be done, or was tried often enough; the rest is tried again later. A result that was
         recorded is never given up."""
         problem = str(error) if isinstance(error, SessionMemoryError) else f"{type(error).__name__}: {error}"
@@ -200,7 +202,7 @@ class Queue:
             return self._finish(piece, "skipped", _reason(reason), all_ids)
         pause = min(FIRST_PAUSE_SECONDS * 4 ** min(attempts - 1, 9), LONGEST_PAUSE_SECONDS)
         self._put_back(piece, attempts, self._clock() + pause * 1000, problem)
-        return Done(piece.strategy, piece.conversation, "waiting", _reason(problem))
+        return PartResult(piece.strategy, piece.conversation, "waiting", _reason(problem))
 
     def _put_back(self, piece: ConversationPart, attempts: int, next_try: int, problem: str) -> None:
         self._work.put_back(piece, self._owner, attempts=attempts, next_try=next_try, problem=_reason(problem))

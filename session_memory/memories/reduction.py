@@ -25,7 +25,7 @@ _TEXT_KEYS = ("text", "thinking", "content", "output", "command")
 _PARAMETER_KEYS = ("input", "arguments")
 
 
-class Measure(NamedTuple):
+class Reduction(NamedTuple):
     """Sizes of a transcript. `file_bytes` is all of it; `before` the content of its messages: what was said and
     thought, parameters of tool calls as JSON, results of tool calls, sub-agents' too, but no images; `after` what
     filtering leaves. Tokens are upper estimates. `exchanges` and `chunks` count what the latter falls into."""
@@ -38,9 +38,9 @@ class Measure(NamedTuple):
     exchanges: int = 0
     chunks: int = 0
 
-    def plus(self, other: Measure) -> Measure:
+    def plus(self, other: Reduction) -> Reduction:
         """Both together."""
-        return Measure(*[one + more for one, more in zip(self, other)])
+        return Reduction(*[one + more for one, more in zip(self, other)])
 
     @property
     def reduction(self) -> float:
@@ -48,7 +48,7 @@ class Measure(NamedTuple):
         return 1 - self.characters_after / self.characters_before if self.characters_before else 0.0
 
 
-def measured(path: str, settings: MemorySettings) -> Measure | None:
+def measured(path: str, settings: MemorySettings) -> Reduction | None:
     """The sizes of a transcript; None if it is no runtime's. Raises OSError."""
     descriptor = open_regular(path)
     try:
@@ -64,7 +64,7 @@ def measured(path: str, settings: MemorySettings) -> Measure | None:
         os.close(descriptor)
     text = filtered(found, settings.filtering)
     pieces = chunks(found, settings.filtering, settings.max_chunk_tokens)
-    return Measure(size, characters, tokens, len(text), estimated_tokens(text), len(exchanges(found)), len(pieces))
+    return Reduction(size, characters, tokens, len(text), estimated_tokens(text), len(exchanges(found)), len(pieces))
 
 
 def transcript_entries(path: str) -> list[StoredEntry]:

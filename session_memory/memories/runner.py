@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ..store.sqlite.queue import ConversationPart, StoredQueue
+from ..text.names import is_name
 from ..text.timestamps import now_milliseconds
 from .budget import ConversationBudgetError, TokenBudget
-from .prices import all_prices, cost
-from .queue import Done, Queue, estimate_of, unfit
-from .registry import load
+from .queue import PartResult, Queue, estimate_of, unfit
 from .strategy import StrategyError, Usage
+from .tokens import all_prices, cost
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..settings.memories_values import MemorySettings
-    from .prices import Prices
     from .queue import Sink
-    from .strategy import Strategy
+    from .strategy import Budget, Strategy
+    from .tokens import Prices
 
 
-class Planned(NamedTuple):
+ENTRY_POINTS = "session_memory.strategies"
+_BUILT_IN = {
+    "extractive": ("strategies.extractive.strategy", "ExtractiveStrategy"),
+    "summary": ("strategies.summary.strategy", "SummaryStrategy"),
+    "graphiti": ("strategies.graphiti.strategy", "GraphStrategy"),
+}
+
+
+class UnknownStrategyError(StrategyError):
+    """No strategy has this id, or the one that has cannot be made."""
+
+
+class PlannedPart(NamedTuple):
     """What a run would do with a piece of work: skip it for a `reason`, or spend `usage` at most, which costs `dollars`
     (None where the model has no price)."""
 
@@ -33,7 +46,7 @@ class Planned(NamedTuple):
     dollars: float | None
 
 
-class Run:
+class StrategyRun:
     """The strategies that were asked for, and what they work with. `missing` are those that cannot be had, and why."""
 
     def __init__(
@@ -50,7 +63,7 @@ class Run:
         self._database = database
         for id in ids:
             try:
-                self.strategies += load([id], settings, self.budget)
+                self.strategies += load_strategies([id], settings, self.budget)
             except StrategyError as error:
                 self.missing.append((id, error))
 
@@ -61,7 +74,7 @@ class Run:
         limit: int | None = None,
         statuses: tuple[str, ...] = (),
         stop: Callable[[], bool] = lambda: False,
-    ) -> Iterator[Done]:
+    ) -> Iterator[PartResult]:
         """What becomes of each piece of work, what is made of it going to `keep`: see `Queue.work_off`."""
         queue = Queue(
             self._database, keep, self.budget, self.work, now_milliseconds,
@@ -76,10 +89,10 @@ class Run:
 
     def plan(
         self, *, limit: int | None = None, statuses: tuple[str, ...] = (), with_skipped: bool = False
-    ) -> list[Planned]:
+    ) -> list[PlannedPart]:
         """What `work_off` would do, after `reopen` if `with_skipped`, without doing any of it."""
         prices = all_prices(self.settings.prices)
-        planned: list[Planned] = []
+        planned: list[PlannedPart] = []
         for strategy in self.strategies:
             skipped = self.work.skipped(strategy.id, self.homes) if with_skipped else []
             for piece in [*skipped, *self.work.waiting(strategy.id, now_milliseconds(), self.homes, statuses)]:
@@ -96,9 +109,9 @@ class Run:
         """Gives back what is held open."""
         self.work.close()
 
-    def _planned(self, strategy: Strategy, piece: ConversationPart, prices: Prices) -> Planned:
+    def _planned(self, strategy: Strategy, piece: ConversationPart, prices: Prices) -> PlannedPart:
         if piece.result:  # it was paid for already
-            return Planned(piece, "", Usage(), 0.0)
+            return PlannedPart(piece, "", Usage(), 0.0)
         entries, _ = self.work.entries(piece)
         reason = unfit(strategy, piece, entries)
         usage = Usage() if reason else estimate_of(strategy, piece.conversation, entries)
@@ -106,16 +119,49 @@ class Run:
             self.budget.check(usage)
         except ConversationBudgetError as error:
             reason, usage = str(error), Usage()
-        return Planned(piece, reason, usage, cost(usage, prices))
+        return PlannedPart(piece, reason, usage, cost(usage, prices))
 
 
 @contextmanager
 def opened(
     database: str, settings: MemorySettings, homes: tuple[str, ...] | None, ids: Sequence[str] = ()
-) -> Iterator[Run]:
+) -> Iterator[StrategyRun]:
     """A run with the strategies `ids`, or those that are configured."""
-    run = Run(database, settings, homes, ids or settings.strategies)
+    run = StrategyRun(database, settings, homes, ids or settings.strategies)
     try:
         yield run
     finally:
         run.close()
+
+
+def load_strategies(ids: Iterable[str], settings: MemorySettings, budget: Budget) -> list[Strategy]:
+    """The strategies of these ids. Raises UnknownStrategyError, and what a strategy's own check raises."""
+    return [_load(id, settings, budget) for id in ids]
+
+
+def known_ids() -> list[str]:
+    """The ids of all strategies that there are here."""
+    from importlib.metadata import entry_points
+
+    return sorted({*_BUILT_IN, *(point.name for point in entry_points(group=ENTRY_POINTS))})
+
+
+def _load(id: str, settings: MemorySettings, budget: Budget) -> Strategy:
+    if id in _BUILT_IN:
+        module, name = _BUILT_IN[id]
+        make = getattr(import_module(f"{__package__}.{module}"), name)
+    else:
+        from importlib.metadata import entry_points
+
+        points = entry_points(group=ENTRY_POINTS, name=id) if is_name(id) else ()
+        point = next(iter(points), None)
+        if point is None:
+            raise UnknownStrategyError(f"no strategy is called {id!r}", f"there are {', '.join(known_ids())}")
+        try:
+            make = point.load()
+        except Exception as error:
+            raise UnknownStrategyError(f"strategy {id}: {point.value} cannot be loaded: {error}") from error
+    strategy = cast("Strategy", make(settings.values, budget))
+    if strategy.id != id:
+        raise UnknownStrategyError(f"strategy {id}: it calls itself {strategy.id!r}", "its package has to be mended")
+    return strategy

@@ -79,7 +79,7 @@ class Memory(NamedTuple):
     replaces: tuple[str, ...] = ()
 
 
-class Known(NamedTuple):
+class KnownMemory(NamedTuple):
     """A memory that there is already, as a strategy gets to see it; `id` may stand in the `replaces` of a new one."""
 
     id: str
@@ -88,13 +88,13 @@ class Known(NamedTuple):
     text: str
 
 
-class Surroundings(NamedTuple):
+class StrategyContext(NamedTuple):
     """What a strategy may work with beside its settings: `directory`, where it may keep things of its own;
     `known(conversation, text, limit)`, the memories of the conversation's group that `text` seems to be about; and
     whether what is said in a conversation `is_untrusted`, so that it is to be kept apart."""
 
     directory: str
-    known: Callable[[Conversation, str, int], list[Known]]
+    known: Callable[[Conversation, str, int], list[KnownMemory]]
     is_untrusted: Callable[[Conversation], bool] = lambda conversation: False
 
 

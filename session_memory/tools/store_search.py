@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..store.values import Hit
     from .backend import Search
 
-    # As `memories.search.search_memories`: whoever serves the tools passes it, since tools lie beside memories.
+    # As `memories.library.search_memories`: whoever serves the tools passes it, since tools lie beside memories.
     MemorySearch = Callable[[StorePlace, str, int], list[IndexedMemory]]
 
 MOST_MEMORIES = 3  # they come before what was said

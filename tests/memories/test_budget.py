@@ -12,10 +12,9 @@ from stored import HOUR, START, talk
 
 from session_memory.errors import ConfigError
 from session_memory.memories.budget import ConversationBudgetError, DayBudgetError, TokenBudget
-from session_memory.memories.prices import all_prices, cost
-from session_memory.memories.registry import UnknownStrategyError, load
+from session_memory.memories.runner import UnknownStrategyError, load_strategies
 from session_memory.memories.strategy import MemoryResult, StrategyError, Usage
-from session_memory.memories.tokens import estimated_tokens, longest_within
+from session_memory.memories.tokens import all_prices, cost, estimated_tokens, longest_within
 from session_memory.settings.memories_section import DOCUMENTED, check
 from session_memory.settings.memories_values import MemorySettings, settings_of
 from session_memory.store.sqlite.queue import StoredQueue
@@ -288,7 +287,7 @@ class TestSettings:
 class TestStrategies:
     def test_an_unknown_one_is_an_error_that_names_the_known(self, machine):
         with pytest.raises(UnknownStrategyError) as caught:
-            load(["sumary"], MemorySettings(), budget(machine, day=0))
+            load_strategies(["sumary"], MemorySettings(), budget(machine, day=0))
         assert "extractive" in caught.value.hint
 
     def test_a_package_adds_one_by_an_entry_point(self, machine, tmp_path, monkeypatch):
@@ -302,10 +301,10 @@ class TestStrategies:
         )
         monkeypatch.syspath_prepend(str(package))
         settings = settings_of({"strategies": ["other"], "other": {"depth": 3}})
-        [other] = load(["other"], settings, budget(machine, day=0))
+        [other] = load_strategies(["other"], settings, budget(machine, day=0))
         assert other.values["other"] == {"depth": 3}
         with pytest.raises(UnknownStrategyError, match="cannot be loaded"):
-            load(["wrong"], settings, budget(machine, day=0))
+            load_strategies(["wrong"], settings, budget(machine, day=0))
 
 
 def test_the_docs_show_the_defaults():

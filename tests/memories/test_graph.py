@@ -19,12 +19,12 @@ from stored import Stored
 from session_memory.commands import graph as graph_command
 from session_memory.errors import ConfigError
 from session_memory.memories.budget import TokenBudget
-from session_memory.memories.queue import Done, Queue
+from session_memory.memories.queue import PartResult, Queue
 from session_memory.memories.strategies.graphiti import settings as graph_settings
 from session_memory.memories.strategies.graphiti import strategy as graph
 from session_memory.memories.strategies.graphiti.database import checked_url, group_id
 from session_memory.memories.strategies.graphiti.strategy import GraphFact, GraphStrategy
-from session_memory.memories.strategy import StrategyError, Surroundings, UnavailableError
+from session_memory.memories.strategy import StrategyContext, StrategyError, UnavailableError
 from session_memory.store.sqlite.queue import StoredQueue
 
 pytest.importorskip("graphiti_core", reason="graphiti-core, which the extra [graphiti] installs, is not there")
@@ -60,7 +60,7 @@ class Machine:
         budget = TokenBudget(self.work.accounts, *self.limits, lambda: self.stored.now)
         strategy = GraphStrategy({"graphiti": {**self.values, **own}}, budget)
         strategy.attach(
-            Surroundings(
+            StrategyContext(
                 str(self.root / "strategies"),
                 lambda conversation, text, limit: [],
                 lambda conversation: conversation.session_id == "stranger",
@@ -69,7 +69,7 @@ class Machine:
         keep = lambda conversation, entries, id, result: []  # noqa: E731
         return Queue(self.stored.path, keep, budget, self.work, lambda: self.stored.now), strategy
 
-    def run(self, **own: Any) -> list[Done]:
+    def run(self, **own: Any) -> list[PartResult]:
         queue, strategy = self.queue(**own)
         return list(queue.work_off([strategy], ("graphiti",)))
 

@@ -9,13 +9,13 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from memory_scene import DAY, EXPIRY, FEBRUARY, Desk, conversation, fact
 
 from session_memory.activity import prompt_memories
-from session_memory.memories import forgotten, item, pages
-from session_memory.memories.item import Item, Origin
+from session_memory.memories import forgotten, format, pages
+from session_memory.memories.format import Origin, PageMemory
 from session_memory.memories.strategy import Memory
 from session_memory.store.sqlite.memory_index import IndexedMemory
 from session_memory.store.values import Conversation
@@ -80,15 +80,18 @@ class TestPages:
 
     @settings(deadline=None)
     @given(st.text(min_size=1, max_size=200), st.text(max_size=300), st.text(max_size=60), st.text(max_size=100))
-    def test_whatever_is_kept_is_read_again_as_one_item(self, title: str, text: str, subject: str, quote: str) -> None:
-        made = item.new_item(
+    @example("0", "", "*", "")
+    def test_whatever_is_kept_is_read_again_as_one_memory(
+        self, title: str, text: str, subject: str, quote: str
+    ) -> None:
+        made = format.new_memory(
             "fact", title, text, subject, quote, Origin(FEBRUARY, "s", 1, "summary"), is_untrusted=False
         )
         if not made.title:
             return
-        head, *parts = item.split("# Facts\n\n" + item.render(made))
+        head, *parts = format.split("# Facts\n\n" + format.render(made))
         assert (head, len(parts)) == ("# Facts\n\n", 1)
-        again = item.parse(parts[0], "fact", is_untrusted=False)
+        again = format.parse(parts[0], "fact", is_untrusted=False)
         assert (again.id, again.superseded, again.origins) == (made.id, "", made.origins)
         assert again.title == made.title
         assert again.text.split() == made.text.split()
@@ -165,7 +168,7 @@ class TestPerson:
     def test_an_item_that_they_delete_is_forgotten(self, desk: Desk) -> None:
         desk.keep(EXPIRY, fact("Something else"))
         desk.refresh()
-        parts = item.split(desk.page("facts.md").read_text())
+        parts = format.split(desk.page("facts.md").read_text())
         desk.page("facts.md").write_text(parts[0] + parts[2])
         desk.refresh()
         assert [memory.title for memory in desk.all()] == ["Something else"]
@@ -209,7 +212,7 @@ class TestPerson:
     def test_an_item_may_be_moved_to_another_page(self, desk: Desk) -> None:
         (id,) = desk.keep(EXPIRY)
         desk.refresh()
-        parts = item.split(desk.page("facts.md").read_text())
+        parts = format.split(desk.page("facts.md").read_text())
         desk.page("facts.md").write_text(parts[0])
         desk.page("decisions.md").write_text("# Decisions\n\n" + parts[1])
         desk.refresh()
@@ -252,5 +255,5 @@ def test_an_item_made_of_nothing_is_not_kept(desk: Desk) -> None:
     (kept,) = desk.all()
     assert isinstance(kept, IndexedMemory)
     assert (kept.title, kept.text) == ("Only a text", "")
-    assert Item("x", "fact", "t").at is None
+    assert PageMemory("x", "fact", "t").at is None
     assert json.dumps(kept.origins)

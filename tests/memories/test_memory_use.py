@@ -208,7 +208,7 @@ class TestCommand:
         assert "untrusted fact (auth): The JWT" in capsys.readouterr().out
 
     def test_other_commands_find_memories_that_hold(self, person: Desk) -> None:
-        from session_memory.memories.search import search_memories
+        from session_memory.memories.library import search_memories
 
         person.keep(EXPIRY)
         place = find_place(None, os.environ)

@@ -15,11 +15,11 @@ from stored import Stored
 
 from session_memory.errors import ConfigError
 from session_memory.memories.budget import TokenBudget
-from session_memory.memories.keeper import Keeper
-from session_memory.memories.queue import Done, Queue
+from session_memory.memories.queue import PartResult, Queue
 from session_memory.memories.strategies.summary import strategy as summary
 from session_memory.memories.strategies.summary.reply import BadReplyError, checked, checked_whole
 from session_memory.memories.strategies.summary.strategy import SummaryStrategy
+from session_memory.memories.writer import MemoryWriter
 from session_memory.store.sqlite.memory_index import IndexedMemory, MemoryFilter, MemoryIndex
 from session_memory.store.sqlite.queue import StoredQueue
 
@@ -60,11 +60,11 @@ class Machine:
         self.work = StoredQueue(self.stored.path)
         self.budget = TokenBudget(self.work.accounts, *limits, lambda: self.stored.now)
         self.strategy = SummaryStrategy(values, self.budget)
-        self.keeper = Keeper(self.stored.path, lambda home: str(root / "memories"))
+        self.keeper = MemoryWriter(self.stored.path, lambda home: str(root / "memories"))
         self.keeper.attach([self.strategy], str(root / "strategies"))
         self.queue = Queue(self.stored.path, self.keeper, self.budget, self.work, lambda: self.stored.now)
 
-    def run(self) -> list[Done]:
+    def run(self) -> list[PartResult]:
         return list(self.queue.work_off([self.strategy], ("summary",)))
 
     def memories(self) -> dict[str, IndexedMemory]:

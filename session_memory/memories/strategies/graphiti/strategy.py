@@ -16,7 +16,7 @@ from ....text.format import one_line, shorten
 from ....text.sanitize import for_people
 from ....text.timestamps import now_milliseconds
 from ...exchanges import chunks
-from ...strategy import MemoryResult, StrategyError, Surroundings, UnavailableError, Usage
+from ...strategy import MemoryResult, StrategyContext, StrategyError, UnavailableError, Usage
 from . import settings as graph_settings
 from .database import EMBEDDED, group_id, open_driver
 from .settings import GraphSettings
@@ -61,10 +61,10 @@ class GraphStrategy:
         self._memories = settings_of(values)
         self._settings = graph_settings.settings_of(values.get(self.id, {}))
         self._budget = budget
-        self._surroundings = Surroundings("", lambda conversation, text, limit: [])
+        self._surroundings = StrategyContext("", lambda conversation, text, limit: [])
         require_graphiti()
 
-    def attach(self, surroundings: Surroundings) -> None:
+    def attach(self, surroundings: StrategyContext) -> None:
         """Tells where the embedded graph lies unless the settings name one, and whom it is to keep apart."""
         self._surroundings = surroundings
 

@@ -26,7 +26,7 @@ _PASSING = (408, 409, 429)  # of the client's errors, those that another attempt
 _TOO_LARGE = 413
 
 
-class Answer(NamedTuple):
+class ModelAnswer(NamedTuple):
     """What came back: the JSON value in it (None if there was none), the text, and what the API says it cost."""
 
     value: Any
@@ -56,7 +56,7 @@ class Claude:
         self._timeout = timeout_seconds
         self._guard = guard
 
-    def ask(self, system: str, prompt: str, schema: Mapping[str, Any]) -> Answer:
+    def ask(self, system: str, prompt: str, schema: Mapping[str, Any]) -> ModelAnswer:
         """The answer to one request. Raises FailedCallError."""
         try:
             import claude_agent_sdk  # noqa: F401 (it takes over a second)
@@ -69,7 +69,7 @@ class Claude:
         with tempfile.TemporaryDirectory(prefix="session-memory-") as directory:
             return asyncio.run(self._ask(system, prompt, schema, directory))
 
-    async def _ask(self, system: str, prompt: str, schema: Mapping[str, Any], directory: str) -> Answer:
+    async def _ask(self, system: str, prompt: str, schema: Mapping[str, Any], directory: str) -> ModelAnswer:
         from claude_agent_sdk import ClaudeSDKError, CLINotFoundError
 
         heard = _Heard(self.model)
@@ -147,10 +147,10 @@ class _Heard:
             models[0] if len(models) == 1 else self._model,
         )
 
-    def answer(self) -> Answer:
+    def answer(self) -> ModelAnswer:
         text = "\n".join(self._texts)
         value = self._value if self._value is not None else _json_in(text)
-        return Answer(value, text, self.usage or Usage(model=self._model))
+        return ModelAnswer(value, text, self.usage or Usage(model=self._model))
 
 
 async def _listen(heard: _Heard, prompt: str, options: ClaudeAgentOptions) -> None:

@@ -65,7 +65,7 @@ WHOLE: dict[str, Any] = {
 }
 
 
-class Stated(NamedTuple):
+class StatedMemory(NamedTuple):
     """A memory as it was answered."""
 
     kind: str
@@ -75,12 +75,12 @@ class Stated(NamedTuple):
     replaces: tuple[str, ...]
 
 
-class Reply(NamedTuple):
+class SummaryReply(NamedTuple):
     """An answer about a conversation, as far as it can be used, and what was wrong with the rest of it."""
 
     title: str
     summary: str
-    memories: tuple[Stated, ...]
+    memories: tuple[StatedMemory, ...]
     problems: tuple[str, ...] = ()
 
 
@@ -88,14 +88,14 @@ class BadReplyError(Exception):
     """An answer of which nothing can be used; the message says what was wrong with it."""
 
 
-def checked(value: Any, text: str, known_ids: Collection[str]) -> Reply:
+def checked(value: Any, text: str, known_ids: Collection[str]) -> SummaryReply:
     """The answer in `value`; of its memories those whose quote is in `text`. Raises BadReplyError."""
     answer = _object(value, ("title", "summary", "memories"), "the answer")
     memories = answer["memories"]
     if not isinstance(memories, list):
         raise BadReplyError("`memories` is no list")
     comparable_text = comparable(text)
-    stated: list[Stated] = []
+    stated: list[StatedMemory] = []
     problems: list[str] = []
     for number, memory in enumerate(memories[:MOST_MEMORIES], 1):
         one = _stated(memory, number, known_ids)
@@ -104,7 +104,7 @@ def checked(value: Any, text: str, known_ids: Collection[str]) -> Reply:
             problems.append(f"memory {number} ({shorten(one_line(one.text), SHOWN_CHARACTERS)}): {problem}")
         else:
             stated.append(one)
-    return Reply(_string(answer, "title"), _string(answer, "summary"), tuple(stated), tuple(problems))
+    return SummaryReply(_string(answer, "title"), _string(answer, "summary"), tuple(stated), tuple(problems))
 
 
 def checked_whole(value: Any, questions: int) -> tuple[str, str, frozenset[int]]:
@@ -134,7 +134,7 @@ def _problem_of(quote: str, comparable_text: str) -> str:
     return ""
 
 
-def _stated(memory: Any, number: int, known_ids: Collection[str]) -> Stated:
+def _stated(memory: Any, number: int, known_ids: Collection[str]) -> StatedMemory:
     where = f"memory {number}"
     answer = _object(memory, ("kind", "subject", "text", "quote", "replaces"), where)
     if answer["kind"] not in KINDS:
@@ -144,7 +144,7 @@ def _stated(memory: Any, number: int, known_ids: Collection[str]) -> Stated:
         raise BadReplyError(f"{where}: `replaces` is no list of ids")
     text = _string(answer, "text", where)
     known = tuple([id for id in replaces if id in known_ids])
-    return Stated(
+    return StatedMemory(
         answer["kind"], _string(answer, "subject", where, may_be_empty=True), text,
         _string(answer, "quote", where, may_be_empty=True), known,
     )  # fmt: skip

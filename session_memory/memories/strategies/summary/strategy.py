@@ -15,13 +15,13 @@ from ...strategy import Memory, MemoryResult, StrategyError, Usage
 from ...tokens import estimated_tokens
 from . import instructions
 from . import reply as reply_schema
-from .model import OVERHEAD_TOKENS, Answer, Claude, FailedCallError
-from .reply import BadReplyError, Reply, Stated, comparable
+from .model import OVERHEAD_TOKENS, Claude, FailedCallError, ModelAnswer
+from .reply import BadReplyError, StatedMemory, SummaryReply, comparable
 
 if TYPE_CHECKING:
     from ....store.values import Conversation, StoredEntry
     from ...exchanges import Chunk
-    from ...strategy import Budget, Known, Surroundings
+    from ...strategy import Budget, KnownMemory, StrategyContext
 
     Checked = TypeVar("Checked")
 
@@ -49,9 +49,9 @@ class SummaryStrategy:
             own["model"], output_tokens=own["max_output_tokens"], timeout_seconds=own["timeout_seconds"], guard=GUARD
         )
         self._budget = budget
-        self._known: Callable[[Conversation, str, int], list[Known]] = lambda conversation, text, limit: []
+        self._known: Callable[[Conversation, str, int], list[KnownMemory]] = lambda conversation, text, limit: []
 
-    def attach(self, surroundings: Surroundings) -> None:
+    def attach(self, surroundings: StrategyContext) -> None:
         """Lets it see what is known already, and start its runtime in a directory of ours."""
         self._known = surroundings.known
         self._claude.directory = f"{surroundings.directory}/{self.id}"
@@ -77,7 +77,7 @@ class SummaryStrategy:
         parts = self._parts(entries)
         if not parts:
             return MemoryResult(skipped="nothing of it is left to be read")
-        asking = _Asking(self._claude, self._budget)
+        asking = _Dialogue(self._claude, self._budget)
         replies = [
             self._read(asking, conversation, part, f"part {number} of {len(parts)}" if len(parts) > 1 else "")
             for number, part in enumerate(parts, 1)
@@ -105,7 +105,7 @@ class SummaryStrategy:
             tokens += chunk.tokens + 1
         return [*parts, _joined(packed)] if packed else parts
 
-    def _read(self, asking: _Asking, conversation: Conversation, part: str, name: str) -> Reply:
+    def _read(self, asking: _Dialogue, conversation: Conversation, part: str, name: str) -> SummaryReply:
         known = self._known(conversation, part, MOST_KNOWN)
         while known and sum(estimated_tokens(f"{one.subject}{one.text}") + 20 for one in known) > KNOWN_TOKENS:
             known = known[:-1]
@@ -120,7 +120,7 @@ class SummaryStrategy:
         )
 
 
-class _Asking:
+class _Dialogue:
     """The calls about one conversation. One bad answer is asked for again, with what was wrong with it."""
 
     def __init__(self, claude: Claude, budget: Budget) -> None:
@@ -157,7 +157,7 @@ class _Asking:
             raise StrategyError(f"the answer cannot be used: {problems[0]}", is_temporary=False)
         return found
 
-    def _call(self, system: str, prompt: str, schema: Mapping[str, Any], estimate: Usage) -> Answer:
+    def _call(self, system: str, prompt: str, schema: Mapping[str, Any], estimate: Usage) -> ModelAnswer:
         with self._budget.call(estimate) as call:
             try:
                 answer = self._claude.ask(system, prompt, schema)
@@ -200,7 +200,7 @@ def _fits(key: str, value: int) -> bool:
     return low <= value <= high
 
 
-def _judged(check: Callable[[Any], Checked], answer: Answer) -> tuple[Checked | None, Sequence[str]]:
+def _judged(check: Callable[[Any], Checked], answer: ModelAnswer) -> tuple[Checked | None, Sequence[str]]:
     """What can be used of an answer, and what was wrong with it."""
     if answer.value is None:
         return None, ["it was no JSON object"]
@@ -208,14 +208,16 @@ def _judged(check: Callable[[Any], Checked], answer: Answer) -> tuple[Checked | 
         found = check(answer.value)
     except BadReplyError as error:
         return None, [str(error)]
-    return found, found.problems if isinstance(found, Reply) else ()
+    return found, found.problems if isinstance(found, SummaryReply) else ()
 
 
 def _joined(packed: Sequence[Chunk]) -> str:
     return for_people("\n".join([chunk.text for chunk in packed]))
 
 
-def _as_whole(asking: _Asking, replies: Sequence[Reply], stated: Sequence[Stated]) -> tuple[str, str, list[Stated]]:
+def _as_whole(
+    asking: _Dialogue, replies: Sequence[SummaryReply], stated: Sequence[StatedMemory]
+) -> tuple[str, str, list[StatedMemory]]:
     """Title and summary of all parts, and their memories without the questions that a later part answers."""
     questions = [one for one in stated if one.kind == "question"]
     mark = new_mark()
@@ -230,15 +232,15 @@ def _as_whole(asking: _Asking, replies: Sequence[Reply], stated: Sequence[Stated
     return title, summary, [one for one in stated if id(one) not in closed]
 
 
-def _unique(stated: Sequence[Stated]) -> list[Stated]:
+def _unique(stated: Sequence[StatedMemory]) -> list[StatedMemory]:
     """Without what a later part says once more."""
-    found: dict[tuple[str, str], Stated] = {}
+    found: dict[tuple[str, str], StatedMemory] = {}
     for one in stated:
         found.setdefault((one.kind, comparable(one.text)), one)
     return list(found.values())
 
 
-def _memory(one: Stated) -> Memory:
+def _memory(one: StatedMemory) -> Memory:
     is_short = len(one.text) <= TITLE_CHARACTERS
     title = one.text if is_short else shorten(one.text, TITLE_CHARACTERS)
     text = "" if is_short else one.text

@@ -1,4 +1,4 @@
-"""Keeping what strategies made: where the queue's results become memories."""
+"""Writes the results of strategies as memories, and shows strategies the memories that there are."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ..store.sqlite.memory_index import MemoryIndex
-from .item import Origin, new_item
-from .library import Library, item_of
+from .folders import folder_of, is_untrusted
+from .format import Origin, new_memory
+from .library import Library, page_memory
 from .similarity import wording
-from .strategy import Known, Surroundings
+from .strategy import KnownMemory, StrategyContext
 
 if TYPE_CHECKING:
+    from ..store.place import StorePlace
     from ..store.values import Conversation, StoredEntry
     from .strategy import MemoryResult, Strategy
 
@@ -19,9 +21,9 @@ KNOWN_KINDS = ("fact", "decision", "preference", "question", "solution", "projec
 KNOWN_SHARE = 0.5  # of a memory's words, in a conversation that seems to be about it
 
 
-class Keeper:
-    """The queue's sink. `directory` gives where the memories of a group lie, `is_untrusted` whether those of a
-    conversation are to be kept apart."""
+class MemoryWriter:
+    """The queue's sink. `directory` returns where the memories of a group lie, `is_untrusted` whether those of a
+    conversation are kept apart."""
 
     def __init__(
         self,
@@ -45,8 +47,8 @@ class Keeper:
         finally:
             index.close()
 
-    def known(self, conversation: Conversation, text: str, limit: int) -> list[Known]:
-        """The memories that a text about to be summarised may repeat, correct or answer: see `Surroundings`."""
+    def known(self, conversation: Conversation, text: str, limit: int) -> list[KnownMemory]:
+        """The memories that a text about to be summarised may repeat, correct or answer: see `StrategyContext`."""
         index = MemoryIndex(self._database)
         try:
             library = Library(self._directory(conversation.home), index, conversation.home)
@@ -60,7 +62,14 @@ class Keeper:
         for strategy in strategies:
             attach = getattr(strategy, "attach", None)
             if attach is not None:
-                attach(Surroundings(directory, self.known, self._is_untrusted))
+                attach(StrategyContext(directory, self.known, self._is_untrusted))
+
+
+def memory_writer(place: StorePlace) -> MemoryWriter:
+    """The writer for the memories that are made of a store's conversations."""
+    return MemoryWriter(
+        place.database, lambda group: folder_of(place, group), lambda conversation: is_untrusted(place, conversation)
+    )
 
 
 def keep(
@@ -68,27 +77,27 @@ def keep(
 ) -> list[str]:
     """Keeps the memories of a result; their ids. Raises as the methods of Library do."""
     origin = Origin(conversation.last_message_at, conversation.session_id, conversation.id, strategy)
-    items = [
+    memories = [
         (
-            new_item(one.kind, one.title, one.text, one.subject, one.quote, origin, is_untrusted=is_untrusted),
+            new_memory(one.kind, one.title, one.text, one.subject, one.quote, origin, is_untrusted=is_untrusted),
             one.replaces,
         )
         for one in result.memories
     ]
-    return library.keep([(item, replaces) for item, replaces in items if item.title])
+    return library.keep([(memory, replaces) for memory, replaces in memories if memory.title])
 
 
-def known(library: Library, text: str, limit: int, *, is_untrusted: bool) -> list[Known]:
+def known(library: Library, text: str, limit: int, *, is_untrusted: bool) -> list[KnownMemory]:
     """At most `limit` memories that hold and most of whose words are in `text`, the best first."""
     said = wording(text)
     words = said.words | said.values
     scored = []
     for kind in KNOWN_KINDS:
-        for memory in library.current(kind, is_untrusted=is_untrusted):
-            item = item_of(memory)
-            own = wording(item.whole_text).words
+        for indexed in library.current(kind, is_untrusted=is_untrusted):
+            memory = page_memory(indexed)
+            own = wording(memory.whole_text).words
             share = len(own & words) / len(own) if own else 0.0
-            if share >= KNOWN_SHARE and item.is_marked:
-                scored.append((share, item))
+            if share >= KNOWN_SHARE and memory.is_marked:
+                scored.append((share, memory))
     scored.sort(key=lambda pair: -pair[0])
-    return [Known(item.id, item.kind, item.subject, item.whole_text) for _, item in scored[:limit]]
+    return [KnownMemory(memory.id, memory.kind, memory.subject, memory.whole_text) for _, memory in scored[:limit]]

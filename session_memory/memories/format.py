@@ -1,4 +1,4 @@
-"""A memory as a part of a page of Markdown, and pages as parts. Pure: `parse` undoes `render`.
+"""Memories as Markdown: a page is a heading and its memories. Pure: `parse` undoes `render`.
 
     ## The JWT expiry is 3600 seconds ^k3f9a2b7qx
 
@@ -9,7 +9,7 @@
     *About auth*
     *From 2026-02-21 14:32:05 UTC, session d58a79a7-..., conversation 12, by summary*
 
-A person may change all of it. What stands behind `^` is how the item is found again; one that a person wrote has none.
+A person may change all of it. The id behind `^` is how a memory is found again; one that a person wrote has none.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ _SOURCE = re.compile(
 )
 _BY = re.compile(r"by \^([a-z2-7]{10})")
 _LIKE_OURS = re.compile(r"^(?=## |>|\*(?:About|From|Superseded) )", re.MULTILINE)
+_LIVE_ASTERISK = re.compile(r"(?<!\\)((?:\\\\)*)\*")
 _TIME = "%Y-%m-%d %H:%M:%S UTC"
 
 
@@ -51,9 +52,9 @@ class Origin(NamedTuple):
     strategy: str
 
 
-class Item(NamedTuple):
-    """A memory. `superseded` is the id of what has taken its place ('' as long as it holds, '-' if that is not known);
-    `is_marked`: it carries its id, a strategy made it."""
+class PageMemory(NamedTuple):
+    """A memory on a page. `superseded` is the id of the one that replaced it ('' while it holds, '-' if that is not
+    known); `is_marked`: it has an id on the page, as those have that a strategy made."""
 
     id: str
     kind: str
@@ -68,67 +69,69 @@ class Item(NamedTuple):
 
     @property
     def at(self) -> int | None:
-        """When it was last said, in milliseconds since the epoch; None if that is not known."""
+        """The time of its latest origin, in milliseconds since the epoch; None if that is not known."""
         return max((origin.at for origin in self.origins if origin.at is not None), default=None)
 
     @property
     def whole_text(self) -> str:
-        """All that it says."""
+        """Title and text."""
         return f"{self.title}\n\n{self.text}" if self.text else self.title
 
 
-def new_item(kind: str, title: str, text: str, subject: str, quote: str, origin: Origin, *, is_untrusted: bool) -> Item:
-    """An item with what a strategy found: without secrets, in bounds, with the id that follows from what it says."""
+def new_memory(
+    kind: str, title: str, text: str, subject: str, quote: str, origin: Origin, *, is_untrusted: bool
+) -> PageMemory:
+    """A memory that a strategy made: without secrets, within the limits, with its id."""
     title, text = one_line(for_people(title)), shorten(for_people(text).strip(), TEXT_CHARACTERS)
     if not title or one_line(text) == title:
         title, text = title or one_line(text), ""
     if len(title) > TITLE_CHARACTERS:
         title, text = shorten(title, TITLE_CHARACTERS), text or title
     subject, quote = one_line(for_people(subject)), for_people(quote).strip()
-    item = Item("", kind, title, text, subject, quote, (origin,), is_untrusted=is_untrusted)
-    return item._replace(id=content_id(item))
+    memory = PageMemory("", kind, title, text, subject, quote, (origin,), is_untrusted=is_untrusted)
+    return memory._replace(id=content_id(memory))
 
 
-def content_id(item: Item) -> str:
-    """The id that follows from what an item says; of an episode also from where it came from."""
-    parts = [item.kind, item.subject.casefold(), normalised(item.whole_text), str(item.is_untrusted)]
-    if item.kind == EPISODE and item.origins:
-        origin = item.origins[0]
+def content_id(memory: PageMemory) -> str:
+    """The id that follows from what a memory says and, for an episode, from its origin."""
+    parts = [memory.kind, memory.subject.casefold(), normalised(memory.whole_text), str(memory.is_untrusted)]
+    if memory.kind == EPISODE and memory.origins:
+        origin = memory.origins[0]
         parts += [origin.session, time_text(origin.at), origin.strategy]
     return short_hash("\0".join(parts))
 
 
 def short_hash(text: str) -> str:
-    """Ten characters that tell `text` from any other."""
+    """A hash of `text` in ten characters."""
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).digest()
     return base64.b32encode(digest).decode().rstrip("=").lower()
 
 
-def render(item: Item) -> str:
-    """The lines of an item."""
-    struck = "~~" if item.superseded else ""
-    parts = [f"## {struck}{_heading(item.title)}{struck} ^{item.id}"]
-    if item.text:
-        parts.append(_LIKE_OURS.sub(" ", escape(item.text)))
-    if item.quote:
-        parts.append("\n".join([f"> {line}".rstrip() for line in escape(item.quote).splitlines()]))
-    meta = [f"*About {_plain(item.subject)}*"] if item.subject else []
-    meta += [_source_line(origin) for origin in item.origins]
-    if item.superseded:
-        meta.append(_superseded_line(item))
+def render(memory: PageMemory) -> str:
+    """The Markdown of a memory."""
+    struck = "~~" if memory.superseded else ""
+    parts = [f"## {struck}{_heading(memory.title)}{struck} ^{memory.id}"]
+    if memory.text:
+        parts.append(_LIKE_OURS.sub(" ", escape(memory.text)))
+    if memory.quote:
+        parts.append("\n".join([f"> {line}".rstrip() for line in escape(memory.quote).splitlines()]))
+    meta = [f"*About {_within_emphasis(memory.subject)}*"] if memory.subject else []
+    meta += [_source_line(origin) for origin in memory.origins]
+    if memory.superseded:
+        meta.append(_superseded_line(memory))
     parts.append("\n".join(meta))
     return "\n\n".join([part for part in parts if part]) + "\n"
 
 
 def split(page: str) -> list[str]:
-    """A page in parts: what stands before the first item, then each item as it stands."""
+    """The parts of a page as they stand: what comes before the first memory, then each memory."""
     starts = [found.start() for found in _ITEM.finditer(page)]
     ends = [*starts, len(page)]
     return [page[: ends[0]], *[page[start:end] for start, end in zip(starts, ends[1:])]]
 
 
-def parse(part: str, kind: str, *, is_untrusted: bool) -> Item:
-    """The item that a part of a page holds, whatever a person made of it."""
+def parse(part: str, kind: str, *, is_untrusted: bool) -> PageMemory:
+    """The memory in a part of a page; a person may have changed any of it."""
     first, _, rest = part.partition("\n")
     heading = _HEADING.match(first)
     assert heading is not None, "every line that begins with ## fits"
@@ -144,7 +147,7 @@ def parse(part: str, kind: str, *, is_untrusted: bool) -> Item:
         else:
             text.append(line)
     by = _BY.search(" ".join(meta["Superseded"]))
-    item = Item(
+    memory = PageMemory(
         heading["id"] or "",
         kind,
         unescape(heading["title"]).strip(),
@@ -156,17 +159,17 @@ def parse(part: str, kind: str, *, is_untrusted: bool) -> Item:
         is_untrusted,
         bool(heading["id"]),
     )
-    return item if item.id else item._replace(id=content_id(item))
+    return memory if memory.id else memory._replace(id=content_id(memory))
 
 
 def with_origin(part: str, origin: Origin) -> str:
-    """A part with one more line that tells where it came from; the same part if it has that line."""
+    """A part with a line for one more origin; the same part if it has that line."""
     line = _source_line(origin)
     return part if line in part.split("\n") else f"{part.rstrip()}\n{line}\n"
 
 
-def struck(part: str, by: Item) -> str:
-    """A part as it is to stand once `by` has taken its place."""
+def struck(part: str, by: PageMemory) -> str:
+    """A part marked as superseded by the memory `by`."""
     first, _, rest = part.partition("\n")
     heading = _HEADING.match(first)
     assert heading is not None
@@ -178,7 +181,7 @@ def struck(part: str, by: Item) -> str:
 
 
 def restored(part: str) -> str:
-    """A part that was struck, as it stood before."""
+    """A part without the marks that `struck` made."""
     first, _, rest = part.partition("\n")
     heading = _HEADING.match(first)
     assert heading is not None
@@ -193,13 +196,14 @@ def time_text(milliseconds: int | None) -> str:
 
 
 def _heading(title: str) -> str:
-    """What is struck out begins with two tildes; any others, and what looks like an id, stand before ours."""
+    """The title for a heading. One that begins with tildes must not look struck out."""
     escaped = escape(title)
     return "\\~\\~" + escaped[2:] if escaped.startswith("~~") else escaped
 
 
-def _plain(text: str) -> str:
-    return escape(text).replace("*", "\\*")
+def _within_emphasis(text: str) -> str:
+    """`text` as Markdown between two asterisks: its own are escaped too, but for those in code."""
+    return escape(text) if "`" in text else _LIVE_ASTERISK.sub(r"\1\\*", escape(text))
 
 
 def _source_line(origin: Origin) -> str:
@@ -208,9 +212,9 @@ def _source_line(origin: Origin) -> str:
     return f"*From {time_text(origin.at)}, {where}*"
 
 
-def _superseded_line(item: Item) -> str:
-    by = f" by ^{item.superseded}" if len(item.superseded) > 1 else ""
-    when = f" {time_text(item.at)}" if item.at is not None else ""
+def _superseded_line(memory: PageMemory) -> str:
+    by = f" by ^{memory.superseded}" if len(memory.superseded) > 1 else ""
+    when = f" {time_text(memory.at)}" if memory.at is not None else ""
     return f"*Superseded{when}{by}*"
 
 
