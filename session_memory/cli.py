@@ -7,8 +7,8 @@ import importlib
 import sys
 from types import ModuleType
 
-from . import __version__
-from .system.screen import NAME, exit_code
+from . import NAME, __version__
+from .system.terminal import exit_code
 
 # Each module offers SUMMARY (what the subcommand does, in a few words), add_arguments(parser) and run(arguments), which
 # returns the exit code.

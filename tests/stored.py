@@ -68,7 +68,7 @@ def talk(topic: str) -> tuple[str, ...]:
 
 _RUN = """
 import argparse, importlib, sys
-from session_memory.system.screen import exit_code
+from session_memory.system.terminal import exit_code
 command = importlib.import_module("session_memory." + sys.argv.pop(1))
 parser = argparse.ArgumentParser()
 command.add_arguments(parser)

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..archives.writer import archive_session
 from ..errors import SessionMemoryError
-from ..system.screen import Screen
+from ..system.terminal import Terminal
 from ..text.format import counted
 from ..transcripts.sessions import Found, choose, find_sessions
 
@@ -30,30 +30,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Archives what was asked for; 1 if something could not be. Raises SessionMemoryError."""
-    screen = Screen(os.environ, is_json=arguments.json)
+    terminal = Terminal(os.environ, is_json=arguments.json)
     if not arguments.session and not arguments.all:
         raise NothingChosenError("no session was named", "name one (session_reader --list shows them), or use --all")
     found = find_sessions(arguments.home, arguments.all and not arguments.home, os.environ)
     chosen = found if arguments.all else [choose(found, arguments.session)]
-    results = [_archive(one, f"{number}/{len(chosen)}", screen) for number, one in enumerate(chosen, 1)]
+    results = [_archive(one, f"{number}/{len(chosen)}", terminal) for number, one in enumerate(chosen, 1)]
     failed = [result for result in results if "problem" in result]
     written = [result for result in results if result.get("archive")]
-    screen.line(f"{counted(len(written), 'conversation')} kept{f', {len(failed)} could not be' if failed else ''}.")
-    screen.result({"sessions": results})
+    terminal.line(f"{counted(len(written), 'conversation')} kept{f', {len(failed)} could not be' if failed else ''}.")
+    terminal.result({"sessions": results})
     return 1 if failed else 0
 
 
-def _archive(one: Found, progress: str, screen: Screen) -> dict[str, Any]:
+def _archive(one: Found, progress: str, terminal: Terminal) -> dict[str, Any]:
     """What became of one session: the path of its archive, or None if nothing was said in it, or the problem."""
     result: dict[str, Any] = {"session": one.id, "name": one.name, "archive": None}
     try:
-        with screen.working(f"{progress} {one.name}"):
+        with terminal.working(f"{progress} {one.name}"):
             result["archive"] = archive_session(
                 one.id, one.session.path, one.runtime, one.home.conversations_dir, one.home.settings(), time.time()
             )
     except (SessionMemoryError, OSError) as error:
         result["problem"] = str(error)
-        screen.note(f"{one.name}: {error}")
+        terminal.note(f"{one.name}: {error}")
     if result["archive"]:
-        screen.line(f"  {screen.short(result['archive'])}")
+        terminal.line(f"  {terminal.short(result['archive'])}")
     return result

@@ -39,9 +39,9 @@ def run(arguments: argparse.Namespace) -> int:
 def _list(opened: OpenStore, arguments: argparse.Namespace) -> int:
     refresh(opened)
     found = opened.store.conversations(filter_of(arguments, opened.place)._replace(status=arguments.status))
-    opened.screen.result({"conversations": [one._asdict() for one in found]})
+    opened.terminal.result({"conversations": [one._asdict() for one in found]})
     if not found:
-        opened.screen.line("No conversations.")
+        opened.terminal.line("No conversations.")
         return 0
     titles = all_for_prompt([one.title for one in found])
     rows = [("ID", "LAST MESSAGE", "MESSAGES", "STATUS", "PROJECT", "TITLE")]
@@ -50,7 +50,7 @@ def _list(opened: OpenStore, arguments: argparse.Namespace) -> int:
     for index, row in enumerate(rows):
         cells = [cell.rjust(width) if cell.isdecimal() else cell.ljust(width) for cell, width in zip(row, widths)]
         line = "  ".join(cells).rstrip()
-        opened.screen.line(line if index else opened.screen.paint("bold", line))
+        opened.terminal.line(line if index else opened.terminal.paint("bold", line))
     return 0
 
 

@@ -9,15 +9,15 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from .. import __version__
+from .. import NAME, __version__
 from ..install.checks import NOTE, OK, WRONG, Finding, check_home, check_program
 from ..install.homes import NoHomeError, Target, find, identify
 from ..install.ledger import InstallLedger, LedgerError, read_ledger
 from ..install.output import show_trial
 from ..install.templates import templated_home
 from ..install.trial import Trial
-from ..settings.program import NAME, ProgramPaths, program_paths
-from ..system.screen import Screen
+from ..settings.program import ProgramPaths, program_paths
+from ..system.terminal import Terminal
 
 SUMMARY = "check that the hook does its work, and say how to mend what is wrong"
 _STYLES = {OK: "green", NOTE: "yellow", WRONG: "red"}
@@ -33,27 +33,27 @@ def run(arguments: argparse.Namespace) -> int:
     """Examines the program and the homes; returns 0 if all is well, else 1."""
     environ = dict(os.environ)
     environ.setdefault("HOME", str(Path.home()))
-    screen, paths = Screen(environ, is_json=arguments.json), program_paths(environ)
+    terminal, paths = Terminal(environ, is_json=arguments.json), program_paths(environ)
     try:
         ledger = read_ledger(paths.ledger_file)
     except LedgerError:  # one of the findings below
         ledger = InstallLedger(paths.ledger_file)
     found: dict[str, list[Finding]] = {"": check_program(paths, environ)}
-    screen.line(screen.paint("bold", f"{NAME} {__version__}") + screen.short(f" in {paths.program_dir}"))
-    _show(found[""], screen)
+    terminal.line(terminal.paint("bold", f"{NAME} {__version__}") + terminal.short(f" in {paths.program_dir}"))
+    _show(found[""], terminal)
     targets, lost = _targets(arguments.home, ledger, paths, environ)
     for path, findings in lost.items():
         found[path] = findings
-        screen.heading(screen.short(path))
-        _show(findings, screen)
+        terminal.heading(terminal.short(path))
+        _show(findings, terminal)
     for target in targets:
         findings, trial = check_home(target, paths, ledger, environ, time.time())
         found[target.root] = findings
-        _show_home(target, findings, trial, screen)
+        _show_home(target, findings, trial, terminal)
     wrongs = sum(finding.state == WRONG for findings in found.values() for finding in findings)
-    screen.line()
-    screen.line(screen.paint("bold", "All is well." if not wrongs else f"{wrongs} of this is wrong; see above."))
-    screen.result(
+    terminal.line()
+    terminal.line(terminal.paint("bold", "All is well." if not wrongs else f"{wrongs} of this is wrong; see above."))
+    terminal.result(
         {
             "version": __version__,
             "ok": not wrongs,
@@ -83,19 +83,19 @@ def _targets(
     return targets, lost
 
 
-def _show(findings: list[Finding], screen: Screen) -> None:
+def _show(findings: list[Finding], terminal: Terminal) -> None:
     """A line a finding, and one for what to do about it."""
     for finding in findings:
-        mark = screen.paint(_STYLES[finding.state], f"{finding.state:<6}")
-        text = screen.short(finding.text)
-        screen.paragraph(text, indent=" " * 23, first=f"  {mark} {finding.about:<13} ")
+        mark = terminal.paint(_STYLES[finding.state], f"{finding.state:<6}")
+        text = terminal.short(finding.text)
+        terminal.paragraph(text, indent=" " * 23, first=f"  {mark} {finding.about:<13} ")
         if finding.mend:
-            screen.paragraph(screen.short(finding.mend), indent=" " * 26, first=" " * 23 + "-> ")
+            terminal.paragraph(terminal.short(finding.mend), indent=" " * 26, first=" " * 23 + "-> ")
 
 
-def _show_home(target: Target, findings: list[Finding], trial: Trial | None, screen: Screen) -> None:
-    screen.heading(f"{screen.short(target.root)} ({target.title})")
-    _show(findings, screen)
+def _show_home(target: Target, findings: list[Finding], trial: Trial | None, terminal: Terminal) -> None:
+    terminal.heading(f"{terminal.short(target.root)} ({target.title})")
+    _show(findings, terminal)
     if trial is not None and trial.text:
-        screen.line()
-        show_trial(trial, screen, with_speed=False)
+        terminal.line()
+        show_trial(trial, terminal, with_speed=False)

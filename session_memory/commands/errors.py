@@ -58,35 +58,35 @@ def _find(opened: OpenStore, text: str, wanted: Filter) -> int:
     found = matching_errors(text, everywhere)
     shown = found[: wanted.limit]
     said = [] if found else opened.store.search(one_line(text), wanted)
-    opened.screen.result(
+    opened.terminal.result(
         {"seen": [_as_json(one) for one in shown], "all": len(found), "said": [_said_json(hit) for hit in said]}
     )
     for one in shown:
         _show(opened, one)
     if len(found) > len(shown):
-        opened.screen.line(f"{len(found) - len(shown)} more like it: --limit shows them.")
+        opened.terminal.line(f"{len(found) - len(shown)} more like it: --limit shows them.")
     if not found:
-        opened.screen.line("No tool has failed like that." + (" Its words were said in:" if said else ""))
+        opened.terminal.line("No tool has failed like that." + (" Its words were said in:" if said else ""))
     for hit in said:
         when = moment(hit.entry.timestamp)
-        opened.screen.line(f"  conversation {hit.conversation.id}  {when}  {_short(hit.snippet, ERROR_CHARACTERS)}")
+        opened.terminal.line(f"  conversation {hit.conversation.id}  {when}  {_short(hit.snippet, ERROR_CHARACTERS)}")
     return 0 if found or said else 1
 
 
 def _show(opened: OpenStore, one: ErrorMatch) -> None:
-    screen, tool, conversation = opened.screen, one.failure.tool, one.conversation
+    terminal, tool, conversation = opened.terminal, one.failure.tool, one.conversation
     times = f" ({counted(one.failure.times, 'time')})" if one.failure.times > 1 else ""
-    screen.line(screen.paint("bold", _short(tool.error, ERROR_CHARACTERS) or "(no output)") + times)
-    screen.line(f"  of      {_short(f'{tool.tool}: {tool.text}', COMMAND_CHARACTERS)}")
+    terminal.line(terminal.paint("bold", _short(tool.error, ERROR_CHARACTERS) or "(no output)") + times)
+    terminal.line(f"  of      {_short(f'{tool.tool}: {tool.text}', COMMAND_CHARACTERS)}")
     title = _short(conversation.title, TITLE_CHARACTERS) or "-"
-    screen.line(
+    terminal.line(
         f"  seen    {moment(tool.timestamp)}, conversation {conversation.id} (session {conversation.session_id})"
     )
-    screen.line(f"          {title}, in {_short(screen.short(conversation.cwd), COMMAND_CHARACTERS) or '-'}")
-    screen.line(
+    terminal.line(f"          {title}, in {_short(terminal.short(conversation.cwd), COMMAND_CHARACTERS) or '-'}")
+    terminal.line(
         f"  solved  {'it worked ' + _short(one.solved, ERROR_CHARACTERS) if one.solved else 'not that it was seen'}"
     )
-    screen.line()
+    terminal.line()
 
 
 def _short(text: str, limit: int) -> str:

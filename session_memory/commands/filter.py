@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
 from ..store.location import find_place
-from ..system.screen import Screen
+from ..system.terminal import Terminal
 from ..text.format import counted
 from .arguments import add_common
 from .process import memory_settings
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints sizes before and after, or the text. Raises SessionMemoryError, OSError."""
-    screen = Screen(os.environ, is_json=arguments.json)
+    terminal = Terminal(os.environ, is_json=arguments.json)
     place = find_place(arguments.home, os.environ)
     settings = memory_settings(place)
     paths = [*_below(arguments.path), *(_all(place) if arguments.all else ())]
@@ -48,9 +48,9 @@ def run(arguments: argparse.Namespace) -> int:
             "there is no transcript to look at", "name one, or a directory of them, or use --all"
         )
     if arguments.show:
-        _show(paths, settings, screen)
+        _show(paths, settings, terminal)
     else:
-        _measure(paths, settings, screen)
+        _measure(paths, settings, terminal)
     return 0
 
 
@@ -73,19 +73,19 @@ def _all(place: StorePlace) -> Iterator[str]:
             continue  # a runtime's own directory comes with its first session
 
 
-def _show(paths: list[str], settings: MemorySettings, screen: Screen) -> None:
+def _show(paths: list[str], settings: MemorySettings, terminal: Terminal) -> None:
     from ..memories.filtering import filtered
     from ..memories.reduction import transcript_entries
 
     texts = {path: filtered(transcript_entries(path), settings.filtering) for path in paths}
     for path, text in texts.items():
         if len(texts) > 1:
-            screen.heading(screen.short(path))
-        screen.line(text)
-    screen.result({"transcripts": [{"path": path, "text": text} for path, text in texts.items()]})
+            terminal.heading(terminal.short(path))
+        terminal.line(text)
+    terminal.result({"transcripts": [{"path": path, "text": text} for path, text in texts.items()]})
 
 
-def _measure(paths: list[str], settings: MemorySettings, screen: Screen) -> None:
+def _measure(paths: list[str], settings: MemorySettings, terminal: Terminal) -> None:
     from ..memories.reduction import Reduction, measured
 
     rows: list[tuple[str, Reduction]] = []
@@ -96,21 +96,21 @@ def _measure(paths: list[str], settings: MemorySettings, screen: Screen) -> None
     total = Reduction()
     for _, size in rows:
         total = total.plus(size)
-    screen.line(screen.paint("bold", f"{'TRANSCRIPT':<{NAME_CHARACTERS}}{_HEADINGS}"))
+    terminal.line(terminal.paint("bold", f"{'TRANSCRIPT':<{NAME_CHARACTERS}}{_HEADINGS}"))
     for path, size in [*rows, *([("all", total)] if len(rows) > 1 else [])]:
-        screen.line(f"{_name(path):<{NAME_CHARACTERS}}{_columns(size)}")
-    screen.line()
+        terminal.line(f"{_name(path):<{NAME_CHARACTERS}}{_columns(size)}")
+    terminal.line()
     share = f"{total.reduction:.1%} less to read: {total.characters_before:,} characters before, "
     pieces = f"{counted(total.exchanges, 'exchange')} in {counted(total.chunks, 'chunk')}"
-    screen.line(f"{share}{total.characters_after:,} after ({pieces}).")
-    screen.line("Before is what the messages hold: text, thinking, tool parameters, tool results; no images.")
+    terminal.line(f"{share}{total.characters_after:,} after ({pieces}).")
+    terminal.line("Before is what the messages hold: text, thinking, tool parameters, tool results; no images.")
     if total.file_bytes:
         share = f"{1 - total.characters_after / total.file_bytes:.1%}"
-        screen.line(f"The files themselves are {total.file_bytes:,} bytes, of which it is {share} less.")
+        terminal.line(f"The files themselves are {total.file_bytes:,} bytes, of which it is {share} less.")
     left_out = len(paths) - len(rows)
     if left_out:
-        screen.note(f"{counted(left_out, 'file')} left out, which no known runtime wrote")
-    screen.result({"transcripts": [_as_json(path, size) for path, size in rows], "all": _as_json("", total)})
+        terminal.note(f"{counted(left_out, 'file')} left out, which no known runtime wrote")
+    terminal.result({"transcripts": [_as_json(path, size) for path, size in rows], "all": _as_json("", total)})
 
 
 _HEADINGS = f"{'BEFORE':>12}{'TOKENS':>12}{'AFTER':>12}{'TOKENS':>12}{'LESS':>8}"

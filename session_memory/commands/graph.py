@@ -13,7 +13,7 @@ from ..memories.strategies.graphiti import settings as graph_settings
 from ..memories.strategies.graphiti import strategy as graph
 from ..memories.strategies.graphiti.database import EMBEDDED, group_id
 from ..store.location import find_place
-from ..system.screen import Screen
+from ..system.terminal import Terminal
 from ..text.format import one_line, shorten
 from ..text.sanitize import for_prompt
 from .arguments import add_common, add_limit
@@ -52,15 +52,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Searches. Raises SessionMemoryError."""
-    screen = Screen(os.environ, is_json=arguments.json)
+    terminal = Terminal(os.environ, is_json=arguments.json)
     query = " ".join(arguments.words)
     place = find_place(arguments.home, os.environ)
     found = search_graph(place, query, arguments.limit, is_untrusted=arguments.untrusted)
-    screen.result({"facts": [fact._asdict() for fact in found]})
+    terminal.result({"facts": [fact._asdict() for fact in found]})
     for fact in found:
-        screen.line(_line(fact))
+        terminal.line(_line(fact))
     if not found:
-        screen.line(f"The graph knows nothing about {shorten(one_line(for_prompt(query)), QUERY_CHARACTERS)}.")
+        terminal.line(f"The graph knows nothing about {shorten(one_line(for_prompt(query)), QUERY_CHARACTERS)}.")
     return 0
 
 

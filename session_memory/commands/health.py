@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import argparse
 
     from ..store.values import FileState
-    from ..system.screen import Screen
+    from ..system.terminal import Terminal
     from .opened_store import OpenStore
 
 SUMMARY = "check the store, and say what it holds"
@@ -44,7 +44,7 @@ def _check(opened: OpenStore) -> int:
     unreadable = {state.file_path: state.unreadable for state in states if state.unreadable}
     missing = [one.root for one in opened.place.watched if one.is_named and not os.path.isdir(one.root)]
     watcher = holder(opened.place.database)
-    opened.screen.result(
+    opened.terminal.result(
         {
             "ok": not missing,
             "store": opened.place.database,
@@ -74,28 +74,30 @@ def _print(
     missing: list[str],
     watcher: int,
 ) -> None:
-    screen = opened.screen
-    _item(screen, "store", f"{screen.short(opened.place.database)}, {megabytes(counts['database_bytes'])}, whole")
+    terminal = opened.terminal
+    _item(terminal, "store", f"{terminal.short(opened.place.database)}, {megabytes(counts['database_bytes'])}, whole")
     files = counted(counts["files"], "file")
     _item(
-        screen, "transcripts", f"{files}, {counts['gone']} of them gone, {counts['ingesting']} not yet read to the end"
+        terminal,
+        "transcripts",
+        f"{files}, {counts['gone']} of them gone, {counts['ingesting']} not yet read to the end",
     )
     said = f"{entries(counts['entries'])}, {counted(counts['tool_uses'], 'tool use')}"
-    _item(screen, "holds", f"{said}, {megabytes(counts['text_bytes'])} of text")
+    _item(terminal, "holds", f"{said}, {megabytes(counts['text_bytes'])} of text")
     statuses = [f"{number} {status}" for status, number in sorted(counts["conversations"].items())]
-    _item(screen, "conversations", ", ".join(statuses) or "none yet")
-    _item(screen, "watch", f"runs, process {watcher}" if watcher else "does not run")
+    _item(terminal, "conversations", ", ".join(statuses) or "none yet")
+    _item(terminal, "watch", f"runs, process {watcher}" if watcher else "does not run")
     for one in opened.place.watched:
         is_there = os.path.isdir(one.root)
-        _item(screen, "watched", screen.short(one.root) + ("" if is_there else " (not there)"))
+        _item(terminal, "watched", terminal.short(one.root) + ("" if is_there else " (not there)"))
     for path in missing:
-        screen.note(f"{screen.short(path)} is not there: see watchPath in config.yaml")
+        terminal.note(f"{terminal.short(path)} is not there: see watchPath in config.yaml")
     for path in unfinished[:SHOWN_FILES]:
-        screen.note(f"{path} is not read to its end: session-memory ingest goes on with it")
+        terminal.note(f"{path} is not read to its end: session-memory ingest goes on with it")
     worst = sorted((state for state in states if state.unreadable), key=lambda state: -state.unreadable)
     for state in worst[:SHOWN_FILES]:
-        screen.note(f"{state.file_path}: {counted(state.unreadable, 'record')} could not be read")
+        terminal.note(f"{state.file_path}: {counted(state.unreadable, 'record')} could not be read")
 
 
-def _item(screen: Screen, label: str, text: str) -> None:
-    screen.paragraph(text, indent=" " * 17, first=f"  {label:<15}")
+def _item(terminal: Terminal, label: str, text: str) -> None:
+    terminal.paragraph(text, indent=" " * 17, first=f"  {label:<15}")

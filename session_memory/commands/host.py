@@ -10,8 +10,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
-from ..system.screen import Screen
 from ..system.sqlite import DatabaseError
+from ..system.terminal import Terminal
 from ..text.characters import plain
 from ..text.format import counted, one_line, shorten
 from ..text.timestamps import age, epoch_seconds
@@ -86,7 +86,7 @@ def _add_task_arguments(action: Callable[..., argparse.ArgumentParser]) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Does what was asked for; returns the exit code. Raises SessionMemoryError, OSError."""
-    screen = Screen(os.environ, is_json=getattr(arguments, "json", False))
+    terminal = Terminal(os.environ, is_json=getattr(arguments, "json", False))
     from ..settings.host_layout import Layout
 
     layout = Layout(os.path.expanduser(arguments.at))
@@ -95,13 +95,13 @@ def run(arguments: argparse.Namespace) -> int:
     import apsw
 
     try:
-        return ACTIONS[arguments.action](layout, arguments, screen)
+        return ACTIONS[arguments.action](layout, arguments, terminal)
     except apsw.Error as error:
         hint = "what agents said stands in data/sessions and groups/*/conversations, whatever is wrong with this file"
         raise DatabaseError(f"{layout.database}: {error}", hint) from error
 
 
-def _init(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
+def _init(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
     from ..host.group_files import prepare_host
     from ..settings.host_layout import MAIN
 
@@ -112,25 +112,27 @@ def _init(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
         if name not in known:
             made += _make_group(layout, ledger, name)
     for path in made:
-        screen.item("made", os.path.relpath(path, layout.root))
-    screen.line()
-    where = screen.short(layout.root)
-    screen.line(f"  session-memory host run --at {where}")
-    screen.line(f'  session-memory host say --at {where} {(arguments.groups or [MAIN])[0]} "Who are you?"')
-    screen.result({"host": layout.root, "made": made, "groups": [group.folder for group in ledger.groups()]})
+        terminal.item("made", os.path.relpath(path, layout.root))
+    terminal.line()
+    where = terminal.short(layout.root)
+    terminal.line(f"  session-memory host run --at {where}")
+    terminal.line(f'  session-memory host say --at {where} {(arguments.groups or [MAIN])[0]} "Who are you?"')
+    terminal.result({"host": layout.root, "made": made, "groups": [group.folder for group in ledger.groups()]})
     return 0
 
 
-def _add(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
+def _add(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
     ledger = _ledger(layout)
     made = _make_group(layout, ledger, arguments.group, arguments.chat, arguments.trigger)
     group = ledger.group(arguments.group)
-    screen.line(f"{group.folder} answers in {group.jid}. Who its agent is you say in groups/{group.folder}/CLAUDE.md.")
-    screen.result({"group": group.folder, "chat": group.jid, "made": made})
+    terminal.line(
+        f"{group.folder} answers in {group.jid}. Who its agent is you say in groups/{group.folder}/CLAUDE.md."
+    )
+    terminal.result({"group": group.folder, "chat": group.jid, "made": made})
     return 0
 
 
-def _run(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
+def _run(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
     import asyncio
 
     from ..host.lock import host_lock
@@ -138,9 +140,9 @@ def _run(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
 
     with host_lock(layout):
         host = Host(layout, lambda line: print(line, file=sys.stderr, flush=True))
-        screen.line(f"serving {screen.short(layout.root)}; Ctrl-C ends it")
+        terminal.line(f"serving {terminal.short(layout.root)}; Ctrl-C ends it")
         if not any(os.environ.get(name) for name in CREDENTIALS):
-            screen.note(
+            terminal.note(
                 "Agents have homes of their own, and are not logged in: set ANTHROPIC_API_KEY, or one of "
                 f"{', '.join(CREDENTIALS[1:])}."
             )
@@ -148,7 +150,7 @@ def _run(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
     return 0
 
 
-def _say(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
+def _say(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
     from ..host.channels.terminal import say, wait_for_reply
     from ..host.lock import is_running
 
@@ -158,14 +160,14 @@ def _say(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
     if not is_kept:
         reply = wait_for_reply(ledger, arguments.group, message_id, lambda: is_running(layout))
     if reply:
-        screen.line(plain(reply.text))
+        terminal.line(plain(reply.text))
     elif not arguments.no_wait and not ledger.reply_to(message_id, ledger.group(arguments.group).jid)[0]:
-        screen.note("Kept. The host is not running: it answers when it does.")
-    screen.result({"message": message_id, "reply": _shown(reply) if reply else None})
+        terminal.note("Kept. The host is not running: it answers when it does.")
+    terminal.result({"message": message_id, "reply": _shown(reply) if reply else None})
     return 1 if reply and reply.kind == "error" else 0
 
 
-def _tail(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
+def _tail(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
     import json
 
     from ..host.channels.terminal import follow
@@ -179,27 +181,27 @@ def _tail(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
     )
     with suppress(KeyboardInterrupt):  # there is no other end
         for reply in replies:
-            if screen.is_json:
+            if terminal.is_json:
                 print(json.dumps(_shown(reply), ensure_ascii=False), flush=True)
             else:
-                screen.line(screen.paint("dim", f"[{_local(reply.timestamp)} {reply.kind} {reply.id}]"))
-                screen.line(plain(reply.text))
+                terminal.line(terminal.paint("dim", f"[{_local(reply.timestamp)} {reply.kind} {reply.id}]"))
+                terminal.line(plain(reply.text))
     return 0
 
 
-def _status(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
+def _status(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
     from ..archives.groups import open_sessions
     from ..host.lock import is_running
     from ..host.overview import group_states
 
     found = group_states(_ledger(layout), open_sessions(layout))
     runs = is_running(layout)
-    screen.line(f"{screen.short(layout.root)}: {'running' if runs else 'not running'}")
+    terminal.line(f"{terminal.short(layout.root)}: {'running' if runs else 'not running'}")
     for state in found:
-        screen.heading(state.group)
+        terminal.heading(state.group)
         for label, text in _facts(state, time.time()):
-            screen.item(label, text)
-    screen.result({"host": layout.root, "is_running": runs, "groups": [state.as_json() for state in found]})
+            terminal.item(label, text)
+    terminal.result({"host": layout.root, "is_running": runs, "groups": [state.as_json() for state in found]})
     return 0
 
 
@@ -215,24 +217,24 @@ def _facts(state: GroupState, now: float) -> list[tuple[str, str]]:
     ]
 
 
-def _tasks(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
+def _tasks(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
     schedule = _ledger(layout).schedule
     found = schedule.tasks()
     for task in found:
-        screen.line(f"{task.id}  {task.group}  {task.context_mode}  {_when(task)}")
-        screen.item("", _short(task.prompt))
+        terminal.line(f"{task.id}  {task.group}  {task.context_mode}  {_when(task)}")
+        terminal.item("", _short(task.prompt))
         if task.last_run:
-            screen.item("last run", f"{_local(task.last_run)}  {_short(task.last_result or '')}")
+            terminal.item("last run", f"{_local(task.last_run)}  {_short(task.last_result or '')}")
     if not found:
-        screen.line('none; session-memory host schedule GROUP "text" --cron "0 8 * * 1-5" makes one')
-    screen.result(
+        terminal.line('none; session-memory host schedule GROUP "text" --cron "0 8 * * 1-5" makes one')
+    terminal.result(
         {"tasks": [{**task._asdict(), "runs": [one._asdict() for one in schedule.runs(task.id)]}
                    for task in found]}
     )  # fmt: skip
     return 0
 
 
-def _schedule(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
+def _schedule(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
     ledger = _ledger(layout)
     if arguments.cron is not None:
         kind, value = "cron", arguments.cron
@@ -244,23 +246,23 @@ def _schedule(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> 
     mode = "isolated" if arguments.isolated else "group"
     prompt = " ".join(arguments.prompt)
     task = ledger.schedule.add(group.folder, group.jid, prompt, kind, value, mode)
-    screen.line(f"{task.id}  {_when(task)}")
-    screen.result({"task": task._asdict()})
+    terminal.line(f"{task.id}  {_when(task)}")
+    terminal.result({"task": task._asdict()})
     return 0
 
 
-def _change_task(layout: Layout, arguments: argparse.Namespace, screen: Screen) -> int:
+def _change_task(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
     schedule = _ledger(layout).schedule
     if arguments.action == "drop":
         schedule.remove(arguments.task)
-        screen.line(f"{arguments.task} is gone")
-        screen.result({"task": None})
+        terminal.line(f"{arguments.task} is gone")
+        terminal.result({"task": None})
         return 0
     status = "paused" if arguments.action == "pause" else "active"
     schedule.set_status(arguments.task, status)
     task = schedule.task(arguments.task)
-    screen.line(f"{task.id}  {_when(task)}")
-    screen.result({"task": task._asdict()})
+    terminal.line(f"{task.id}  {_when(task)}")
+    terminal.result({"task": task._asdict()})
     return 0
 
 

@@ -11,7 +11,7 @@ import time
 from ..errors import SessionMemoryError
 from ..store.ingest.unchanged import unchanged_files
 from ..store.location import find_place
-from ..system.screen import Screen
+from ..system.terminal import Terminal
 from ..text.format import counted
 from ..text.timestamps import now_milliseconds
 from .arguments import add_common
@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not (arguments.file or arguments.dir or arguments.reimport or arguments.json):
         files = unchanged_files(find_place(arguments.home, os.environ), now_milliseconds())
         if files:
-            Screen(os.environ).line(_nothing_new(files))
+            Terminal(os.environ).line(_nothing_new(files))
             return 0
     from .opened_store import with_store
 
@@ -58,7 +58,7 @@ def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
     from .paths import directory_at, file_at
 
     if opened.store.is_newer:
-        raise IngestError(f"{opened.screen.short(opened.place.database)}: {NEWER}")
+        raise IngestError(f"{opened.terminal.short(opened.place.database)}: {NEWER}")
     if arguments.file and arguments.dir:
         raise IngestError("--file and --dir do not go together", "run it once for each")
     file = file_at(arguments.file, opened.place) if arguments.file else None
@@ -83,9 +83,9 @@ def _take(opened: OpenStore, directories: Sequence[SourceDirectory], file: Sourc
             return take_files(opened.store, file.directory.home, [file], progress)
         return take_in(opened.store, opened.place.watching(directories), progress, workers=os.cpu_count() or 1)
 
-    if opened.screen.is_json:
+    if opened.terminal.is_json:
         return take(None)
-    with shown(opened.screen, opened.store, () if file else directories) as progress:
+    with shown(opened.terminal, opened.store, () if file else directories) as progress:
         return take(progress)
 
 
@@ -100,28 +100,28 @@ def _nothing_new(files: int) -> str:
 def _show(opened: OpenStore, report: IngestReport, ready: int, seconds: float) -> None:
     from .progress import entries, megabytes
 
-    screen = opened.screen
+    terminal = opened.terminal
     if not report.files and not report.problems:
-        roots = ", ".join(screen.short(directory.root) for directory in opened.place.watched)
-        screen.line(f"No transcripts in {roots}.")
+        roots = ", ".join(terminal.short(directory.root) for directory in opened.place.watched)
+        terminal.line(f"No transcripts in {roots}.")
     elif not report.bytes:
-        screen.line(_nothing_new(report.files))
+        terminal.line(_nothing_new(report.files))
     else:
         rate = f", {megabytes(report.bytes / seconds)}/s" if report.bytes > 1_000_000 else ""
         amount = f"{entries(report.entries)} from {megabytes(report.bytes)}{rate}"
-        screen.line(f"{report.changed} of {counted(report.files, 'file')} had something new: {amount}.")
+        terminal.line(f"{report.changed} of {counted(report.files, 'file')} had something new: {amount}.")
     if report.gone:
-        screen.line(f"{counted(report.gone, 'file')} gone; what was in the store of them stays.")
+        terminal.line(f"{counted(report.gone, 'file')} gone; what was in the store of them stays.")
     if report.unreadable:
-        screen.line(f"{counted(report.unreadable, 'record')} could not be read and were left out.")
+        terminal.line(f"{counted(report.unreadable, 'record')} could not be read and were left out.")
     for path, why in report.problems[:SHOWN_PROBLEMS]:
-        screen.note(f"{screen.short(path)}: {why}")
+        terminal.note(f"{terminal.short(path)}: {why}")
     if len(report.problems) > SHOWN_PROBLEMS:
-        screen.note(f"and {len(report.problems) - SHOWN_PROBLEMS} more")
-    if screen.is_json:
+        terminal.note(f"and {len(report.problems) - SHOWN_PROBLEMS} more")
+    if terminal.is_json:
         numbers = {name: value for name, value in vars(report).items() if name != "problems"}
         problems = [{"path": path, "problem": why} for path, why in report.problems]
         database = os.path.abspath(opened.place.database)
-        screen.result(
+        terminal.result(
             {**numbers, "ready": ready, "seconds": round(seconds, 3), "problems": problems, "store": database}
         )

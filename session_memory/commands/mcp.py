@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
-from ..system.screen import exit_code
+from ..system.terminal import exit_code
 from ..tools.call import call
 from ..tools.stdio_server import serve_this_process
 

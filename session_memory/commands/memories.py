@@ -85,11 +85,11 @@ def _filter(opened: OpenStore, arguments: argparse.Namespace) -> MemoryFilter:
 
 
 def _show_all(opened: OpenStore, found: list[IndexedMemory], nothing: str) -> None:
-    opened.screen.result({"memories": [as_json(memory) for memory in found]})
+    opened.terminal.result({"memories": [as_json(memory) for memory in found]})
     for memory in found:
-        opened.screen.line(line_of(memory))
+        opened.terminal.line(line_of(memory))
     if not found:
-        opened.screen.line(nothing)
+        opened.terminal.line(nothing)
 
 
 def line_of(memory: IndexedMemory) -> str:
@@ -110,33 +110,33 @@ def as_json(memory: IndexedMemory) -> dict[str, Any]:
 
 def _show(opened: OpenStore, index: MemoryIndex, arguments: argparse.Namespace) -> int:
     found = [_chosen(opened, index, id) for id in arguments.words]
-    opened.screen.result({"memories": [as_json(memory) for memory in found]})
+    opened.terminal.result({"memories": [as_json(memory) for memory in found]})
     home = f" --home {shlex.quote(arguments.home)}" if arguments.home else ""
     for number, memory in enumerate(found):
         if number:
-            opened.screen.line()
+            opened.terminal.line()
         _show_one(opened, memory, home)
     return 0
 
 
 def _show_one(opened: OpenStore, memory: IndexedMemory, home: str) -> None:
-    screen = opened.screen
-    screen.line(screen.paint("bold", one_line(for_prompt(memory.title))))
+    terminal = opened.terminal
+    terminal.line(terminal.paint("bold", one_line(for_prompt(memory.title))))
     for text in (memory.text, f'"{memory.quote}"' if memory.quote else ""):
         if text:
-            screen.line()
-            screen.line(for_prompt(text))
-    screen.line()
+            terminal.line()
+            terminal.line(for_prompt(text))
+    terminal.line()
     subject = one_line(for_prompt(memory.subject))
-    screen.line(f"  {memory.kind}{f' about {subject}' if subject else ''}, {memory.id}")
+    terminal.line(f"  {memory.kind}{f' about {subject}' if subject else ''}, {memory.id}")
     if memory.is_untrusted:
-        screen.line("  untrusted: a claim to be checked, never an instruction")
+        terminal.line("  untrusted: a claim to be checked, never an instruction")
     if memory.superseded:
         by = f" by {memory.superseded}" if len(memory.superseded) > 1 else ""
-        screen.line(f"  superseded{by}: it no longer holds")
+        terminal.line(f"  superseded{by}: it no longer holds")
     for at, _, conversation, strategy in memory.origins:
-        screen.line(f"  {time_text(at)}, by {strategy}: session-memory show {conversation}{home}")
-    screen.line(f"  {screen.short(f'{folder_of(opened.place, memory.home)}/{memory.path}')}")
+        terminal.line(f"  {time_text(at)}, by {strategy}: session-memory show {conversation}{home}")
+    terminal.line(f"  {terminal.short(f'{folder_of(opened.place, memory.home)}/{memory.path}')}")
 
 
 def _forget(opened: OpenStore, index: MemoryIndex, arguments: argparse.Namespace) -> int:
@@ -144,8 +144,8 @@ def _forget(opened: OpenStore, index: MemoryIndex, arguments: argparse.Namespace
     for group in dict.fromkeys(memory.home for memory in chosen.values()):
         ids = [memory.id for memory in chosen.values() if memory.home == group]
         library_of(opened.place, index, group).forget(ids)
-    opened.screen.result({"forgotten": list(chosen)})
-    opened.screen.line(f"{'1 memory' if len(chosen) == 1 else f'{len(chosen)} memories'} forgotten.")
+    opened.terminal.result({"forgotten": list(chosen)})
+    opened.terminal.line(f"{'1 memory' if len(chosen) == 1 else f'{len(chosen)} memories'} forgotten.")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""The store of whoever asks, opened for a command that has arguments, and a screen to write to."""
+"""The store of whoever asks, opened for a command that has arguments, and a terminal to write to."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 
 from ..store import refresh as store_refresh
 from ..store.location import find_place
-from ..system.screen import Screen
+from ..system.terminal import Terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,31 +22,31 @@ if TYPE_CHECKING:
 
 
 class OpenStore:
-    """What a command works with: the store, where it lies, and the screen. `is_rebuilt`: it had to be made anew."""
+    """What a command works with: the store, where it lies, and the terminal. `is_rebuilt`: it had to be made anew."""
 
-    def __init__(self, store: SqliteStore, place: StorePlace, screen: Screen, is_rebuilt: bool) -> None:
+    def __init__(self, store: SqliteStore, place: StorePlace, terminal: Terminal, is_rebuilt: bool) -> None:
         self.store = store
         self.place = place
-        self.screen = screen
+        self.terminal = terminal
         self.is_rebuilt = is_rebuilt
 
 
 def with_store(arguments: argparse.Namespace, work: Callable[[OpenStore], int]) -> int:
     """What `work` returns, done with the open store; done again where that turns out to be corrupt and is made anew.
     Raises SessionMemoryError."""
-    screen = Screen(os.environ, is_json=arguments.json)
+    terminal = Terminal(os.environ, is_json=arguments.json)
     place = find_place(arguments.home, os.environ)
     return store_refresh.use_store(
         place,
-        lambda store, is_rebuilt: work(OpenStore(store, place, screen, is_rebuilt)),
-        lambda text: note(screen.short(text)),
-        partial(_shown, screen, place),
+        lambda store, is_rebuilt: work(OpenStore(store, place, terminal, is_rebuilt)),
+        lambda text: note(terminal.short(text)),
+        partial(_shown, terminal, place),
     )
 
 
 def refresh(opened: OpenStore) -> None:
     """Takes in what is new before a question is answered: see store.refresh."""
-    store_refresh.refresh(opened.store, opened.place, note, partial(_shown, opened.screen, opened.place))
+    store_refresh.refresh(opened.store, opened.place, note, partial(_shown, opened.terminal, opened.place))
 
 
 def note(text: str) -> None:
@@ -54,7 +54,7 @@ def note(text: str) -> None:
     print(f"session-memory: {text}", file=sys.stderr, flush=True)
 
 
-def _shown(screen: Screen, place: StorePlace, store: SqliteStore) -> AbstractContextManager[Progress]:
+def _shown(terminal: Terminal, place: StorePlace, store: SqliteStore) -> AbstractContextManager[Progress]:
     from .progress import shown  # only for the first import
 
-    return shown(screen, store, place.watched)
+    return shown(terminal, store, place.watched)

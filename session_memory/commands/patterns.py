@@ -45,11 +45,11 @@ def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
     refresh(opened)
     wanted = filter_of(arguments, opened.place)._replace(limit=EVERY_CONVERSATION)
     found = find_habits(conversation_steps(opened.store, wanted))
-    opened.screen.result(_as_json(found, arguments.limit))
+    opened.terminal.result(_as_json(found, arguments.limit))
     if not found.tool_uses:
-        opened.screen.line("No tool was used yet.")
+        opened.terminal.line("No tool was used yet.")
         return 0
-    opened.screen.line(f"{counted(found.tool_uses, 'tool use')} in {counted(found.conversations, 'conversation')}.")
+    opened.terminal.line(f"{counted(found.tool_uses, 'tool use')} in {counted(found.conversations, 'conversation')}.")
     _show_commands(opened, found.commands[: arguments.limit])
     names = _names(found)
     routines = [
@@ -71,26 +71,26 @@ def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
 
 def _show_commands(opened: OpenStore, commands: Sequence[FailingCommand]) -> None:
     if commands:
-        opened.screen.heading("Commands that fail")
+        opened.terminal.heading("Commands that fail")
     for one in commands:
         share = f"{one.failures} of {counted(one.runs, 'run')} failed ({one.failures / one.runs:.0%})"
-        opened.screen.line(f"  {_told(one.command)}: {share}")
+        opened.terminal.line(f"  {_told(one.command)}: {share}")
         for error, times in one.errors:
-            opened.screen.line(f"      {times}x  {_told(error) or 'no output'}")
+            opened.terminal.line(f"      {times}x  {_told(error) or 'no output'}")
         for followed, times in one.then_worked:
-            opened.screen.line(f"      worked {_told(followed)}" + (f" ({times} times)" if times > 1 else ""))
+            opened.terminal.line(f"      worked {_told(followed)}" + (f" ({times} times)" if times > 1 else ""))
 
 
 def _show_lines(opened: OpenStore, title: str, lines: Sequence[str]) -> None:
     if lines:
-        opened.screen.heading(title)
+        opened.terminal.heading(title)
     for line in lines:
-        opened.screen.line(f"  {line}")
+        opened.terminal.line(f"  {line}")
 
 
 def _place(opened: OpenStore, place: Any) -> str:
     amount = f"{counted(place.conversations, 'conversation')}, {counted(place.messages, 'message')}"
-    return f"{_told(opened.screen.short(place.directory)) or '(unknown)'}: {amount}, last {moment(place.last_at)}"
+    return f"{_told(opened.terminal.short(place.directory)) or '(unknown)'}: {amount}, last {moment(place.last_at)}"
 
 
 def _names(found: Habits) -> dict[str, str]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from ..errors import SessionMemoryError
 from ..runtimes.pi_conversion import write_converted
-from ..system.screen import exit_code
+from ..system.terminal import exit_code
 from ..text.format import counted
 
 DESCRIPTION = "Converts Pi's session files to transcripts of Claude Code: DIR/<project>/<session>.jsonl."

@@ -111,16 +111,16 @@ def _work_off(opened: OpenStore, work: StrategyRun, pieces: Iterable[PartResult]
     finished: list[PartResult] = []
     for done in pieces:
         finished.append(done)
-        opened.screen.line(_line(done))
+        opened.terminal.line(_line(done))
     numbers = {status: sum(done.status == status for done in finished) for status in ("archived", "skipped", "waiting")}
     memories = sum(len(done.memories) for done in finished)
     if finished:
-        opened.screen.line()
+        opened.terminal.line()
     told = ", ".join(f"{number} {status}" for status, number in numbers.items() if number)
-    opened.screen.line(f"{told}; {_memories(memories)}." if told else "Nothing waits.")
+    opened.terminal.line(f"{told}; {_memories(memories)}." if told else "Nothing waits.")
     if work.spent_today():
-        opened.screen.line(_budget(work))
-    opened.screen.result(
+        opened.terminal.line(_budget(work))
+    opened.terminal.result(
         {
             "done": [_as_json(done) for done in finished],
             **numbers,
@@ -161,20 +161,20 @@ def _told(conversation: Conversation) -> dict[str, Any]:
 
 
 def _show_plan(opened: OpenStore, work: StrategyRun, planned: Sequence[PlannedPart]) -> None:
-    screen = opened.screen
+    terminal = opened.terminal
     for one in planned:
         what = one.reason and f"would be skipped: {for_prompt(one.reason)}"
-        screen.line(f"  {_name(one.piece.conversation)}  ({one.piece.strategy}: {what or _spending([one])})")
+        terminal.line(f"  {_name(one.piece.conversation)}  ({one.piece.strategy}: {what or _spending([one])})")
     if planned:
-        screen.line()
+        terminal.line()
     by_strategy: dict[str, list[PlannedPart]] = {strategy.id: [] for strategy in work.strategies}
     for one in planned:
         if not one.reason:
             by_strategy[one.piece.strategy].append(one)
     for id, chosen in by_strategy.items():
-        screen.line(f"{id}: {counted(len(chosen), 'conversation')}, {_spending(chosen)}")
-    screen.line(_budget(work))
-    screen.result(
+        terminal.line(f"{id}: {counted(len(chosen), 'conversation')}, {_spending(chosen)}")
+    terminal.line(_budget(work))
+    terminal.result(
         {
             "planned": [
                 {

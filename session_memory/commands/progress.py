@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ..store.contract import Store
     from ..store.ingest.sources import SourceDirectory
-    from ..system.screen import Screen
+    from ..system.terminal import Terminal
 
     Progress = Callable[[str, int], None]
 
@@ -26,10 +26,10 @@ REFRESH_SECONDS = 0.1
 
 
 @contextmanager
-def shown(screen: Screen, store: Store, watched: Iterable[SourceDirectory]) -> Iterator[Progress]:
+def shown(terminal: Terminal, store: Store, watched: Iterable[SourceDirectory]) -> Iterator[Progress]:
     """What is to be told of every file and its bytes; shows it on stderr until the block ends."""
-    if screen.is_json or not sys.stderr.isatty():
-        yield _Lines().advance if not screen.is_json else _silent
+    if terminal.is_json or not sys.stderr.isatty():
+        yield _Lines().advance if not terminal.is_json else _silent
         return
     files, size = pending(store, watched)
     if size < BAR_FROM_BYTES:

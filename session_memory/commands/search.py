@@ -46,15 +46,15 @@ def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
     commands = [_command(hit, arguments.home) for hit in hits]
     remembered = _show_memories(opened, query) if _is_unlimited(arguments) else []
     as_json = [_as_json(hit, command) for hit, command in zip(hits, commands)]
-    opened.screen.result({"memories": remembered, "hits": as_json})
+    opened.terminal.result({"memories": remembered, "hits": as_json})
     if not hits and not remembered:
-        opened.screen.line(f"Nothing found for {shorten(one_line(for_prompt(query)), TITLE_CHARACTERS)}.")
+        opened.terminal.line(f"Nothing found for {shorten(one_line(for_prompt(query)), TITLE_CHARACTERS)}.")
     # All texts at once: looking through them for secrets one by one takes longer than the search.
     pieces = [_pieces(hit) for hit in hits]
     harmless = iter(all_for_prompt([text for hit, parts in zip(hits, pieces) for text in (*_about(hit), *parts)]))
     for index, (hit, parts, command) in enumerate(zip(hits, pieces, commands)):
         if index:
-            opened.screen.line()
+            opened.terminal.line()
         about = [next(harmless) for _ in _about(hit)]
         _print(opened, hit, about, [next(harmless) for _ in parts], command)
     return 0
@@ -75,10 +75,10 @@ def _show_memories(opened: OpenStore, query: str) -> list[dict[str, Any]]:
 
     found = search_memories(opened.place, query, MEMORIES)
     for memory in found:
-        opened.screen.line(line_of(memory))
+        opened.terminal.line(line_of(memory))
     if found:
-        opened.screen.line(f"  session-memory memories show {' '.join(memory.id for memory in found)}")
-        opened.screen.line()
+        opened.terminal.line(f"  session-memory memories show {' '.join(memory.id for memory in found)}")
+        opened.terminal.line()
     return [as_json(memory) for memory in found]
 
 
@@ -109,19 +109,19 @@ def _pieces(hit: Hit) -> list[str]:
 
 
 def _print(opened: OpenStore, hit: Hit, about: list[str], pieces: list[str], command: str) -> None:
-    screen, talk = opened.screen, hit.conversation
+    terminal, talk = opened.terminal, hit.conversation
     title, who, where = about
-    screen.line(screen.paint("bold", shorten(one_line(title), TITLE_CHARACTERS) or f"Conversation {talk.id}"))
-    screen.line(f"  {_highlighted(opened, pieces)}")
+    terminal.line(terminal.paint("bold", shorten(one_line(title), TITLE_CHARACTERS) or f"Conversation {talk.id}"))
+    terminal.line(f"  {_highlighted(opened, pieces)}")
     when = moment(hit.entry.timestamp or talk.last_message_at)
-    screen.line(screen.paint("dim", f"  {when}, {who}, in {where}, session {talk.session_id}"))
-    screen.line(f"  {command}")
+    terminal.line(terminal.paint("dim", f"  {when}, {who}, in {where}, session {talk.session_id}"))
+    terminal.line(f"  {command}")
 
 
 def _highlighted(opened: OpenStore, pieces: list[str]) -> str:
     """The snippet on one line, the words that were found in bold, or in asterisks where there is no bold."""
     for index in range(1, len(pieces), 2):
-        bold = opened.screen.paint("bold", pieces[index])
+        bold = opened.terminal.paint("bold", pieces[index])
         pieces[index] = bold if bold != pieces[index] else f"**{pieces[index]}**"
     return one_line("".join(pieces))
 

@@ -24,7 +24,8 @@ def service(kind: str, home: str | None, environ: Mapping[str, str]) -> str:
 
 def _command(environ: Mapping[str, str]) -> list[str]:
     """How this program is started: by its launcher, else as it was now."""
-    from ..settings.program import NAME, program_paths
+    from .. import NAME
+    from ..settings.program import program_paths
 
     launcher = program_paths(environ).launcher
     if launcher.is_file():

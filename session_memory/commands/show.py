@@ -58,7 +58,7 @@ def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
         )
     entries = list(opened.store.entries(conversation.id))
     shown, before, after = _part(entries, arguments.around, arguments.lines)
-    opened.screen.result(
+    opened.terminal.result(
         {
             "conversation": conversation._asdict(),
             "entries": [{"number": number_of(one), **one._asdict()} for one in shown],
@@ -66,7 +66,7 @@ def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
             "after": after,
         }
     )
-    if not opened.screen.is_json:
+    if not opened.terminal.is_json:
         _print(opened, conversation, shown, before, after, arguments)
     return 0
 
@@ -86,28 +86,30 @@ def _print(
     opened: OpenStore, conversation: Conversation, shown: list[StoredEntry], before: int, after: int,
     arguments: argparse.Namespace,
 ) -> None:  # fmt: skip
-    screen = opened.screen
+    terminal = opened.terminal
     title, *texts = all_for_prompt([conversation.title, *[one.text for one in shown]])
     errors = all_for_prompt([one.error for one in shown])
-    screen.line(screen.paint("bold", shorten(one_line(title), screen.width) or f"Conversation {conversation.id}"))
+    terminal.line(terminal.paint("bold", shorten(one_line(title), terminal.width) or f"Conversation {conversation.id}"))
     first, last = moment(conversation.first_message_at), moment(conversation.last_message_at)
-    screen.line(f"Conversation {conversation.id}, {counted(conversation.entry_count, 'message')}, {first} to {last}")
-    screen.line(f"Session {conversation.session_id} ({conversation.runtime}) in {conversation.cwd or '-'}")
+    terminal.line(f"Conversation {conversation.id}, {counted(conversation.entry_count, 'message')}, {first} to {last}")
+    terminal.line(f"Session {conversation.session_id} ({conversation.runtime}) in {conversation.cwd or '-'}")
     if before:
-        screen.line(f"\n[{before} before this]")
+        terminal.line(f"\n[{before} before this]")
     previous = (0, "")
     for entry, text, error in zip(shown, texts, errors):
         if entry.role == TOOL_ROLE:
-            screen.line(_tool_line(entry, text, error))
+            terminal.line(_tool_line(entry, text, error))
             continue
         if (entry.message, entry.role) != previous:
-            speaker = screen.paint("bold", _ROLES[entry.role])
+            speaker = terminal.paint("bold", _ROLES[entry.role])
             mark = " <-" if number_of(entry) == arguments.around else ""
-            screen.line(f"\n{speaker} {screen.paint('dim', f'{moment(entry.timestamp)} #{number_of(entry)}{mark}')}")
+            terminal.line(
+                f"\n{speaker} {terminal.paint('dim', f'{moment(entry.timestamp)} #{number_of(entry)}{mark}')}"
+            )
         previous = (entry.message, entry.role)
-        screen.line(text if arguments.full else _shortened(text))
+        terminal.line(text if arguments.full else _shortened(text))
     if after:
-        screen.line(f"\n[{after} after this]")
+        terminal.line(f"\n[{after} after this]")
 
 
 def _tool_line(entry: StoredEntry, argument: str, error: str) -> str:

@@ -12,7 +12,7 @@ from ..errors import ConfigError, LockedError, SessionMemoryError
 from ..store.location import find_place
 from ..store.refresh import NEWER, open_store
 from ..store.sqlite.repair import rebuilt_notice
-from ..system.screen import Screen
+from ..system.terminal import Terminal
 from ..text.format import counted
 from ..upkeep.watch_lock import acquire, holder
 from .arguments import add_home
@@ -43,41 +43,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Watches until SIGTERM or SIGINT; returns the exit code. Raises SessionMemoryError, OSError."""
-    screen = Screen(os.environ)
+    terminal = Terminal(os.environ)
     if arguments.print_service:
-        screen.line(service(arguments.print_service, arguments.home, os.environ).rstrip("\n"))
+        terminal.line(service(arguments.print_service, arguments.home, os.environ).rstrip("\n"))
         return 0
     place = find_place(arguments.home, os.environ)
     try:
         held = acquire(place.database)
     except LockedError:
-        text = f"{screen.short(place.database)}: process {holder(place.database)} watches it already"
+        text = f"{terminal.short(place.database)}: process {holder(place.database)} watches it already"
         if arguments.once:
-            _Log(screen).say(text)
+            _Log(terminal).say(text)
             return 0
         raise WatchError(text) from None
     try:
-        _watch(place, lambda: find_place(arguments.home, os.environ), screen, is_once=arguments.once)
+        _watch(place, lambda: find_place(arguments.home, os.environ), terminal, is_once=arguments.once)
     finally:
         os.close(held)
     return 0
 
 
-def _watch(place: StorePlace, find: Callable[[], StorePlace], screen: Screen, *, is_once: bool) -> None:
+def _watch(place: StorePlace, find: Callable[[], StorePlace], terminal: Terminal, *, is_once: bool) -> None:
     from ..upkeep.watch import Watching
 
     stop = threading.Event()
-    log = _Log(screen)
+    log = _Log(terminal)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
 
     def opened(place: StorePlace) -> SqliteStore:
         store = open_store(place)
         if store.set_aside:
-            log.say(screen.short(rebuilt_notice(store.set_aside)))
+            log.say(terminal.short(rebuilt_notice(store.set_aside)))
         if store.is_newer:
             store.close()
-            raise WatchError(f"{screen.short(place.database)}: {NEWER}")
+            raise WatchError(f"{terminal.short(place.database)}: {NEWER}")
         return store
 
     def make_memories(_: SqliteStore) -> None:
@@ -95,7 +95,7 @@ def _watch(place: StorePlace, find: Callable[[], StorePlace], screen: Screen, *,
     if is_once:
         watching.run_once()
         return
-    log.say("watching " + ", ".join(screen.short(one.root) for one in place.watched))
+    log.say("watching " + ", ".join(terminal.short(one.root) for one in place.watched))
     watching.run()
     log.say("stopped")
 
@@ -103,13 +103,13 @@ def _watch(place: StorePlace, find: Callable[[], StorePlace], screen: Screen, *,
 class _Log:
     """What is said of what is taken in; a problem once, as long as it lasts."""
 
-    def __init__(self, screen: Screen) -> None:
-        self._screen = screen
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
         self._problems: set[tuple[str, str]] = set()
 
     def say(self, text: str) -> None:
         """A line with the time of day."""
-        self._screen.line(f"{time.strftime('%H:%M:%S')}  {text}")
+        self._terminal.line(f"{time.strftime('%H:%M:%S')}  {text}")
 
     def say_once(self, text: str) -> None:
         """A line that would otherwise come again and again."""
@@ -126,5 +126,5 @@ class _Log:
             self.say(f"{counted(report.gone, 'file')} gone")
         for path, why in report.problems:
             if (path, why) not in self._problems:
-                self.say(f"{self._screen.short(path)}: {why}")
+                self.say(f"{self._terminal.short(path)}: {why}")
         self._problems.update(report.problems)

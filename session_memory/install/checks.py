@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .. import NAME
 from ..errors import SessionMemoryError
 from ..runtimes.claude.install import Hook, wanted_hooks
 from ..settings import check as config
 from ..settings.homes import agent_home
-from ..settings.program import NAME, ProgramPaths
-from ..system.screen import enumerated
+from ..settings.program import ProgramPaths
+from ..text.format import enumerated
 from ..text.timestamps import age
 from ..transcripts.log import last_entries
 from . import settings_file

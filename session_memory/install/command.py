@@ -7,8 +7,9 @@ import os
 import shlex
 from pathlib import Path
 
-from ..settings.program import NAME, program_paths
-from ..system.screen import Screen, exit_code
+from .. import NAME
+from ..settings.program import program_paths
+from ..system.terminal import Terminal, exit_code
 from .installation import install, uninstall
 from .output import show_installed, show_new, show_uninstalled
 from .templates import TEMPLATES, make_home
@@ -44,12 +45,12 @@ def add_new_arguments(parser: argparse.ArgumentParser) -> None:
 def run_install(arguments: argparse.Namespace, called_as: str = f"{NAME} install") -> int:
     """Installs; returns the exit code. `called_as` is what the user typed to get here."""
     environ = _environ()
-    screen = Screen(environ, is_json=arguments.json)
+    terminal = Terminal(environ, is_json=arguments.json)
     done = install(
-        arguments.home, program_paths(environ), environ, screen,
+        arguments.home, program_paths(environ), environ, terminal,
         dry_run=arguments.dry_run, skills_for_all=arguments.agents_skills,
     )  # fmt: skip
-    show_installed(done, screen, called_as)
+    show_installed(done, terminal, called_as)
     return 1 if any(trial.problem for trial in done.trials) else 0
 
 
@@ -59,19 +60,19 @@ def run_uninstall(arguments: argparse.Namespace) -> int:
     done = uninstall(
         arguments.home, program_paths(environ), environ, dry_run=arguments.dry_run, purge=arguments.purge
     )  # fmt: skip
-    show_uninstalled(done, Screen(environ, is_json=arguments.json))
+    show_uninstalled(done, Terminal(environ, is_json=arguments.json))
     return 0
 
 
 def run_new(arguments: argparse.Namespace) -> int:
     """Makes the home; returns the exit code."""
     environ = _environ()
-    screen = Screen(environ, is_json=arguments.json)
+    terminal = Terminal(environ, is_json=arguments.json)
     done = make_home(
-        arguments.home, arguments.template, program_paths(environ), screen,
+        arguments.home, arguments.template, program_paths(environ), terminal,
         force=arguments.force, dry_run=arguments.dry_run,
     )  # fmt: skip
-    show_new(done, screen)
+    show_new(done, terminal)
     return 0
 
 

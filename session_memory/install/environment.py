@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from ..settings.program import ProgramPaths, python_in
-from ..system.screen import Screen
+from ..system.terminal import Terminal
 from .file_changes import remove_replaced, replace_directory
 
 OLDEST_PYTHON = (3, 10)
@@ -96,31 +96,31 @@ def missing_groups(paths: ProgramPaths, lock_file: Path) -> list[str]:
 
 
 def ensure_environment(
-    paths: ProgramPaths, lock_file: Path, screen: Screen, groups: Collection[str] = tuple(GROUPS)
+    paths: ProgramPaths, lock_file: Path, terminal: Terminal, groups: Collection[str] = tuple(GROUPS)
 ) -> Environment:
     """Makes the environment, or adds what it lacks of `groups`. What cannot be installed is told in `problems`."""
     missing = missing_groups(paths, lock_file)
     record = _read_record(paths.env)
     if record is None or missing == list(GROUPS):
-        return _make_anew(paths, lock_file, screen, groups)
+        return _make_anew(paths, lock_file, terminal, groups)
     absent = [group for group in missing if group in groups]
-    problems = _install(paths.env, record, absent, lock_file, screen)
+    problems = _install(paths.env, record, absent, lock_file, terminal)
     state = "added" if len(problems) < len(absent) else "ready"
     return Environment(str(paths.python), version_of(paths.python), state, problems)
 
 
-def _make_anew(paths: ProgramPaths, lock_file: Path, screen: Screen, groups: Collection[str]) -> Environment:
+def _make_anew(paths: ProgramPaths, lock_file: Path, terminal: Terminal, groups: Collection[str]) -> Environment:
     """Builds a new environment beside the old one, and keeps the old one where the new one would have less."""
     pins = _pins(lock_file)
     version = version_of(base_python())
     built = paths.program_dir / f"env-{pins[:8]}-{version}"
-    with screen.working(f"making a private environment with Python {version}"):
+    with terminal.working(f"making a private environment with Python {version}"):
         problem = _make_venv(built)
     problems = dict.fromkeys(groups, problem)
     if not problem:
         record = _Record(pins, version)
         record.save(built)
-        problems = _install(built, record, list(groups), lock_file, screen)
+        problems = _install(built, record, list(groups), lock_file, terminal)
     old_version = version_of(paths.python)
     old = _read_record(paths.env) if old_version else None
     if problem or ("basic" in problems and old and "basic" in old.groups):
@@ -145,7 +145,7 @@ def _make_venv(directory: Path) -> str:
     return problem
 
 
-def _install(env: Path, record: _Record, groups: list[str], lock_file: Path, screen: Screen) -> dict[str, str]:
+def _install(env: Path, record: _Record, groups: list[str], lock_file: Path, terminal: Terminal) -> dict[str, str]:
     """Installs `groups` into `env`; returns for each that could not be installed, why."""
     pip = _pip(env)
     problems: dict[str, str] = {}
@@ -156,7 +156,7 @@ def _install(env: Path, record: _Record, groups: list[str], lock_file: Path, scr
         elif NO_INDEX in problems.values():
             problems[group] = NO_INDEX
         else:
-            with screen.working(f"installing {', '.join(names)}"):
+            with terminal.working(f"installing {', '.join(names)}"):
                 wanted = _pinned(names, lock_file) if group != list(GROUPS)[-1] else ["--requirement", str(lock_file)]
                 done = _run([*pip, "install", "--quiet", "--no-cache-dir", "--no-deps", *wanted])
             if done.returncode:

@@ -12,7 +12,7 @@ from ..errors import SessionMemoryError
 from ..runtimes import all_runtimes
 from ..settings.homes import MEMORY_DIR, home_at
 from ..settings.program import ProgramPaths, source_dir
-from ..system.screen import Screen
+from ..system.terminal import Terminal
 from . import program
 from .environment import Environment, missing_groups, version_of
 from .file_changes import remove_if_empty
@@ -61,7 +61,7 @@ def install(
     homes: list[str],
     paths: ProgramPaths,
     environ: Mapping[str, str],
-    screen: Screen,
+    terminal: Terminal,
     *,
     dry_run: bool,
     skills_for_all: bool = False,
@@ -91,7 +91,7 @@ def install(
         return Installed(paths, targets, foreseen, is_sample, dry_run, _foreseen_program(paths, source))
     program.make_program_dir(paths, ledger)
     with program.locked(paths):
-        installed = program.ensure_program(paths, source, screen)
+        installed = program.ensure_program(paths, source, terminal)
         if is_sample:
             fill_sample_home(paths.sample_home, source)
         made = plans(installed.environment.python)

@@ -6,10 +6,10 @@ import os
 import shlex
 from typing import Any
 
-from .. import __version__
+from .. import NAME, __version__
 from ..settings.compiled import DEFAULTS
-from ..settings.program import NAME
-from ..system.screen import Screen, enumerated
+from ..system.terminal import Terminal
+from ..text.format import enumerated
 from ..text.timestamps import age
 from .environment import GROUPS, Environment, names_of
 from .home_changes import HomePlan
@@ -20,42 +20,42 @@ from .templates import IDENTITY, SAMPLE_PROMPT, SAMPLE_SESSIONS, TEMPLATES, NewH
 from .trial import Trial
 
 
-def show_installed(done: Installed, screen: Screen, called_as: str) -> None:
+def show_installed(done: Installed, terminal: Terminal, called_as: str) -> None:
     """What was installed, what it does, what to do next. `called_as` is how the user calls this program."""
-    _show_title("installed", screen, is_dry_run=done.is_dry_run)
-    screen.line()
-    _show_program(done, screen, called_as)
+    _show_title("installed", terminal, is_dry_run=done.is_dry_run)
+    terminal.line()
+    _show_program(done, terminal, called_as)
     for note in done.notes:
-        screen.note(screen.short(note))
+        terminal.note(terminal.short(note))
     if done.is_sample and not done.is_dry_run:
-        _show_sample(done, screen)
+        _show_sample(done, terminal)
     else:
         if done.is_sample:
-            screen.heading("No agent home here: a sample of one would be made, to show the hook at work.")
+            terminal.heading("No agent home here: a sample of one would be made, to show the hook at work.")
         for index, (target, plan) in enumerate(zip(done.targets, done.plans)):
-            _show_home(target, plan, screen, is_dry_run=done.is_dry_run)
+            _show_home(target, plan, terminal, is_dry_run=done.is_dry_run)
             if done.trials:
-                screen.line()
-                show_trial(done.trials[index], screen)
+                terminal.line()
+                show_trial(done.trials[index], terminal)
     if not done.is_dry_run:
-        _show_next(done, screen, called_as)
-    screen.result(_installed_result(done))
+        _show_next(done, terminal, called_as)
+    terminal.result(_installed_result(done))
 
 
-def show_uninstalled(done: Uninstalled, screen: Screen) -> None:
+def show_uninstalled(done: Uninstalled, terminal: Terminal) -> None:
     """What was taken out, and what is left."""
-    _show_title("uninstalled", screen, is_dry_run=done.is_dry_run)
+    _show_title("uninstalled", terminal, is_dry_run=done.is_dry_run)
     for plan in done.plans:
         if plan.root != str(done.paths.sample_home) and plan.changes:
-            _show_removal(plan, done, screen)
+            _show_removal(plan, done, terminal)
     verb = "would be" if done.is_dry_run else "is"
     if done.is_whole:
-        screen.heading(screen.short(f"The program in {done.paths.program_dir} {verb} removed"))
+        terminal.heading(terminal.short(f"The program in {done.paths.program_dir} {verb} removed"))
     for path in done.purged:
-        screen.item("purged", screen.short(f"{path} {verb} deleted"))
+        terminal.item("purged", terminal.short(f"{path} {verb} deleted"))
     for path in done.kept:
-        screen.item("kept", screen.short(f"{path} (--purge deletes it too)"))
-    screen.result(
+        terminal.item("kept", terminal.short(f"{path} (--purge deletes it too)"))
+    terminal.result(
         {
             "version": __version__,
             "dry_run": done.is_dry_run,
@@ -69,23 +69,23 @@ def show_uninstalled(done: Uninstalled, screen: Screen) -> None:
     )
 
 
-def show_new(done: NewHome, screen: Screen) -> None:
+def show_new(done: NewHome, terminal: Terminal) -> None:
     """The home that was made, and how to talk to its agent."""
-    _show_title(f"an agent on {done.template}", screen, is_dry_run=done.environment is None)
-    screen.heading(screen.short(done.root))
+    _show_title(f"an agent on {done.template}", terminal, is_dry_run=done.environment is None)
+    terminal.heading(terminal.short(done.root))
     for change in done.plan.changes:
         if done.environment is None:
             for line in change.diff().splitlines():
-                screen.line("  " + line)
+                terminal.line("  " + line)
         else:
-            screen.item(change.kind, os.path.relpath(change.path, done.root))
+            terminal.item(change.kind, os.path.relpath(change.path, done.root))
     if not done.plan.changes:
-        screen.line("  as it was")
+        terminal.line("  as it was")
     for note in done.plan.notes:
-        screen.note(screen.short(note))
+        terminal.note(terminal.short(note))
     if done.environment is not None:
-        _show_start(done, done.environment, screen)
-    screen.result(
+        _show_start(done, done.environment, terminal)
+    terminal.result(
         {
             "version": __version__,
             "dry_run": done.environment is None,
@@ -99,28 +99,28 @@ def show_new(done: NewHome, screen: Screen) -> None:
     )
 
 
-def show_trial(trial: Trial, screen: Screen, *, with_speed: bool = True) -> None:
+def show_trial(trial: Trial, terminal: Terminal, *, with_speed: bool = True) -> None:
     """What the next prompt in a home would be told, and how long that takes."""
     if trial.problem:
-        screen.note(f"The hook was tried and failed: {screen.short(trial.problem)}")
+        terminal.note(f"The hook was tried and failed: {terminal.short(trial.problem)}")
     elif not trial.session:
-        screen.line(f"  Nothing to tell a prompt: {trial.reason}.")
+        terminal.line(f"  Nothing to tell a prompt: {trial.reason}.")
     elif not trial.text:
-        screen.line(f"  The next prompt of {screen.short(trial.session)} would be told nothing:")
-        screen.line(f"  {trial.reason}.")
+        terminal.line(f"  The next prompt of {terminal.short(trial.session)} would be told nothing:")
+        terminal.line(f"  {trial.reason}.")
     else:
-        screen.line(f"  The next prompt of {screen.short(trial.session)} would be told:")
-        screen.line()
-        screen.quote(trial.text)
+        terminal.line(f"  The next prompt of {terminal.short(trial.session)} would be told:")
+        terminal.line()
+        terminal.quote(trial.text)
         if with_speed:
-            screen.line()
+            terminal.line()
     if trial.hook_seconds and with_speed:
-        screen.line(f"  {_speed(trial)}")
+        terminal.line(f"  {_speed(trial)}")
 
 
-def _show_title(done: str, screen: Screen, *, is_dry_run: bool) -> None:
+def _show_title(done: str, terminal: Terminal, *, is_dry_run: bool) -> None:
     about = "a dry run, nothing is changed" if is_dry_run else done
-    screen.line(screen.paint("bold", f"{NAME} {__version__}") + f": {about}")
+    terminal.line(terminal.paint("bold", f"{NAME} {__version__}") + f": {about}")
 
 
 def _speed(trial: Trial) -> str:
@@ -128,93 +128,93 @@ def _speed(trial: Trial) -> str:
     return f"The hook took {hook:.0f} ms; starting a Python that does nothing takes {bare:.0f} ms."
 
 
-def _show_program(done: Installed, screen: Screen, called_as: str) -> None:
+def _show_program(done: Installed, terminal: Terminal, called_as: str) -> None:
     would = "would be " if done.is_dry_run else ""
     environment = done.program.environment
-    where = screen.short(str(done.paths.env))
+    where = terminal.short(str(done.paths.env))
     if done.is_dry_run and environment.missing:
-        screen.item("environment", f"{where}: {', '.join(environment.missing)} would be installed")
+        terminal.item("environment", f"{where}: {', '.join(environment.missing)} would be installed")
     elif environment.state == "missing":
-        screen.item("environment", f"none; the hooks run with {environment.python}")
+        terminal.item("environment", f"none; the hooks run with {environment.python}")
     else:
-        screen.item("environment", f"{where}, Python {environment.version}: {environment.state}")
+        terminal.item("environment", f"{where}, Python {environment.version}: {environment.state}")
     changed = f"{would}copied and compiled" if done.program.is_app_changed else "as it was"
-    screen.item("program", screen.short(f"{done.paths.app}: {changed}"))
+    terminal.item("program", terminal.short(f"{done.paths.app}: {changed}"))
     link = f"{would}linked" if done.program.is_link_made else "as it was"
-    screen.item("command", screen.short(f"{done.paths.link}: {link}"))
+    terminal.item("command", terminal.short(f"{done.paths.link}: {link}"))
     if not done.is_dry_run:
-        _show_missing(environment, screen, called_as)
+        _show_missing(environment, terminal, called_as)
 
 
-def _show_missing(environment: Environment, screen: Screen, called_as: str) -> None:
+def _show_missing(environment: Environment, terminal: Terminal, called_as: str) -> None:
     """What could not be installed, why, and what to do about it."""
     for problem in dict.fromkeys(environment.problems.values()):
         groups = [group for group, its in environment.problems.items() if its == problem]
-        screen.note(f"Not installed: {', '.join(names_of(groups))} ({problem}).")
+        terminal.note(f"Not installed: {', '.join(names_of(groups))} ({problem}).")
     if "basic" in environment.problems:
-        screen.note("All works without, but for homes with a config.yaml: those are told nothing until then.")
+        terminal.note("All works without, but for homes with a config.yaml: those are told nothing until then.")
     if environment.problems:
-        screen.note(f"To add it where a package index can be reached: {called_as}")
+        terminal.note(f"To add it where a package index can be reached: {called_as}")
 
 
-def _show_home(target: Target, plan: HomePlan, screen: Screen, *, is_dry_run: bool) -> None:
-    screen.heading(f"{screen.short(target.root)} ({target.title})")
+def _show_home(target: Target, plan: HomePlan, terminal: Terminal, *, is_dry_run: bool) -> None:
+    terminal.heading(f"{terminal.short(target.root)} ({target.title})")
     if is_dry_run:
-        _show_changes(plan, screen)
+        _show_changes(plan, terminal)
     else:
         if plan.hooks:
             events = enumerated(dict.fromkeys(hook.event for hook in plan.hooks))
             done = {"unchanged": "as before", "added": "put in a new file", "changed": "put in"}[plan.settings.kind]
-            screen.item("hooks", screen.short(f"{events} in {plan.settings.path}: {done}"))
+            terminal.item("hooks", terminal.short(f"{events} in {plan.settings.path}: {done}"))
         if plan.skills:
             is_changed = any(change.is_needed for change in plan.files)
-            screen.item("skills", f"{', '.join(plan.skills)}: {'copied' if is_changed else 'as before'}")
+            terminal.item("skills", f"{', '.join(plan.skills)}: {'copied' if is_changed else 'as before'}")
     if plan.are_disabled:
-        screen.note(
+        terminal.note(
             f"{RUNTIME.INSTALL.HOOKS_ARE_OFF} is true in these settings, so that no hook runs. It was left as it is."
         )
     for note in plan.notes:
-        screen.note(screen.short(note))
+        terminal.note(terminal.short(note))
 
 
-def _show_changes(plan: HomePlan, screen: Screen) -> None:
+def _show_changes(plan: HomePlan, terminal: Terminal) -> None:
     """The exact change, as it would be made."""
     if not plan.changes:
-        screen.line("  nothing to change")
+        terminal.line("  nothing to change")
     styles = {"+": "green", "-": "red", "@": "dim"}
     for line in plan.settings.diff().splitlines():
-        screen.line(screen.paint(styles[line[0]], line) if line[:1] in styles else line)
+        terminal.line(terminal.paint(styles[line[0]], line) if line[:1] in styles else line)
     for change in plan.changes:
         if change is not plan.settings:
             verb = {"added": "add", "changed": "replace", "removed": "remove"}[change.kind]
-            screen.line(screen.short(f"  would {verb} {change.path}"))
+            terminal.line(terminal.short(f"  would {verb} {change.path}"))
 
 
-def _show_sample(done: Installed, screen: Screen) -> None:
+def _show_sample(done: Installed, terminal: Terminal) -> None:
     """What somebody sees first who has no agent home yet."""
-    screen.heading("You have no agent home yet, so here is one to look at")
-    screen.paragraph(
-        f"{screen.short(str(done.paths.sample_home))} is an agent that is talked to in three sessions. None of them "
+    terminal.heading("You have no agent home yet, so here is one to look at")
+    terminal.paragraph(
+        f"{terminal.short(str(done.paths.sample_home))} is an agent that is talked to in three sessions. None of them "
         "knows what the others do, but for the hook in its settings.",
         indent="  ",
     )
-    screen.line()
+    terminal.line()
     for name, (whom, minutes) in SAMPLE_SESSIONS.items():
-        screen.line(f"  {name:<10}{whom:<24}{age(minutes * 60 + 1):>8}")
-    screen.line()
-    screen.line("  Now you type into main:")
-    screen.line()
-    screen.line(f"  > {SAMPLE_PROMPT}")
-    screen.line()
-    screen.line("  and before the agent answers, it is told:")
-    screen.line()
+        terminal.line(f"  {name:<10}{whom:<24}{age(minutes * 60 + 1):>8}")
+    terminal.line()
+    terminal.line("  Now you type into main:")
+    terminal.line()
+    terminal.line(f"  > {SAMPLE_PROMPT}")
+    terminal.line()
+    terminal.line("  and before the agent answers, it is told:")
+    terminal.line()
     trial = done.trials[0]
     if not trial.text:
-        screen.note(f"nothing: {trial.problem or trial.reason}")
+        terminal.note(f"nothing: {trial.problem or trial.reason}")
         return
-    screen.quote(trial.text)
-    screen.line()
-    screen.paragraph(
+    terminal.quote(trial.text)
+    terminal.line()
+    terminal.paragraph(
         f"That is all that is added to a prompt: at most {DEFAULTS['max_characters']} characters, made without a "
         f"model and without the network. {_speed(trial)} What it wants to know beyond that the agent looks up with "
         "the skill `sessions`.",
@@ -222,45 +222,47 @@ def _show_sample(done: Installed, screen: Screen) -> None:
     )
 
 
-def _show_next(done: Installed, screen: Screen, called_as: str) -> None:
-    command = screen.short(str(command_path(done.paths))) if done.notes else NAME
-    screen.heading("Next")
+def _show_next(done: Installed, terminal: Terminal, called_as: str) -> None:
+    command = terminal.short(str(command_path(done.paths))) if done.notes else NAME
+    terminal.heading("Next")
     if done.is_sample:
-        screen.line(f"  {called_as} --home PATH")
-        screen.line("      installs into a home of yours. Once Claude Code has run here,")
-        screen.line(f"      a plain `{called_as}` finds it.")
-    screen.line(f"  {command} doctor")
-    screen.line("      checks that all is well, and says how to mend what is not")
-    screen.line(f"  {command} uninstall")
-    screen.line("      takes everything out again, your settings as they were")
+        terminal.line(f"  {called_as} --home PATH")
+        terminal.line("      installs into a home of yours. Once Claude Code has run here,")
+        terminal.line(f"      a plain `{called_as}` finds it.")
+    terminal.line(f"  {command} doctor")
+    terminal.line("      checks that all is well, and says how to mend what is not")
+    terminal.line(f"  {command} uninstall")
+    terminal.line("      takes everything out again, your settings as they were")
 
 
-def _show_removal(plan: HomePlan, done: Uninstalled, screen: Screen) -> None:
-    screen.heading(screen.short(plan.root))
+def _show_removal(plan: HomePlan, done: Uninstalled, terminal: Terminal) -> None:
+    terminal.heading(terminal.short(plan.root))
     if done.is_dry_run:
-        _show_changes(plan, screen)
+        _show_changes(plan, terminal)
     elif plan.settings.is_needed:
         is_back = done.restored[plan.root]
         how = "as it was before" if is_back else "our hooks are out, what you changed since stays"
-        screen.item("settings", screen.short(f"{plan.settings.path}: {how}"))
+        terminal.item("settings", terminal.short(f"{plan.settings.path}: {how}"))
     if plan.files and not done.is_dry_run:
-        screen.item("skills", "removed")
+        terminal.item("skills", "removed")
     for note in plan.notes:
-        screen.note(screen.short(note))
+        terminal.note(terminal.short(note))
 
 
-def _show_start(done: NewHome, environment: Environment, screen: Screen) -> None:
+def _show_start(done: NewHome, environment: Environment, terminal: Terminal) -> None:
     """What the agent lacks, and how to talk to it."""
     for group, problem in environment.problems.items():
-        screen.note(f"Not installed: {', '.join(GROUPS[group])} ({problem}).")
+        terminal.note(f"Not installed: {', '.join(GROUPS[group])} ({problem}).")
     if "sdk" in environment.problems and done.template == "agent-sdk":
-        screen.note(f"The agent does not start without. Where a package index can be reached: {NAME} install")
-    screen.heading("Talk to it:")
-    where = screen.short(done.root)
-    screen.line(f"  cd {shlex.quote(done.root) if ' ' in where else where}")
-    screen.line(f'  {TEMPLATES[done.template].start} --session discord "Who are you?"')
-    screen.line()
-    screen.paragraph(f"Who it is you say in {IDENTITY[0]}. Run this again to renew all but that and the configuration.")
+        terminal.note(f"The agent does not start without. Where a package index can be reached: {NAME} install")
+    terminal.heading("Talk to it:")
+    where = terminal.short(done.root)
+    terminal.line(f"  cd {shlex.quote(done.root) if ' ' in where else where}")
+    terminal.line(f'  {TEMPLATES[done.template].start} --session discord "Who are you?"')
+    terminal.line()
+    terminal.paragraph(
+        f"Who it is you say in {IDENTITY[0]}. Run this again to renew all but that and the configuration."
+    )
 
 
 def _changes(plan: HomePlan) -> dict[str, Any]:

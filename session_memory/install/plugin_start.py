@@ -72,13 +72,13 @@ def _set_up(data_dir: str, lock_file: str) -> None:
     from pathlib import Path
 
     from ..settings.program import ProgramPaths
-    from ..system.screen import Screen
+    from ..system.terminal import Terminal
     from .environment import ensure_environment
     from .program import locked
 
     paths = ProgramPaths(Path(data_dir), Path(data_dir, "bin"))
     with locked(paths):
-        made = ensure_environment(paths, Path(lock_file), Screen({}, is_json=True), groups=[GROUP])
+        made = ensure_environment(paths, Path(lock_file), Terminal({}, is_json=True), groups=[GROUP])
     _write_note(data_dir, _wanted(lock_file), is_made=not made.problems, problem="; ".join(made.problems.values()))
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from ..errors import LockedError, SessionMemoryError
 from ..settings.program import PACKAGED, ProgramPaths, package_dir
 from ..system.files import lock
-from ..system.screen import Screen
+from ..system.terminal import Terminal
 from .environment import Environment, ensure_environment, minor
 from .file_changes import (
     missing_directories,
@@ -83,9 +83,9 @@ def locked(paths: ProgramPaths) -> Iterator[None]:
         os.close(descriptor)
 
 
-def ensure_program(paths: ProgramPaths, source: Path, screen: Screen) -> InstalledProgram:
+def ensure_program(paths: ProgramPaths, source: Path, terminal: Terminal) -> InstalledProgram:
     """Installs the program, or brings it up to date. Raises IncompleteSourceError, OSError."""
-    environment = ensure_environment(paths, source / LOCK_FILE, screen)
+    environment = ensure_environment(paths, source / LOCK_FILE, terminal)
     is_app_changed = ensure_app(paths, source, environment)
     content = launcher_text(environment.python, paths.app).encode()
     if read_if_there(paths.launcher) != content:

@@ -15,7 +15,7 @@ from ..runtimes import runtime
 from ..settings.homes import MEMORY_DIR, home_at
 from ..settings.program import ProgramPaths, source_dir
 from ..system.files import make_private_dir
-from ..system.screen import Screen
+from ..system.terminal import Terminal
 from ..text.timestamps import epoch_seconds, iso_time
 from . import program
 from .environment import Environment
@@ -71,7 +71,9 @@ class NewHome:
     environment: Environment | None
 
 
-def make_home(path: str, template: str, paths: ProgramPaths, screen: Screen, *, force: bool, dry_run: bool) -> NewHome:
+def make_home(
+    path: str, template: str, paths: ProgramPaths, terminal: Terminal, *, force: bool, dry_run: bool
+) -> NewHome:
     """Makes the home at `path`, or renews it, and installs the program that it runs.
 
     Refuses a directory with other content, or of another template, unless `force`. Raises SessionMemoryError, OSError.
@@ -89,7 +91,7 @@ def make_home(path: str, template: str, paths: ProgramPaths, screen: Screen, *, 
         return NewHome(root, template, plan, paths, None)
     program.make_program_dir(paths, ledger)
     with program.locked(paths):
-        environment = program.ensure_program(paths, source, screen).environment
+        environment = program.ensure_program(paths, source, terminal).environment
         plan = plan_template(root, template, InstalledPaths(source, environment.python, paths.app), ledger)
         _make(plan, template, ledger)
     return NewHome(root, template, plan, paths, environment)

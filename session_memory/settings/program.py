@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import session_memory
+from session_memory import NAME
 
-NAME = "session-memory"
 PACKAGED = "packaged"  # in a wheel: the directory in the package that holds what lies beside it in the repository
 LEDGER_NAME = "installed.json"
 

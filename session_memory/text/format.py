@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 ELLIPSIS = "…"
 _WORD_SEARCH = 16  # how far back a cut looks for a space
 
@@ -29,6 +33,12 @@ def shorten(text: str, limit: int) -> str:
 def counted(number: int, noun: str) -> str:
     """`1 command`, `3 commands`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def enumerated(words: Iterable[str]) -> str:
+    """`a`, `a and b`, `a, b and c`. Raises ValueError where there are none."""
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _may_cut(text: str, at: int) -> bool:

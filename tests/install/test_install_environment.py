@@ -20,7 +20,7 @@ from install_machine import PYTHON, REPOSITORY, Machine, agent_home, copy_reposi
 from session_memory.install import environment
 from session_memory.install.file_changes import remove_replaced, replace_directory
 from session_memory.settings.program import ProgramPaths
-from session_memory.system.screen import Screen
+from session_memory.system.terminal import Terminal
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_a_python_without_ensurepip_makes_do_with_its_own_pip(
         monkeypatch.setenv(name, value)
     bare_machine.program_dir.mkdir(parents=True)
     paths = ProgramPaths(bare_machine.program_dir, bare_machine.home / ".local" / "bin")
-    made = environment.ensure_environment(paths, REPOSITORY / "requirements.lock", Screen(bare_machine.environ))
+    made = environment.ensure_environment(paths, REPOSITORY / "requirements.lock", Terminal(bare_machine.environ))
     assert (made.state, made.python) == ("made", str(paths.python))
     assert set(made.problems.values()) == {environment.NO_INDEX}
 
@@ -65,7 +65,7 @@ def test_where_no_environment_can_be_made_the_hooks_run_with_the_real_interprete
     monkeypatch.setattr(environment, "_make_venv", lambda directory: "no module named venv")
     bare_machine.program_dir.mkdir(parents=True)
     paths = ProgramPaths(bare_machine.program_dir, bare_machine.home / ".local" / "bin")
-    made = environment.ensure_environment(paths, REPOSITORY / "requirements.lock", Screen(bare_machine.environ))
+    made = environment.ensure_environment(paths, REPOSITORY / "requirements.lock", Terminal(bare_machine.environ))
     assert (made.state, made.python) == ("missing", PYTHON)
     assert made.problems["basic"] == "no module named venv"
 

@@ -16,7 +16,7 @@ from session_memory.install.file_changes import CannotWriteError, FileChange
 from session_memory.install.installation import install
 from session_memory.install.program import locked
 from session_memory.settings.program import ProgramPaths
-from session_memory.system.screen import Screen
+from session_memory.system.terminal import Terminal
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def _install_until(breaks_at: int, machine: Machine, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(home_changes.FileChange, "make", make)
     paths = ProgramPaths(machine.program_dir, machine.home / ".local" / "bin")
     with pytest.raises(CannotWriteError):
-        install([str(machine.claude)], paths, machine.environ, Screen(machine.environ), dry_run=False)
+        install([str(machine.claude)], paths, machine.environ, Terminal(machine.environ), dry_run=False)
 
 
 def test_a_settings_file_that_changes_under_our_hands_is_not_overwritten(tmp_path: Path) -> None:

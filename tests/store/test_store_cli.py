@@ -184,7 +184,7 @@ class TestCommandLine:
         )  # fmt: skip
         told, modules = done.stdout.splitlines()
         assert told == "Nothing new in 1 file."
-        assert not {"typing", "json", "orjson", "filelock", "rich", "pathlib"} & set(modules.split())
+        assert not {"json", "orjson", "filelock", "rich", "pathlib"} & set(modules.split())
 
     def test_a_package_that_is_missing_is_named(self, machine):
         machine.session("one", user("hello"))

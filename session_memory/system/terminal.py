@@ -1,6 +1,6 @@
 """What a command shows: lines for people, in colour on a terminal, or one JSON object for programs; and its errors.
 
-With the standard library alone, since install and search write with it: loading rich takes longer than a search.
+Without rich: install runs on a bare Python, and a search takes 25 ms, loading rich 40 ms.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ import os
 import sys
 from contextlib import contextmanager
 
+from .. import NAME
 from ..errors import SessionMemoryError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any, TextIO
 
-NAME = "session-memory"
 _MISSING_HINT = "run install.py again where a package index can be reached"
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
 _WIDEST = 100
@@ -48,14 +48,8 @@ def _print_error(text: str, hint: str = "") -> None:
     print(f"{NAME}: {text}" + (f"\n  {hint}" if hint else ""), file=sys.stderr)
 
 
-def enumerated(words: Iterable[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    *others, last = words
-    return f"{', '.join(others)} and {last}" if others else last
-
-
-class Screen:
-    """Where a command writes to. With `is_json` people's lines are left out, and `result` is printed at the end."""
+class Terminal:
+    """Where a command writes to, stdout unless `out` is given. With `is_json` nothing but `result` is written."""
 
     def __init__(self, environ: Mapping[str, str], *, is_json: bool = False, out: TextIO | None = None) -> None:
         self.is_json = is_json
@@ -65,7 +59,7 @@ class Screen:
         self._is_coloured = is_terminal and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
         columns = _terminal_columns() if is_terminal else 80
         self.width = min(columns, _WIDEST)
-        if hasattr(self._out, "reconfigure"):  # a C locale should cost a character, not the whole command
+        if hasattr(self._out, "reconfigure"):  # where the encoding lacks a character, `?` is printed
             self._out.reconfigure(errors="replace")
 
     def paint(self, style: str, text: str) -> str:
@@ -78,21 +72,21 @@ class Screen:
         return text.replace(home + os.sep, "~" + os.sep) if home else text
 
     def line(self, text: str = "") -> None:
-        """One line as it is."""
+        """Prints a line."""
         if not self.is_json:
             print(text, file=self._out, flush=True)
 
     def heading(self, text: str) -> None:
-        """A line that begins something new."""
+        """Prints an empty line and a line in bold."""
         self.line()
         self.line(self.paint("bold", text))
 
     def item(self, label: str, text: str) -> None:
-        """A line of a table: what, and how it is."""
+        """Prints a label and a wrapped text beside it."""
         self.paragraph(text, indent=" " * 15, first=f"  {label:<13}")
 
     def paragraph(self, text: str, indent: str = "", first: str | None = None) -> None:
-        """Text wrapped to the width of the screen; words longer than that (paths) stay whole."""
+        """Prints text wrapped to the width of the terminal; words longer than that (paths) stay whole."""
         import textwrap
 
         start = indent if first is None else first
@@ -108,7 +102,7 @@ class Screen:
         )
 
     def quote(self, text: str) -> None:
-        """What somebody else wrote, line by line, set off from our own words."""
+        """Prints text that a program of ours did not write, each line behind a bar."""
         import textwrap
 
         bar = self.paint("green", "  | ")
@@ -117,12 +111,12 @@ class Screen:
                 self.line(bar + part)
 
     def note(self, text: str) -> None:
-        """Something that the user should know or do."""
+        """Prints something that the user should know or do, behind an exclamation mark."""
         self.paragraph(text, indent="    ", first="  " + self.paint("yellow", "!") + " ")
 
     @contextmanager
     def working(self, text: str) -> Iterator[None]:
-        """Says what is being done while that takes time; on a terminal the line goes when it is done."""
+        """Prints to stderr what is being done; on a terminal the line is removed when it is done."""
         error = sys.stderr
         is_shown = not self.is_json and os.environ.get("TERM") != "dumb" and error.isatty()
         if is_shown:
@@ -138,7 +132,7 @@ class Screen:
                 error.flush()
 
     def result(self, value: dict[str, Any]) -> None:
-        """The whole result, for programs."""
+        """Prints the result as JSON, where that was asked for."""
         if self.is_json:
             import json
 
