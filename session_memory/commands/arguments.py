@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 import time
 
-from ..store.values import Filter
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..store.place import StorePlace
+    from ..store.values import Filter
 
 _UNIT_SECONDS = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _TIME_FORMATS = ("%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S")
@@ -43,6 +42,8 @@ def add_limit(parser: argparse.ArgumentParser, limit: int) -> None:
 
 def filter_of(arguments: argparse.Namespace, place: StorePlace) -> Filter:
     """What was asked for, in the groups that may be seen from `place`."""
+    from ..store.values import Filter  # not loaded where nothing is new
+
     return Filter(
         homes=place.homes,
         project=arguments.project,
