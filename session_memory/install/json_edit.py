@@ -1,20 +1,17 @@
-"""JSON read strictly, each value with where it stands, and edited in place: all that is not changed keeps its bytes."""
+"""JSON text read strictly and edited in place: every value that is not changed keeps its bytes. Pure."""
 
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import SessionMemoryError
 
 _INDENT_UNIT = "  "  # where a text has no indentation to go by
-_SPACE = re.compile(r"[ \t\r\n]*")
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
-_WORDS = {"true": True, "false": False, "null": None}
 _DEEPEST = 200
 _DECODER = json.JSONDecoder()
+_SCALAR_STARTS = '"-0123456789tfn'  # json.JSONDecoder also takes NaN and Infinity
 
 
 class StrictJsonError(SessionMemoryError):
@@ -28,7 +25,8 @@ class StrictJsonError(SessionMemoryError):
 
 @dataclass
 class JsonNode:
-    """A value of `text[start:end]`. An object's children are its members' values, `keys` and `key_starts` go along."""
+    """The value that stands at `text[start:end]`. Children are the items of an array, or the values of an object, whose
+    keys are in `keys` and begin at `key_starts`."""
 
     value: Any
     start: int
@@ -47,7 +45,7 @@ class JsonNode:
 
 
 def parse(text: str) -> JsonNode:
-    """The value that `text` holds, as RFC 8259 has it, and no key twice in an object. Raises StrictJsonError."""
+    """The value of a text in the JSON of RFC 8259, with no key twice in an object. Raises StrictJsonError."""
     if text.startswith("\ufeff"):
         raise StrictJsonError("it begins with a byte order mark", text, 0)
     node = _value(text, _skip(text, 0), 0)
@@ -65,14 +63,8 @@ def _value(text: str, at: int, depth: int) -> JsonNode:
         return _object(text, at, depth)
     if character == "[":
         return _array(text, at, depth)
-    if character == '"':
-        return _string(text, at)
-    number = _NUMBER.match(text, at)
-    if number:
-        return JsonNode(json.loads(number.group()), at, number.end())
-    for word, value in _WORDS.items():
-        if text.startswith(word, at):
-            return JsonNode(value, at, at + len(word))
+    if character and character in _SCALAR_STARTS and not text.startswith("-I", at):
+        return _scalar(text, at)
     raise _unexpected(text, at, "a value")
 
 
@@ -84,7 +76,7 @@ def _object(text: str, start: int, depth: int) -> JsonNode:
             at = _after_comma(text, at, "}")
         if text[at : at + 1] != '"':
             raise _unexpected(text, at, "a key in double quotes")
-        key = _string(text, at)
+        key = _scalar(text, at)
         if key.value in node.value:
             raise StrictJsonError(f"the key {json.dumps(key.value)} stands there twice", text, at)
         colon = _skip(text, key.end)
@@ -123,18 +115,21 @@ def _after_comma(text: str, at: int, closing: str) -> int:
     return behind
 
 
-def _string(text: str, start: int) -> JsonNode:
+def _scalar(text: str, start: int) -> JsonNode:
     try:
         value, end = _DECODER.raw_decode(text, start)
     except json.JSONDecodeError as error:
+        if text[start] != '"':
+            raise _unexpected(text, start, "a value") from None
         raise StrictJsonError(error.msg[0].lower() + error.msg[1:], text, min(error.pos, len(text))) from None
     return JsonNode(value, start, end)
 
 
 def _skip(text: str, at: int) -> int:
-    """The next position that holds no white space. (The pattern fits the empty string, so there is always a match.)"""
-    match = _SPACE.match(text, at)
-    return match.end() if match else at
+    """The next position that is no white space."""
+    while at < len(text) and text[at] in " \t\r\n":
+        at += 1
+    return at
 
 
 def _unexpected(text: str, at: int, expected: str) -> StrictJsonError:
@@ -217,5 +212,6 @@ def _member(key: str | None, style: JsonStyle) -> str:
 
 def _indent_at(text: str, at: int) -> str:
     """The white space that the line of position `at` begins with."""
-    match = re.compile(r"[ \t]*").match(text, text.rfind("\n", 0, at) + 1)
-    return match.group() if match else ""
+    start = text.rfind("\n", 0, at) + 1
+    line = text[start:at]
+    return line[: len(line) - len(line.lstrip(" \t"))]

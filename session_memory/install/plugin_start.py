@@ -1,7 +1,6 @@
-"""A plugin's first start: what needs more than the standard library sets itself up in the plugin's data directory.
+"""The SessionStart hook of a plugin: installs PyYAML into the plugin's data directory, once, in the background.
 
-It happens in the background, in a process of its own that no session waits for, and is said once. The hooks do without
-until then; `session_memory.settings.check` finds PyYAML there.
+No session waits for it, and a message says so once. Until then the hooks do without a config.yaml.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _CHILD = "--in-background"
 
 
 def run(script: str, words: list[str]) -> None:
-    """The SessionStart hook of a plugin as a process; `script` is its file. Never fails, and ends the process."""
+    """Runs the hook, whose file is `script`, and ends the process with 0 whatever happens."""
     environ = environment()
     try:
         data_dir = environ.get(ENV_DATA, "")
@@ -47,7 +46,7 @@ def run(script: str, words: list[str]) -> None:
 
 
 def _start(script: str, data_dir: str, lock_file: str) -> None:
-    """Has a child make the environment, unless it stands, or could not be made a short while ago."""
+    """Has a child make the environment, unless it is made, or could not be made within the last day."""
     wanted = _wanted(lock_file)
     note = _read_note(data_dir)
     if note.get("wanted") == wanted and (note.get("is_made") or time.time() - note.get("at", 0) < _RETRY_SECONDS):
@@ -68,7 +67,7 @@ def _start(script: str, data_dir: str, lock_file: str) -> None:
 
 
 def _set_up(data_dir: str, lock_file: str) -> None:
-    """Makes the environment, or adds to it what it misses, and notes whether it stands."""
+    """Makes the environment, or adds what it lacks, and notes whether that succeeded."""
     from pathlib import Path
 
     from ..settings.program import ProgramPaths
@@ -83,7 +82,7 @@ def _set_up(data_dir: str, lock_file: str) -> None:
 
 
 def _wanted(lock_file: str) -> str:
-    """What an environment is made from, in short: the pinned versions, and this Python."""
+    """What an environment is made from: a checksum of the pinned versions, and the version of this Python."""
     return f"{crc32(read_whole(lock_file)):08x}-{sys.version_info[0]}.{sys.version_info[1]}"
 
 

@@ -36,10 +36,8 @@ def read(content: bytes, path: str) -> HookSettings:
 
 
 def with_hooks(content: bytes | None, path: str, wanted: list[Hook], is_ours: IsOurs) -> bytes:
-    """The settings with `wanted` in them, in the place of what `is_ours` knows by its command; None is a new file.
-
-    Everything else keeps its bytes. Raises SettingsFileError.
-    """
+    """The settings with the hooks `wanted`, which replace those whose command `is_ours` recognises; `content` is None
+    for a new file. Everything else keeps its bytes. Raises SettingsFileError."""
     text = "{}\n" if content is None else _decoded(content, path)
     missing = list(wanted)
     text = _edited(text, path, lambda text, root, style: _update(text, root, style, missing, is_ours))
@@ -50,13 +48,13 @@ def with_hooks(content: bytes | None, path: str, wanted: list[Hook], is_ours: Is
 
 
 def without_hooks(content: bytes, path: str, is_ours: IsOurs) -> bytes:
-    """The settings without our hooks, and without what holds nothing once they are gone. Raises SettingsFileError."""
+    """The settings without our hooks, nor the groups and events that held nothing else. Raises SettingsFileError."""
     text = _decoded(content, path)
     return _edited(text, path, lambda text, root, style: _update(text, root, style, [], is_ours)).encode()
 
 
 def _edited(text: str, path: str, edit: Callable[[str, JsonNode, JsonStyle], str | None]) -> str:
-    """`text` after as many edits as `edit` makes: it gets the text as it is by then, and returns None at the end."""
+    """`text` after all edits: `edit` makes one in the text that it is given, and returns None where none is left."""
     while True:
         root = _checked(text, path)
         after = edit(text, root, JsonStyle(text, root))
@@ -66,7 +64,8 @@ def _edited(text: str, path: str, edit: Callable[[str, JsonNode, JsonStyle], str
 
 
 def _update(text: str, root: JsonNode, style: JsonStyle, missing: list[Hook], is_ours: IsOurs) -> str | None:
-    """`text` after one edit that brings hooks of ours in line; takes those that are there from `missing`."""
+    """`text` after one edit of a hook of ours, which is replaced by one of `missing` or removed. None if all of them in
+    the text are as wanted; these are then taken out of `missing`."""
     kept: list[Hook] = []
     for hook, position in _hooks(root):
         if not is_ours(hook.command):
