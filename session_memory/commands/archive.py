@@ -1,4 +1,4 @@
-"""`session-memory archive`: keeps a conversation, or all of them, by hand."""
+"""`session-memory archive`: writes the archive of a session, or of all sessions of a home."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _archive(one: Found, progress: str, terminal: Terminal) -> dict[str, Any]:
-    """What became of one session: the path of its archive, or None if nothing was said in it, or the problem."""
+    """The result for a session: the path of its archive, None if nothing was said in it; or the problem."""
     result: dict[str, Any] = {"session": one.id, "name": one.name, "archive": None}
     try:
         with terminal.working(f"{progress} {one.name}"):

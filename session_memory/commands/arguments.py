@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from ..store.place import StorePlace
     from ..store.values import Filter
 
+NO_LIMIT = 10**9  # as a filter's limit
 _UNIT_SECONDS = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _TIME_FORMATS = ("%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S")
 _TIME_EXAMPLES = "a date (2026-02-01), a time ago (30m, 2h, 3d, 2w), today or yesterday"

@@ -1,4 +1,4 @@
-"""`session-memory errors TEXT`: whether an error was seen before, in which session, and what solved it."""
+"""`session-memory errors TEXT`: where an error was seen before, and what solved it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import SessionMemoryError
 from ..store.values import Filter
-from ..text.format import counted, one_line, shorten
+from ..text.format import counted, one_line
 from ..text.sanitize import all_for_prompt, for_prompt
-from .arguments import add_common, add_filter, filter_of
+from .arguments import NO_LIMIT, add_common, add_filter, filter_of
 from .opened_store import refresh, with_store
-from .output import moment
+from .output import brief, moment
 
 if TYPE_CHECKING:
     import argparse
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 SUMMARY = "find where an error was seen before, and what solved it"
 LIMIT = 5
-EVERY_CONVERSATION = 10**9
 ERROR_CHARACTERS = 200
 COMMAND_CHARACTERS = 120
 TITLE_CHARACTERS = 60
@@ -54,7 +53,7 @@ def _find(opened: OpenStore, text: str, wanted: Filter) -> int:
     from ..store.sqlite.tool_uses import conversation_steps
 
     refresh(opened)
-    everywhere = conversation_steps(opened.store, wanted._replace(limit=EVERY_CONVERSATION), with_errors=True)
+    everywhere = conversation_steps(opened.store, wanted._replace(limit=NO_LIMIT), with_errors=True)
     found = matching_errors(text, everywhere)
     shown = found[: wanted.limit]
     said = [] if found else opened.store.search(one_line(text), wanted)
@@ -69,28 +68,24 @@ def _find(opened: OpenStore, text: str, wanted: Filter) -> int:
         opened.terminal.line("No tool has failed like that." + (" Its words were said in:" if said else ""))
     for hit in said:
         when = moment(hit.entry.timestamp)
-        opened.terminal.line(f"  conversation {hit.conversation.id}  {when}  {_short(hit.snippet, ERROR_CHARACTERS)}")
+        opened.terminal.line(f"  conversation {hit.conversation.id}  {when}  {brief(hit.snippet, ERROR_CHARACTERS)}")
     return 0 if found or said else 1
 
 
 def _show(opened: OpenStore, one: ErrorMatch) -> None:
     terminal, tool, conversation = opened.terminal, one.failure.tool, one.conversation
     times = f" ({counted(one.failure.times, 'time')})" if one.failure.times > 1 else ""
-    terminal.line(terminal.paint("bold", _short(tool.error, ERROR_CHARACTERS) or "(no output)") + times)
-    terminal.line(f"  of      {_short(f'{tool.tool}: {tool.text}', COMMAND_CHARACTERS)}")
-    title = _short(conversation.title, TITLE_CHARACTERS) or "-"
+    terminal.line(terminal.paint("bold", brief(tool.error, ERROR_CHARACTERS) or "(no output)") + times)
+    terminal.line(f"  of      {brief(f'{tool.tool}: {tool.text}', COMMAND_CHARACTERS)}")
+    title = brief(conversation.title, TITLE_CHARACTERS) or "-"
     terminal.line(
         f"  seen    {moment(tool.timestamp)}, conversation {conversation.id} (session {conversation.session_id})"
     )
-    terminal.line(f"          {title}, in {_short(terminal.short(conversation.cwd), COMMAND_CHARACTERS) or '-'}")
+    terminal.line(f"          {title}, in {brief(terminal.short(conversation.cwd), COMMAND_CHARACTERS) or '-'}")
     terminal.line(
-        f"  solved  {'it worked ' + _short(one.solved, ERROR_CHARACTERS) if one.solved else 'not that it was seen'}"
+        f"  solved  {'it worked ' + brief(one.solved, ERROR_CHARACTERS) if one.solved else 'not that it was seen'}"
     )
     terminal.line()
-
-
-def _short(text: str, limit: int) -> str:
-    return shorten(one_line(for_prompt(text)), limit)
 
 
 def _as_json(one: ErrorMatch) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`session-memory filter`: what a model gets to read of conversations, and how much less that is."""
+"""`session-memory filter`: what a model is given to read of a transcript, and how much shorter that is."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _all(place: StorePlace) -> Iterator[str]:
         try:
             yield from (file.path for file in watched.files())
         except OSError:
-            continue  # a runtime's own directory comes with its first session
+            continue  # a runtime makes its directory with its first session
 
 
 def _show(paths: list[str], settings: MemorySettings, terminal: Terminal) -> None:
@@ -122,7 +122,7 @@ def _columns(size: Reduction) -> str:
 
 
 def _name(path: str) -> str:
-    """The end of a path that fits its column."""
+    """The end of a path, as long as its column is wide."""
     name = path.removesuffix(SUFFIX)
     return name if len(name) < NAME_CHARACTERS else f"…{name[-NAME_CHARACTERS + 2 :]}"
 

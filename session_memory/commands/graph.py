@@ -14,9 +14,10 @@ from ..memories.strategies.graphiti import strategy as graph
 from ..memories.strategies.graphiti.database import EMBEDDED, group_id
 from ..store.location import find_place
 from ..system.terminal import Terminal
-from ..text.format import one_line, shorten
+from ..text.format import one_line
 from ..text.sanitize import for_prompt
 from .arguments import add_common, add_limit
+from .output import brief
 
 if TYPE_CHECKING:
     import argparse
@@ -30,15 +31,15 @@ LIMIT = 10
 QUERY_CHARACTERS = 80
 
 
-class _NoLimit:
-    """A search asks the embedder for one text: that is not worth an account."""
+class _NoBudget:
+    """A budget without limit: a search costs the embedding of one short text."""
 
     @contextmanager
-    def call(self, estimate: Usage) -> Iterator[_NoLimit]:
+    def call(self, estimate: Usage) -> Iterator[_NoBudget]:
         yield self
 
     def report(self, usage: Usage) -> None:
-        """Nobody keeps count."""
+        """Does nothing: no account is kept."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     for fact in found:
         terminal.line(_line(fact))
     if not found:
-        terminal.line(f"The graph knows nothing about {shorten(one_line(for_prompt(query)), QUERY_CHARACTERS)}.")
+        terminal.line(f"The graph knows nothing about {brief(query, QUERY_CHARACTERS)}.")
     return 0
 
 
@@ -77,17 +78,17 @@ def _search_group(place: StorePlace, group: str, query: str, limit: int) -> list
     url = graph.url_of(settings, strategies_directory(place))
     path = f"{url.removeprefix(f'{EMBEDDED}://')}/{group}.kuzu"
     if url.startswith(EMBEDDED) and not os.path.exists(path):
-        return []  # nothing was made yet: no reason to make a graph for it
+        return []  # opening it would make an empty graph
 
     async def searched() -> list[GraphFact]:
-        async with graph.opened(settings, url, group, _NoLimit()) as opened:
+        async with graph.opened(settings, url, group, _NoBudget()) as opened:
             return await opened.search(query, limit)
 
     return asyncio.run(searched())
 
 
 def _line(fact: GraphFact) -> str:
-    """A fact with since when, and until when, it was so."""
+    """A fact, with the days from which and until which it held."""
     since = f"since {fact.valid_at[:10]}" if fact.valid_at else ""
     until = f"until {fact.invalid_at[:10]}" if fact.invalid_at else "superseded" if fact.expired_at else ""
     times = ", ".join([part for part in (since, until) if part])

@@ -12,11 +12,11 @@ from ..memories.format import time_text
 from ..memories.library import library_of, open_index
 from ..memories.strategies.summary.reply import KINDS
 from ..store.sqlite.memory_index import MemoryFilter
-from ..text.format import one_line, shorten
+from ..text.format import one_line
 from ..text.sanitize import for_prompt
 from .arguments import add_common, add_limit
 from .opened_store import OpenStore, with_store
-from .output import moment
+from .output import brief, moment
 
 if TYPE_CHECKING:
     from ..store.sqlite.memory_index import IndexedMemory, MemoryIndex
@@ -75,7 +75,7 @@ def _list(opened: OpenStore, index: MemoryIndex, arguments: argparse.Namespace) 
 def _search(opened: OpenStore, index: MemoryIndex, arguments: argparse.Namespace) -> int:
     query = " ".join(arguments.words)
     found = index.search(query, _filter(opened, arguments))
-    _show_all(opened, found, f"Nothing is remembered about {shorten(one_line(for_prompt(query)), TITLE_CHARACTERS)}.")
+    _show_all(opened, found, f"Nothing is remembered about {brief(query, TITLE_CHARACTERS)}.")
     return 0
 
 
@@ -95,7 +95,7 @@ def _show_all(opened: OpenStore, found: list[IndexedMemory], nothing: str) -> No
 def line_of(memory: IndexedMemory) -> str:
     """A memory in one line, for people and agents."""
     subject = one_line(for_prompt(memory.subject))
-    title = shorten(one_line(for_prompt(memory.title)), TITLE_CHARACTERS)
+    title = brief(memory.title, TITLE_CHARACTERS)
     notes = [note for note, is_so in (("untrusted", memory.is_untrusted), ("superseded", memory.superseded)) if is_so]
     about = f" ({subject})" if subject and subject.casefold() not in title.casefold() else ""
     kind = " ".join([*notes, memory.kind])

@@ -1,16 +1,16 @@
-"""`session-memory patterns`: what is usual in how agents work here: what fails and what helps, which steps follow each
-other, what is changed together, when and where."""
+"""`session-memory patterns`: what fails and what helps, which steps follow each other, which files change together,
+when and where agents work."""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING, Any
 
-from ..text.format import counted, one_line, shorten
+from ..text.format import counted
 from ..text.sanitize import for_prompt
-from .arguments import add_common, add_filter, filter_of
+from .arguments import NO_LIMIT, add_common, add_filter, filter_of
 from .opened_store import refresh, with_store
-from .output import moment
+from .output import brief, moment
 
 if TYPE_CHECKING:
     import argparse
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 SUMMARY = "show what fails and what helps, and other habits"
 LIMIT = 8
-EVERY_CONVERSATION = 10**9
 TEXT_CHARACTERS = 110
 _BARS = " ▁▂▃▄▅▆▇█"
 _DAYS = ("Mo", "Tu", "We", "Th", "Fr", "Sa", "Su")
@@ -43,7 +42,7 @@ def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
     from ..store.sqlite.tool_uses import conversation_steps
 
     refresh(opened)
-    wanted = filter_of(arguments, opened.place)._replace(limit=EVERY_CONVERSATION)
+    wanted = filter_of(arguments, opened.place)._replace(limit=NO_LIMIT)
     found = find_habits(conversation_steps(opened.store, wanted))
     opened.terminal.result(_as_json(found, arguments.limit))
     if not found.tool_uses:
@@ -53,7 +52,7 @@ def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
     _show_commands(opened, found.commands[: arguments.limit])
     names = _names(found)
     routines = [
-        f"{one.times:>4} times  {' -> '.join(_told(step) for step in one.steps)}  ({one.well:.0%} went well)"
+        f"{one.times:>4} times  {' -> '.join(_brief(step) for step in one.steps)}  ({one.well:.0%} went well)"
         for one in found.sequences[: arguments.limit]
     ]
     together = [
@@ -62,7 +61,7 @@ def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
     ]
     _show_lines(opened, "Steps that follow each other", routines)
     _show_lines(opened, "Changed together (how often at all)", together)
-    _show_lines(opened, "Where", [_place(opened, place) for place in found.places[: arguments.limit]])
+    _show_lines(opened, "Where", [_directory(opened, place) for place in found.places[: arguments.limit]])
     if any(found.hours):
         days = "  ".join(f"{name} {number}" for name, number in zip(_DAYS, found.weekdays))
         _show_lines(opened, "When (what the user said)", [f"0h {_bars(found.hours)} 23h", days])
@@ -74,11 +73,11 @@ def _show_commands(opened: OpenStore, commands: Sequence[FailingCommand]) -> Non
         opened.terminal.heading("Commands that fail")
     for one in commands:
         share = f"{one.failures} of {counted(one.runs, 'run')} failed ({one.failures / one.runs:.0%})"
-        opened.terminal.line(f"  {_told(one.command)}: {share}")
+        opened.terminal.line(f"  {_brief(one.command)}: {share}")
         for error, times in one.errors:
-            opened.terminal.line(f"      {times}x  {_told(error) or 'no output'}")
+            opened.terminal.line(f"      {times}x  {_brief(error) or 'no output'}")
         for followed, times in one.then_worked:
-            opened.terminal.line(f"      worked {_told(followed)}" + (f" ({times} times)" if times > 1 else ""))
+            opened.terminal.line(f"      worked {_brief(followed)}" + (f" ({times} times)" if times > 1 else ""))
 
 
 def _show_lines(opened: OpenStore, title: str, lines: Sequence[str]) -> None:
@@ -88,18 +87,18 @@ def _show_lines(opened: OpenStore, title: str, lines: Sequence[str]) -> None:
         opened.terminal.line(f"  {line}")
 
 
-def _place(opened: OpenStore, place: Any) -> str:
+def _directory(opened: OpenStore, place: Any) -> str:
     amount = f"{counted(place.conversations, 'conversation')}, {counted(place.messages, 'message')}"
-    return f"{_told(opened.terminal.short(place.directory)) or '(unknown)'}: {amount}, last {moment(place.last_at)}"
+    return f"{_brief(opened.terminal.short(place.directory)) or '(unknown)'}: {amount}, last {moment(place.last_at)}"
 
 
 def _names(found: Habits) -> dict[str, str]:
-    """What the files that are changed together are called: by the directory of their project, and from there on."""
+    """The paths of the files that are changed together, from the name of their project's directory on."""
     directories = sorted((place.directory for place in found.places if place.directory), key=len, reverse=True)
     names = {}
     for path in {path for pair in found.together for path in (pair.first, pair.second)}:
         above = next((directory for directory in directories if path.startswith(directory.rstrip("/") + "/")), "")
-        names[path] = _told(path.removeprefix(os.path.dirname(above).rstrip("/") + "/") if above else path)
+        names[path] = _brief(path.removeprefix(os.path.dirname(above).rstrip("/") + "/") if above else path)
     return names
 
 
@@ -108,8 +107,8 @@ def _bars(numbers: Sequence[int]) -> str:
     return "".join(_BARS[-(-number * (len(_BARS) - 1) // most)] for number in numbers)
 
 
-def _told(text: str) -> str:
-    return shorten(one_line(for_prompt(text)), TEXT_CHARACTERS)
+def _brief(text: str) -> str:
+    return brief(text, TEXT_CHARACTERS)
 
 
 def _as_json(found: Habits, limit: int) -> dict[str, Any]:

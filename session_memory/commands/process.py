@@ -12,12 +12,12 @@ from ..memories.writer import memory_writer
 from ..settings.homes import ENV_GUARD
 from ..settings.memories_values import MemorySettings, settings_of
 from ..store.refresh import NEWER
-from ..text.format import counted, one_line, shorten
+from ..text.format import counted
 from ..text.sanitize import for_prompt
 from ..text.timestamps import now_milliseconds
 from .arguments import add_common, positive
 from .opened_store import note, refresh, with_store
-from .output import moment
+from .output import brief, moment
 
 if TYPE_CHECKING:
     import argparse
@@ -50,7 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Works off what waits; 1 if something has to wait for another run. Raises SessionMemoryError."""
+    """Makes memories of the conversations that wait for it; 1 if some have to wait for another run. Raises
+    SessionMemoryError."""
     return with_store(arguments, lambda opened: _process(opened, arguments))
 
 
@@ -61,9 +62,9 @@ def memory_settings(place: StorePlace) -> MemorySettings:
 
 @contextmanager
 def prepared(place: StorePlace, ids: Sequence[str] = ()) -> Iterator[tuple[StrategyRun, MemoryWriter]]:
-    """A run with the strategies `ids`, or those that are configured, and where what they make goes.
+    """A run with the strategies `ids`, or those that are configured, and the writer of the memories that they make.
 
-    Hooks are kept still in whatever runtime a strategy starts: what is said there is no conversation. Raises
+    From here on this process has the guard that keeps hooks silent in a runtime that a strategy starts. Raises
     ConfigError, DatabaseError.
     """
     from ..memories.runner import opened
@@ -76,8 +77,8 @@ def prepared(place: StorePlace, ids: Sequence[str] = ()) -> Iterator[tuple[Strat
 
 
 def work_off_for_watch(place: StorePlace, stop: Callable[[], bool]) -> Iterator[str]:
-    """Works off what waits, if the configuration says that `watch` does, and yields a line for each conversation. No
-    new one is begun after half a minute: the rest is for the next time. Raises SessionMemoryError."""
+    """Where the configuration says that `watch` makes memories: makes them of the conversations that wait, and yields a
+    line for each. None is begun later than WATCH_SECONDS. Raises SessionMemoryError."""
     if not memory_settings(place).watch:
         return
     deadline = time.monotonic() + WATCH_SECONDS
@@ -142,7 +143,7 @@ def _line(done: PartResult) -> str:
 
 
 def _name(conversation: Conversation) -> str:
-    title = shorten(one_line(for_prompt(conversation.title)), TITLE_CHARACTERS) or "-"
+    title = brief(conversation.title, TITLE_CHARACTERS) or "-"
     return f"{conversation.id:>5}  {moment(conversation.last_message_at)}  {title}"
 
 

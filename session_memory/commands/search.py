@@ -5,10 +5,10 @@ from __future__ import annotations
 from ..store.sqlite.repair import holds_memories
 from ..store.values import ENTRY_ROLES, TOOL_ROLE
 from ..text.format import one_line, shorten
-from ..text.sanitize import all_for_prompt, for_prompt
+from ..text.sanitize import all_for_prompt
 from .arguments import add_common, add_filter, filter_of
 from .opened_store import refresh, with_store
-from .output import moment
+from .output import brief, moment
 from .show import number_of
 
 TYPE_CHECKING = False
@@ -48,26 +48,26 @@ def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
     as_json = [_as_json(hit, command) for hit, command in zip(hits, commands)]
     opened.terminal.result({"memories": remembered, "hits": as_json})
     if not hits and not remembered:
-        opened.terminal.line(f"Nothing found for {shorten(one_line(for_prompt(query)), TITLE_CHARACTERS)}.")
-    # All texts at once: looking through them for secrets one by one takes longer than the search.
-    pieces = [_pieces(hit) for hit in hits]
-    harmless = iter(all_for_prompt([text for hit, parts in zip(hits, pieces) for text in (*_about(hit), *parts)]))
-    for index, (hit, parts, command) in enumerate(zip(hits, pieces, commands)):
+        opened.terminal.line(f"Nothing found for {brief(query, TITLE_CHARACTERS)}.")
+    texts = [[*_about(hit), *_pieces(hit)] for hit in hits]
+    # All at once: looking for secrets in one text after the other takes longer than the search.
+    safe = iter(all_for_prompt([text for of_hit in texts for text in of_hit]))
+    for index, (hit, of_hit, command) in enumerate(zip(hits, texts, commands)):
         if index:
             opened.terminal.line()
-        about = [next(harmless) for _ in _about(hit)]
-        _print(opened, hit, about, [next(harmless) for _ in parts], command)
+        title, who, where, *pieces = [next(safe) for _ in of_hit]
+        _print(opened, hit, (title, who, where), pieces, command)
     return 0
 
 
 def _is_unlimited(arguments: argparse.Namespace) -> bool:
-    """Whether all that was ever said is asked for. A memory is of no one session, time or role."""
+    """Whether no limit was given. Memories are shown only then: they are of no one session, time or role."""
     limits = (arguments.role, arguments.project, arguments.session, arguments.since, arguments.until)
     return not any(limits)
 
 
 def _show_memories(opened: OpenStore, query: str) -> list[dict[str, Any]]:
-    """Shows the memories that fit, and returns them for programs."""
+    """Shows the memories that fit the query; returns them as JSON objects."""
     if not holds_memories(opened.store):
         return []
     from ..memories.library import search_memories
@@ -83,7 +83,7 @@ def _show_memories(opened: OpenStore, query: str) -> list[dict[str, Any]]:
 
 
 def _command(hit: Hit, home: str | None) -> str:
-    """What to run to read around a hit."""
+    """The command that shows what was said around a hit."""
     command = f"session-memory show {hit.conversation.id} --around {number_of(hit.entry)}"
     if not home:
         return command
@@ -99,7 +99,7 @@ def _about(hit: Hit) -> tuple[str, str, str]:
 
 
 def _pieces(hit: Hit) -> list[str]:
-    """The snippet: every second piece of it was looked for."""
+    """The parts of the snippet: others and those that fit the query, in turn."""
     pieces = []
     end = 0
     for start, stop in hit.marks:
@@ -108,13 +108,15 @@ def _pieces(hit: Hit) -> list[str]:
     return [*pieces, hit.snippet[end:]]
 
 
-def _print(opened: OpenStore, hit: Hit, about: list[str], pieces: list[str], command: str) -> None:
-    terminal, talk = opened.terminal, hit.conversation
+def _print(opened: OpenStore, hit: Hit, about: tuple[str, str, str], pieces: list[str], command: str) -> None:
+    terminal, conversation = opened.terminal, hit.conversation
     title, who, where = about
-    terminal.line(terminal.paint("bold", shorten(one_line(title), TITLE_CHARACTERS) or f"Conversation {talk.id}"))
+    terminal.line(
+        terminal.paint("bold", shorten(one_line(title), TITLE_CHARACTERS) or f"Conversation {conversation.id}")
+    )
     terminal.line(f"  {_highlighted(opened, pieces)}")
-    when = moment(hit.entry.timestamp or talk.last_message_at)
-    terminal.line(terminal.paint("dim", f"  {when}, {who}, in {where}, session {talk.session_id}"))
+    when = moment(hit.entry.timestamp or conversation.last_message_at)
+    terminal.line(terminal.paint("dim", f"  {when}, {who}, in {where}, session {conversation.session_id}"))
     terminal.line(f"  {command}")
 
 
