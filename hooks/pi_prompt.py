@@ -1,7 +1,23 @@
+import gc
 import sys
 
-sys.path.insert(0, __file__[: -len("/hooks/pi_prompt.py")])
+root = __file__[: -len("/hooks/pi_prompt.py")]
+sys.path.insert(0, root)
+gc.disable()  # the process is over before cycles could matter
 try:
+    try:  # all modules from one file, where an install made it: session_memory/hooks/bundle.py
+        from _frozen_importlib_external import MAGIC_NUMBER
+        from marshal import loads
+
+        bundle = open(f"{root}/prompt.bundle", "rb", 0)  # noqa: SIM115  open to the end: imports read it
+        head = bundle.read(16384)
+        if head.startswith(MAGIC_NUMBER):
+            finder, modules = loads(head[len(MAGIC_NUMBER) :])
+            names = {"modules": modules}
+            exec(finder, names)
+            names["use"](bundle, root, modules)
+    except Exception:
+        pass
     from session_memory.hooks.main import before_agent_start
 except Exception:  # a broken installation must not break the prompt; `session-memory doctor` says what is wrong
     sys.exit(0)

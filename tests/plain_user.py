@@ -12,10 +12,10 @@ from records import new_id, write
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def run(event, home, script="user_prompt_submit", preexec_fn=None, **environment):
+def run(event, home, script="user_prompt_submit", preexec_fn=None, program=ROOT, **environment):
     """The hook's stdout; whatever happens it must end well and quietly."""
     done = subprocess.run(
-        [sys.executable, "-I", "-S", ROOT / "hooks" / f"{script}.py"],
+        [sys.executable, "-I", "-S", program / "hooks" / f"{script}.py"],
         input=event if isinstance(event, bytes) else json.dumps(event).encode(),
         capture_output=True,
         env={"HOME": str(home), **environment},
@@ -59,8 +59,8 @@ class PlainUser:
             **fields,
         }
 
-    def run(self, script="user_prompt_submit", **fields):
-        return run(self.event(**fields), self.root, script)
+    def run(self, script="user_prompt_submit", program=ROOT, **fields):
+        return run(self.event(**fields), self.root, script, program=program)
 
     def log(self):
         path = self.state_dir / "hook.log"

@@ -5,7 +5,6 @@ They fail open: whatever goes wrong, nothing is printed, and the home's hook.log
 
 from __future__ import annotations
 
-import gc
 import sys
 
 from ..runtimes import runtime as runtime_of
@@ -77,7 +76,6 @@ def _run(
 
     The event is one of the runtime `runtime_name`, unless it names another itself.
     """
-    gc.disable()  # the process is over before cycles could matter
     environ = environment()
     if not environ.get(ENV_GUARD):
         runtime = runtime_of(runtime_name)

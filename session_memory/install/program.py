@@ -119,9 +119,17 @@ def ensure_app(paths: ProgramPaths, source: Path, environment: Environment) -> b
     )  # fmt: skip
     if done.returncode:
         raise IncompleteSourceError(f"{source}: it cannot be compiled: {(done.stdout + done.stderr).strip()}")
+    _write_bundle(built, environment.python)
     (built / _STAMP_FILE).write_text(stamp)
     replace_directory(built, paths.app)
     return True
+
+
+def _write_bundle(app: Path, python: str) -> None:
+    """Puts the modules that a prompt loads into one file. Without it the hooks only start less quickly."""
+    code = "import sys; sys.path.insert(0, sys.argv[1]); from session_memory.hooks.bundle import write_bundle"
+    words = [python, "-I", "-S", "-c", f"{code}; write_bundle(sys.argv[1])", str(app)]
+    subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False)
 
 
 def launcher_text(python: str, app: Path) -> str:

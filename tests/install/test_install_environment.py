@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 
 import pytest
@@ -179,7 +180,8 @@ def test_the_installed_program_is_compiled_for_the_interpreter_of_the_hooks(bare
     app = bare_machine.program_dir / "app"
     tag = f"cpython-{sys.version_info[0]}{sys.version_info[1]}"
     assert (app / "session_memory" / "hooks" / "__pycache__" / f"prompt.{tag}.pyc").is_file()
-    assert (app / "session_memory" / "runtimes" / "__pycache__" / f"claude.{tag}.pyc").is_file()
+    assert (app / "session_memory" / "runtimes" / "claude" / "__pycache__" / f"records.{tag}.pyc").is_file()
+    assert (app / "prompt.bundle").read_bytes().startswith(MAGIC_NUMBER)
 
 
 def test_homes_can_be_added_and_left_with_the_installed_command_alone(machine: Machine, tmp_path: Path) -> None:

@@ -1,0 +1,108 @@
+"""The bundle of what a prompt loads: it is loaded where it fits the interpreter and the sources, and nowhere else."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from importlib.util import MAGIC_NUMBER
+from pathlib import Path
+
+import pytest
+from plain_user import ROOT, PlainUser, told
+from records import exchange
+
+WORDS = "A record of your other sessions"
+OTHER_WORDS = "B record of your other sessions"
+
+
+class Program:
+    """A copy of the program whose sources say WORDS, with a bundle that says OTHER_WORDS: one sees which is loaded."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.bundle = root / "prompt.bundle"
+        for part in ("session_memory", "hooks"):
+            shutil.copytree(ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__"))
+        self._say(OTHER_WORDS)
+        self.make_bundle()
+        self._say(WORDS)
+
+    def make_bundle(self) -> None:
+        program = "import sys; sys.path.insert(0, sys.argv[1]); from session_memory.hooks.bundle import write_bundle"
+        command = [sys.executable, "-I", "-S", "-B", "-c", f"{program}; write_bundle(sys.argv[1])", str(self.root)]
+        subprocess.run(command, check=True)
+
+    def touch(self, module: str, seconds: float) -> None:
+        """Sets when a source was written."""
+        os.utime(self.root / "session_memory" / module, (seconds, seconds))
+
+    def words_told(self, user: PlainUser, script: str = "user_prompt_submit", **fields: str) -> str:
+        """How the hook introduces what it tells."""
+        user.session(*exchange("hello", "hi"))
+        return told(user.run(script, program=self.root, **fields)).partition(",")[0]
+
+    def _say(self, words: str) -> None:
+        source = self.root / "session_memory" / "hooks" / "prompt.py"
+        text = source.read_text()
+        assert (WORDS in text) != (OTHER_WORDS in text)
+        source.write_text(text.replace(WORDS, words).replace(OTHER_WORDS, words))
+        self.touch("hooks/prompt.py", 1_700_000_000)
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    return Program(tmp_path / "app")
+
+
+def test_a_prompt_loads_the_bundle(program, plain):
+    assert program.words_told(plain) == OTHER_WORDS
+
+
+def test_all_that_a_prompt_loads_of_ours_is_in_the_bundle(program, plain):
+    plain.session(*exchange("hello", "hi"))
+    for directory in list(program.root.rglob("__pycache__")):
+        shutil.rmtree(directory)
+    plain.run(program=program.root)
+    assert list((program.root / "session_memory").rglob("*.pyc")) == []
+
+
+def test_the_bundle_is_for_its_user_alone(program):
+    assert program.bundle.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_program_without_a_bundle_runs_from_its_sources(program, plain):
+    program.bundle.unlink()
+    assert program.words_told(plain) == WORDS
+
+
+def test_a_bundle_of_another_interpreter_is_not_loaded(program, plain):
+    content = program.bundle.read_bytes()
+    assert content.startswith(MAGIC_NUMBER)
+    program.bundle.write_bytes(b"\x01\x02\r\n" + content[len(MAGIC_NUMBER) :])
+    assert program.words_told(plain) == WORDS
+
+
+@pytest.mark.parametrize("module", ["hooks/prompt.py", "text/format.py"])
+def test_a_bundle_is_not_loaded_once_any_of_its_sources_was_written_to(program, plain, module):
+    program.touch(module, 1_700_000_001)
+    assert program.words_told(plain) == WORDS
+
+
+def test_a_bundle_is_not_loaded_where_one_of_its_sources_has_another_size(program, plain):
+    module = program.root / "session_memory" / "text" / "names.py"
+    written = module.stat().st_mtime_ns
+    module.write_text(module.read_text() + "\n")
+    os.utime(module, ns=(written, written))
+    assert program.words_told(plain) == WORDS
+
+
+@pytest.mark.parametrize("length", [0, 2, 100, 16 * 1024, -1])
+def test_a_bundle_that_is_cut_off_is_not_loaded(program, plain, length):
+    program.bundle.write_bytes(program.bundle.read_bytes()[:length])
+    assert program.words_told(plain) == WORDS
+
+
+def test_the_prompt_of_pi_loads_the_bundle_too(program, plain):
+    assert program.words_told(plain, "pi_prompt", runtime="agent-sdk") == OTHER_WORDS
