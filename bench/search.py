@@ -70,7 +70,7 @@ def inside_a_process(root: Path, number: int, queries: int) -> None:
     store.connection.execute("PRAGMA wal_checkpoint(truncate)")
     size = (root / "million.db").stat().st_size / 1e6
     print(f"{number:,} entries, {size:,.0f} MB, written in {time.perf_counter() - began:.0f} s", flush=True)
-    words, common = _words_and_common(texts, random)
+    words, common = words_and_common(texts, random)
     _measure(store, "one common term, p95 limit 25 ms", [random.choice(common) for _ in range(queries)])
     _measure(store, "one term", [random.choice(words) for _ in range(queries)])
     _measure(store, "two terms, p95 limit 5 ms", [" ".join(random.sample(words, 2)) for _ in range(queries)])
@@ -79,7 +79,7 @@ def inside_a_process(root: Path, number: int, queries: int) -> None:
     store.close()
 
 
-def _words_and_common(texts: Texts, random: Random) -> tuple[list[str], list[str]]:
+def words_and_common(texts: Texts, random: Random) -> tuple[list[str], list[str]]:
     """What may be asked for, each word as often as it is in the texts; and of it what is common."""
     sample = [_text(texts, random) for _ in range(2000)]
     words = [word for text in sample for word in re.findall(r"\w{2,}", text.lower()) if word not in STOP_WORDS]
@@ -135,7 +135,7 @@ def fresh_process(root: Path, megabytes: int, runs: int) -> list[Row]:
     rows = []
     with Stopwatch() as stopwatch:
         stopwatch.run(Command([str(launcher), "ingest"], _environment(root)))
-        for kind, words in zip(("two terms", "two common terms"), _words_and_common(Texts(SEED), random)):
+        for kind, words in zip(("two terms", "two common terms"), words_and_common(Texts(SEED), random)):
             pairs = [random.sample(words, 2) for _ in range(FRESH_QUERIES)]
             rows += _fresh_rows(stopwatch, root, f"{kind}, {megabytes} MB", pairs, runs)
     return rows

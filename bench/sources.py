@@ -52,11 +52,16 @@ def copied(directory: Path) -> Source:
         path = directory / f"{next(numbers):08x}-0000-4000-a000-000000000000.jsonl"
         with open(path, "wb") as target:
             while target.tell() < size:
-                transcript = _ID.sub(rb"\g<1>%08x" % next(copies), next(endless).read_bytes().rstrip(b"\n"))
+                transcript = with_ids_of_its_own(next(endless).read_bytes().rstrip(b"\n"), next(copies))
                 target.write(_moved(transcript + b"\n", end))
         return path
 
     return write
+
+
+def with_ids_of_its_own(transcript: bytes, number: int) -> bytes:
+    """A copy of a transcript, another one for each number."""
+    return _ID.sub(rb"\g<1>%08x" % number, transcript)
 
 
 @cache

@@ -41,12 +41,14 @@ def with_store(arguments: argparse.Namespace, work: Callable[[OpenStore], int]) 
         lambda store, is_rebuilt: work(OpenStore(store, place, terminal, is_rebuilt)),
         lambda text: note(terminal.short(text)),
         partial(_shown, terminal, place),
+        workers=os.cpu_count() or 1,
     )
 
 
 def refresh(opened: OpenStore) -> None:
     """Takes in what is new before a question is answered: see store.refresh."""
-    store_refresh.refresh(opened.store, opened.place, note, partial(_shown, opened.terminal, opened.place))
+    shown = partial(_shown, opened.terminal, opened.place)
+    store_refresh.refresh(opened.store, opened.place, note, shown, workers=os.cpu_count() or 1)
 
 
 def note(text: str) -> None:

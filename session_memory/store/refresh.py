@@ -3,7 +3,6 @@ settings say, with what is new in the transcripts and, where these are gone, in 
 
 from __future__ import annotations
 
-import os
 import time
 
 from ..errors import SessionMemoryError
@@ -51,36 +50,35 @@ def open_store(place: StorePlace) -> SqliteStore:
 
 
 def use_store(
-    place: StorePlace, work: Callable[[SqliteStore, bool], Result], note: Note, shown: ProgressShown | None = None
-) -> Result:
+    place: StorePlace, work: Callable[[SqliteStore, bool], Result], note: Note, shown: ProgressShown | None = None,
+    *, workers: int = 0,
+) -> Result:  # fmt: skip
     """What `work` returns, which is called with the open store and whether it had to be made anew. A store that turns
     out to be corrupt is set aside, and the work is done again with a new one. `note` is called with what the user
     should know. Raises SessionMemoryError."""
+
+    def use(aside: str) -> Result:
+        store = open_store(place)
+        try:
+            aside = aside or store.set_aside
+            if aside:
+                note(rebuilt_notice(aside))
+            if store.is_newer:
+                note(NEWER)
+                return _read_newer(store, lambda: work(store, bool(aside)))
+            if aside:
+                refresh(store, place, note, shown, workers=workers)
+            return work(store, bool(aside))
+        finally:
+            store.close()
+
     aside = ""
     for is_certain in (False, True):
         try:
-            return _use(place, work, note, shown, aside)
+            return use(aside)
         except CorruptDatabaseError:
             aside = set_aside_if_corrupt(place.database, is_certain=is_certain)
-    return _use(place, work, note, shown, aside)
-
-
-def _use(
-    place: StorePlace, work: Callable[[SqliteStore, bool], Result], note: Note, shown: ProgressShown | None, aside: str
-) -> Result:
-    store = open_store(place)
-    try:
-        aside = aside or store.set_aside
-        if aside:
-            note(rebuilt_notice(aside))
-        if store.is_newer:
-            note(NEWER)
-            return _read_newer(store, lambda: work(store, bool(aside)))
-        if aside:
-            refresh(store, place, note, shown)
-        return work(store, bool(aside))
-    finally:
-        store.close()
+    return use(aside)
 
 
 def _read_newer(store: SqliteStore, work: Callable[[], Result]) -> Result:
@@ -96,10 +94,12 @@ def _read_newer(store: SqliteStore, work: Callable[[], Result]) -> Result:
         raise NewerDatabaseError(f"{store.path}: this version cannot read it", UPDATE) from error
 
 
-def refresh(store: SqliteStore, place: StorePlace, note: Note, shown: ProgressShown | None = None) -> None:
+def refresh(
+    store: SqliteStore, place: StorePlace, note: Note, shown: ProgressShown | None = None, *, workers: int = 0
+) -> None:
     """Takes in what is new before a question is answered: everything where the store is empty, with its progress
-    `shown`, else as much as REFRESH_SECONDS allow. Where that fails the question is answered from what is known, and
-    `note` is called with the reason. Raises CorruptDatabaseError."""
+    `shown` and read by so many `workers` (see Ingestion), else as much as REFRESH_SECONDS allow. Where that fails the
+    question is answered from what is known, and `note` is called with the reason. Raises CorruptDatabaseError."""
     if store.is_newer:
         return
     with explained(place.database):
@@ -113,9 +113,9 @@ def refresh(store: SqliteStore, place: StorePlace, note: Note, shown: ProgressSh
             take_in(store, place, progress, batch_bytes=REFRESH_BATCH_BYTES)
         elif shown:
             with shown(store) as progress:
-                take_in(store, place, progress, workers=os.cpu_count() or 1)
+                take_in(store, place, progress, workers=workers)
         else:
-            take_in(store, place, workers=os.cpu_count() or 1)
+            take_in(store, place, workers=workers)
         store.mark_ready(now_milliseconds())
     except _OutOfTimeError:
         note(UNFINISHED)

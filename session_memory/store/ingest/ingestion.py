@@ -49,7 +49,8 @@ class IngestReport:
 
 class Ingestion:
     """One run over files of a group. `progress` is called with each file that is taken up and the bytes done since;
-    about `batch_bytes` go into one transaction. Where there is much to read, `workers` processes do that."""
+    about `batch_bytes` go into one transaction. Where there is much to read, `workers` processes do that; elsewhere
+    than on Linux, or from a process with several threads, these import the caller's main module."""
 
     def __init__(
         self,

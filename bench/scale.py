@@ -1,0 +1,260 @@
+"""`python -m bench.scale`: what the store costs as transcripts become more: 0.1, 1 and 4 GB, and 20,000 files.
+
+Of each amount a store is made in a process of its own. Import: processor time of all its processes for a megabyte, so
+that other work on the machine counts little. Refresh: what a command does before it answers, in process, with nothing
+new and with one megabyte appended to the largest file. Search: for two terms, drawn as they occur in the texts. All of
+it grows no faster than the work: a megabyte costs at most 1.5 times as much in the largest store as in the smallest,
+and a refresh with nothing new in 20,000 files at most 8 times a bare start of Python.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from itertools import cycle
+from pathlib import Path
+from random import Random
+from statistics import median, quantiles
+from typing import Any, NamedTuple
+
+from session_memory.store.contract import Store
+from session_memory.store.location import find_place
+from session_memory.store.refresh import open_store, refresh
+from session_memory.store.values import Filter
+
+from .chart import Line, as_svg
+from .corpus import MEGABYTE, Texts
+from .search import words_and_common
+from .sources import Source, generated, with_ids_of_its_own
+
+SIZES = "100,1000,4000"
+FILE_MEGABYTES = (24, 16, 12, 8, 8, 6, 6, 4, 4, 3, 3, 2, 2, 1, 1)  # of the transcripts that are copied: 100 together
+FILES = 20_000
+FILE_BYTES = 4096
+QUERIES = 200
+RUNS = 7
+SEED = 7
+IMPORT_LIMIT = 1.5
+REFRESH_LIMIT = 8.0
+_KILOBYTES = 1024 if sys.platform == "darwin" else 1  # in a unit of getrusage's peak memory
+
+
+class Cost(NamedTuple):
+    """What a store of some transcripts took. Times in seconds, search in milliseconds, sizes in bytes."""
+
+    transcript_bytes: int
+    files: int
+    import_seconds: float
+    processor_seconds: float
+    peak_kilobytes: float
+    refresh: float
+    appended: float
+    search_p50: float
+    search_p95: float
+    database_bytes: int
+    text_bytes: int
+
+    @property
+    def megabytes(self) -> float:
+        return self.transcript_bytes / 1e6
+
+
+HEADINGS = (
+    "transcripts", "import", "per MB", "nothing new", "1 MB appended", "search p50", "p95", "database", "of its text",
+    "memory",
+)  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser("python -m bench.scale", description=__doc__)
+    parser.add_argument("--sizes", default=SIZES, metavar="MB,MB", help=f"megabytes of transcripts ({SIZES})")
+    parser.add_argument("--files", type=int, default=FILES, metavar="N", help=f"many small files; 0 for none ({FILES})")
+    parser.add_argument("--svg", type=Path, metavar="FILE", help="draw cost against size")
+    parser.add_argument("--directory", type=Path, help="where there is room for transcripts and store")
+    options = parser.parse_args()
+    sizes = sorted(int(size) for size in options.sizes.split(","))
+    with tempfile.TemporaryDirectory(prefix="session-memory-bench-", dir=options.directory) as name:
+        source = generated(SEED)
+        megabyte = source(Path(name) / "megabyte", MEGABYTE, time.time())
+        copies = copied_transcripts(source, Path(name))
+        home = Path(name) / "home"
+        costs = []
+        print("| " + " | ".join(HEADINGS) + " |\n|" + "---|" * len(HEADINGS), flush=True)
+        for size in sizes:
+            fill(home, size, copies)
+            costs.append(measured(home, megabyte))
+            print("| " + " | ".join(cells(costs[-1])) + " |", flush=True)
+        first, last = costs[0], costs[-1]
+        times = per_megabyte(last) / per_megabyte(first)
+        print(f"\nA megabyte in the largest store: {times:.2f} x of one in the smallest (limit {IMPORT_LIMIT})")
+        if options.files:
+            print(many_files(source, Path(name) / "many", options.files))
+    if options.svg:
+        options.svg.write_text(chart(costs))
+
+
+def copied_transcripts(source: Source, root: Path) -> Iterator[bytes]:
+    """Endlessly, copies of invented transcripts, each with ids of its own. Of 100 MB: to invent more takes long."""
+    originals = [source(root / "originals", size * MEGABYTE, time.time() - 3600) for size in FILE_MEGABYTES]
+    for number, path in enumerate(cycle(originals)):
+        yield with_ids_of_its_own(path.read_bytes(), number)
+
+
+def fill(home: Path, megabytes: int, transcripts: Iterator[bytes]) -> None:
+    """Adds transcripts to those of a home until they have so many megabytes."""
+    projects = home / ".claude" / "projects"
+    known = [path.stat().st_size for path in projects.rglob("*.jsonl")]
+    total, number = sum(known), len(known)
+    while total < megabytes * 1_000_000:
+        content = next(transcripts)
+        _write(home, number, content)
+        total, number = total + len(content), number + 1
+    os.sync()  # else whoever syncs first waits for all of it
+
+
+def _write(home: Path, number: int, content: bytes) -> None:
+    """Writes a transcript that was last changed an hour ago: what was written just now would be looked at once more."""
+    folder = home / ".claude" / "projects" / f"-home-dev-{number % 20}"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{number:08x}-0000-4000-a000-000000000000.jsonl"
+    path.write_bytes(content)
+    then = time.time() - 3600 - number / 1000
+    os.utime(path, (then, then))
+
+
+def measured(home: Path, megabyte: Path) -> Cost:
+    """What a new store of the transcripts in `home` costs, in processes of its own; `megabyte` is what is appended."""
+    shutil.rmtree(home / ".session-memory", ignore_errors=True)
+    return Cost(*_alone("import_everything", home), *_alone("ask", home, megabyte))
+
+
+def _alone(function: str, *arguments: Path) -> list[Any]:
+    """What a function of this module returns in a process of its own."""
+    script = f"import json, sys; from bench import scale; print(json.dumps(scale.{function}(*sys.argv[1:])))"
+    done = subprocess.run([sys.executable, "-c", script, *map(str, arguments)], check=True, stdout=subprocess.PIPE)
+    return list(json.loads(done.stdout))
+
+
+def import_everything(home: str) -> tuple[float, ...]:
+    """The first fields of Cost."""
+    place = find_place(None, {"HOME": home})
+    sizes = [file.size for directory in place.watched if directory.is_expected() for file in directory.files()]
+    began, of_processor = time.perf_counter(), processor_seconds()
+    store = open_store(place)
+    refresh(store, place, fail, workers=os.cpu_count() or 1)
+    took, of_processor = time.perf_counter() - began, processor_seconds() - of_processor
+    store.close()
+    peaks = [resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(sizes), len(sizes), took, of_processor, sum(peaks) / _KILOBYTES
+
+
+def ask(home: str, megabyte: str) -> tuple[float, ...]:
+    """The other fields of Cost."""
+    place = find_place(None, {"HOME": home})
+    store = open_store(place)
+    store.connection.execute("PRAGMA wal_checkpoint(truncate)")
+    counts = store.counts()
+    refresh(store, place, fail)
+    nothing_new = median([seconds(lambda: refresh(store, place, fail)) for _ in range(RUNS)])
+    files = [file for directory in place.watched if directory.is_expected() for file in directory.files()]
+    largest = max(files, key=lambda file: file.size)
+    content = Path(megabyte).read_bytes()
+    appended = []
+    for number in range(RUNS):
+        with open(largest.path, "ab") as file:
+            file.write(with_ids_of_its_own(content, number))
+        appended.append(seconds(lambda: refresh(store, place, fail)))
+    os.truncate(largest.path, largest.size)  # for the next size
+    random = Random(SEED)
+    words, _ = words_and_common(Texts(SEED), random)
+    times = [_search_milliseconds(store, " ".join(random.sample(words, 2))) for _ in range(QUERIES)]
+    store.close()
+    cuts = quantiles(times, n=20)
+    return nothing_new, median(appended), median(times), cuts[18], counts.database_bytes, counts.text_bytes
+
+
+def _search_milliseconds(store: Store, query: str) -> float:
+    wanted = Filter(homes=("",), limit=10)
+    return median([seconds(lambda: store.search(query, wanted)) for _ in range(3)]) * 1000
+
+
+def many_files(source: Source, home: Path, number: int) -> str:
+    """What a refresh takes with nothing new in many small files, against a bare start of Python."""
+    originals = [source(home / "originals", FILE_BYTES, time.time()).read_bytes() for _ in range(20)]
+    for at, content in zip(range(number), cycle(originals)):
+        _write(home, at, with_ids_of_its_own(content, at))
+    place = find_place(None, {"HOME": str(home)})
+    store = open_store(place)
+    refresh(store, place, fail)
+    own, bare = [], []
+    for _ in range(3 * RUNS):
+        own.append(seconds(lambda: refresh(store, place, fail)))
+        bare.append(seconds(lambda: subprocess.run([sys.executable, "-I", "-c", "pass"], check=True)))
+    store.close()
+    times = median(own) / median(bare)
+    return (
+        f"Nothing new in {number:,} files: {median(own) * 1000:.0f} ms, {times:.1f} x a bare start of "
+        f"{median(bare) * 1000:.1f} ms (limit {REFRESH_LIMIT})"
+    )
+
+
+def per_megabyte(cost: Cost) -> float:
+    """Processor seconds for the import of a megabyte."""
+    return cost.processor_seconds / cost.megabytes
+
+
+def cells(cost: Cost) -> list[str]:
+    return [
+        f"{cost.megabytes:,.0f} MB, {cost.files:,} files",
+        f"{cost.import_seconds:.1f} s, {cost.megabytes / cost.import_seconds:.0f} MB/s",
+        f"{per_megabyte(cost) * 1000:.1f} ms",
+        f"{cost.refresh * 1000:.1f} ms",
+        f"{cost.appended * 1000:.0f} ms",
+        f"{cost.search_p50:.1f} ms",
+        f"{cost.search_p95:.1f} ms",
+        f"{cost.database_bytes / 1e6:,.0f} MB",
+        f"{cost.database_bytes / cost.text_bytes:.2f} x",
+        f"{cost.peak_kilobytes / 1024:.0f} MB",
+    ]
+
+
+def chart(costs: list[Cost]) -> str:
+    """An SVG of what things cost, as multiples of what they cost in the smallest store."""
+    parts: dict[str, Callable[[Cost], float]] = {
+        "import of a megabyte": per_megabyte,
+        "one megabyte appended": lambda cost: cost.appended,
+        "refresh, nothing new": lambda cost: cost.refresh,
+        "search, p95": lambda cost: cost.search_p95,
+        "database, per megabyte": lambda cost: cost.database_bytes / cost.megabytes,
+    }
+    lines = [Line(title, [(cost.megabytes, of(cost) / of(costs[0])) for cost in costs]) for title, of in parts.items()]
+    return as_svg("Cost against size: multiples of the smallest store's", "MB of transcripts", lines)
+
+
+def processor_seconds() -> float:
+    """What this process and those that it has waited for have taken."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def seconds(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def fail(text: str) -> None:
+    """What is said instead of a note: a refresh that was not complete is no measurement."""
+    raise AssertionError(text)
+
+
+if __name__ == "__main__":
+    main()
