@@ -1,4 +1,4 @@
-"""What an engine of the store offers. Its behaviour is written down in tests/test_store_contract.py."""
+"""What an engine of the store offers. tests/store/test_store_contract.py says how each method behaves."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from .values import Batch, Conversation, Counts, FileState, Filter, Hit, StoredE
 
 
 class Store(Protocol):
-    """All of it is safe to call from several processes at once. Methods raise DatabaseError."""
+    """Safe to use from several processes at once. Methods raise DatabaseError."""
 
     def file_states(self, home: str) -> dict[str, FileState]:
         """The known files of a group, by key."""
 
     def write(self, batches: Iterable[Batch]) -> list[FileState | None]:
-        """Stores all of the batches or, if anything fails, none. Returns the state of each file as it now is; None for
-        a batch whose file somebody else has read on in the meantime: of that one nothing is stored."""
+        """Stores all batches or, if anything fails, none. Returns the new state of each file; None for a batch that was
+        not stored because another process has read on in its file."""
 
     def mark_gone(self, home: str, keys: Iterable[str]) -> None:
         """Notes that these files are no longer there. Their entries stay."""
@@ -25,11 +25,11 @@ class Store(Protocol):
         """Removes a file, its entries and conversations, as if it had never been read."""
 
     def mark_ready(self, now: int) -> int:
-        """Makes active conversations that are silent for longer than the gap ready, or skipped where they are too
-        short; how many. `now` is in milliseconds since the epoch."""
+        """Changes active conversations that have been silent for longer than the gap to ready, too short ones to
+        skipped. Returns how many. `now` is in milliseconds since the epoch."""
 
     def set_status(self, conversation_id: int, status: str, reason: str = "", *, seen_until: int | None = None) -> bool:
-        """Sets a conversation's status; False, and nothing done, if it has messages later than `seen_until`."""
+        """Sets a conversation's status. Returns False, and changes nothing, if it has messages after `seen_until`."""
 
     def conversations(self, wanted: Filter) -> list[Conversation]:
         """The conversations that fit, the latest first."""
@@ -38,7 +38,7 @@ class Store(Protocol):
         """One conversation; None if there is none of that id in these groups."""
 
     def entries(self, conversation_id: int) -> Iterator[StoredEntry]:
-        """The entries and tool uses of a conversation in file order, those that a fork took over among them."""
+        """The entries and tool uses of a conversation in file order, with those that a fork copied."""
 
     def search(self, query: str, wanted: Filter) -> list[Hit]:
         """The entries that fit a query best, best first, at most one for each conversation unless there are few.
@@ -48,4 +48,4 @@ class Store(Protocol):
         """How much there is."""
 
     def close(self) -> None:
-        """Gives back what the store holds open."""
+        """Closes the database."""

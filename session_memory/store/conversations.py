@@ -1,4 +1,4 @@
-"""Where conversations begin and end: a silence longer than the gap cuts. Pure.
+"""Cuts the items of a file into conversations: a silence longer than the gap ends one. Pure.
 
 Only the last conversation of a file can grow, so what was appended is folded onto that one alone.
 """
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class TimedItem(NamedTuple):
-    """An entry or a tool use as far as cutting needs it; `message` is 0 where every record is a message of its own."""
+    """What cutting needs of an entry or tool use. `message` is 0 where every record is a message of its own."""
 
     id: int
     message: int
@@ -30,7 +30,7 @@ class ConversationSpan:
         self.text_bytes = 0
 
     def add(self, item: TimedItem) -> None:
-        """Takes in the next item. The records of one API message count once."""
+        """Adds the next item. The records of one API message count once."""
         self.last_item = item.id
         if not item.message or item.message != self.last_message:
             self.count += 1

@@ -11,7 +11,7 @@ STATUSES = ("active", "ready", "processing", "archived", "skipped")
 
 
 class FileState(NamedTuple):
-    """What is known of one transcript: the seed's row, and what tells whether the file is still the same.
+    """What is known of a transcript: how far it was read, and what tells whether it is still the same file.
 
     `file_path` is the file's key, relative to `root`; `home` the group it belongs to ('' without groups). `status` is
     idle, ingesting (some of its bytes are in, more will follow) or gone (the runtime deleted it; its entries stay).
@@ -52,8 +52,8 @@ class ToolOutcome(NamedTuple):
 
 
 class NewTool(NamedTuple):
-    """A tool use to be stored. `key` tells it from all others, `call` is what its result will name, within its file;
-    `ended` is None as long as that has not come."""
+    """A tool use to be stored. `key` identifies it in all files, `call` is the hash of the call's id, by which its result
+    is found in the same file; `ended` is None until that has come."""
 
     key: int
     call: int
@@ -64,8 +64,8 @@ class NewTool(NamedTuple):
 
 
 class NewEntry(NamedTuple):
-    """An entry to be stored. `key` tells it from all others, in whatever file a copy of it lies; `message` is the same
-    for all entries of one API message, 0 for none; `text` may be '' where there are tools."""
+    """An entry to be stored. `key` identifies it in all files that have a copy of it; `message` is the same for all
+    entries of one API message, 0 for none; `text` may be '' where there are tools."""
 
     key: int
     message: int
@@ -78,9 +78,9 @@ class NewEntry(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """What was read of one file: to be stored if its state is still `before` (None: the file was not known).
+    """What was read of one file, to be stored if its state is still `before` (None: the file is new).
 
-    `outcomes` are those of tool uses that were stored before, each with the call it is of."""
+    `outcomes` are (call, outcome) of tool uses that were stored before."""
 
     before: FileState | None
     after: FileState
@@ -89,8 +89,8 @@ class Batch(NamedTuple):
 
 
 class Conversation(NamedTuple):
-    """Entries of one file without a silence longer than the gap. `entry_count` counts messages (several records of one
-    API message are one), `last_message_at` is the watermark: what comes later was not seen yet."""
+    """Entries of one file without a silence longer than the gap. `entry_count` counts messages: several records of one
+    API message are one."""
 
     id: int
     session_id: str

@@ -1,4 +1,4 @@
-"""SQLite files of ours: made for this user alone, brought up to date by named migrations, set aside where corrupt."""
+"""SQLite files: created for this user alone, migrated by named functions, set aside where they are corrupt."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ UPDATE = "update session-memory: python3 install.py"
 BUSY_MILLISECONDS = 30_000
 LOCK_WAIT_SECONDS = 10.0
 PAGE_CACHE_KIBIBYTES = 16 * 1024
-LEAST_FREE_PAGES = 32  # fewer are not worth the work of giving them back
+LEAST_FREE_PAGES = 32  # fewer free pages are no reason for a VACUUM
 CORRUPT, OUTDATED = "corrupt", "outdated"  # why a file was set aside, as its new name says
-FREE_SHARE = 4  # what is given back is more than this part of all pages
+FREE_SHARE = 4  # nor is less than a quarter of all pages
 
 
 class DatabaseError(SessionMemoryError):
@@ -33,15 +33,15 @@ class DatabaseError(SessionMemoryError):
 
 
 class CorruptDatabaseError(DatabaseError):
-    """What the file holds is not a database, or not a whole one."""
+    """The file is no database, or a damaged one."""
 
 
 class OutdatedDatabaseError(CorruptDatabaseError):
-    """The database was made before the first of our migrations: no migration leads on from it."""
+    """The database has tables from before the first migration, so that it cannot be migrated."""
 
 
 class NewerDatabaseError(DatabaseError):
-    """A newer version of the program made the database: it can be read, not written."""
+    """A newer version of the program has migrated the database: it can be read, but not written."""
 
 
 class Database:
@@ -67,7 +67,7 @@ class Database:
                 os.close(held)
 
     def _opened_anew(self, path: str, migrations: Sequence[Migration]) -> tuple[Connection, bool]:
-        """Under the lock: another process may have set the file aside by now."""
+        """To be called under the lock. Tries again first: another process may have set the file aside by now."""
         try:
             return _opened(path, migrations)
         except CorruptDatabaseError as error:
@@ -78,19 +78,19 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """One transaction for writing: all of it or nothing. Raises DatabaseError."""
+        """A transaction for writing, rolled back if the block raises. Raises DatabaseError."""
         if self.is_newer:
             raise NewerDatabaseError(f"{self.path}: made by a newer version, so it is only read", UPDATE)
         with explained(self.path), writing(self.connection):
             yield self.connection
 
     def close(self) -> None:
-        """Closes the file; what was committed stays."""
+        """Closes the file."""
         self.connection.close()
 
 
 def connect(path: str, synchronous: str = "normal") -> Connection:
-    """A connection to the database at `path`, which is made for this user alone where it is missing.
+    """A connection to the database at `path`, created with mode 0600 where it is missing.
 
     Commits reach the disk before they return where `synchronous` is full. Raises OSError, also where a link or anything
     else stands there, and what apsw raises.
@@ -113,7 +113,7 @@ def connect(path: str, synchronous: str = "normal") -> Connection:
 
 @contextmanager
 def writing(connection: Connection) -> Iterator[None]:
-    """One transaction that holds the write lock from its beginning, so that what it read still holds when it writes."""
+    """A transaction that holds the write lock from its beginning, so that nobody changes what it has read."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -125,7 +125,7 @@ def writing(connection: Connection) -> Iterator[None]:
 
 
 def migrate(connection: Connection, migrations: Sequence[Migration]) -> None:
-    """Applies the migrations, in order, that the database has no record of: each with its record, or not at all."""
+    """Applies the migrations that the database has no record of, in order, each in one transaction with its record."""
     applied = _applied(connection)
     missing = [migration for migration in migrations if migration.__name__ not in applied]
     for migration in missing:
@@ -142,8 +142,8 @@ def migrate(connection: Connection, migrations: Sequence[Migration]) -> None:
 
 
 def give_back(connection: Connection) -> None:
-    """Gives back to the system what of the file is unused, if that is much. Where the disk is full or another process
-    is writing, it stays, and is used again."""
+    """Makes the file smaller if much of it is unused. Where the disk is full or another process is writing, nothing is
+    done: SQLite uses free pages again."""
     import apsw
 
     free = connection.pragma("freelist_count")
@@ -161,7 +161,7 @@ def give_back(connection: Connection) -> None:
 
 @contextmanager
 def explained(path: str) -> Iterator[None]:
-    """Raises what apsw raises as DatabaseError: what is wrong with the file, and what to do."""
+    """Turns what apsw raises within the block into a DatabaseError that says what is wrong and what to do."""
     import apsw
 
     try:
@@ -177,7 +177,7 @@ def explained(path: str) -> Iterator[None]:
 
 
 def fetch(connection: Connection, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-    """All rows that a statement gives."""
+    """All rows of a statement."""
     return connection.execute(sql, values).fetchall()
 
 
@@ -195,7 +195,7 @@ def set_aside(path: str, why: str = CORRUPT) -> str:
 
 
 def _opened(path: str, migrations: Sequence[Migration]) -> tuple[Connection, bool]:
-    """The connection, and whether the database is newer: it has other migrations beside ours, and none is applied."""
+    """The connection, and whether the database is newer: then it has migrations that we do not, and is not migrated."""
     with explained(path):
         connection = connect(path)
         try:
@@ -218,7 +218,7 @@ def _applied(connection: Connection) -> set[str]:
 
 
 def _choose_wal(connection: Connection) -> None:
-    """Has the database keep a write-ahead log. Several that do this at once do not wait for each other unasked."""
+    """Switches the database to WAL. SQLite does not wait for its busy timeout where several do this at once: we do."""
     import apsw
 
     deadline = time.monotonic() + BUSY_MILLISECONDS / 1000

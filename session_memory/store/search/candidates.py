@@ -1,4 +1,4 @@
-"""Which of the items that were found are shown: the best of the best conversations."""
+"""Ranks the items that were found, and the conversations that they are in, and makes hits of the best."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ EACH = 3
 
 
 class ConversationMatch(NamedTuple):
-    """A conversation: its id, its size, when it ended, and the items in it that were found, the best first."""
+    """A conversation in which something was found: its id, its size, when it ended, the items found, the best first."""
 
     id: int
     text_bytes: int
@@ -45,7 +45,7 @@ class ConversationMatch(NamedTuple):
 
 
 class Candidates:
-    """Ranks what was found for a query. `hits` returns what is shown."""
+    """The items that were found for a query, with their scores; `hits` returns what is shown."""
 
     def __init__(self, index: SearchIndex, asked: Query, found: QueryPostings, wanted: Filter) -> None:
         self._index = index
@@ -70,7 +70,7 @@ class Candidates:
         return self._shown(chosen)
 
     def _candidates(self) -> set[int] | None:
-        """The items that have all that is required; None if nothing is."""
+        """The items that have all required parts and no unwanted phrase; None if the query has neither."""
         found = self._found
         required = [having for part, having in zip(found.parts, self._having) if part.is_required]
         phrases = [part.terms for part in found.parts if part.is_phrase]
@@ -82,7 +82,7 @@ class Candidates:
         return candidates
 
     def _checked(self, candidates: set[int], phrases: list[tuple[str, ...]]) -> set[int]:
-        """Of the candidates, the newest, those whose text has the phrases, and none that is unwanted."""
+        """The candidates whose text has the phrases and no unwanted one; only the newest MOST_CHECKED are read."""
         kept = set()
         newest = nlargest(MOST_CHECKED, candidates)
         for item, head in self._index.text_starts(newest, CHECKED_CHARACTERS).items():
@@ -94,7 +94,7 @@ class Candidates:
         return kept
 
     def _matches(self) -> list[ConversationMatch]:
-        """The conversations that fit the filter, in the files that promise most, with the items that they have."""
+        """The conversations that fit the filter, of the most promising files, with the items that were found in them."""
         found, scores, candidates = self._found, self._scores, self._candidates()
         files = promising_files(found.postings, found.weights, candidates, max(MOST_FILES, 2 * self._wanted.limit))
         ranges = self._index.conversations_in(files, self._wanted)
@@ -116,7 +116,7 @@ class Candidates:
         return [match for match in matches if match.items]
 
     def _read(self, matches: list[ConversationMatch]) -> None:
-        """Replaces the scores of the best items by what their texts tell, and sorts the items by them."""
+        """Reads the texts of the best items, scores these by how often they have each part, and sorts the items."""
         candidates = [item for match in matches for item in match.items[:EACH]]
         is_everything = all(posting.is_complete for posting in self._found.postings)
         most = MOST_READ_OF_FEW if is_everything else MOST_READ
@@ -158,7 +158,7 @@ class Candidates:
         ]
 
     def _spans(self, text: str) -> list[Span]:
-        """The terms of a text; of a part that is but the beginning of terms, that beginning; a literal part itself."""
+        """The terms of a text as they are to be marked: of a prefix part only its character, and literal parts."""
         spans = self._terms.spans(text)
         for part in self._found.parts:
             if part.is_prefix:

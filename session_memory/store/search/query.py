@@ -32,8 +32,8 @@ STOP_WORDS = frozenset(_STOP_WORDS.split())
 
 
 class Part(NamedTuple):
-    """One thing that is looked for: the expression that the index is asked for, and the terms in it, which stand one
-    after the other where it `is_phrase`. What `is_required` must be in what is found."""
+    """One thing that is looked for: the expression for the index ('' for a text that has no terms) and its terms.
+    `is_phrase`: they stand one after the other. `is_required`: what is found must have the part."""
 
     match: str
     terms: tuple[str, ...]
@@ -42,17 +42,17 @@ class Part(NamedTuple):
 
     @property
     def is_prefix(self) -> bool:
-        """Whether its term is but how terms begin: a single character of a script without spaces."""
+        """Whether all terms that begin with its term count: a single character of a script without spaces."""
         return self.match.endswith("*")
 
     @property
     def is_literal(self) -> bool:
-        """Whether it is no term, but a text as it stands."""
+        """Whether it is looked for as it stands, since it has no terms."""
         return not self.match
 
 
 class Query(NamedTuple):
-    """`parts` are looked for; `unwanted` is the expression for words that must not be in what is found ('' for none),
+    """What to look for. `unwanted` is the expression of words that must not be in what is found ('' for none),
     `unwanted_phrases` are the terms of phrases that must not."""
 
     parts: tuple[Part, ...]
@@ -61,8 +61,8 @@ class Query(NamedTuple):
 
 
 def parse(text: str, terms: Terms) -> Query:
-    """What `text` asks for. Words are stemmed and stop words dropped, unless nothing is left; a word that is several
-    terms (`store/search.py`) is looked for as these together."""
+    """What `text` asks for. Stop words are dropped unless nothing else is left; a word of several terms (`package.json`)
+    is one part, which has all of them."""
     words: list[str] = []
     parts: list[Part] = []
     unwanted: list[str] = []
@@ -87,13 +87,13 @@ def parse(text: str, terms: Terms) -> Query:
 
 
 def alternatives(part: Part) -> list[Part]:
-    """The terms of a part, each by itself: for where nothing has all of them."""
+    """A part for each term of a part with several, to be tried if nothing has all of them."""
     matches = part.match.split(" AND ")
     return [Part(match, (term,)) for match, term in zip(matches, dict.fromkeys(part.terms))] if matches[1:] else []
 
 
 def relaxed(query: Query) -> Query:
-    """The query without quotation marks: for where nothing has the phrases."""
+    """The query without quotation marks, to be tried if nothing has the phrases."""
     parts = {
         other.terms: other._replace(is_required=False)
         for part in query.parts
@@ -108,8 +108,8 @@ def contains(terms: list[str], phrase: tuple[str, ...]) -> bool:
 
 
 def occurrences(part: Part, text: str, terms: list[str]) -> float:
-    """How often a part that the index has for a text is in it, as far as the text was read, `terms` being its terms.
-    Terms that belong together but stand apart count half."""
+    """How often a text has a part, which it has according to the index; `terms` are those of the beginning that was
+    read. Terms that do not stand together there count half."""
     if part.is_literal:
         return text.count(part.terms[0])
     if part.is_prefix:
@@ -120,7 +120,7 @@ def occurrences(part: Part, text: str, terms: list[str]) -> float:
 
 
 def literal_spans(text: str, literal: str) -> list[tuple[int, int, str]]:
-    """Where `literal` stands in `text`, in the form of terms."""
+    """Where `literal` stands in `text`: start, end and itself, as `Terms.spans` returns terms."""
     spans = []
     at = text.find(literal)
     while at >= 0:
@@ -146,7 +146,7 @@ def _parts_of_words(words: Iterable[str], terms: Terms, stop_words: frozenset[st
 
 
 def _parts_of_unspaced(run: str, terms: Terms) -> list[Part]:
-    """Each pair of characters by itself; of a single character, what begins with it."""
+    """A part for each pair of characters; for a single character, one for all terms that begin with it."""
     if len(run) == 1:
         return [Part(f'"{run}" *', tuple(terms.of(run)))] if terms.of(run) else []
     parts = []

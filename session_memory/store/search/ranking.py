@@ -22,14 +22,14 @@ RECENCY_HALF_LIFE = 30 * 24 * 3600 * 1000  # milliseconds
 
 
 class Weight(NamedTuple):
-    """What having a part is worth, to an entry and to a conversation: its inverse frequencies."""
+    """What having a part is worth: its inverse document frequency among entries, and among conversations."""
 
     entry: float
     conversation: float
 
 
 def weigh(posting: Posting, having: int, total: int) -> Weight:
-    """The weight of a part that `having` of `total` items have, of which `posting` may be but the newest."""
+    """The weight of a part that `having` of `total` items have; `posting` may hold only the newest of these."""
     if not posting.items:
         return Weight(0.0, 0.0)
     passages = len({item >> PASSAGE_BITS for item in posting.items}) * having // len(posting.items)
@@ -44,8 +44,8 @@ def _idf(total: int, having: int) -> float:
 def promising_files(
     postings: list[Posting], weights: Iterable[Weight], candidates: set[int] | None, limit: int
 ) -> set[int]:
-    """The `limit` files that will have the best conversations, the newest of those that promise the same: by how many
-    of their items have each part, and by items that have several. Without `candidates` every item may be shown."""
+    """The `limit` files that are likely to have the best conversations, by how many of their items have each part, and
+    whether one has several; of equals the newest. `candidates` are the items that may be shown, None for all."""
     scores: dict[int, float] = {}
     for posting, (_, weight) in zip(postings, weights):
         for file, count in Counter([item >> ITEM_BITS for item in posting.items]).items():
@@ -86,7 +86,7 @@ def entry_score(counts: Iterable[tuple[Weight, float]], size: float, average_siz
 def fused(
     entries: Mapping[int, float], conversations: Mapping[int, float], ages: Mapping[int, int]
 ) -> dict[int, float]:
-    """The score of each conversation: that of its best entry and its own, each as a share of the best there is, and a
+    """The score of each conversation: that of its best entry and its own, each as a share of the highest of all, and a
     little for being recent. `ages` are in milliseconds before the latest of them."""
     best_entry = max(entries.values(), default=0.0) or 1.0
     best_conversation = max(conversations.values(), default=0.0) or 1.0

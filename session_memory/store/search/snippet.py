@@ -18,7 +18,7 @@ Spans = Callable[[str], list[Span]]
 
 
 class Excerpt(NamedTuple):
-    """A piece of a text, neutralised, on one line: whether something stands before it, and behind it."""
+    """A piece of a text, safe for prompts and on one line; whether there is more text before it, and after it."""
 
     text: str
     has_before: bool
@@ -26,8 +26,8 @@ class Excerpt(NamedTuple):
 
 
 def excerpts(texts: list[str], weights: Mapping[str, float], spans: Spans) -> list[Excerpt]:
-    """Of each of `texts` the piece where most of the terms in `weights` stand together. `spans` finds the terms of a
-    text."""
+    """The piece of each text where most of the terms in `weights` stand together. `spans` returns the terms of a text
+    with start and end."""
     begins = [_begin(text, _best_start(text, weights, spans)) for text in texts]
     pieces = [text[begin : begin + 2 * CHARACTERS] for text, begin in zip(texts, begins)]
     return [
@@ -58,15 +58,15 @@ def merged(ranges: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 
 
 def _begin(text: str, start: int) -> int:
-    """Where to begin, so that something stands before `start`: at a word."""
+    """Where the piece begins: at a word, some characters before `start`."""
     if start <= _BEFORE + 20:
         return 0
     return text.rfind(" ", start - _BEFORE - 20, start - _BEFORE) + 1 or start - _BEFORE
 
 
 def _best_start(text: str, weights: Mapping[str, float], spans: Spans) -> int:
-    """Where the stretch begins in which the heaviest different terms stand; 0 if there are none. A long text is looked
-    through step by step, only as far as needed to find something."""
+    """Where the stretch with the heaviest different terms begins; 0 if there are none. A long text is searched in steps,
+    up to the first that has any."""
     for begin in range(0, min(len(text), _MOST), _STEP):
         hits = [span for span in spans(text[begin : begin + _STEP]) if span[2] in weights]
         if hits:
@@ -75,7 +75,7 @@ def _best_start(text: str, weights: Mapping[str, float], spans: Spans) -> int:
 
 
 def _heaviest(hits: list[Span], weights: Mapping[str, float]) -> int:
-    """The start of the first of `hits` from which on, within what is shown, most weight of different terms stands."""
+    """The start of the hit from which on the terms that fit into the snippet weigh most, each counted once."""
     best, best_start = -1.0, 0
     for number, (start, _, _) in enumerate(hits):
         terms = {term for at, _, term in hits[number : number + 40] if at < start + CHARACTERS - _BEFORE}

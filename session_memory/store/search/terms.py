@@ -1,4 +1,4 @@
-"""Text as the index has it: terms. Of scripts that write no spaces between words, pairs of characters are terms."""
+"""Texts as terms. In scripts without spaces between words, each two characters that follow each other are a term."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _LETTER = re.compile(r"[^\W\x00-\x7f]")  # beyond ASCII
 
 @cache
 def _runs() -> re.Pattern[str]:
-    """Compiled when it is first needed: that takes a quarter of the time in which Python starts."""
+    """The pattern of a run of such characters. Compiling it takes a quarter of the time in which Python starts."""
     return re.compile(f"[{''.join(f'{first}-{last}' for first, last in _UNSPACED)}]+")
 
 
 def _has_unspaced(text: str) -> bool:
-    """Whether there is anything in `text` of a script that writes no spaces."""
+    """Whether `text` has characters of a script without spaces."""
     if text.isascii():
         return False
     beyond = text.encode("utf-8", "replace").translate(None, _ASCII).decode()  # few, most of the time
@@ -40,7 +40,7 @@ def _has_unspaced(text: str) -> bool:
 
 
 def indexable(text: str) -> str:
-    """`text` as it is to be given to the index, and to be taken from it again."""
+    """`text` as it is to be indexed: runs of scripts without spaces as pairs. The same is to be deleted again."""
     if not _has_unspaced(text):
         return text
     return _runs().sub(lambda run: f" {' '.join(pairs(run[0]))} ", text)
@@ -101,7 +101,7 @@ class Terms:
         return spans
 
     def _spans_of_spaced(self, text: str, at: int) -> list[tuple[int, int, str]]:
-        """The tokenizer counts in bytes: so each stretch is decoded again, once."""
+        """The spans of a text in which the tokenizer, which counts bytes, finds the terms; `at` is where it begins."""
         encoded = _encoded(text)
         spans = []
         byte = 0

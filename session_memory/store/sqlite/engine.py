@@ -1,4 +1,4 @@
-"""The store in SQLite: files, entries and conversations. What a search reads is in search.py."""
+"""`contract.Store` in one SQLite file. What a search reads is in search_index.py."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _STATE_COLUMNS = (
 
 
 class SqliteStore:
-    """`contract.Store` in one SQLite file. `gap` in milliseconds and `least_messages` tell conversations apart and
-    worth keeping."""
+    """See the protocol for what each method returns. A silence of more than `gap` milliseconds ends a conversation; one
+    with fewer than `least_messages` is skipped."""
 
     def __init__(self, path: str, *, gap: int = 3_600_000, least_messages: int = 5) -> None:
         self.path = path
@@ -37,12 +37,12 @@ class SqliteStore:
 
     @property
     def connection(self) -> Connection:
-        """For the other modules of this package."""
+        """For the other modules of the engine."""
         return self._database.connection
 
     @property
     def set_aside(self) -> str:
-        """Where a corrupt database went when this one was made; '' if there was none."""
+        """Where a corrupt or outdated database was moved to when this one was made; '' if there was none."""
         return self._database.set_aside
 
     @property

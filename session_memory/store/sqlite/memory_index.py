@@ -1,4 +1,4 @@
-"""The index of memories: what their pages of Markdown hold, to be searched. Made from these, and anew if it is lost.
+"""The index of memories: what is on their pages of Markdown, to be searched. It can be made again from the pages.
 
 `home` is the group whose memories they are, '' without groups; `path` is that of a page below its directory.
 """
@@ -28,8 +28,8 @@ _RANK = "bm25(memories_search, 3.0, 2.0, 1.0, 0.5)"
 
 
 class IndexedMemory(NamedTuple):
-    """A memory as the index holds it. `origins` are those of the page, as lists; `at` is in milliseconds since the
-    epoch; `superseded` is '' for what holds."""
+    """A memory as the index holds it. `origins` are (milliseconds, session, conversation, strategy); `at` is in
+    milliseconds since the epoch; `superseded` is the id of the memory that took its place, '' for what holds."""
 
     home: str
     path: str
@@ -47,8 +47,8 @@ class IndexedMemory(NamedTuple):
 
 
 class MemoryFilter(NamedTuple):
-    """What a listing or a search of memories is limited to. `homes` None is all groups, `is_untrusted` None both
-    kinds; what is superseded is left out unless `with_superseded`."""
+    """What a listing or a search of memories is limited to. `homes` None means all groups, `is_untrusted` None both
+    kinds. Superseded memories are left out unless `with_superseded`."""
 
     homes: tuple[str, ...] | None = None
     kinds: tuple[str, ...] = ()
@@ -65,26 +65,26 @@ class MemoryIndex:
         self._database = open_database(database)
 
     def close(self) -> None:
-        """Gives back what is held open."""
+        """Closes the database."""
         self._database.close()
 
     def pages(self, home: str) -> dict[str, str]:
-        """The pages that are known of a group, with the stamps that they had when they were read."""
+        """The stamps that the pages of a group had when they were read, by path."""
         with explained(self.path):
             sql = "SELECT path, stamp FROM memory_pages WHERE home = ?"
             return dict(fetch(self._database.connection, sql, (home,)))
 
     def ids(self, home: str, *, only_missing: bool = False) -> set[str]:
-        """The ids of a group's memories that a strategy made; `only_missing`: those that were not found on any page the
-        last time."""
+        """The ids of a group's memories that a strategy made; `only_missing`: of these only the ones that were on no
+        page the last time."""
         condition = " AND is_missing" if only_missing else ""
         with explained(self.path):
             sql = f"SELECT id FROM memories WHERE home = ? AND is_marked{condition}"
             return {id for (id,) in fetch(self._database.connection, sql, (home,))}
 
     def replace(self, home: str, pages: Mapping[str, Changed], kept: Iterable[str]) -> None:
-        """Takes in what changed pages hold now, with their stamps; a page with the stamp '' is gone. What was on one
-        of them and is on none any more is forgotten, but for the ids in `kept`, which are noted as missing."""
+        """Replaces what is known of changed pages by their stamps and memories; the stamp '' means that a page is gone.
+        Memories that are on none of them any more are removed; those with an id in `kept` are noted as missing."""
         remembered = set(kept)
         with self._database.transaction() as connection:
             now = {memory.id for _, memories in pages.values() for memory in memories}
@@ -121,7 +121,7 @@ class MemoryIndex:
             return [_memory(row) for row in fetch(self._database.connection, sql, (*values, wanted.limit))]
 
     def missing(self, home: str) -> list[IndexedMemory]:
-        """The memories that were not found on any page the last time."""
+        """The memories that were on no page the last time."""
         sql = f"SELECT {_COLUMNS} FROM memories AS i WHERE i.home = ? AND i.is_missing"
         with explained(self.path):
             return [_memory(row) for row in fetch(self._database.connection, sql, (home,))]

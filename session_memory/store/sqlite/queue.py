@@ -1,9 +1,8 @@
-"""What strategies have made of conversations: a row for each conversation and strategy, with a lease on what is being
-worked on and the watermark up to which all is done. Times are in milliseconds since the epoch.
+"""The queue in the database: a row for each conversation and strategy, with a lease while somebody works on it and how
+far it is done. Times are in milliseconds since the epoch.
 
-A piece of work is what a conversation has that its strategy has not seen (seen.py). Entries are told apart by their
-ids, not by their times, which may be alike, missing or out of order; only where a transcript was forgotten and read
-again, so that its ids are others, time decides.
+What is worked on is the part of a conversation that the strategy has not seen (seen_items.py). Ids of items say which
+that is: times may be alike, missing or out of order, and decide only where a transcript was read anew and ids changed.
 """
 
 from __future__ import annotations
@@ -58,31 +57,31 @@ class ConversationPart(NamedTuple):
 
 
 class StoredQueue:
-    """The rows. Safe to use from several processes at once, from one thread each. Methods raise DatabaseError."""
+    """Safe to use from several processes at once, from one thread each. Methods raise DatabaseError."""
 
     def __init__(self, path: str) -> None:
         self._database = open_database(path)
         self.accounts = TokenAccounts(self._database)
 
     def close(self) -> None:
-        """Gives back what is held open."""
+        """Closes the database."""
         self._database.close()
 
     def waiting(
         self, strategy: str, now: int, homes: tuple[str, ...] | None = None, statuses: tuple[str, ...] = ()
     ) -> list[ConversationPart]:
-        """The pieces that could be taken now, the oldest first, so that what is newer may correct what is older.
+        """The parts that could be taken now, the oldest first, so that what is newer may correct what is older.
 
         `statuses` are those of conversations that count beside ready ones.
         """
-        return [_piece(strategy, row) for row in self._rows(strategy, now, homes, statuses)]
+        return [_part(strategy, row) for row in self._rows(strategy, now, homes, statuses)]
 
     def skipped(self, strategy: str, homes: tuple[str, ...] | None = None) -> list[ConversationPart]:
-        """The pieces that were skipped, the oldest first."""
+        """The parts that were skipped, the oldest first."""
         condition, values = where(Filter(homes=homes))
         sql = f"SELECT {_COLUMNS} {_FROM} WHERE {condition} AND {_SKIPPED} ORDER BY c.last_message_at, c.id"
         rows = fetch(self._database.connection, sql, (strategy, *values))
-        return [_piece(strategy, row)._replace(is_again=True) for row in rows]
+        return [_part(strategy, row)._replace(is_again=True) for row in rows]
 
     def reopen(self, strategy: str, homes: tuple[str, ...] | None = None) -> None:
         """Lets what was skipped be taken up again."""
@@ -102,7 +101,7 @@ class StoredQueue:
                 )
 
     def busy_until(self, strategy: str, owner: str, now: int) -> int:
-        """Until when another owner holds a piece of this strategy; 0 if none does."""
+        """Until when another owner holds a part of this strategy; 0 if none does."""
         sql = "SELECT max(lease_until) FROM memory_work WHERE strategy = ? AND owner != ? AND lease_until > ?"
         return self._database.connection.execute(sql, (strategy, owner, now)).get or 0
 
@@ -117,7 +116,7 @@ class StoredQueue:
         homes: tuple[str, ...] | None = None,
         statuses: tuple[str, ...] = (),
     ) -> ConversationPart | None:
-        """Takes the oldest piece for `lease`, which may be renewed until `longest` has passed; None if there is none,
+        """Takes the oldest part for `lease`, which may be renewed until `longest` has passed; None if there is none,
         or if another owner is at work for this strategy: it is to see one conversation after the other."""
         with self._database.transaction() as connection:
             if self.busy_until(strategy, owner, now):
@@ -125,9 +124,9 @@ class StoredQueue:
             row = next(iter(self._rows(strategy, now, homes, statuses, limit=1)), None)
             if row is None:
                 return None
-            piece = _piece(strategy, row)
-            conversation = piece.conversation
-            is_interrupted = _was_interrupted(connection, piece)
+            part = _part(strategy, row)
+            conversation = part.conversation
+            is_interrupted = _was_interrupted(connection, part)
             connection.execute(
                 "INSERT INTO memory_work (conversation_id, strategy, home, source_file, first_message_at, first_item, "
                 "owner, lease_until, longest_until, until_item, until_at) "
@@ -136,15 +135,15 @@ class StoredQueue:
                 "until_at = ?11, interruptions = interruptions + ?12",
                 (
                     conversation.id, strategy, conversation.home, conversation.source_file,
-                    conversation.first_message_at, piece.first_item, owner, now + lease, now + longest,
-                    piece.until_item, conversation.last_message_at, is_interrupted,
+                    conversation.first_message_at, part.first_item, owner, now + lease, now + longest,
+                    part.until_item, conversation.last_message_at, is_interrupted,
                 ),
             )  # fmt: skip
             note(connection, WORK, conversation.id, strategy)
-            _close_accounts(connection, piece)
+            _close_accounts(connection, part)
             sql = "UPDATE memory_conversations SET status = 'processing' WHERE id = ? AND status = 'ready'"
             connection.execute(sql, (conversation.id,))
-            return piece._replace(interruptions=piece.interruptions + is_interrupted)
+            return part._replace(interruptions=part.interruptions + is_interrupted)
 
     def renew(self, owner: str, now: int, lease: int) -> None:
         """Renews what `owner` has taken."""
@@ -153,34 +152,34 @@ class StoredQueue:
                 "UPDATE memory_work SET lease_until = min(?, longest_until) WHERE owner = ?", (now + lease, owner)
             )
 
-    def entries(self, piece: ConversationPart) -> tuple[list[StoredEntry], bool]:
-        """The entries of a piece in file order, and whether something was made before of others of its conversation."""
+    def entries(self, part: ConversationPart) -> tuple[list[StoredEntry], bool]:
+        """The entries of a part in file order, and whether something was made before of others of its conversation."""
         connection = self._database.connection
-        first, last = piece.first_item, piece.until_item
-        seen = seen_of(connection, piece.strategy, piece.conversation, first, last, with_own=not piece.is_again)
+        first, last = part.first_item, part.until_item
+        seen = seen_of(connection, part.strategy, part.conversation, first, last, with_own=not part.is_again)
         items = unseen(list(items_between(connection, first, last)), seen)
-        elsewhere = seen_elsewhere(connection, piece.strategy, piece.conversation, first, last) if items else set()
+        elsewhere = seen_elsewhere(connection, part.strategy, part.conversation, first, last) if items else set()
         return [item for item in items if item.id not in elsewhere], seen.is_archived
 
-    def keep_result(self, piece: ConversationPart, owner: str, result: str, account: int, usage: Usage) -> bool:
-        """Records what was made of a piece, and with it what its account spent; False, and only the account is closed,
-        if somebody else has taken the piece over."""
+    def keep_result(self, part: ConversationPart, owner: str, result: str, account: int, usage: Usage) -> bool:
+        """Records what was made of a part, and with it what its account spent; False, and only the account is closed,
+        if somebody else has taken the part over."""
         with self._database.transaction() as connection:
             settle(connection, account, usage)
             sql = "UPDATE memory_work SET result = ? WHERE conversation_id = ? AND strategy = ? AND owner = ?"
-            connection.execute(sql, (result, piece.conversation.id, piece.strategy, owner))
+            connection.execute(sql, (result, part.conversation.id, part.strategy, owner))
             is_ours = connection.changes() > 0
-            note(connection, WORK, piece.conversation.id, piece.strategy)
+            note(connection, WORK, part.conversation.id, part.strategy)
             return is_ours
 
-    def has_result(self, piece: ConversationPart) -> bool:
+    def has_result(self, part: ConversationPart) -> bool:
         """Whether a result is recorded that has not been kept yet."""
         sql = "SELECT result IS NOT NULL FROM memory_work WHERE conversation_id = ? AND strategy = ?"
-        return bool(self._database.connection.execute(sql, (piece.conversation.id, piece.strategy)).get)
+        return bool(self._database.connection.execute(sql, (part.conversation.id, part.strategy)).get)
 
     def put_back(
         self,
-        piece: ConversationPart,
+        part: ConversationPart,
         owner: str,
         *,
         attempts: int = 0,
@@ -188,19 +187,19 @@ class StoredQueue:
         problem: str = "",
         interruptions: int = 0,
     ) -> bool:
-        """Gives a piece back undone, to be taken again from `next_try` on; a result that was recorded stays."""
+        """Gives a part back undone, to be taken again from `next_try` on; a result that was recorded stays."""
         columns = "owner = NULL, lease_until = 0, attempts = ?, next_try = ?, problem = ?, interruptions = ?"
         values = (attempts, next_try, problem, interruptions)
         with self._database.transaction() as connection:
-            if not _update(connection, piece, owner, columns, values):
+            if not _update(connection, part, owner, columns, values):
                 return False
-            _release(connection, piece.conversation.id)
+            _release(connection, part.conversation.id)
             return True
 
     def finish(
-        self, piece: ConversationPart, owner: str, outcome: str, reason: str, strategies: tuple[str, ...]
+        self, part: ConversationPart, owner: str, outcome: str, reason: str, strategies: tuple[str, ...]
     ) -> bool:
-        """Records that a piece is archived or skipped, and that of the conversation if all `strategies` are done with
+        """Records that a part is archived or skipped, and that of the conversation if all `strategies` are done with
         it and it has not grown. False, and nothing is recorded, if somebody else has taken it over."""
         columns = (
             "owner = NULL, lease_until = 0, result = NULL, attempts = 0, interruptions = 0, next_try = 0, "
@@ -209,9 +208,9 @@ class StoredQueue:
         )
 
         with self._database.transaction() as connection:
-            if not _update(connection, piece, owner, columns, (reason, outcome)):
+            if not _update(connection, part, owner, columns, (reason, outcome)):
                 return False
-            _close(connection, piece.conversation.id, strategies)
+            _close(connection, part.conversation.id, strategies)
             return True
 
     def close_done(self, strategies: tuple[str, ...]) -> None:
@@ -246,16 +245,16 @@ class StoredQueue:
         return list(self._database.connection.execute(sql, bound))
 
 
-def _update(connection: Connection, piece: ConversationPart, owner: str, columns: str, values: tuple[Any, ...]) -> bool:
-    """Changes the row of a piece that `owner` holds; False if that is somebody else by now."""
+def _update(connection: Connection, part: ConversationPart, owner: str, columns: str, values: tuple[Any, ...]) -> bool:
+    """Changes the row of a part that `owner` holds; False if that is somebody else by now."""
     sql = f"UPDATE memory_work SET {columns} WHERE conversation_id = ? AND strategy = ? AND owner = ?"
-    connection.execute(sql, (*values, piece.conversation.id, piece.strategy, owner))
+    connection.execute(sql, (*values, part.conversation.id, part.strategy, owner))
     is_ours = connection.changes() > 0
-    note(connection, WORK, piece.conversation.id, piece.strategy)
+    note(connection, WORK, part.conversation.id, part.strategy)
     return is_ours
 
 
-def _piece(strategy: str, row: tuple[Any, ...]) -> ConversationPart:
+def _part(strategy: str, row: tuple[Any, ...]) -> ConversationPart:
     first_item, last_item, until_item, until_at, result, attempts, interruptions = row[:7]
     conversation = Conversation._make(row[7:])
     if result:  # what it was made of is what it will be recorded for
@@ -265,18 +264,18 @@ def _piece(strategy: str, row: tuple[Any, ...]) -> ConversationPart:
     )
 
 
-def _was_interrupted(connection: Connection, piece: ConversationPart) -> bool:
-    """Whether somebody took the piece and neither finished it nor gave it back."""
+def _was_interrupted(connection: Connection, part: ConversationPart) -> bool:
+    """Whether somebody took the part and neither finished it nor gave it back."""
     sql = "SELECT owner IS NOT NULL FROM memory_work WHERE conversation_id = ? AND strategy = ?"
-    return bool(connection.execute(sql, (piece.conversation.id, piece.strategy)).get)
+    return bool(connection.execute(sql, (part.conversation.id, part.strategy)).get)
 
 
-def _close_accounts(connection: Connection, piece: ConversationPart) -> None:
+def _close_accounts(connection: Connection, part: ConversationPart) -> None:
     """Ends the accounts that a process left open: what was reserved counts, unless single calls were recorded."""
     left_open = fetch(
         connection,
         "SELECT id FROM memory_spending WHERE NOT is_settled AND conversation_id = ? AND strategy = ?",
-        (piece.conversation.id, piece.strategy),
+        (part.conversation.id, part.strategy),
     )
     for (account,) in left_open:
         connection.execute(

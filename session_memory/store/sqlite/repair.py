@@ -1,4 +1,4 @@
-"""What keeps a store whole: checks it, sets it aside where it is corrupt, cuts its conversations anew."""
+"""Checks a store, sets a corrupt one aside, and cuts conversations anew where the gap has changed."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def is_empty(store: SqliteStore) -> bool:
 
 
 def holds_memories(store: SqliteStore) -> bool:
-    """Whether anything is remembered beside what was said."""
+    """Whether there is any memory in the index."""
     with explained(store.path):
         return bool(fetch(store.connection, "SELECT 1 FROM memories LIMIT 1"))
 
 
 def faults(store: SqliteStore) -> list[str]:
-    """What SQLite finds wrong with the file; nothing, if it is whole. Reads all of it."""
+    """What SQLite finds wrong with the file, at most _CHECKED_FAULTS; empty if it is whole. Reads all of it."""
     try:
         with explained(store.path):
             rows = fetch(store.connection, f"PRAGMA quick_check({_CHECKED_FAULTS})")
@@ -62,8 +62,8 @@ def rebuilt_notice(aside: str) -> str:
 
 
 def set_aside_if_corrupt(path: str, *, is_certain: bool = False) -> str:
-    """Where the database at `path` was moved to, since it is corrupt; '' if it is not, or not any more. Where a check
-    finds nothing and it does fail again, it is certain."""
+    """Moves the database at `path` out of the way if a check finds it corrupt, or without a check if `is_certain`: what
+    is wrong may be in a page that the check does not read. Returns its new path, '' if it stays."""
     held = lock(f"{path}.lock", LOCK_WAIT_SECONDS)
     try:
         if not os.path.lexists(path) or (not is_certain and _is_whole(path)):
@@ -89,7 +89,7 @@ def _is_whole(path: str) -> bool:
 
 
 def recut(store: SqliteStore, gap_minutes: int) -> bool:
-    """Cuts all conversations anew if they were cut with another gap; whether they were.
+    """Cuts all conversations anew if they were cut with another gap. Returns whether they were.
 
     A conversation that stays as it was keeps its id and status, one
     that only ends elsewhere its id. What a fork took over counts at the time of its original. Raises DatabaseError.
@@ -114,7 +114,7 @@ def recut(store: SqliteStore, gap_minutes: int) -> bool:
 
 def _recut_file(connection: Connection, file_id: int, gap: int) -> None:
     first, last = file_id << ITEM_BITS, (file_id + 1 << ITEM_BITS) - 1
-    # A message's number, which may be 0, stands for its id: within a file it tells messages apart as well.
+    # The message's id was not stored; its number (from 0) tells the messages of a file apart as well.
     items = [
         TimedItem(id, message + 1, timestamp, size)
         for id, message, timestamp, size in connection.execute(_ITEMS, (first, last))
@@ -131,7 +131,7 @@ def _recut_file(connection: Connection, file_id: int, gap: int) -> None:
         return
     last_message = max(known.values())[8]
     spans = fold(None, items, gap)
-    spans[-1].last_message = last_message  # the id itself, which what is appended goes by
+    spans[-1].last_message = last_message  # the id itself: items that are appended are compared with it
     gone = known.keys() - {span.first_item for span in spans}
     connection.executemany("DELETE FROM memory_conversations WHERE first_item = ?", [(item,) for item in gone])
     for span in spans:

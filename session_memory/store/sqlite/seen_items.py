@@ -1,5 +1,5 @@
-"""Which items a strategy has seen: in a conversation, in others that it was cut from, in the file before that was
-forgotten, in the session that it was forked from."""
+"""Which items of a conversation a strategy has seen: in this conversation, in former ones with the same items, before
+the file was read anew, or in the session that this one was forked from."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ _LOST = """
     FROM memory_work AS w
     JOIN memory_file_states AS f ON f.home = w.home AND f.file_path = w.source_file AND f.status != 'ingesting'
     JOIN memory_conversations AS c ON c.file_id = f.id AND c.first_message_at IS w.first_message_at
-    WHERE w.first_item = 0
+    WHERE w.first_item = 0 AND NOT EXISTS (
+        SELECT 1 FROM memory_work AS known WHERE known.conversation_id = c.id AND known.strategy = w.strategy
+    )
 """
 # A transcript that is gone may have left an archive, which has the time of its last message only, to the second.
 _LOST_IN_ARCHIVES = """
@@ -40,8 +42,8 @@ _LOST_IN_ARCHIVES = """
 
 
 class SeenItems(NamedTuple):
-    """What a strategy has seen of a file, in ranges of ids and, where the file was forgotten since and has other ids
-    now, in ranges of time. `is_archived` tells that something was made of some of it."""
+    """What a strategy has seen of a file: ranges of ids and, from before the file was read anew, ranges of time.
+    `is_archived`: memories were made of some of it."""
 
     items: tuple[tuple[int, int], ...]
     times: tuple[tuple[int, int], ...]
@@ -78,8 +80,8 @@ def seen_of(
 
 
 def find_again(connection: Connection) -> None:
-    """Gives the rows of the queue whose file was read anew, in this store or a former one, to the conversations that
-    are theirs now: with what was seen of them, and a result that waits to be kept."""
+    """Moves the rows of the queue whose file was read anew, perhaps into a new store, to the conversation that begins
+    at the same time in that file: what was seen of it, failed attempts, a result that is not among the memories yet."""
     for former, strategy, outcome, seen_until, until_at, now, first, last in fetch(connection, _LOST):
         items = list(items_between(connection, first, last))
         connection.execute(
@@ -109,7 +111,7 @@ def _last_until(items: list[StoredEntry], time: int | None) -> int:
 
 
 def unseen(items: list[StoredEntry], seen: SeenItems) -> list[StoredEntry]:
-    """The items that were not seen. One without a time shares the fate of the one before it."""
+    """The items that were not seen. Where times decide, one without a time counts as the one before it."""
     found = []
     was_seen = False
     for item in items:
@@ -123,20 +125,20 @@ def unseen(items: list[StoredEntry], seen: SeenItems) -> list[StoredEntry]:
 def seen_elsewhere(
     connection: Connection, strategy: str, conversation: Conversation, first: int, last: int
 ) -> set[int]:
-    """Of the items from `first` to `last` those that the strategy made something of in another file of the same group:
-    in what this one was forked from, or in its fork."""
+    """Of the items from `first` to `last` those that the strategy made memories of in another file of the same group:
+    the session that this one was forked from, or a fork of it."""
     pairs = fetch(
         connection,
         "SELECT id, original FROM memory_shared_items WHERE id BETWEEN ?1 AND ?2 "
         "UNION SELECT original, original FROM memory_shared_items WHERE original BETWEEN ?1 AND ?2",
         (first, last),
     )
-    places_sql = "SELECT id FROM memory_shared_items WHERE original = ?1 UNION SELECT ?1"
+    copies_sql = "SELECT id FROM memory_shared_items WHERE original = ?1 UNION SELECT ?1"
     return {
         item
         for item, original in pairs
-        for (place,) in fetch(connection, places_sql, (original,))
-        if place != item and _was_used(connection, strategy, conversation.home, place)
+        for (copy,) in fetch(connection, copies_sql, (original,))
+        if copy != item and _was_used(connection, strategy, conversation.home, copy)
     }
 
 

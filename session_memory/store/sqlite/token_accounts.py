@@ -1,4 +1,4 @@
-"""What models have spent: an account for each attempt at a piece of work, and what a day's accounts add up to.
+"""What models have spent: an account for each attempt at a conversation, and the sum of a day's accounts.
 
 An account counts from before the first token is spent: first with what was estimated, then call by call with what the
 provider reported. So no crash leaves anything uncounted, and processes that run at the same time share one day.
@@ -22,7 +22,7 @@ _COUNTED = f"iif(is_settled, {_SPENT}, max(reserved, {_SPENT}))"
 
 
 class TokenAccounts:
-    """The accounts. Methods raise DatabaseError."""
+    """The accounts of all processes that use the store. Methods raise DatabaseError."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -34,7 +34,7 @@ class TokenAccounts:
         return total
 
     def open(self, strategy: str, conversation_id: int, estimate: Usage, now: int, day_limit: int) -> int | None:
-        """Opens an account with `estimate` reserved; its id, or None if that does not fit what is left of the day."""
+        """Opens an account with `estimate` reserved. Returns its id, None if that exceeds what is left of the day."""
         with self._database.transaction() as connection:
             if estimate.tokens and self.of_day(now) + estimate.tokens > day_limit:
                 return None
@@ -48,8 +48,8 @@ class TokenAccounts:
             return account
 
     def begin_call(self, account: int, estimate: Usage, day_limit: int, account_limit: int) -> tuple[int, int] | None:
-        """Adds a call that will spend at most `estimate`; None if it fits, else how much is left of the day and of the
-        account, and nothing is added."""
+        """Adds a call that will spend at most `estimate`, and returns None. If that does not fit nothing is added, and
+        the tokens that are left of the day and of the account are returned."""
         with self._database.transaction() as connection:
             sql = f"SELECT {_SPENT}, reserved, day FROM memory_spending WHERE id = ?"
             spent, reserved, day = connection.execute(sql, (account,)).get
@@ -67,7 +67,7 @@ class TokenAccounts:
             return None
 
     def end_call(self, account: int, estimate: Usage, usage: Usage) -> None:
-        """Replaces what a call was estimated to spend by what it did."""
+        """Replaces the estimate of a call by what it spent."""
         with self._database.transaction() as connection:
             connection.execute(
                 "UPDATE memory_spending SET pending = pending - ?, input_tokens = input_tokens + ?, "
@@ -80,14 +80,14 @@ class TokenAccounts:
             note(connection, ACCOUNTS, account)
 
     def settle(self, account: int, usage: Usage) -> None:
-        """Closes an account; `usage` is what was spent if no single calls were recorded. A call that nothing was
-        reported of stays counted as it was estimated."""
+        """Closes an account. `usage` counts if no single calls were recorded. A call that never reported what it spent
+        stays counted as estimated."""
         with self._database.transaction() as connection:
             settle(connection, account, usage)
 
 
 def settle(connection: Connection, account: int, usage: Usage) -> None:
-    """What `TokenAccounts.settle` does, within the caller's transaction. An account on which nothing was spent goes."""
+    """See `TokenAccounts.settle`; within the caller's transaction. An account with nothing spent is deleted."""
     connection.execute(
         "UPDATE memory_spending SET is_settled = 1, input_tokens = iif(calls, input_tokens, ?1), "
         "output_tokens = iif(calls, output_tokens, ?2), cached_tokens = iif(calls, cached_tokens, ?3), "

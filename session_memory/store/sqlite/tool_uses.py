@@ -1,4 +1,4 @@
-"""The tool uses of conversations, one conversation after the other: what patterns are found in."""
+"""The tool uses of each conversation, in which patterns are looked for."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _HAS_ERROR = (
 
 
 class ConversationSteps(NamedTuple):
-    """A conversation and its steps in file order: its tool uses and, without their text, what the user said. What it
-    shares with the session that it was forked from is not among them: there it counts."""
+    """A conversation and its steps in file order: its tool uses and, without their text, its user entries. What a fork
+    copied is left out: it counts in the original."""
 
     conversation: Conversation
     steps: list[StoredEntry]
 
 
 def conversation_steps(store: SqliteStore, wanted: Filter, *, with_errors: bool = False) -> Iterator[ConversationSteps]:
-    """The conversations that fit, the latest first; `with_errors` only those in which a tool use failed. The filter's
-    limit is one of conversations. Raises DatabaseError."""
+    """The conversations that fit, the latest first, at most `wanted.limit`; `with_errors`: only those in which a tool
+    use failed. Raises DatabaseError."""
     condition, values = where(wanted)
     condition += _HAS_ERROR if with_errors else ""
     sql = (

@@ -1,4 +1,4 @@
-"""One batch into the tables, within the caller's transaction: items, what forks share, the index, conversations."""
+"""Writes a batch into the tables, within the caller's transaction: items, what forks share, index, conversations."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ _UNKNOWN = (None, None, None, None)  # how a tool use ended whose result has not
 
 
 def write(connection: Connection, batch: Batch, gap: int) -> FileState:
-    """Stores `batch` and returns the state of its file; `gap` in milliseconds cuts conversations. An item that is known
-    already, from this file's earlier generation or from another file, is not stored again."""
+    """Stores `batch` and returns the new state of its file. A silence of more than `gap` milliseconds ends a
+    conversation. An item that is known, from an earlier generation of the file or from another file, is not stored
+    again."""
     before = batch.before
     file_id = before.id if before else _new_file(connection, batch.after)
     first = file_id << ITEM_BITS | (before.next_ordinal if before else 0)
@@ -40,23 +41,23 @@ def write(connection: Connection, batch: Batch, gap: int) -> FileState:
 
 
 def remove(connection: Connection, file_id: int) -> None:
-    """Removes a file and all that only it holds. What another file shares is handed over to that one."""
+    """Removes a file and its items. An item that other files share is moved to the first of these."""
     first, last = file_id << ITEM_BITS, (file_id + 1 << ITEM_BITS) - 1
     connection.execute("DELETE FROM memory_shared_items WHERE id BETWEEN ? AND ?", (first, last))
     sql = "SELECT original, min(id) FROM memory_shared_items WHERE original BETWEEN ? AND ? GROUP BY original"
-    heirs = dict(fetch(connection, sql, (first, last)))
-    _hand_over_keys(connection, first, last, heirs)
+    new_ids = dict(fetch(connection, sql, (first, last)))
+    _move_keys(connection, first, last, new_ids)
     connection.executemany(
         "INSERT INTO memory_search (memory_search, rowid, text) VALUES ('delete', ?, ?)",
         _indexed(connection, first, last),
     )
-    for original, heir in heirs.items():
-        connection.execute("DELETE FROM memory_shared_items WHERE id = ?", (heir,))
-        connection.execute("UPDATE memory_shared_items SET original = ? WHERE original = ?", (heir, original))
+    for original, new_id in new_ids.items():
+        connection.execute("DELETE FROM memory_shared_items WHERE id = ?", (new_id,))
+        connection.execute("UPDATE memory_shared_items SET original = ? WHERE original = ?", (new_id, original))
         for table in ("memory_transcript_entries", "memory_tool_uses"):
-            connection.execute(f"UPDATE {table} SET id = ? WHERE id = ?", (heir, original))
+            connection.execute(f"UPDATE {table} SET id = ? WHERE id = ?", (new_id, original))
         connection.executemany(
-            "INSERT INTO memory_search (rowid, text) VALUES (?, ?)", _indexed(connection, heir, heir)
+            "INSERT INTO memory_search (rowid, text) VALUES (?, ?)", _indexed(connection, new_id, new_id)
         )
     for table in ("memory_transcript_entries", "memory_tool_uses"):
         connection.execute(f"DELETE FROM {table} WHERE id BETWEEN ? AND ?", (first, last))
@@ -64,15 +65,16 @@ def remove(connection: Connection, file_id: int) -> None:
     connection.execute("DELETE FROM memory_file_states WHERE id = ?", (file_id,))
 
 
-def _hand_over_keys(connection: Connection, first: int, last: int, heirs: dict[int, int]) -> None:
-    """Has the keys of the items with ids from `first` to `last` tell the heirs of these, and removes the others."""
-    sql = "SELECT key, id FROM memory_item_keys WHERE id BETWEEN ? AND ?"  # looks at all keys there are
+def _move_keys(connection: Connection, first: int, last: int, new_ids: dict[int, int]) -> None:
+    """Changes the keys of the items from `first` to `last` that get new ids, and removes those of the others."""
+    sql = "SELECT key, id FROM memory_item_keys WHERE id BETWEEN ? AND ?"  # a scan: forgetting a file is rare
     keys = fetch(connection, sql, (first, last))
     connection.executemany(
-        "UPDATE memory_item_keys SET id = ? WHERE key = ?", [(heirs[item], key) for key, item in keys if item in heirs]
+        "UPDATE memory_item_keys SET id = ? WHERE key = ?",
+        [(new_ids[item], key) for key, item in keys if item in new_ids],
     )
     connection.executemany(
-        "DELETE FROM memory_item_keys WHERE key = ?", [(key,) for key, item in keys if item not in heirs]
+        "DELETE FROM memory_item_keys WHERE key = ?", [(key,) for key, item in keys if item not in new_ids]
     )
 
 
@@ -86,7 +88,7 @@ def _indexed(connection: Connection, first: int, last: int) -> list[tuple[int, s
 
 
 class _Rows:
-    """The rows of a batch, and `items`, what of it is new to this file."""
+    """The rows of a batch; `items` is what of it is new to this file, in order."""
 
     def __init__(self, connection: Connection, batch: Batch, file_id: int, first: int) -> None:
         self.entries: list[tuple[Any, ...]] = []
@@ -112,18 +114,19 @@ class _Rows:
     def _take(self, entry: NewEntry, state: FileState, known: dict[int, int]) -> None:
         """The rows of an entry that has text, and of its tool uses."""
         key, message, offset, role, text, when, cwd, tools = entry
-        if text and (item := self._place(key, known, message, when, text)):
+        if text and (item := self._new_id(key, known, message, when, text)):
             elsewhere = None if cwd == state.cwd else cwd
             self.entries.append((item, self._number, state.generation, offset, role, when, elsewhere, text))
         for key, call, name, kind, argument, ended in tools:
-            if item := self._place(key, known, message, when, argument):
+            if item := self._new_id(key, known, message, when, argument):
                 how = ended or _UNKNOWN
                 if ended:
-                    call = 0  # needed no longer than until the result has come
+                    call = 0  # only a result that is still to come asks for it
                 self.tools.append((item, call, self._number, offset, when, name, kind, argument, *how))
 
-    def _place(self, key: int, known: dict[int, int], message: int, when: int | None, text: str) -> int:
-        """The id of an item that is new; 0 for one that is known, after noting that this file has it too."""
+    def _new_id(self, key: int, known: dict[int, int], message: int, when: int | None, text: str) -> int:
+        """The id of an item that is new to the store; 0 for one that is known, which is noted as shared if this file
+        does not have it yet. `known` has the ids of items by their keys."""
         original = known.get(key)
         item = self._next
         if original is None:
@@ -144,6 +147,7 @@ class _Rows:
         return item if original is None else 0
 
     def insert(self, connection: Connection) -> None:
+        """Writes the rows, and how tool uses ended that were stored before."""
         connection.executemany("INSERT INTO memory_transcript_entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", self.entries)
         connection.executemany("INSERT INTO memory_tool_uses VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self.tools)
         connection.executemany("INSERT INTO memory_item_keys VALUES (?, ?)", sorted(self.keys))
@@ -157,7 +161,7 @@ class _Rows:
 
 
 def _known(connection: Connection, keys: list[int]) -> dict[int, int]:
-    """Of `keys` those of items that are stored, with their ids; what is shared counts where it stands first."""
+    """The ids of the items that have these keys, by key; of an item that files share, the id in the first of them."""
     import apsw
 
     if not keys:
@@ -167,7 +171,7 @@ def _known(connection: Connection, keys: list[int]) -> dict[int, int]:
 
 
 def _shared_by(connection: Connection, file_id: int, originals: list[int]) -> set[int]:
-    """Of `originals` those that a file has taken note of already."""
+    """Which of `originals` are noted as shared by this file."""
     import apsw
 
     sql = "SELECT original FROM memory_shared_items WHERE original IN carray(?) AND id >> ? = ?"
@@ -209,7 +213,7 @@ _LAST_SPAN = f"SELECT id, {_SPAN_COLUMNS} FROM memory_conversations WHERE file_i
 def _write_conversations(
     connection: Connection, state: FileState, file_id: int, items: list[TimedItem], gap: int
 ) -> None:
-    """Folds new items onto the file's last conversation. One that grows is active again."""
+    """Adds new items to the file's last conversation, or cuts new ones. One that grows is active again."""
     if not items:
         return
     for span in fold(_last_span(connection, file_id), items, gap):
