@@ -52,8 +52,8 @@ class ToolOutcome(NamedTuple):
 
 
 class NewTool(NamedTuple):
-    """A tool use to be stored. `key` identifies it in all files, `call` is the hash of the call's id, by which its result
-    is found in the same file; `ended` is None until that has come."""
+    """A tool use to be stored. `key` identifies it in all files, `call` is the hash of the call's id, by which its
+    result is found in the same file; `ended` is None until that has come."""
 
     key: int
     call: int

@@ -94,7 +94,7 @@ class Candidates:
         return kept
 
     def _matches(self) -> list[ConversationMatch]:
-        """The conversations that fit the filter, of the most promising files, with the items that were found in them."""
+        """The conversations that fit the filter, of the most promising files, with the items found in them."""
         found, scores, candidates = self._found, self._scores, self._candidates()
         files = promising_files(found.postings, found.weights, candidates, max(MOST_FILES, 2 * self._wanted.limit))
         ranges = self._index.conversations_in(files, self._wanted)

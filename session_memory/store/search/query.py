@@ -61,8 +61,8 @@ class Query(NamedTuple):
 
 
 def parse(text: str, terms: Terms) -> Query:
-    """What `text` asks for. Stop words are dropped unless nothing else is left; a word of several terms (`package.json`)
-    is one part, which has all of them."""
+    """What `text` asks for. Stop words are dropped unless nothing else is left; a word of several terms
+    (`package.json`) is one part, which has all of them."""
     words: list[str] = []
     parts: list[Part] = []
     unwanted: list[str] = []

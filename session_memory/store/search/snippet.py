@@ -65,7 +65,7 @@ def _begin(text: str, start: int) -> int:
 
 
 def _best_start(text: str, weights: Mapping[str, float], spans: Spans) -> int:
-    """Where the stretch with the heaviest different terms begins; 0 if there are none. A long text is searched in steps,
+    """Where the stretch with the heaviest different terms begins; 0 if there are none. A long text is read in steps,
     up to the first that has any."""
     for begin in range(0, min(len(text), _MOST), _STEP):
         hits = [span for span in spans(text[begin : begin + _STEP]) if span[2] in weights]
