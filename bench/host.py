@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-harness: Any = import_module("host_machine")
+harness: Any = import_module("host_scene")
 
 GROUPS, MESSAGES, KILLS = 20, 100, 100
 LIVES_SECONDS = (2.0, 8.0)

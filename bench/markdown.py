@@ -13,7 +13,7 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 
 from session_memory.text.markdown import escape, unescape
-from tests.markdown_check import Judge, random_text
+from tests.text_scene import Judge, random_text
 
 STRINGS = 1_000_000
 BATCH = 10_000

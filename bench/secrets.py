@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from session_memory.text.secrets import find_secrets, redact
-from tests.secret_samples import samples
+from tests.text_scene import samples
 
 ROOT = Path(__file__).resolve().parents[1]
 TRANSCRIPTS = ROOT.parent / "shared" / "transcripts"

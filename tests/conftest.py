@@ -16,9 +16,9 @@ from clients.npm import NpmPlace
 from clients.pi import Pi
 from fakes.fake_anthropic import FakeAnthropic
 from fakes.fake_llm import FakeLLM
-from host_machine import Echo, HostMachine
+from host_scene import Echo, HostMachine
 from install_machine import NOBODY_LISTENS, PYTHON, Machine, copy_repository
-from memory_scene import Desk
+from memories_scene import MemoryDirectory
 from plain_user import PlainUser
 
 from session_memory.archives.groups import open_sessions
@@ -133,10 +133,10 @@ def plain(tmp_path: Path) -> PlainUser:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def memory_dir(tmp_path: Path) -> Iterator[MemoryDirectory]:
     """A directory of memories, empty."""
-    with closing(Desk(tmp_path)) as desk:
-        yield desk
+    with closing(MemoryDirectory(tmp_path)) as memory_dir:
+        yield memory_dir
 
 
 @pytest.fixture

@@ -8,13 +8,12 @@ import time
 from datetime import datetime
 
 import pytest
-from archive_scene import MONDAY, SESSION, archive, messages, titled, travel
+from archives_scene import MONDAY, SESSION, archive, messages, titled, travel
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from markdown_check import PIECES
 from markdown_snapshot import MarkdownSnapshot
 from records import append, assistant, exchange, line, record, tool_result, user, write
-from secret_samples import samples
+from text_scene import PIECES, samples
 
 from session_memory.archives.format import facts_in, render_trailer, slug
 from session_memory.archives.list import find_archive, list_archives

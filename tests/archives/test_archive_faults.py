@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from archive_scene import MONDAY, archive, messages, travel
+from archives_scene import MONDAY, archive, messages, travel
 from records import append, assistant, exchange, line, tool_result, user, write
 
 from session_memory.archives.format import facts_in

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from clients.claude import REPOSITORY, activity, claude_executable
 from fakes.loopback import Request
-from host_machine import PROGRAM, Echo, HostMachine, about
+from host_scene import PROGRAM, Echo, HostMachine, about
 
 from session_memory.host.agent import WITHOUT
 from session_memory.host.orphans import living

@@ -7,7 +7,7 @@ import re
 
 import pytest
 from clients.claude import claude_executable
-from host_machine import Echo, HostMachine, about
+from host_scene import Echo, HostMachine, about
 
 from bench import host as bench
 from session_memory.host.orphans import living

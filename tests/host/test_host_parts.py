@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from fakes.fake_anthropic import FakeAnthropic
-from host_machine import HostMachine
+from host_scene import HostMachine
 
 from session_memory.errors import ConfigError, SessionMemoryError
 from session_memory.host.group_files import instructions_for_all, name_session, prepare_group, prepare_host

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from group_builders import GroupDir, three_groups
-from ipc_scene import Box
+from host_scene import Box, GroupDir, three_groups
 from records import exchange
 
 from session_memory.host import ipc

@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 from clients.claude import REPOSITORY
-from group_builders import three_groups
-from ipc_scene import Box
+from host_scene import Box, three_groups
 from records import exchange
 
 from session_memory.host.ipc import REQUEST_BYTES, answer_requests

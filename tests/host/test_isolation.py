@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from group_builders import GroupDir
+from host_scene import GroupDir
 from records import assistant, exchange, record, user
 
 from session_memory.errors import SessionMemoryError

@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from queue_scene import Machine, Scripted
+from memories_scene import QueueScene, Scripted
 from stored import HOUR, START, talk
 
 from session_memory.errors import ConfigError
@@ -45,18 +45,18 @@ class Paying(Scripted):
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> Iterator[Machine]:
-    with closing(Machine(tmp_path / "store.db")) as machine:
+def machine(tmp_path: Path) -> Iterator[QueueScene]:
+    with closing(QueueScene(tmp_path / "store.db")) as machine:
         for number in range(4):
             machine.stored.add(*talk(f"topic {number}"), at=START + number * HOUR)
         yield machine
 
 
-def budget(machine: Machine, day: int, conversation: int = 10**6) -> TokenBudget:
+def budget(machine: QueueScene, day: int, conversation: int = 10**6) -> TokenBudget:
     return TokenBudget(machine.work.accounts, day, conversation, machine.now)
 
 
-def statuses(machine: Machine) -> list[str]:
+def statuses(machine: QueueScene) -> list[str]:
     return [machine.stored.status(number)[0] for number in range(1, 5)]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from memory_scene import DAY, EXPIRY, FEBRUARY, Desk, conversation, fact
+from memories_scene import DAY, EXPIRY, FEBRUARY, MemoryDirectory, conversation, fact
 
 from session_memory.activity import prompt_memories
 from session_memory.memories import forgotten, format, pages
@@ -22,9 +22,9 @@ from session_memory.store.values import Conversation
 
 
 class TestPages:
-    def test_a_fact_is_a_readable_item_with_its_quote_and_where_it_came_from(self, desk: Desk) -> None:
-        (id,) = desk.keep(EXPIRY)
-        assert desk.page("facts.md").read_text() == (
+    def test_a_fact_is_a_readable_item_with_its_quote_and_where_it_came_from(self, memory_dir: MemoryDirectory) -> None:
+        (id,) = memory_dir.keep(EXPIRY)
+        assert memory_dir.page("facts.md").read_text() == (
             "# Facts\n\n"
             f"## The JWT expiry of the login service is 3600 seconds ^{id}\n\n"
             "> expiry set to 3600\n\n"
@@ -45,36 +45,36 @@ class TestPages:
             (Memory("person", "…", "", "…"), None),
         ],
     )
-    def test_each_kind_has_its_page(self, desk: Desk, memory: Memory, path: str | None) -> None:
-        desk.keep(memory)
-        (found,) = desk.content()
+    def test_each_kind_has_its_page(self, memory_dir: MemoryDirectory, memory: Memory, path: str | None) -> None:
+        memory_dir.keep(memory)
+        (found,) = memory_dir.content()
         assert found == path or (path is None and found.startswith("people/") and found.endswith(".md"))
 
-    def test_episodes_lie_by_the_day_on_which_they_ended(self, desk: Desk) -> None:
-        desk.keep(Memory("episode", "Login", "Fixed it."))
-        desk.keep(Memory("episode", "Login", "Fixed it."), of=conversation(13, FEBRUARY + 2 * DAY))
-        assert sorted(desk.content()) == ["episodes/2026-02-21.md", "episodes/2026-02-23.md"]
+    def test_episodes_lie_by_the_day_on_which_they_ended(self, memory_dir: MemoryDirectory) -> None:
+        memory_dir.keep(Memory("episode", "Login", "Fixed it."))
+        memory_dir.keep(Memory("episode", "Login", "Fixed it."), of=conversation(13, FEBRUARY + 2 * DAY))
+        assert sorted(memory_dir.content()) == ["episodes/2026-02-21.md", "episodes/2026-02-23.md"]
 
-    def test_pages_are_for_this_user_alone(self, desk: Desk) -> None:
-        desk.keep(EXPIRY)
-        assert stat.S_IMODE(desk.page("facts.md").stat().st_mode) == 0o600
-        assert stat.S_IMODE(desk.directory.stat().st_mode) == 0o700
+    def test_pages_are_for_this_user_alone(self, memory_dir: MemoryDirectory) -> None:
+        memory_dir.keep(EXPIRY)
+        assert stat.S_IMODE(memory_dir.page("facts.md").stat().st_mode) == 0o600
+        assert stat.S_IMODE(memory_dir.directory.stat().st_mode) == 0o700
 
-    def test_secrets_are_redacted_wherever_they_stand(self, desk: Desk) -> None:
+    def test_secrets_are_redacted_wherever_they_stand(self, memory_dir: MemoryDirectory) -> None:
         secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-        desk.keep(Memory("fact", f"Token {secret}", f"Use {secret}", f"s {secret}", f"q {secret}"))
-        assert secret not in "".join(desk.content().values())
-        assert secret not in str(desk.all())
-        assert secret.encode() not in (desk.directory / prompt_memories.FILE).read_bytes()
+        memory_dir.keep(Memory("fact", f"Token {secret}", f"Use {secret}", f"s {secret}", f"q {secret}"))
+        assert secret not in "".join(memory_dir.content().values())
+        assert secret not in str(memory_dir.all())
+        assert secret.encode() not in (memory_dir.directory / prompt_memories.FILE).read_bytes()
 
-    def test_text_that_looks_like_an_item_makes_none(self, desk: Desk) -> None:
+    def test_text_that_looks_like_an_item_makes_none(self, memory_dir: MemoryDirectory) -> None:
         text = "Before\n## Another ^aaaaaaaaaa\n> a quote\n*From nowhere*\n```\n## code ^bbbbbbbbbb\n"
-        (id,) = desk.keep(Memory("solution", "A ^cccccccccc ~~title~~ <b>", text, "x*\n*From y*", "one\n## two"))
-        (kept,) = desk.all()
+        (id,) = memory_dir.keep(Memory("solution", "A ^cccccccccc ~~title~~ <b>", text, "x*\n*From y*", "one\n## two"))
+        (kept,) = memory_dir.all()
         assert kept.id == id
         assert kept.title == "A ^cccccccccc ~~title~~ <b>"
         assert kept.subject == "x* *From y*"
-        assert "<b>" not in desk.page("solutions.md").read_text().replace("\\<b>", "")
+        assert "<b>" not in memory_dir.page("solutions.md").read_text().replace("\\<b>", "")
         assert [line.strip() for line in kept.text.splitlines()] == [line.strip() for line in text.strip().splitlines()]
         assert kept.superseded == ""
 
@@ -101,158 +101,164 @@ class TestPages:
 
 class TestUntrusted:
     @pytest.fixture
-    def stranger(self, desk: Desk) -> Conversation:
-        desk.untrusted.add("stranger")
+    def stranger(self, memory_dir: MemoryDirectory) -> Conversation:
+        memory_dir.untrusted.add("stranger")
         return conversation(30, FEBRUARY + DAY, session_id="stranger")
 
-    def test_what_untrusted_sessions_say_is_kept_apart_and_labelled(self, desk: Desk, stranger: Conversation) -> None:
-        desk.keep(EXPIRY, of=stranger)
-        assert list(desk.content()) == ["untrusted/facts.md"]
-        assert "*From sessions that are marked untrusted" in desk.page("untrusted/facts.md").read_text()
-        assert [memory.is_untrusted for memory in desk.all()] == [True]
+    def test_what_untrusted_sessions_say_is_kept_apart_and_labelled(
+        self, memory_dir: MemoryDirectory, stranger: Conversation
+    ) -> None:
+        memory_dir.keep(EXPIRY, of=stranger)
+        assert list(memory_dir.content()) == ["untrusted/facts.md"]
+        assert "*From sessions that are marked untrusted" in memory_dir.page("untrusted/facts.md").read_text()
+        assert [memory.is_untrusted for memory in memory_dir.all()] == [True]
 
-    def test_it_supersedes_nothing_and_is_never_injected(self, desk: Desk, stranger: Conversation) -> None:
-        (id,) = desk.keep(EXPIRY)
+    def test_it_supersedes_nothing_and_is_never_injected(
+        self, memory_dir: MemoryDirectory, stranger: Conversation
+    ) -> None:
+        (id,) = memory_dir.keep(EXPIRY)
         newer = fact("The JWT expiry of the login service is 7200 seconds", replaces=(id,))
-        desk.keep(newer, of=stranger)
-        assert [memory.superseded for memory in desk.all()] == ["", ""]
-        told = prompt_memories.relevant(str(desk.directory), "What is the JWT expiry of the login service?", 500)
+        memory_dir.keep(newer, of=stranger)
+        assert [memory.superseded for memory in memory_dir.all()] == ["", ""]
+        told = prompt_memories.relevant(str(memory_dir.directory), "What is the JWT expiry of the login service?", 500)
         assert "3600" in told
         assert "7200" not in told
 
-    def test_it_is_shown_nothing_that_trusted_sessions_said(self, desk: Desk, stranger: Conversation) -> None:
-        desk.keep(EXPIRY)
+    def test_it_is_shown_nothing_that_trusted_sessions_said(
+        self, memory_dir: MemoryDirectory, stranger: Conversation
+    ) -> None:
+        memory_dir.keep(EXPIRY)
         text = "the JWT expiry of the login service is 3600 seconds"
-        assert [one.text for one in desk.keeper.known(conversation(), text, 5)] == [EXPIRY.title]
-        assert desk.keeper.known(stranger, text, 5) == []
+        assert [one.text for one in memory_dir.writer.known(conversation(), text, 5)] == [EXPIRY.title]
+        assert memory_dir.writer.known(stranger, text, 5) == []
 
 
 class TestPerson:
-    def test_an_edit_is_searched_and_never_undone(self, desk: Desk) -> None:
-        (id,) = desk.keep(EXPIRY)
-        desk.edit("facts.md", "is 3600 seconds", "is one hour, says Ada")
-        desk.refresh()
-        assert desk.found("Ada") == ["The JWT expiry of the login service is one hour, says Ada"]
-        assert desk.keep(EXPIRY) == [id]
-        assert "one hour, says Ada" in desk.page("facts.md").read_text()
-        assert len(desk.all()) == 1
+    def test_an_edit_is_searched_and_never_undone(self, memory_dir: MemoryDirectory) -> None:
+        (id,) = memory_dir.keep(EXPIRY)
+        memory_dir.edit("facts.md", "is 3600 seconds", "is one hour, says Ada")
+        memory_dir.refresh()
+        assert memory_dir.found("Ada") == ["The JWT expiry of the login service is one hour, says Ada"]
+        assert memory_dir.keep(EXPIRY) == [id]
+        assert "one hour, says Ada" in memory_dir.page("facts.md").read_text()
+        assert len(memory_dir.all()) == 1
 
-    def test_a_note_of_their_own_is_found_and_left_as_it_is(self, desk: Desk) -> None:
-        desk.keep(EXPIRY)
+    def test_a_note_of_their_own_is_found_and_left_as_it_is(self, memory_dir: MemoryDirectory) -> None:
+        memory_dir.keep(EXPIRY)
         note = "\n## Ask Ada about the port\r\n\r\nShe knows.\r\n"
-        with desk.page("facts.md").open("a", newline="") as file:
+        with memory_dir.page("facts.md").open("a", newline="") as file:
             file.write(note)
-        desk.refresh()
-        assert desk.found("Ada") == ["Ask Ada about the port"]
-        desk.keep(fact("Something else"))
-        assert "## Ask Ada about the port\n\nShe knows.\n" in desk.page("facts.md").read_text()
+        memory_dir.refresh()
+        assert memory_dir.found("Ada") == ["Ask Ada about the port"]
+        memory_dir.keep(fact("Something else"))
+        assert "## Ask Ada about the port\n\nShe knows.\n" in memory_dir.page("facts.md").read_text()
 
-    def test_a_secret_that_they_wrote_down_stays_on_the_page_alone(self, desk: Desk) -> None:
-        desk.keep(EXPIRY)
+    def test_a_secret_that_they_wrote_down_stays_on_the_page_alone(self, memory_dir: MemoryDirectory) -> None:
+        memory_dir.keep(EXPIRY)
         secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-        with desk.page("facts.md").open("a") as file:
+        with memory_dir.page("facts.md").open("a") as file:
             file.write(f"\n## My token\n\nIt is {secret}\n")
-        desk.refresh()
-        assert desk.found("token") == ["My token"]
-        assert secret not in str(desk.all())
-        assert secret.encode() not in (desk.directory / prompt_memories.FILE).read_bytes()
+        memory_dir.refresh()
+        assert memory_dir.found("token") == ["My token"]
+        assert secret not in str(memory_dir.all())
+        assert secret.encode() not in (memory_dir.directory / prompt_memories.FILE).read_bytes()
 
-    def test_bytes_that_are_no_text_are_left_as_they_are(self, desk: Desk) -> None:
-        desk.keep(EXPIRY)
-        with desk.page("facts.md").open("ab") as file:
+    def test_bytes_that_are_no_text_are_left_as_they_are(self, memory_dir: MemoryDirectory) -> None:
+        memory_dir.keep(EXPIRY)
+        with memory_dir.page("facts.md").open("ab") as file:
             file.write(b"\n## Caf\xe9 \xff\n")
-        desk.refresh()
-        desk.keep(fact("Something else"))
-        assert b"\n## Caf\xe9 \xff\n" in desk.page("facts.md").read_bytes()
+        memory_dir.refresh()
+        memory_dir.keep(fact("Something else"))
+        assert b"\n## Caf\xe9 \xff\n" in memory_dir.page("facts.md").read_bytes()
 
-    def test_an_item_that_they_delete_is_forgotten(self, desk: Desk) -> None:
-        desk.keep(EXPIRY, fact("Something else"))
-        desk.refresh()
-        parts = format.split(desk.page("facts.md").read_text())
-        desk.page("facts.md").write_text(parts[0] + parts[2])
-        desk.refresh()
-        assert [memory.title for memory in desk.all()] == ["Something else"]
-        assert desk.keep(EXPIRY) == []
-        assert "3600" not in desk.page("facts.md").read_text()
+    def test_an_item_that_they_delete_is_forgotten(self, memory_dir: MemoryDirectory) -> None:
+        memory_dir.keep(EXPIRY, fact("Something else"))
+        memory_dir.refresh()
+        parts = format.split(memory_dir.page("facts.md").read_text())
+        memory_dir.page("facts.md").write_text(parts[0] + parts[2])
+        memory_dir.refresh()
+        assert [memory.title for memory in memory_dir.all()] == ["Something else"]
+        assert memory_dir.keep(EXPIRY) == []
+        assert "3600" not in memory_dir.page("facts.md").read_text()
 
-    def test_a_page_that_is_just_being_written_forgets_nothing_yet(self, desk: Desk) -> None:
-        (id,) = desk.keep(EXPIRY)
-        desk.refresh()
-        text = desk.page("facts.md").read_text()
-        desk.page("facts.md").write_text("")
-        os.utime(desk.page("facts.md"), (time.time() + 60, time.time() + 60))  # however slow this machine is
-        desk.library().refresh()
-        assert desk.all() == []
-        desk.page("facts.md").write_text(text)
-        desk.refresh()
-        assert [memory.id for memory in desk.all()] == [id]
-        assert forgotten.read(str(desk.directory)) == []
+    def test_a_page_that_is_just_being_written_forgets_nothing_yet(self, memory_dir: MemoryDirectory) -> None:
+        (id,) = memory_dir.keep(EXPIRY)
+        memory_dir.refresh()
+        text = memory_dir.page("facts.md").read_text()
+        memory_dir.page("facts.md").write_text("")
+        os.utime(memory_dir.page("facts.md"), (time.time() + 60, time.time() + 60))  # however slow this machine is
+        memory_dir.library().refresh()
+        assert memory_dir.all() == []
+        memory_dir.page("facts.md").write_text(text)
+        memory_dir.refresh()
+        assert [memory.id for memory in memory_dir.all()] == [id]
+        assert forgotten.read(str(memory_dir.directory)) == []
 
-    def test_a_page_that_they_delete_is_forgotten_whole(self, desk: Desk) -> None:
-        desk.keep(EXPIRY, Memory("person", "Ada", "Runs the shop.", "Ada"))
-        desk.refresh()
-        desk.page("people/ada.md").unlink()
-        desk.refresh()
-        assert [memory.kind for memory in desk.all()] == ["fact"]
-        assert desk.keep(Memory("person", "Ada", "Runs the shop.", "Ada")) == []
+    def test_a_page_that_they_delete_is_forgotten_whole(self, memory_dir: MemoryDirectory) -> None:
+        memory_dir.keep(EXPIRY, Memory("person", "Ada", "Runs the shop.", "Ada"))
+        memory_dir.refresh()
+        memory_dir.page("people/ada.md").unlink()
+        memory_dir.refresh()
+        assert [memory.kind for memory in memory_dir.all()] == ["fact"]
+        assert memory_dir.keep(Memory("person", "Ada", "Runs the shop.", "Ada")) == []
 
-    def test_a_directory_that_was_moved_away_is_not_forgotten(self, desk: Desk) -> None:
-        (id,) = desk.keep(EXPIRY)
-        desk.refresh()
-        desk.directory.rename(desk.directory.parent / "elsewhere")
-        desk.library().refresh()
-        assert desk.all() == []
-        (desk.directory / ".lock").unlink()
-        (desk.directory / prompt_memories.FILE).unlink()
-        desk.directory.rmdir()
-        (desk.directory.parent / "elsewhere").rename(desk.directory)
-        desk.refresh()
-        assert [memory.id for memory in desk.all()] == [id]
+    def test_a_directory_that_was_moved_away_is_not_forgotten(self, memory_dir: MemoryDirectory) -> None:
+        (id,) = memory_dir.keep(EXPIRY)
+        memory_dir.refresh()
+        memory_dir.directory.rename(memory_dir.directory.parent / "elsewhere")
+        memory_dir.library().refresh()
+        assert memory_dir.all() == []
+        (memory_dir.directory / ".lock").unlink()
+        (memory_dir.directory / prompt_memories.FILE).unlink()
+        memory_dir.directory.rmdir()
+        (memory_dir.directory.parent / "elsewhere").rename(memory_dir.directory)
+        memory_dir.refresh()
+        assert [memory.id for memory in memory_dir.all()] == [id]
 
-    def test_an_item_may_be_moved_to_another_page(self, desk: Desk) -> None:
-        (id,) = desk.keep(EXPIRY)
-        desk.refresh()
-        parts = format.split(desk.page("facts.md").read_text())
-        desk.page("facts.md").write_text(parts[0])
-        desk.page("decisions.md").write_text("# Decisions\n\n" + parts[1])
-        desk.refresh()
-        assert [(memory.id, memory.path) for memory in desk.all()] == [(id, "decisions.md")]
-        assert forgotten.read(str(desk.directory)) == []
+    def test_an_item_may_be_moved_to_another_page(self, memory_dir: MemoryDirectory) -> None:
+        (id,) = memory_dir.keep(EXPIRY)
+        memory_dir.refresh()
+        parts = format.split(memory_dir.page("facts.md").read_text())
+        memory_dir.page("facts.md").write_text(parts[0])
+        memory_dir.page("decisions.md").write_text("# Decisions\n\n" + parts[1])
+        memory_dir.refresh()
+        assert [(memory.id, memory.path) for memory in memory_dir.all()] == [(id, "decisions.md")]
+        assert forgotten.read(str(memory_dir.directory)) == []
 
     def test_a_page_that_is_edited_while_we_write_is_read_again(
-        self, desk: Desk, monkeypatch: pytest.MonkeyPatch
+        self, memory_dir: MemoryDirectory, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        desk.keep(EXPIRY)
+        memory_dir.keep(EXPIRY)
         write = pages.write
         edits = iter(["Ada was here"])
 
         def edited_first(directory: str, page: pages.Page) -> None:
             for edit in edits:
-                with desk.page("facts.md").open("a") as file:
+                with memory_dir.page("facts.md").open("a") as file:
                     file.write(f"\n## {edit}\n")
             write(directory, page)
 
         monkeypatch.setattr(pages, "write", edited_first)
-        desk.keep(fact("Something else"))
-        text = desk.page("facts.md").read_text()
+        memory_dir.keep(fact("Something else"))
+        text = memory_dir.page("facts.md").read_text()
         assert "## Ada was here\n" in text
         assert "## Something else ^" in text
         assert text.count("3600 seconds") == 1
 
-    def test_a_link_in_place_of_a_page_is_not_followed(self, desk: Desk, tmp_path: Path) -> None:
+    def test_a_link_in_place_of_a_page_is_not_followed(self, memory_dir: MemoryDirectory, tmp_path: Path) -> None:
         (tmp_path / "secret.md").write_text("## Secret plans\n")
-        desk.directory.mkdir()
-        desk.page("facts.md").symlink_to(tmp_path / "secret.md")
-        desk.library().refresh()
-        assert desk.all() == []
+        memory_dir.directory.mkdir()
+        memory_dir.page("facts.md").symlink_to(tmp_path / "secret.md")
+        memory_dir.library().refresh()
+        assert memory_dir.all() == []
         with pytest.raises(OSError, match=r"facts\.md"):
-            desk.keep(EXPIRY)
+            memory_dir.keep(EXPIRY)
         assert (tmp_path / "secret.md").read_text() == "## Secret plans\n"
 
 
-def test_an_item_made_of_nothing_is_not_kept(desk: Desk) -> None:
-    assert desk.keep(Memory("fact", " \u200b ", "\x00"), Memory("fact", "", "Only a text")) != []
-    (kept,) = desk.all()
+def test_an_item_made_of_nothing_is_not_kept(memory_dir: MemoryDirectory) -> None:
+    assert memory_dir.keep(Memory("fact", " \u200b ", "\x00"), Memory("fact", "", "Only a text")) != []
+    (kept,) = memory_dir.all()
     assert isinstance(kept, IndexedMemory)
     assert (kept.title, kept.text) == ("Only a text", "")
     assert PageMemory("x", "fact", "t").at is None

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from memory_scene import DAY, EXPIRY, FEBRUARY, Desk, conversation, fact
+from memories_scene import DAY, EXPIRY, FEBRUARY, MemoryDirectory, conversation, fact
 
 from session_memory.memories import forgotten, pages, prompt_index
 from session_memory.memories.similarity import contradicts, says_the_same, wording
@@ -53,78 +53,82 @@ class TestLikeness:
 
 
 class TestKeeping:
-    def test_the_same_again_changes_nothing(self, desk: Desk) -> None:
+    def test_the_same_again_changes_nothing(self, memory_dir: MemoryDirectory) -> None:
         memories = (EXPIRY, Memory("episode", "Login", "Fixed."), Memory("question", "Which port?", ""))
-        first = desk.keep(*memories)
-        before = desk.content()
-        assert desk.keep(*memories) == first
-        assert desk.content() == before
+        first = memory_dir.keep(*memories)
+        before = memory_dir.content()
+        assert memory_dir.keep(*memories) == first
+        assert memory_dir.content() == before
 
-    def test_a_fact_that_is_said_again_is_one_item_with_both_sources_and_the_later_date(self, desk: Desk) -> None:
-        (id,) = desk.keep(EXPIRY)
+    def test_a_fact_that_is_said_again_is_one_item_with_both_sources_and_the_later_date(
+        self, memory_dir: MemoryDirectory
+    ) -> None:
+        (id,) = memory_dir.keep(EXPIRY)
         later = conversation(20, FEBRUARY + DAY, session_id="other")
         again = fact("JWT expiry of the login service is 3600 seconds.")
-        assert desk.keep(again, of=later) == [id]
-        (kept,) = desk.all()
+        assert memory_dir.keep(again, of=later) == [id]
+        (kept,) = memory_dir.all()
         assert [origin[1] for origin in kept.origins] == ["d58a79a7-1111-4222-8333-abcdefabcdef", "other"]
         assert kept.at == FEBRUARY + DAY
 
-    def test_a_newer_value_supersedes_the_older_one_which_stays_struck(self, desk: Desk) -> None:
-        (old,) = desk.keep(EXPIRY)
+    def test_a_newer_value_supersedes_the_older_one_which_stays_struck(self, memory_dir: MemoryDirectory) -> None:
+        (old,) = memory_dir.keep(EXPIRY)
         newer = fact("The JWT expiry of the login service is 7200 seconds")
-        (new,) = desk.keep(newer, of=conversation(13, FEBRUARY + DAY))
-        text = desk.page("facts.md").read_text()
+        (new,) = memory_dir.keep(newer, of=conversation(13, FEBRUARY + DAY))
+        text = memory_dir.page("facts.md").read_text()
         assert f"## ~~The JWT expiry of the login service is 3600 seconds~~ ^{old}\n" in text
         assert f"*Superseded 2026-02-22 14:32:05 UTC by ^{new}*" in text
-        assert desk.found("JWT expiry") == ["The JWT expiry of the login service is 7200 seconds"]
-        assert len(desk.found("JWT expiry", with_superseded=True)) == 2
+        assert memory_dir.found("JWT expiry") == ["The JWT expiry of the login service is 7200 seconds"]
+        assert len(memory_dir.found("JWT expiry", with_superseded=True)) == 2
 
-    def test_an_older_value_that_comes_late_supersedes_nothing(self, desk: Desk) -> None:
-        (new,) = desk.keep(EXPIRY)
-        (old,) = desk.keep(
+    def test_an_older_value_that_comes_late_supersedes_nothing(self, memory_dir: MemoryDirectory) -> None:
+        (new,) = memory_dir.keep(EXPIRY)
+        (old,) = memory_dir.keep(
             fact("The JWT expiry of the login service is 60 seconds"), of=conversation(2, FEBRUARY - DAY)
         )
-        assert {memory.id: memory.superseded for memory in desk.all()} == {new: "", old: new}
+        assert {memory.id: memory.superseded for memory in memory_dir.all()} == {new: "", old: new}
 
-    def test_what_a_strategy_names_is_superseded(self, desk: Desk) -> None:
-        (question,) = desk.keep(Memory("question", "Which port does it use?", ""))
-        (answer,) = desk.keep(fact("It listens on 8080", replaces=(question, "nonsense", "")), of=conversation(13))
-        assert {memory.id: memory.superseded for memory in desk.all()} == {question: answer, answer: ""}
+    def test_what_a_strategy_names_is_superseded(self, memory_dir: MemoryDirectory) -> None:
+        (question,) = memory_dir.keep(Memory("question", "Which port does it use?", ""))
+        (answer,) = memory_dir.keep(
+            fact("It listens on 8080", replaces=(question, "nonsense", "")), of=conversation(13)
+        )
+        assert {memory.id: memory.superseded for memory in memory_dir.all()} == {question: answer, answer: ""}
 
     @pytest.mark.parametrize("order", [("extractive", "summary"), ("summary", "extractive")])
     def test_what_a_model_tells_of_a_conversation_takes_the_place_of_what_heuristics_tell(
-        self, desk: Desk, order: tuple[str, str]
+        self, memory_dir: MemoryDirectory, order: tuple[str, str]
     ) -> None:
         for strategy in order:
-            desk.keep(Memory("episode", f"By {strategy}", "Fixed."), strategy=strategy)
-        desk.keep(Memory("episode", "Later", ""), of=conversation(12, FEBRUARY + DAY), strategy="extractive")
-        assert sorted(memory.title for memory in desk.all(with_superseded=False)) == ["By summary", "Later"]
-        before = desk.content()
+            memory_dir.keep(Memory("episode", f"By {strategy}", "Fixed."), strategy=strategy)
+        memory_dir.keep(Memory("episode", "Later", ""), of=conversation(12, FEBRUARY + DAY), strategy="extractive")
+        assert sorted(memory.title for memory in memory_dir.all(with_superseded=False)) == ["By summary", "Later"]
+        before = memory_dir.content()
         for strategy in order:
-            desk.keep(Memory("episode", f"By {strategy}", "Fixed."), strategy=strategy)
-        assert desk.content() == before
+            memory_dir.keep(Memory("episode", f"By {strategy}", "Fixed."), strategy=strategy)
+        assert memory_dir.content() == before
 
-    def test_values_of_different_things_stand_side_by_side(self, desk: Desk) -> None:
-        desk.keep(fact("Its port is by default 80", "alpha"), fact("Its port is by default 81", "beta"))
-        assert [memory.superseded for memory in desk.all()] == ["", ""]
+    def test_values_of_different_things_stand_side_by_side(self, memory_dir: MemoryDirectory) -> None:
+        memory_dir.keep(fact("Its port is by default 80", "alpha"), fact("Its port is by default 81", "beta"))
+        assert [memory.superseded for memory in memory_dir.all()] == ["", ""]
 
-    def test_two_processes_at_once_lose_nothing(self, desk: Desk) -> None:
+    def test_two_processes_at_once_lose_nothing(self, memory_dir: MemoryDirectory) -> None:
         def work(number: int) -> None:
             for index in range(5):
-                desk.keep(fact(f"Subject {number} owns thing {index}", f"s{number}-{index}"))
+                memory_dir.keep(fact(f"Subject {number} owns thing {index}", f"s{number}-{index}"))
 
         threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert len(desk.all()) == 20
-        assert desk.page("facts.md").read_text().count("\n## ") == 20
+        assert len(memory_dir.all()) == 20
+        assert memory_dir.page("facts.md").read_text().count("\n## ") == 20
 
     def test_a_keeping_that_broke_off_between_pages_is_completed_by_the_next(
-        self, desk: Desk, monkeypatch: pytest.MonkeyPatch
+        self, memory_dir: MemoryDirectory, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        (question,) = desk.keep(Memory("question", "Which port does it use?", ""))
+        (question,) = memory_dir.keep(Memory("question", "Which port does it use?", ""))
         answer = (fact("It listens on 8080", replaces=(question,)), Memory("episode", "Ports", "Found."))
         written: list[str] = []
         write = pages.write
@@ -138,11 +142,11 @@ class TestKeeping:
         with monkeypatch.context() as patch:
             patch.setattr(pages, "write", write_one)
             with pytest.raises(OSError, match="made-up"):
-                desk.keep(*answer)
-        desk.keep(*answer)
-        assert sorted(desk.content()) == ["episodes/2026-02-21.md", "facts.md", "questions.md"]
-        assert len(desk.all()) == 3
-        assert [memory.id for memory in desk.all() if memory.superseded] == [question]
+                memory_dir.keep(*answer)
+        memory_dir.keep(*answer)
+        assert sorted(memory_dir.content()) == ["episodes/2026-02-21.md", "facts.md", "questions.md"]
+        assert len(memory_dir.all()) == 3
+        assert [memory.id for memory in memory_dir.all() if memory.superseded] == [question]
 
 
 class Killed(BaseException):
@@ -182,19 +186,23 @@ class TestCrashes:
         dying(MemoryIndex, "replace")
         dying(MemoryIndex, "remove")
 
-    def outcome(self, desk: Desk) -> tuple[dict[str, str], list[IndexedMemory], list[forgotten.Tombstone]]:
-        desk.refresh()
-        memories = sorted(desk.all(), key=lambda memory: memory.id)
-        return desk.content(), memories, forgotten.read(str(desk.directory))
+    def outcome(
+        self, memory_dir: MemoryDirectory
+    ) -> tuple[dict[str, str], list[IndexedMemory], list[forgotten.Tombstone]]:
+        memory_dir.refresh()
+        memories = sorted(memory_dir.all(), key=lambda memory: memory.id)
+        return memory_dir.content(), memories, forgotten.read(str(memory_dir.directory))
 
-    def prepared(self, root: Path) -> tuple[Desk, str]:
-        desk = Desk(root)
-        desk.keep(EXPIRY)
-        (question,) = desk.keep(Memory("question", "Which port does the thing use?", ""))
-        return desk, question
+    def prepared(self, root: Path) -> tuple[MemoryDirectory, str]:
+        memory_dir = MemoryDirectory(root)
+        memory_dir.keep(EXPIRY)
+        (question,) = memory_dir.keep(Memory("question", "Which port does the thing use?", ""))
+        return memory_dir, question
 
-    def keep(self, desk: Desk, question: str) -> None:
-        desk.keep(*self.MEMORIES, fact("It listens on 8080", replaces=(question,)), of=conversation(20, FEBRUARY + DAY))
+    def keep(self, memory_dir: MemoryDirectory, question: str) -> None:
+        memory_dir.keep(
+            *self.MEMORIES, fact("It listens on 8080", replaces=(question,)), of=conversation(20, FEBRUARY + DAY)
+        )
 
     @pytest.mark.parametrize("after", [False, True])
     def test_a_keeping_that_is_killed_is_completed_by_the_next_and_nothing_is_there_twice(
@@ -205,17 +213,17 @@ class TestCrashes:
         expected = self.outcome(whole)
         whole.index.close()
         for step in range(100):
-            desk, question = self.prepared(tmp_path / f"{step}")
+            memory_dir, question = self.prepared(tmp_path / f"{step}")
             with monkeypatch.context() as patch:
                 self.kill_at(patch, step, after=after)
                 try:
-                    self.keep(desk, question)
+                    self.keep(memory_dir, question)
                     was_killed = False
                 except Killed:
                     was_killed = True
-            self.keep(desk, question)
-            assert self.outcome(desk) == expected, f"killed at step {step}"
-            desk.index.close()
+            self.keep(memory_dir, question)
+            assert self.outcome(memory_dir) == expected, f"killed at step {step}"
+            memory_dir.index.close()
             if not was_killed:
                 break
         assert step > 5
@@ -225,76 +233,78 @@ class TestCrashes:
         self, tmp_path: Path, after: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for step in range(100):
-            desk, _ = self.prepared(tmp_path / f"{step}")
-            ids = [memory.id for memory in desk.all()]
-            (expiry,) = [memory.id for memory in desk.all() if memory.kind == "fact"]
+            memory_dir, _ = self.prepared(tmp_path / f"{step}")
+            ids = [memory.id for memory in memory_dir.all()]
+            (expiry,) = [memory.id for memory in memory_dir.all() if memory.kind == "fact"]
             with monkeypatch.context() as patch:
                 self.kill_at(patch, step, after=after)
                 try:
-                    desk.library().forget(ids)
+                    memory_dir.library().forget(ids)
                     was_killed = False
                 except Killed:
                     was_killed = True
-            assert desk.keep(EXPIRY) == ([] if forgotten.read(str(desk.directory)) else [expiry])
-            desk.library().forget(ids)
-            _, memories, tombstones = self.outcome(desk)
+            assert memory_dir.keep(EXPIRY) == ([] if forgotten.read(str(memory_dir.directory)) else [expiry])
+            memory_dir.library().forget(ids)
+            _, memories, tombstones = self.outcome(memory_dir)
             assert (memories, sorted(one.id for one in tombstones)) == ([], sorted(ids)), f"killed at step {step}"
-            desk.index.close()
+            memory_dir.index.close()
             if not was_killed:
                 break
         assert step > 3
 
 
 class TestForgetting:
-    def test_what_is_forgotten_goes_from_page_and_index_and_does_not_come_back(self, desk: Desk) -> None:
-        (id, _) = desk.keep(EXPIRY, fact("Something else"))
-        desk.library().forget([id])
-        assert "3600" not in desk.page("facts.md").read_text()
-        assert desk.found("JWT") == []
-        assert desk.keep(EXPIRY) == []
-        assert desk.keep(fact("JWT expiry of that login service: 3600 seconds!")) == []
-        assert b"JWT" not in b"".join(path.read_bytes() for path in desk.directory.rglob("*") if path.is_file())
+    def test_what_is_forgotten_goes_from_page_and_index_and_does_not_come_back(
+        self, memory_dir: MemoryDirectory
+    ) -> None:
+        (id, _) = memory_dir.keep(EXPIRY, fact("Something else"))
+        memory_dir.library().forget([id])
+        assert "3600" not in memory_dir.page("facts.md").read_text()
+        assert memory_dir.found("JWT") == []
+        assert memory_dir.keep(EXPIRY) == []
+        assert memory_dir.keep(fact("JWT expiry of that login service: 3600 seconds!")) == []
+        assert b"JWT" not in b"".join(path.read_bytes() for path in memory_dir.directory.rglob("*") if path.is_file())
 
-    def test_an_episode_does_not_come_back_in_other_words(self, desk: Desk) -> None:
-        (id,) = desk.keep(Memory("episode", "Login", "Fixed it."))
-        desk.library().forget([id])
-        assert desk.keep(Memory("episode", "The sign-in", "It was mended."), strategy="extractive") == []
-        assert desk.keep(Memory("episode", "Login", "Fixed it."), of=conversation(13, FEBRUARY + DAY)) != []
+    def test_an_episode_does_not_come_back_in_other_words(self, memory_dir: MemoryDirectory) -> None:
+        (id,) = memory_dir.keep(Memory("episode", "Login", "Fixed it."))
+        memory_dir.library().forget([id])
+        assert memory_dir.keep(Memory("episode", "The sign-in", "It was mended."), strategy="extractive") == []
+        assert memory_dir.keep(Memory("episode", "Login", "Fixed it."), of=conversation(13, FEBRUARY + DAY)) != []
 
-    def test_an_episode_takes_with_it_what_it_had_taken_the_place_of(self, desk: Desk) -> None:
-        desk.keep(Memory("episode", "By heuristics", "Asked."), strategy="extractive")
-        (id,) = desk.keep(Memory("episode", "By a model", "Understood."))
-        desk.library().forget([id])
-        assert desk.all() == []
+    def test_an_episode_takes_with_it_what_it_had_taken_the_place_of(self, memory_dir: MemoryDirectory) -> None:
+        memory_dir.keep(Memory("episode", "By heuristics", "Asked."), strategy="extractive")
+        (id,) = memory_dir.keep(Memory("episode", "By a model", "Understood."))
+        memory_dir.library().forget([id])
+        assert memory_dir.all() == []
 
-    def test_it_does_not_come_back_where_the_store_was_lost(self, desk: Desk, tmp_path: Path) -> None:
-        (id, other) = desk.keep(EXPIRY, fact("Something else"))
-        desk.library().forget([id])
-        desk.index.close()
+    def test_it_does_not_come_back_where_the_store_was_lost(self, memory_dir: MemoryDirectory, tmp_path: Path) -> None:
+        (id, other) = memory_dir.keep(EXPIRY, fact("Something else"))
+        memory_dir.library().forget([id])
+        memory_dir.index.close()
         for path in (tmp_path / "store").iterdir():
             path.unlink()
-        desk.index = MemoryIndex(desk.database)
-        assert desk.keep(EXPIRY) == []
-        assert [memory.id for memory in desk.all()] == [other]
+        memory_dir.index = MemoryIndex(memory_dir.database)
+        assert memory_dir.keep(EXPIRY) == []
+        assert [memory.id for memory in memory_dir.all()] == [other]
 
-    def test_what_it_had_superseded_holds_again(self, desk: Desk) -> None:
-        (old,) = desk.keep(EXPIRY)
-        before = desk.page("facts.md").read_text()
-        (new,) = desk.keep(
+    def test_what_it_had_superseded_holds_again(self, memory_dir: MemoryDirectory) -> None:
+        (old,) = memory_dir.keep(EXPIRY)
+        before = memory_dir.page("facts.md").read_text()
+        (new,) = memory_dir.keep(
             fact("The JWT expiry of the login service is 7 seconds"), of=conversation(13, FEBRUARY + DAY)
         )
-        desk.library().forget([new])
-        assert [(memory.id, memory.superseded) for memory in desk.all()] == [(old, "")]
-        assert desk.page("facts.md").read_text() == before
+        memory_dir.library().forget([new])
+        assert [(memory.id, memory.superseded) for memory in memory_dir.all()] == [(old, "")]
+        assert memory_dir.page("facts.md").read_text() == before
 
-    def test_a_newer_value_of_what_was_forgotten_may_be_kept(self, desk: Desk) -> None:
-        (id,) = desk.keep(fact("The port is 80"))
-        desk.library().forget([id])
-        assert desk.keep(fact("The port is 81")) != []
+    def test_a_newer_value_of_what_was_forgotten_may_be_kept(self, memory_dir: MemoryDirectory) -> None:
+        (id,) = memory_dir.keep(fact("The port is 80"))
+        memory_dir.library().forget([id])
+        assert memory_dir.keep(fact("The port is 81")) != []
 
-    def test_a_tombstone_file_that_somebody_broke_breaks_nothing(self, desk: Desk) -> None:
-        (id,) = desk.keep(EXPIRY)
-        desk.library().forget([id])
-        with (desk.directory / forgotten.FILE).open("a") as file:
+    def test_a_tombstone_file_that_somebody_broke_breaks_nothing(self, memory_dir: MemoryDirectory) -> None:
+        (id,) = memory_dir.keep(EXPIRY)
+        memory_dir.library().forget([id])
+        with (memory_dir.directory / forgotten.FILE).open("a") as file:
             file.write('{"id": 7\nnonsense\n[]\n')
-        assert desk.keep(EXPIRY) == []
+        assert memory_dir.keep(EXPIRY) == []

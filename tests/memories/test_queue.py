@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from queue_scene import MINUTE, Machine, Scripted
+from memories_scene import MINUTE, QueueScene, Scripted
 from stored import HOUR, START, talk
 
 from session_memory.memories.strategy import MemoryResult, StrategyError, UnavailableError
@@ -16,8 +16,8 @@ from session_memory.store.values import Filter
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> Iterator[Machine]:
-    with closing(Machine(tmp_path / "store.db")) as machine:
+def machine(tmp_path: Path) -> Iterator[QueueScene]:
+    with closing(QueueScene(tmp_path / "store.db")) as machine:
         yield machine
 
 

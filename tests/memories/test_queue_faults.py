@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from queue_scene import MINUTE, Machine, Scripted
+from memories_scene import MINUTE, QueueScene, Scripted
 from stored import HOUR, START, Stored, talk
 
 from session_memory.memories.budget import TokenBudget
@@ -24,8 +24,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> Iterator[Machine]:
-    with closing(Machine(tmp_path / "store.db")) as machine:
+def machine(tmp_path: Path) -> Iterator[QueueScene]:
+    with closing(QueueScene(tmp_path / "store.db")) as machine:
         yield machine
 
 

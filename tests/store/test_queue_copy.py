@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from queue_scene import Machine, Scripted
+from memories_scene import QueueScene, Scripted
 from stored import HOUR, START, Stored, talk
 
 from session_memory.memories.strategy import StrategyError, Usage
@@ -63,7 +63,7 @@ class Paying(Scripted):
         return COST
 
 
-def fill(machine: Machine) -> None:
+def fill(machine: QueueScene) -> None:
     """A conversation for each of NAMES, in the state that the name tells. 200 tokens are spent today."""
     for number, name in enumerate(NAMES[:4]):
         machine.stored.add(*talk(name), name=name, at=START + number * HOUR)
@@ -76,13 +76,13 @@ def fill(machine: Machine) -> None:
     spend(machine, 200)
 
 
-def spend(machine: Machine, tokens: int) -> None:
+def spend(machine: QueueScene, tokens: int) -> None:
     account = machine.work.accounts.open("other", 99, Usage(), machine.now(), 10_000)
     assert account is not None
     machine.work.accounts.settle(account, Usage(tokens))
 
 
-def rebuilt(path: Path, damage: Callable[[Path], None]) -> Machine:
+def rebuilt(path: Path, damage: Callable[[Path], None]) -> QueueScene:
     """The store at `path` after the damage, its transcripts taken in anew."""
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -91,7 +91,7 @@ def rebuilt(path: Path, damage: Callable[[Path], None]) -> Machine:
     damage(path)
     if path.exists():
         set_aside_if_corrupt(str(path))
-    machine = Machine(path)
+    machine = QueueScene(path)
     for number, name in enumerate(NAMES):
         machine.stored.add(*talk(name), name=name, at=START + number * HOUR)
     return machine
@@ -100,12 +100,12 @@ def rebuilt(path: Path, damage: Callable[[Path], None]) -> Machine:
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "store.db"
-    with closing(Machine(path)) as machine:
+    with closing(QueueScene(path)) as machine:
         fill(machine)
     return path
 
 
-def statuses(machine: Machine) -> dict[str, str]:
+def statuses(machine: QueueScene) -> dict[str, str]:
     return {talk.session_id: talk.status for talk in machine.stored.store.conversations(Filter(limit=99))}
 
 
@@ -171,7 +171,7 @@ def test_a_copy_that_is_cut_off_or_broken_loses_no_more_than_those_lines(path):
 
 def test_the_copy_is_for_its_user_alone_and_does_not_grow_with_what_is_over(tmp_path):
     path = tmp_path / "store.db"
-    with closing(Machine(path)) as machine:
+    with closing(QueueScene(path)) as machine:
         machine.stored.add(*talk("a"), name="a")
         for _ in range(800):
             spend(machine, 0)
@@ -194,7 +194,7 @@ def test_where_a_transcript_is_gone_its_archive_is_not_paid_for_again(path):
         said = [NewEntry(10**6 + n, 0, n, "user", f"said {n}", end - 1 if n == 4 else None, "/srv") for n in range(5)]
         stored.store.write([Batch(None, state, said, [])])
         stored.store.mark_ready(START + 99 * HOUR)
-    with closing(Machine(path)) as machine:
+    with closing(QueueScene(path)) as machine:
         strategy = Scripted("scripted")
         machine.run(strategy)
         assert strategy.seen == []
@@ -202,7 +202,7 @@ def test_where_a_transcript_is_gone_its_archive_is_not_paid_for_again(path):
 
 
 def test_a_transcript_that_is_imported_anew_keeps_a_result_that_was_paid_for(path):
-    with closing(Machine(path)) as machine:
+    with closing(QueueScene(path)) as machine:
         machine.stored.store.forget("", "paid.jsonl")
         machine.stored.add(*talk("paid"), name="paid", at=START + 2 * HOUR)
         machine.later = 24 * HOUR

@@ -7,7 +7,7 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from markdown_check import PIECES, Judge, random_text
+from text_scene import PIECES, Judge, random_text
 
 from bench.markdown import found_in
 from session_memory.text.markdown import escape, unescape

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from secret_samples import Sample, fill, samples
+from text_scene import Sample, fill, samples
 
 from session_memory.text.secrets import Secret, build, find_secrets, may_hold_secret, redact, scan
 
@@ -221,7 +221,7 @@ class TestOrdinaryText:
 
     def test_no_secret_stands_in_these_files(self):
         files = [*(ROOT / "session_memory" / "text" / "secrets").glob("[!_]*.py"), ROOT / "docs" / "secrets.md"]
-        files += [ROOT / "tests" / "secret_samples.py", ROOT / "bench" / "secrets.py"]
+        files += [ROOT / "tests" / "text_scene.py", ROOT / "bench" / "secrets.py"]
         assert {path.name: find_secrets(path.read_text("utf-8")) for path in files} == {path.name: [] for path in files}
 
 

@@ -8,8 +8,7 @@ import pytest
 import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from markdown_check import PIECES
-from secret_samples import samples
+from text_scene import PIECES, samples
 
 from session_memory.text.characters import plain
 from session_memory.text.format import counted, one_line, shorten

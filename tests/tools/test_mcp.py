@@ -17,7 +17,7 @@ import pytest
 from clients.claude import REPOSITORY, Claude, claude_executable
 from fakes.fake_anthropic import FakeAnthropic
 from fakes.loopback import Request
-from group_builders import GroupDir
+from host_scene import GroupDir
 from install_machine import copy_repository
 from records import NamedHome, exchange
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from group_builders import GroupDir, three_groups
+from host_scene import GroupDir, three_groups
 from records import append, exchange, new_id
 
 from session_memory.settings.host_layout import GroupNameError

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from records import assistant, exchange, user, write
-from secret_samples import samples
+from text_scene import samples
 from tools_scene import MONDAY, FakeBackend, Home, some_sessions
 
 from session_memory.runtimes.claude.files import transcript_path

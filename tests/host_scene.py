@@ -1,11 +1,9 @@
-"""A host on a machine of its own: its directory, the program that serves it, killed and started anew, a fake API.
-
-Its directory has a short path, for a socket has to fit in it.
-"""
+"""A host: groups with sessions, the directory that a group shares with it, and one that runs on a machine of its own."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -14,22 +12,111 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from clients.claude import API_KEY, REPOSITORY
 from fakes.fake_anthropic import FakeAnthropic, Reply
 from fakes.loopback import Json, Request
+from records import exchange, new_id, write
 
 from session_memory.archives.groups import open_sessions
 from session_memory.host.channels import terminal
 from session_memory.host.database import HostDatabase
+from session_memory.host.ipc import answer_requests
 from session_memory.host.ledger import Ledger
 from session_memory.host.orphans import living
 from session_memory.host.values import ChatReply
 from session_memory.settings.host_layout import Group, Layout
+from session_memory.tools import GroupBackend, ToolResult, call
 from session_memory.transcripts.pointers import SessionManager
+
+
+class GroupDir:
+    """A host in `root` with the groups that are added to it."""
+
+    def __init__(self, root: Path) -> None:
+        root.mkdir()
+        self.layout = Layout(root)
+        self.layout.make()
+        self.sessions = open_sessions(self.layout)
+        self.root = Path(self.layout.root)
+
+    def close(self) -> None:
+        self.sessions.close()
+
+    def add(self, name: str) -> Group:
+        group = self.layout.group(name)
+        group.make()
+        return group
+
+    def transcript(self, name: str, session_id: str) -> Path:
+        return Path(self.layout.group(name).transcript(session_id))
+
+    def begin(self, name: str, *records: dict[str, Any]) -> str:
+        """Makes a new session the group's active one; its id."""
+        session_id = new_id()
+        write(self.transcript(name, session_id), *(records or exchange("hello", "hi")))
+        self.sessions.set(name, session_id)
+        return session_id
+
+    def backend(self, name: str) -> GroupBackend:
+        return GroupBackend(self.layout, name, self.sessions)
+
+    def call(self, group: str, tool: str, /, **arguments: Any) -> ToolResult:
+        """Has the agent of `group` call a tool."""
+        return call(self.backend(group), tool, arguments)
+
+    def archives(self, name: str) -> list[str]:
+        """The names of the group's archives."""
+        directory = self.layout.group(name).conversations_dir
+        return sorted(one for one in os.listdir(directory) if one.endswith(".md")) if os.path.isdir(directory) else []
+
+
+@contextmanager
+def three_groups(root: Path) -> Iterator[GroupDir]:
+    """A host with the groups main, family and work."""
+    with closing(GroupDir(root)) as host:
+        for name in ("main", "family", "work"):
+            host.add(name)
+        yield host
+
+
+class Box:
+    """The shared directory of a group as its agent sees it."""
+
+    def __init__(self, host: GroupDir, group: str) -> None:
+        self.host = host
+        self.group = group
+        self.path = Path(host.layout.group(group).ipc_dir)
+        self.tasks = self.path / "tasks"
+        self.responses = self.path / "responses"
+
+    def snapshot(self, name: str) -> Any:
+        return json.loads((self.path / f"{name}.json").read_text())
+
+    def ask(self, request_id: str, tool: str, /, **arguments: Any) -> None:
+        self.put(request_id, json.dumps({"tool": tool, "arguments": arguments}).encode())
+
+    def put(self, request_id: str, content: bytes, age_seconds: float = 60) -> Path:
+        path = self.tasks / f"{request_id}.json"
+        path.write_bytes(content)
+        then = time.time() - age_seconds
+        os.utime(path, (then, then))
+        return path
+
+    def answer(self) -> int:
+        return answer_requests(self.host.layout, self.group, self.host.backend(self.group))
+
+    def response(self, request_id: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self.responses / f"{request_id}.json").read_text())
+        return found
+
+    def answered(self) -> list[str]:
+        return sorted(path.name for path in self.responses.iterdir())
+
 
 WAIT_SECONDS = 60
 PROGRAM = "import sys; from session_memory.cli import main; sys.exit(main())"
@@ -60,7 +147,11 @@ def tokens(text: str) -> list[str]:
 
 
 class HostMachine:
-    """See the head of the module. `ledger` and `sessions` look into the host's database from outside."""
+    """A host on a machine of its own: its directory, the program that serves it, killed and started anew, a fake API.
+
+    The directory has a short path, for a socket has to fit in it. `ledger` and `sessions` look into the host's database
+    from outside.
+    """
 
     def __init__(self, api: FakeAnthropic) -> None:
         self.api = api
