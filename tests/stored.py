@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 from session_memory.store.sqlite.engine import SqliteStore
@@ -64,33 +61,6 @@ def talk(topic: str) -> tuple[str, ...]:
     return (
         f"Please look into {topic} for me", f"> I looked into {topic}.", "And what now?", "> Now it works.", "Thank you!",
     )  # fmt: skip
-
-
-_RUN = """
-import argparse, importlib, sys
-from session_memory.system.terminal import exit_code
-command = importlib.import_module("session_memory." + sys.argv.pop(1))
-parser = argparse.ArgumentParser()
-command.add_arguments(parser)
-arguments = parser.parse_args()
-sys.exit(exit_code(lambda: command.run(arguments)))
-"""
-
-
-def command_line(module: str, *arguments: str) -> list[str]:
-    """What starts the command that a module of the package serves."""
-    return [sys.executable, "-c", _RUN, module, *arguments]
-
-
-def environment(home: Path) -> dict[str, str]:
-    """The environment of a user whose home directory this is."""
-    return {"HOME": str(home), "PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8"}
-
-
-def run_command(module: str, home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Runs a command to its end, in the home directory."""
-    command = command_line(module, *arguments)
-    return subprocess.run(command, cwd=home, env=environment(home), capture_output=True, text=True, check=False)
 
 
 def _entry(one: object, offset: int, when: int) -> NewEntry:

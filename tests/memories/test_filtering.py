@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 from records import PiSession, assistant, user, write
-from stored import run_command
 
 from session_memory.memories.exchanges import GOES_ON, WENT_ON, chunks, exchanges
 from session_memory.memories.filtering import Filtering, filtered, size_text
@@ -180,33 +178,3 @@ class TestMeasuring:
         largest = max((TRANSCRIPTS / runtime).rglob("*.jsonl"), key=lambda path: path.stat().st_size)
         size = measured(str(largest), MemorySettings())
         assert size.reduction > 0.85
-
-
-class TestCommand:
-    def run(self, tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return run_command("commands.filter", tmp_path, *arguments)
-
-    def test_it_prints_sizes_and_the_reduction(self, tmp_path):
-        write(tmp_path / "p" / "a.jsonl", user("hello"), assistant("hi"))
-        (tmp_path / "p" / "odd.jsonl").write_text("{}\n")
-        done = self.run(tmp_path, "p", "--json")
-        value = json.loads(done.stdout)
-        assert [one["path"] for one in value["transcripts"]] == ["p/a.jsonl"]
-        assert value["all"]["characters_before"] == 7
-        assert "1 file left out" in self.run(tmp_path, "p").stdout
-
-    def test_it_shows_what_is_left(self, tmp_path):
-        write(tmp_path / "a.jsonl", user("hello"), assistant("hi"))
-        assert self.run(tmp_path, "a.jsonl", "--show").stdout == "User: hello\nAssistant: hi\n"
-
-    def test_it_goes_by_the_configuration(self, tmp_path):
-        config = tmp_path / ".session-memory" / "config.yaml"
-        config.parent.mkdir()
-        config.write_text("memories: {filtering: {keep_user_messages: false}}\n")
-        write(tmp_path / "a.jsonl", user("hello"), assistant("hi"))
-        assert self.run(tmp_path, "a.jsonl", "--show").stdout == "Assistant: hi\n"
-
-    def test_without_a_transcript_it_says_what_to_name(self, tmp_path):
-        done = self.run(tmp_path)
-        assert done.returncode == 1
-        assert "--all" in done.stderr

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from records import assistant, user, write
-from stored import HOUR, START, Stored, run_command, talk
+from stored import HOUR, START, Stored, talk
 
 from session_memory.patterns.failures import failures, is_failure, normalised, similarity, what_followed
 from session_memory.patterns.habits import FailingCommand, FilePair, StepSequence, find_habits, matching_errors
@@ -301,52 +299,3 @@ class TestSeenErrors:
     def test_errors_of_other_groups_are_not_seen(self, stored):
         stored.add("go", ("Bash", "command", "make", "boom went the build"), home="other")
         assert self.find(stored, "boom went the build", homes=("mine",)) == []
-
-
-class TestCommands:
-    @pytest.fixture
-    def home(self, tmp_path: Path) -> Path:
-        """The home directory of a user, one of whose sessions had trouble with a build."""
-        build = ("Bash", {"command": "make dist"})
-        records = [user("Please build it", at=1e9)]
-        for error in ("make: *** No rule to make target '<dist>'.  Stop.", ""):
-            call = assistant(build, at=1e9)
-            use = call["message"]["content"][0]["id"]
-            result = {"type": "tool_result", "tool_use_id": use, "is_error": bool(error), "content": error or "built"}
-            records += [call, user([result], at=1e9)]
-        write(tmp_path / ".claude" / "projects" / "-srv-agent" / "a.jsonl", *records, assistant("Built.", at=1e9))
-        return tmp_path
-
-    def test_patterns_prints_what_fails_and_what_helps(self, home):
-        done = run_command("commands.patterns", home)
-        assert done.returncode == 0, done.stderr
-        assert "make dist: 1 of 2 runs failed (50%)" in done.stdout
-        assert "make: *** No rule to make target '‹dist›'. Stop." in done.stdout
-        assert "worked at another try" in done.stdout
-        value = json.loads(run_command("commands.patterns", home, "--json").stdout)
-        assert value["commands"][0]["errors"] == [
-            {"error": "make: *** No rule to make target '‹dist›'.  Stop.", "times": 1}
-        ]
-        assert value["places"][0]["directory"] == "/srv/agent"
-
-    def test_patterns_of_a_project_without_any_says_so(self, home):
-        assert run_command("commands.patterns", home, "--project", "elsewhere").stdout == "No tool was used yet.\n"
-
-    def test_errors_prints_where_it_was_and_what_solved_it(self, home):
-        done = run_command("commands.errors", home, "No rule to make target")
-        assert done.returncode == 0, done.stderr
-        assert "of      Bash: make dist" in done.stdout
-        assert "solved  it worked at another try" in done.stdout
-        [seen] = json.loads(run_command("commands.errors", home, "No rule to make target", "--json").stdout)["seen"]
-        assert (seen["session"], seen["solved"], seen["worked"]) == ("a", "at another try", "make dist")
-
-    def test_errors_that_were_never_seen_are_looked_for_in_what_was_said(self, home):
-        done = run_command("commands.errors", home, "please build")
-        assert "No tool has failed like that. Its words were said in:" in done.stdout
-        done = run_command("commands.errors", home, "kubernetes evicted")
-        assert (done.returncode, done.stdout) == (1, "No tool has failed like that.\n")
-
-    def test_without_any_text_it_says_what_to_name(self, home):
-        done = run_command("commands.errors", home, "  ")
-        assert done.returncode == 1
-        assert "nothing to look for" in done.stderr

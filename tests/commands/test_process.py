@@ -7,51 +7,43 @@ import os
 import random
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
-from records import exchange, write
-from stored import command_line, environment, run_command
+from records import exchange
+from store_scene import COMMAND, StoreUser
 
 CONVERSATIONS = 12
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """The home directory of a user with finished conversations, one of them short."""
+def machine(tmp_path: Path) -> StoreUser:
+    """A user with finished conversations, one of them short."""
+    machine = StoreUser(tmp_path)
     for number in range(CONVERSATIONS):
         records = [record for turn in range(3) for record in exchange(f"Question {turn} of {number}?", "So.", at=1e9)]
-        write(tmp_path / ".claude" / "projects" / "-srv-agent" / f"session-{number}.jsonl", *records)
-    write(tmp_path / ".claude" / "projects" / "-srv-agent" / "short.jsonl", *exchange("hi", "hello", at=1e9))
-    return tmp_path
+        machine.session(f"session-{number}", *records)
+    machine.session("short", *exchange("hi", "hello", at=1e9))
+    return machine
 
 
-def process(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return run_command("commands.process", home, *arguments)
+def as_json(machine: StoreUser, *arguments: str) -> dict:
+    return json.loads(machine.run("process", "--json", *arguments).stdout)
 
 
-def as_json(home: Path, *arguments: str) -> dict:
-    return json.loads(process(home, "--json", *arguments).stdout)
-
-
-def configure(home: Path, text: str) -> None:
-    path = home / ".session-memory" / "config.yaml"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(text)
-
-
-def test_it_takes_in_what_is_new_and_archives_what_is_finished(home):
-    done = as_json(home)
+def test_it_takes_in_what_is_new_and_archives_what_is_finished(machine):
+    done = as_json(machine)
     assert (done["archived"], done["skipped"], done["waiting"]) == (CONVERSATIONS, 0, 0)
     assert done["memories"] == CONVERSATIONS
-    pages = "".join(path.read_text() for path in (home / ".session-memory" / "memories" / "episodes").iterdir())
+    pages = "".join(path.read_text() for path in (machine.home / ".session-memory" / "memories" / "episodes").iterdir())
     assert pages.count("Asked: Question 0 of ") == CONVERSATIONS
-    assert process(home).stdout == "Nothing waits.\n"
+    assert machine.run("process").stdout == "Nothing waits.\n"
 
 
-def test_it_prints_a_line_for_each_and_what_it_was_altogether(home):
-    done = process(home, "--limit", "2")
+def test_it_prints_a_line_for_each_and_what_it_was_altogether(machine):
+    done = machine.run("process", "--limit", "2")
     lines = done.stdout.splitlines()
     assert done.returncode == 0
     assert len(lines) == 4
@@ -60,18 +52,18 @@ def test_it_prints_a_line_for_each_and_what_it_was_altogether(home):
     assert lines[-1] == "2 archived; 2 memories."
 
 
-def test_a_dry_run_does_nothing_but_say_what_would_be_done(home):
-    planned = as_json(home, "--dry-run")
+def test_a_dry_run_does_nothing_but_say_what_would_be_done(machine):
+    planned = as_json(machine, "--dry-run")
     assert len(planned["planned"]) == CONVERSATIONS
     assert (planned["tokens"], planned["tokens_today"], planned["tokens_per_day"]) == (0, 0, 500_000)
-    shown = process(home, "--dry-run").stdout
+    shown = machine.run("process", "--dry-run").stdout
     assert f"extractive: {CONVERSATIONS} conversations, no tokens" in shown
-    assert not (home / ".session-memory" / "memories" / "episodes").exists()
-    assert len(as_json(home, "--dry-run", "--limit", "3")["planned"]) == 3
+    assert not (machine.home / ".session-memory" / "memories" / "episodes").exists()
+    assert len(as_json(machine, "--dry-run", "--limit", "3")["planned"]) == 3
 
 
-def test_a_dry_run_tells_tokens_and_cost_by_the_price_of_the_model(home):
-    site = home / "site"
+def test_a_dry_run_tells_tokens_and_cost_by_the_price_of_the_model(machine):
+    site = machine.home / "site"
     (site / "paid-1.0.dist-info").mkdir(parents=True)
     (site / "paid-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: paid\nVersion: 1.0\n")
     (site / "paid-1.0.dist-info" / "entry_points.txt").write_text("[session_memory.strategies]\npaid = paid:Paid\n")
@@ -88,12 +80,10 @@ def test_a_dry_run_tells_tokens_and_cost_by_the_price_of_the_model(home):
         "        return MemoryResult(usage=Usage(80_000, 5_000, 0, 'my-model-1'))\n"
     )
     price = "my-model: {input: 10, output: 100}"
-    configure(home, f"memories: {{strategies: [paid], tokens_per_day: 250000, prices: {{{price}}}}}\n")
-    environ = {**environment(home), "PYTHONPATH": f"{environment(home)['PYTHONPATH']}:{site}"}
+    machine.config(f"memories: {{strategies: [paid], tokens_per_day: 250000, prices: {{{price}}}}}\n")
 
     def run(*arguments: str) -> str:
-        command = command_line("commands.process", *arguments)
-        return subprocess.run(command, cwd=home, env=environ, capture_output=True, text=True, check=False).stdout
+        return machine.run("process", *arguments, PYTHONPATH=f"{machine.environment['PYTHONPATH']}:{site}").stdout
 
     assert f"paid: {CONVERSATIONS} conversations, at most 1,200,000 tokens, $22.80" in run("--dry-run")
     done = json.loads(run("--json"))
@@ -103,18 +93,18 @@ def test_a_dry_run_tells_tokens_and_cost_by_the_price_of_the_model(home):
     assert run("--dry-run").endswith("Tokens today: 170,000 of 250,000.\n")
 
 
-def test_what_was_skipped_is_taken_up_again_when_that_is_asked_for(home):
+def test_what_was_skipped_is_taken_up_again_when_that_is_asked_for(machine):
     commands = [record for number in range(6) for record in exchange("/status", "", at=1e9 + number)]
-    write(home / ".claude" / "projects" / "-srv-agent" / "commands.jsonl", *commands)
-    assert as_json(home)["skipped"] == 1
-    assert as_json(home)["done"] == []
-    [planned] = as_json(home, "--skipped", "--dry-run")["planned"]
+    machine.session("commands", *commands)
+    assert as_json(machine)["skipped"] == 1
+    assert as_json(machine)["done"] == []
+    [planned] = as_json(machine, "--skipped", "--dry-run")["planned"]
     assert planned["skipped"] == "nothing but commands"
-    [again] = as_json(home, "--skipped")["done"]
+    [again] = as_json(machine, "--skipped")["done"]
     assert (again["status"], again["reason"]) == ("skipped", "nothing but commands")
 
 
-def test_watch_does_the_same_if_it_is_told_to(home, monkeypatch):
+def test_watch_does_the_same_if_it_is_told_to(machine, monkeypatch):
     from session_memory.commands.process import work_off_for_watch
     from session_memory.store.location import find_place
     from session_memory.store.sqlite.engine import SqliteStore
@@ -122,10 +112,10 @@ def test_watch_does_the_same_if_it_is_told_to(home, monkeypatch):
     for name in ("SESSION_MEMORY_HOME", "CLAUDE_CONFIG_DIR", "PI_CODING_AGENT_DIR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("SESSION_MEMORY_GUARD", "")  # so that what it sets there is taken back
-    process(home, "--dry-run")
-    place = find_place(str(home), {"HOME": str(home)})
+    machine.run("process", "--dry-run")
+    place = find_place(str(machine.home), {"HOME": str(machine.home)})
     assert list(work_off_for_watch(place, lambda: False)) == []
-    configure(home, "memories: {watch: true}\n")
+    machine.config("memories: {watch: true}\n")
     assert len(list(work_off_for_watch(place, lambda: True))) == 1
     lines = list(work_off_for_watch(place, lambda: False))
     assert len(lines) == CONVERSATIONS - 1
@@ -135,38 +125,38 @@ def test_watch_does_the_same_if_it_is_told_to(home, monkeypatch):
     store.close()
 
 
-def test_an_unknown_strategy_is_told_and_the_others_go_on(home):
-    configure(home, "memories: {strategies: [imagined, extractive]}\n")
-    done = process(home, "--limit", "1")
+def test_an_unknown_strategy_is_told_and_the_others_go_on(machine):
+    machine.config("memories: {strategies: [imagined, extractive]}\n")
+    done = machine.run("process", "--limit", "1")
     assert done.returncode == 1
     assert "no strategy is called 'imagined'" in done.stderr
     assert "1 memory" in done.stdout
-    assert "no strategy is called 'other'" in process(home, "--strategy", "other").stderr
+    assert "no strategy is called 'other'" in machine.run("process", "--strategy", "other").stderr
 
 
-def test_a_configuration_with_a_mistake_is_an_error_in_one_line(home):
-    configure(home, "memories: {tokens: 3}\n")
-    done = process(home)
+def test_a_configuration_with_a_mistake_is_an_error_in_one_line(machine):
+    machine.config("memories: {tokens: 3}\n")
+    done = machine.run("process")
     assert done.returncode == 1
     assert "memories: unknown key 'tokens'" in done.stderr
     assert "Traceback" not in done.stderr
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
-def test_killed_at_any_moment_and_started_again_it_makes_each_memory_once(home):
-    run_command("commands.process", home, "--dry-run")  # the store is there
+def test_killed_at_any_moment_and_started_again_it_makes_each_memory_once(machine):
+    machine.run("process", "--dry-run")  # the store is there
     for moment in random.Random(3).sample(range(20, 100), 4):
-        command = command_line("commands.process", "--json")
-        started = subprocess.Popen(command, cwd=home, env=environment(home), stdout=subprocess.DEVNULL)
+        command = [sys.executable, "-c", COMMAND, "process", "--json"]
+        started = subprocess.Popen(command, cwd=machine.home, env=machine.environment, stdout=subprocess.DEVNULL)
         deadline = time.monotonic() + 60
-        while started.poll() is None and time.monotonic() < deadline and not _is_at_work(home, moment):
+        while started.poll() is None and time.monotonic() < deadline and not _is_at_work(machine.home, moment):
             time.sleep(0.002)
         started.send_signal(signal.SIGKILL)
         started.wait()
-        _end_leases(home)
-    while as_json(home)["done"]:
-        _end_leases(home)
-    pages = "".join(path.read_text() for path in (home / ".session-memory" / "memories" / "episodes").iterdir())
+        _end_leases(machine.home)
+    while as_json(machine)["done"]:
+        _end_leases(machine.home)
+    pages = "".join(path.read_text() for path in (machine.home / ".session-memory" / "memories" / "episodes").iterdir())
     for number in range(CONVERSATIONS):
         assert pages.count(f"Asked: Question 0 of {number}?\n") == 1
 

@@ -1,0 +1,106 @@
+"""The command line itself: what subcommands there are, how arguments are read, what is loaded for them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+from argparse import ArgumentTypeError
+
+import pytest
+from records import exchange, user
+from store_scene import COMMAND, MONDAY, StoreUser
+
+from session_memory.cli import COMMANDS
+from session_memory.commands.arguments import point_in_time
+from session_memory.commands.output import moment
+
+
+@pytest.fixture
+def machine(tmp_path):
+    return StoreUser(tmp_path / "user")
+
+
+def test_every_subcommand_is_listed_and_explains_itself(machine):
+    listed = machine.run("--help").stdout
+    for name in COMMANDS:
+        assert re.search(rf"^    {name}\b", listed, re.MULTILINE)
+        done = machine.run(name, "--help")
+        assert (done.returncode, done.stdout.startswith(f"usage: session-memory {name}")) == (0, True)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("nothing",), ("search",), ("show", "x"), ("conversations", "--since", "soon"), ("ingest", "--what"), ()],
+)
+def test_mistakes_are_explained(machine, words):
+    done = machine.run(*words)
+    assert done.returncode == 2
+    assert "error: " in done.stderr
+
+
+@pytest.mark.parametrize("words", [("--limit", "1"), ("--limit=1",), ("--lim", "1")])
+def test_options_are_understood_however_they_are_written(machine, words):
+    machine.session("one", *exchange("a", "b"))
+    machine.session("two", *exchange("a", "b"))
+    assert len(machine.result("conversations", *words)["conversations"]) == 1
+
+
+def test_where_nothing_is_new_next_to_nothing_is_loaded(machine):
+    machine.session("one", user("hello"))
+    machine.run("ingest")
+    command = "import sys; from session_memory.cli import main; main(['ingest']); print(*sorted(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", f"import sys; sys.path += {sys.path!r}; {command}"],
+        capture_output=True, text=True, env=machine.environment, cwd=machine.home, check=True,
+    )  # fmt: skip
+    told, modules = done.stdout.splitlines()
+    assert told == "Nothing new in 1 file."
+    assert not {"json", "orjson", "filelock", "rich", "pathlib"} & set(modules.split())
+
+
+def test_a_package_that_is_missing_is_named(machine):
+    machine.session("one", user("hello"))
+    for words in ("ingest", "watch"):
+        done = machine.run_command(sys.executable, "-S", "-c", COMMAND, words)
+        assert done.returncode == 1
+        assert done.stderr.startswith("session-memory: apsw is needed for this, and not installed\n  run install.py")
+
+
+def test_a_search_loads_neither_filelock_nor_rich(machine):
+    machine.session("one", user("hello"))
+    command = "import sys; from session_memory.cli import main; main(['search', 'hello']); print(*sys.modules)"
+    done = machine.run_command(sys.executable, "-c", command)
+    assert "hello" in done.stdout
+    assert not {"filelock", "rich", "yaml"} & set(done.stdout.splitlines()[-1].split())
+
+
+class TestTimes:
+    @pytest.fixture(autouse=True)
+    def in_utc(self, monkeypatch):
+        monkeypatch.setenv("TZ", "UTC")
+        time.tzset()
+        yield
+        monkeypatch.undo()
+        time.tzset()
+
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("2026-02-01", "2026-02-01 00:00"),
+            ("2026-02-01 13:30", "2026-02-01 13:30"),
+            ("3d", "2026-09-18 14:13"),
+            ("2h", "2026-09-21 12:13"),
+            ("30m", "2026-09-21 13:43"),
+            ("today", "2026-09-21 00:00"),
+            ("Yesterday", "2026-09-20 00:00"),
+        ],
+    )
+    def test_a_point_in_time_is_what_people_mean(self, text, expected):
+        assert moment(point_in_time(text, MONDAY)) == expected
+
+    @pytest.mark.parametrize("text", ["", "d", "-3d", "3y", "2026-13-01", "tomorrow", "１d" * 400])
+    def test_anything_else_is_refused(self, text):
+        with pytest.raises(ArgumentTypeError, match="is no point in time"):
+            point_in_time(text, MONDAY)
