@@ -244,6 +244,26 @@ class TestBranches:
         found = parse_jsonl_entries([*session.lines, b'{"type":"message","id":"0000\n'], "pi")
         assert ([entry.text for entry in found], found.unreadable) == (["one", "two"], 1)
 
+    def test_an_unreadable_record_in_the_middle_does_not_hide_what_is_before_it(self):
+        session = PiSession()
+        session.exchange("one", "two")
+        session.user("torn")
+        session.assistant("three")
+        *before, torn, last = session.lines
+        found = parse_jsonl_entries([*before, torn[:30] + b"\n", last], "pi")
+        assert ([entry.text for entry in found], found.unreadable) == (["one", "two", "three"], 1)
+
+    def test_a_branch_is_followed_through_records_that_are_glued_together(self):
+        session = PiSession()
+        first = session.exchange("one", "two")
+        session.exchange("wrong way", "I see")
+        session.back_to(first)
+        session.exchange("three", "four")
+        session.user("five")
+        *before, three, four, five = session.lines
+        found = parse_jsonl_entries([*before, three.rstrip() + four, five], "pi")
+        assert [entry.text for entry in found] == ["one", "two", "three", "four", "five"]
+
     def test_of_a_file_s_end_what_can_be_told_there_is_told(self, tmp_path):
         """The last 100 KB, in windows, hold a branch that was left and nothing of where it began."""
         session = PiSession()

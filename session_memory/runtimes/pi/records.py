@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     Record = dict[str, Any]
 
 TITLE_RANK = 3
+_GLUED = b'}{"type":"'  # a record behind another one on the same line
 _KINDS = {"edit": "edit", "write": "edit", "read": "read", "bash": "command", "powershell": "command"}
 _ARGUMENTS = ("path", "file_path", "command", "pattern", "url", "query", "description")
 
@@ -25,13 +26,18 @@ def may_matter(line: bytes, with_tools: bool = True) -> bool:
     shows that it has no text.
 
     The first `"message":{` that is not part of a string is the record's own: what stands before it are plain strings.
+    An unescaped `"type":` is never part of a string either, so that a glued record shows.
     """
     at = line.find(b'"message":{"role":"', 0, 400)
-    if at < 0 or with_tools:
-        return at < 0 or not line.startswith((b"toolResult", b"system"), at + 19)
+    if at < 0:
+        return True
+    if line.startswith((b"toolResult", b"system"), at + 19):
+        return _GLUED in line
+    if with_tools:
+        return True
     if line.startswith(b'assistant","content":[{"type":"', at + 19):
         return b'"text":"' in line or b'"type":"image"' in line
-    return not line.startswith((b"toolResult", b"system", b"bashExecution"), at + 19)
+    return not line.startswith(b"bashExecution", at + 19) or _GLUED in line
 
 
 def branch(first_line: bytes) -> PiBranch | None:
@@ -61,14 +67,30 @@ class PiBranch:
         """Whether what `line` says counts. To be asked of every line that is read, from the last to the first."""
         link = _link(line) if self._is_tree else None
         if link is None:
+            if line and _first_record(line) is None:
+                # Torn, and perhaps the one that is looked for: the branch is taken to go on at the record before it.
+                self._is_leaf_known = False
             return True
-        if self._is_leaf_known and link[0] != self._next_id:
+        if not self._is_leaf_known or link[0] == self._next_id:
+            self._is_leaf_known = True
+            self._next_id = link[1]
+        elif not self._continues_in(line):
             return False
-        self._is_leaf_known = True
-        self._next_id = link[1]
         if b'"context_edit"' in line:
-            self._take_edit(_first_record(line) or {})
+            for record in _records_in(line):
+                self._take_edit(record)
         return not self._is_removed.get(link[0], False)
+
+    def _continues_in(self, line: bytes) -> bool:
+        """Whether the branch goes on in a line behind whose first record others are glued; follows it through them."""
+        if _GLUED not in line:
+            return False
+        records = [record for record in _records_in(line) if isinstance(record.get("id"), str)]
+        parents = {record["id"]: record.get("parentId") for record in records}
+        is_in_it = self._next_id in parents
+        while self._next_id in parents:
+            self._next_id = parents.pop(self._next_id)
+        return is_in_it
 
     def complete(self, entry: Entry) -> None:
         """Adds the directory, and what the header of a fork tells: what is older than the fork was copied."""
@@ -187,7 +209,11 @@ def _link(line: bytes) -> tuple[str, str | None] | None:
 
 
 def _first_record(line: bytes) -> Record | None:
-    return next((value for value in decode_line(line)[0] if isinstance(value, dict)), None)
+    return next(iter(_records_in(line)), None)
+
+
+def _records_in(line: bytes) -> list[Record]:
+    return [value for value in decode_line(line)[0] if isinstance(value, dict)]
 
 
 def _as_typed(text: str) -> str:

@@ -1,0 +1,420 @@
+"""What holds for every runtime: each one's folder in `fixtures/` tells the same story in its own records.
+
+A new runtime is a folder of modules, a line in the table, a fixture folder, and these tests. `expected.json` says what
+is its own: ids, names of tools, events. The files are `conversation.jsonl`, `fork.jsonl` (a fork of it after its first
+turn), `torn.jsonl` (two records on one line, one that was cut off, the last without a line feed), and a sub-agent's
+transcript where the runtime writes one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from session_memory.host.recovery import recover
+from session_memory.runtimes import Runtime, all_runtimes, runtime
+from session_memory.runtimes.detection import running_session, runtime_of
+from session_memory.session_monitor import parse_jsonl_entries, read_session_log
+from session_memory.store.ingest.extract import Extractor
+from session_memory.system import quick_json
+from session_memory.system.json import decode_line
+from session_memory.text.timestamps import epoch_seconds
+from session_memory.transcripts.entries import Entry
+from session_memory.transcripts.lines import first_line, lines_forward
+from session_memory.transcripts.log import last_entries
+from session_memory.transcripts.reader import TranscriptHead, TranscriptReader
+from session_memory.transcripts.sessions import title_of
+
+FIXTURES = Path(__file__).parent / "fixtures"
+FIRST_TURN = [
+    ("user", "How do I deploy this?"),
+    ("assistant", "I will look."),
+    ("tool", "read"),
+    ("tool", "command"),
+    ("tool", "edit"),
+    ("assistant", "Deployed."),
+]
+BEFORE_COMPACTION = [*FIRST_TURN, ("user", "Now tag it."), ("assistant", "Tagging")]
+CONVERSATION = [*BEFORE_COMPACTION, ("user", "Thanks!"), ("assistant", "You are welcome.")]
+FORK = [*FIRST_TURN, ("user", "What about staging?"), ("assistant", "Staging is the same.")]
+TITLE = "Deploy the site"
+# Stands in the files, but nobody said it to the other: what our hook told, what a sub-agent did, thinking, what failed.
+UNSAID = ("Session Activity", "landlord", "the logs", "the docs", "529", "Summary", "they deployed", "notification")
+BEGAN = "2026-11-20T10:00:00.000Z"
+
+
+class Fixture(NamedTuple):
+    """A runtime with its folder and what is its own."""
+
+    runtime: Runtime
+    folder: Path
+    own: dict[str, Any]
+
+    def path(self, name: str = "conversation.jsonl") -> Path:
+        return self.folder / name
+
+    def lines(self, name: str = "conversation.jsonl") -> list[bytes]:
+        return self.path(name).read_bytes().splitlines()
+
+    @contextmanager
+    def opened(self, path: Path) -> Iterator[tuple[TranscriptReader, int]]:
+        """A reader of the transcript at `path`, and a descriptor of it."""
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            yield TranscriptReader(self.runtime, first_line(descriptor)), descriptor
+        finally:
+            os.close(descriptor)
+
+    def conversation(self, path: Path, *, with_tools: bool = True) -> list[Entry | None]:
+        with self.opened(path) as (reader, descriptor):
+            return list(reader.conversation(descriptor, with_tools=with_tools))
+
+    def laid_out(self, config_dir: Path) -> Path:
+        """A copy of the conversation where the runtime would keep it in its directory `config_dir`."""
+        directory = Path(self.runtime.FILES.project_dir(str(config_dir), self.own["cwd"]))
+        directory.mkdir(parents=True)
+        return Path(shutil.copyfile(self.path(), directory / self.own["file_name"]))
+
+    def event(self, transcript: Path) -> dict[str, Any]:
+        """The event of a prompt in the session whose transcript lies there."""
+        places = {"{transcript}": str(transcript), "{directory}": str(transcript.parent)}
+        return {key: places.get(value, value) for key, value in self.own["event"].items()}
+
+
+@pytest.fixture(params=all_runtimes(), ids=lambda runtime: runtime.name)
+def fixture(request: pytest.FixtureRequest) -> Fixture:
+    folder = FIXTURES / request.param.name
+    return Fixture(request.param, folder, json.loads((folder / "expected.json").read_text()))
+
+
+def said(entries: list[Entry]) -> list[tuple[str, str]]:
+    """Who said what, and which kinds of tools were used, in order, however the records divide a message."""
+    story: list[tuple[str, str]] = []
+    for entry in entries:
+        story += [(entry.role, entry.text)] if entry.text else []
+        story += [("tool", tool.kind) for tool in entry.tools]
+    return story
+
+
+class TestEntries:
+    def test_a_transcript_read_forward_tells_what_was_said_and_where_it_was_compacted(self, fixture):
+        found = fixture.conversation(fixture.path())
+        compaction = found.index(None)
+        assert said(found[:compaction]) == BEFORE_COMPACTION
+        assert said(found[compaction + 1 :]) == CONVERSATION[len(BEFORE_COMPACTION) :]
+
+    def test_read_backward_it_tells_the_same(self, fixture):
+        with fixture.opened(fixture.path()) as (reader, descriptor):
+            backward = list(reader.from_end(descriptor))[::-1]
+        assert backward == [entry for entry in fixture.conversation(fixture.path()) if entry]
+
+    def test_its_lines_alone_tell_the_same(self, fixture):
+        found = parse_jsonl_entries(fixture.lines(), fixture.own["format"])
+        assert said(found) == CONVERSATION
+        assert found.unreadable == 0
+
+    def test_without_tools_only_what_has_text_is_told(self, fixture):
+        found = fixture.conversation(fixture.path(), with_tools=False)
+        assert [(entry.role, entry.text) for entry in found if entry] == [
+            (role, text) for role, text in CONVERSATION if role != "tool"
+        ]
+
+    def test_the_last_entries_are_the_end_of_all(self, fixture):
+        found, unreadable = last_entries(fixture.runtime, str(fixture.path()), 3)
+        assert said(found) == CONVERSATION[-3:]
+        assert unreadable == 0
+
+    def test_nothing_is_told_that_nobody_said(self, fixture):
+        content = fixture.path().read_text()
+        assert any(text in content for text in UNSAID)
+        told = str(fixture.conversation(fixture.path()))
+        assert [text for text in UNSAID if text in told] == []
+
+    def test_what_a_sub_agent_did_is_none_of_the_conversation(self, fixture):
+        if not fixture.own["subagent"]:
+            pytest.skip("it writes no transcripts of sub-agents")
+        assert fixture.conversation(fixture.path(fixture.own["subagent"])) == []
+
+    def test_each_entry_has_its_id_time_directory_and_the_offset_of_its_line(self, fixture):
+        content = fixture.path().read_bytes()
+        entries = [entry for entry in fixture.conversation(fixture.path()) if entry]
+        assert [entry.id for entry in entries] == fixture.own["ids"]
+        assert entries[0].timestamp == epoch_seconds(BEGAN)
+        assert [entry.timestamp for entry in entries] == sorted(entry.timestamp for entry in entries)
+        assert {entry.cwd for entry in entries} == {fixture.own["cwd"]}
+        assert not any(entry.is_copy for entry in entries)
+        for entry in entries:
+            assert entry.id.encode() in content[entry.offset : content.index(b"\n", entry.offset)]
+            assert entry.offset == 0 or content[entry.offset - 1 : entry.offset] == b"\n"
+
+    def test_a_tool_use_has_its_name_and_the_argument_that_tells_most(self, fixture):
+        entries = [entry for entry in fixture.conversation(fixture.path()) if entry]
+        tools = [tool for entry in entries for tool in entry.tools]
+        assert {tool.kind: tool.name for tool in tools} == fixture.own["tools"]
+        assert {tool.kind: tool.argument for tool in tools} == fixture.own["arguments"]
+        assert [tool.call_id for tool in tools] == list(fixture.own["results"])
+
+    def test_a_log_of_it_can_be_read(self, fixture):
+        log = read_session_log(jsonl_path=fixture.path(), format=fixture.own["format"])
+        assert log.index("How do I deploy this?") < log.index("make deploy") < log.index("You are welcome.")
+
+
+class TestResults:
+    def test_each_tool_call_has_its_result_which_says_whether_it_failed(self, fixture):
+        found = {}
+        with fixture.opened(fixture.path()) as (reader, descriptor):
+            for item in reader.forward(lines_forward(descriptor, 0, 1 << 40), with_results=True):
+                if isinstance(item, list):
+                    found.update({call_id: is_error for call_id, is_error, _ in item})
+        assert found == fixture.own["results"]
+
+    def test_results_taken_out_of_a_line_are_those_of_its_record(self, fixture):
+        records = fixture.runtime.RECORDS
+        for line in fixture.lines():
+            (record,), _ = decode_line(line)
+            taken = records.results_in(line, decode_line)
+            assert taken is None or taken == records.results(record) != []
+            assert records.may_bring_results(line) or records.results(record) == []
+
+    def test_the_store_takes_entries_and_outcomes_of_tools(self, fixture):
+        with fixture.opened(fixture.path()) as (_, descriptor):
+            size = fixture.path().stat().st_size
+            extract = Extractor(fixture.runtime, descriptor).read(0, size, size)
+        assert [entry.text for entry in extract.entries if entry.text] == [
+            text for role, text in CONVERSATION if role != "tool"
+        ]
+        outcomes = [tool.ended.outcome for entry in extract.entries for tool in entry.tools if tool.ended]
+        assert outcomes == ["ok", "error", "ok"]
+        assert (extract.title[1], extract.cwd, extract.unreadable) == (TITLE, fixture.own["cwd"], 0)
+        assert extract.is_last
+
+
+class TestTitles:
+    def test_the_title_is_the_one_that_the_user_gave(self, fixture):
+        assert title_of(fixture.runtime, str(fixture.path())) == TITLE
+
+    def test_a_session_without_a_title_goes_by_its_first_prompt(self, fixture, tmp_path):
+        lines = [line for line in fixture.lines() if TITLE.encode() not in line]
+        (tmp_path / "t.jsonl").write_bytes(b"\n".join(lines) + b"\n")
+        assert title_of(fixture.runtime, str(tmp_path / "t.jsonl")) == "How do I deploy this?"
+
+    def test_the_head_tells_the_first_entry_prompt_and_time(self, fixture):
+        with fixture.opened(fixture.path()) as (_, descriptor):
+            head = TranscriptHead(fixture.runtime, descriptor)
+        assert (head.first_id, head.prompt) == (fixture.own["ids"][0], "How do I deploy this?")
+        assert head.first_time == epoch_seconds(BEGAN)
+
+
+class TestForks:
+    def test_a_fork_marks_what_it_copied(self, fixture):
+        found = [entry for entry in fixture.conversation(fixture.path("fork.jsonl")) if entry]
+        assert said(found) == FORK
+        copied = [entry for entry in found if entry.is_copy]
+        assert said(copied) == FIRST_TURN
+        assert said(found[len(copied) :]) == FORK[len(FIRST_TURN) :]
+
+    def test_what_was_copied_keeps_its_id(self, fixture):
+        found = [entry for entry in fixture.conversation(fixture.path("fork.jsonl")) if entry and entry.is_copy]
+        assert [entry.id for entry in found] == fixture.own["ids"][: len(found)]
+
+
+class TestDamage:
+    def test_glued_records_are_read_torn_ones_counted_and_a_whole_last_one_needs_no_line_feed(self, fixture):
+        with fixture.opened(fixture.path("torn.jsonl")) as (reader, descriptor):
+            found = list(reader.conversation(descriptor))
+        assert [entry.text for entry in found] == ["one", "two", "three", "four"]
+        assert reader.unreadable == 1
+
+    def test_backward_only_complete_lines_are_read(self, fixture):
+        found, unreadable = last_entries(fixture.runtime, str(fixture.path("torn.jsonl")), 9)
+        assert ([entry.text for entry in found], unreadable) == (["one", "two", "three"], 1)
+
+    def test_a_file_that_ends_anywhere_holds_what_was_complete(self, fixture, tmp_path):
+        content = fixture.path().read_bytes()
+        whole = [entry for entry in fixture.conversation(fixture.path()) if entry]
+        path = tmp_path / "t.jsonl"
+        for end in [*range(0, len(content), 97), len(content) - 1]:
+            path.write_bytes(content[:end])
+            found = [entry for entry in fixture.conversation(path) if entry]
+            assert [entry.text for entry in found] == [entry.text for entry in whole[: len(found)]]
+            complete = [entry for entry in whole if content.find(b"\n", entry.offset) < end]
+            assert len(found) >= len(complete)
+
+    def test_lines_that_are_no_records_cost_themselves_only(self, fixture, tmp_path):
+        first, *lines = fixture.lines()
+        noise = [b"", b"{broken", b"[1]", b'"text"', b"\xff\xfe", b"null"]
+        spoiled = [first] + [part for number, line in enumerate(lines) for part in (noise[number % len(noise)], line)]
+        path = tmp_path / "t.jsonl"
+        path.write_bytes(b"\n".join(spoiled) + b"\n")
+        assert said([entry for entry in fixture.conversation(path) if entry]) == CONVERSATION
+
+    def test_orjson_and_the_scanner_of_the_standard_library_give_the_same(self, fixture):
+        for name in ("conversation.jsonl", "torn.jsonl"):
+            assert [quick_json.decode_line(line) for line in fixture.lines(name)] == [
+                decode_line(line) for line in fixture.lines(name)
+            ]
+
+
+class TestFilters:
+    """Lines that are not decoded hold nothing: most of a transcript's bytes."""
+
+    def test_a_line_that_does_not_matter_holds_no_entry_title_or_compaction(self, fixture):
+        records = fixture.runtime.RECORDS
+        left_out = [line for line in fixture.lines() if not records.may_matter(line)]
+        assert left_out
+        for line in left_out:
+            (record,), _ = decode_line(line)
+            found = records.entry(record, 0) or records.title(record) or records.is_compaction(record)
+            assert not found
+
+    def test_without_tools_a_line_that_does_not_matter_holds_no_text_either(self, fixture):
+        records = fixture.runtime.RECORDS
+        for line in fixture.lines():
+            (record,), _ = decode_line(line)
+            entry = records.entry(record, 0)
+            holds_something = (entry and entry.text) or records.title(record) or records.is_compaction(record)
+            assert records.may_matter(line, False) or not holds_something
+
+    def test_a_prompt_that_is_glued_to_a_result_is_read(self, fixture):
+        records = fixture.runtime.RECORDS
+        first, *lines = fixture.lines()
+        prompt = next(line for line in lines if b"Thanks!" in line)
+        for line in [line for line in lines if records.results(decode_line(line)[0][0])]:
+            found = parse_jsonl_entries([first, line + prompt], fixture.own["format"])
+            assert [entry.text for entry in found if entry.text == "Thanks!"]
+
+
+class TestTurns:
+    def test_a_prompt_is_known_by_the_id_that_its_sender_gave(self, fixture):
+        records = fixture.runtime.RECORDS
+        found = [records.prompt_id(decode_line(line)[0][0]) for line in fixture.lines()]
+        assert [one for one in found if one in fixture.own["ids"]] == fixture.own["prompt_ids"]
+
+    def test_the_reply_that_ends_a_turn_is_told_from_those_that_do_not(self, fixture):
+        replies = [fixture.runtime.RECORDS.reply(decode_line(line)[0][0]) for line in fixture.lines()]
+        ends = [reply.text for reply in replies if reply and reply.ends_turn]
+        assert [text for text in ends if text in dict(map(reversed, CONVERSATION))] == fixture.own["turn_ends"]
+
+    def test_answers_that_a_killed_host_lost_are_found_again(self, fixture):
+        first, _, last = fixture.own["prompt_ids"]
+        found = recover(fixture.runtime, str(fixture.path()), {first, last})
+        assert [answer.text for answer in found.answers] == ["Deployed.", "You are welcome."]
+        assert found.begun == set()
+        assert recover(fixture.runtime, str(fixture.path()), {"none-of-them"}) == ([], set())
+
+
+class TestFiles:
+    def test_a_transcript_is_recognised_as_its_own_runtime_s(self, fixture):
+        for path in fixture.folder.glob("*.jsonl"):
+            with fixture.opened(path) as (_, descriptor):
+                assert runtime_of(descriptor) is fixture.runtime
+
+    def test_a_session_is_found_in_its_project_by_its_id_and_by_its_directory(self, fixture, tmp_path):
+        path, files = fixture.laid_out(tmp_path), fixture.runtime.FILES
+        session_id, cwd = fixture.own["session_id"], fixture.own["cwd"]
+        assert path.is_relative_to(tmp_path / files.PROJECTS_FOLDER)
+        assert files.session_id_of(str(path)) == session_id
+        for found in (
+            files.sessions_in(str(path.parent)),
+            files.of_project(str(tmp_path), session_id, "/elsewhere", "project"),
+            files.of_project(str(tmp_path), "", cwd, "project"),
+            files.of_project(str(tmp_path), "", "/elsewhere", "all"),
+        ):
+            assert [session.path for session in found] == [str(path)]
+        assert files.of_project(str(tmp_path), "", "/elsewhere", "project") == []
+
+    def test_sessions_of_other_projects_are_marked(self, fixture, tmp_path):
+        path, files = fixture.laid_out(tmp_path), fixture.runtime.FILES
+        own = Path(files.project_dir(str(tmp_path), "/srv/other")) / path.name.replace("0", "1")
+        own.parent.mkdir()
+        own.write_bytes(b"")
+        found = files.others("", str(tmp_path), str(own), "all")
+        assert [session.is_elsewhere for session in found if session.path == str(path)] == [True]
+        assert str(path) not in [session.path for session in files.others("", str(tmp_path), str(own), "project")]
+
+    def test_where_there_are_no_sessions_none_are_found(self, fixture, tmp_path):
+        files = fixture.runtime.FILES
+        assert files.sessions_in(str(tmp_path / "gone")) == []
+        assert files.session_names(str(tmp_path / "gone")) == []
+        assert files.live_session_id(str(tmp_path), 1) == ""
+
+    def test_its_directory_is_the_usual_one_or_what_the_environment_names(self, fixture):
+        files = fixture.runtime.FILES
+        assert files.config_dir({"HOME": "/home/dev"}) == f"/home/dev/{files.USUAL_DIR}"
+        moved = {"HOME": "/home/dev", fixture.own["config_variable"]: "/srv/runtime/"}
+        assert files.config_dir(moved) == "/srv/runtime"
+
+    def test_a_process_knows_the_session_that_it_runs_in(self, fixture, tmp_path):
+        environ = {"HOME": str(tmp_path), fixture.runtime.FILES.OWN_ID_VARIABLE: "one-session"}
+        assert running_session(environ, os.getpid()) == (fixture.runtime, "one-session")
+        assert running_session({"HOME": str(tmp_path)}, os.getpid()) == (None, "")
+
+
+class TestHooks:
+    def test_an_event_tells_whose_session_it_is_and_where_its_transcript_lies(self, fixture, tmp_path):
+        path, hooks = fixture.laid_out(tmp_path / "runtime"), fixture.runtime.HOOKS
+        event = fixture.event(path)
+        config_dir = hooks.config_dir(event, {"HOME": "/home/dev"})
+        assert hooks.is_own(event)
+        assert config_dir == str(tmp_path / "runtime")
+        assert hooks.own_path(event, fixture.own["cwd"], config_dir) == str(path)
+        assert hooks.start_dir(event, {}) in (fixture.own["cwd"], str(path.parent))
+
+    def test_an_event_without_a_transcript_leads_to_where_it_will_lie(self, fixture, tmp_path):
+        path = fixture.laid_out(tmp_path)
+        event = {**fixture.event(path), "transcript_path": None, "session_dir": None}
+        found = fixture.runtime.HOOKS.own_path(event, fixture.own["cwd"], str(tmp_path))
+        assert Path(found).parent == path.parent
+
+    def test_of_no_kind_is_a_value_in_an_event_that_an_exception_comes_of(self, fixture):
+        hooks = fixture.runtime.HOOKS
+        for value in (None, 7, [], {}, True):
+            event = dict.fromkeys(fixture.own["event"], value)
+            hooks.is_own(event)
+            hooks.config_dir(event, {"HOME": "/home/dev"})
+            hooks.own_path(event, "/srv", "/home/dev")
+            assert hooks.own_name(event, "/srv/sessions", []) == ""
+
+    def test_only_what_a_person_typed_is_answered(self, fixture):
+        hooks = fixture.runtime.HOOKS
+        assert hooks.is_from_a_person(fixture.own["event"]["prompt"])
+        assert not any(hooks.is_from_a_person(prompt) for prompt in fixture.own["not_typed"])
+
+    def test_an_answer_is_json_that_carries_the_text(self, fixture):
+        text = 'line\n"quoted" \u2028 <b>'
+        answer = json.loads(json.dumps(fixture.runtime.HOOKS.context_output(text)))
+        assert text in str(answer) or repr(text)[1:-1] in str(answer)
+
+
+class TestInstall:
+    def test_what_a_user_types_names_the_session(self, fixture):
+        install = fixture.runtime.INSTALL
+        assert install.RENAME.format(name="deploys").endswith("deploys")
+        assert install.RESUME.format(id="an-id").endswith("an-id")
+        assert install.CLEAR.startswith("/")
+
+    def test_its_own_directory_lies_in_the_folder_that_homes_have_too(self, fixture):
+        install = fixture.runtime.INSTALL
+        assert fixture.runtime.FILES.USUAL_DIR.split("/")[0] == install.HOME_FOLDER
+        assert install.TITLE
+        assert install.SKILLS_FOLDER
+
+
+def test_every_runtime_of_the_table_has_a_fixture_folder_and_every_folder_a_runtime():
+    assert sorted(path.name for path in FIXTURES.iterdir()) == sorted(one.name for one in all_runtimes())
+
+
+def test_an_unknown_format_is_refused_by_name():
+    with pytest.raises(ValueError, match="unknown transcript format 'emacs': it is one of agent-sdk, pi"):
+        runtime("emacs")
+
+
+def test_a_part_that_no_runtime_has_is_no_attribute(fixture):
+    assert not hasattr(fixture.runtime, "SETTINGS")
