@@ -119,8 +119,9 @@ def uninstall(
         result.restored[plan.root] = (None if after is None else after.decode()) == record.original
     going = {str(change.path) for plan in plans for change in plan.changes if change.after is None}
     real = [(root, record) for root, record in records.items() if root != str(paths.sample_home)]
-    own = [path for root, record in real for path in _purgeable(root, record, environ) if path not in going]
-    result.purged, result.kept = (own, []) if purge else ([], own)
+    own = dict.fromkeys(path for root, record in real for path in _purgeable(root, record, environ))
+    left = [path for path in own if path not in going]
+    result.purged, result.kept = (left, []) if purge else ([], left)
     if dry_run:
         return result
     if paths.program_dir.is_dir():

@@ -304,6 +304,19 @@ def test_what_the_user_and_the_hook_keep_stays_unless_it_is_purged(machine: Mach
     )
 
 
+def test_purging_a_person_s_homes_deletes_what_they_share_once_and_leaves_the_store(machine: Machine) -> None:
+    project = machine.home / "shop"
+    (project / ".claude").mkdir(parents=True)
+    machine.installed("--home", str(machine.claude), "--home", str(project))
+    place = machine.home / ".session-memory"
+    (place / "state").mkdir(parents=True)
+    (place / "config.yaml").write_text("scope: all\n")
+    (place / "store").mkdir()
+    done = machine.install("--uninstall", "--purge")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [path.name for path in place.iterdir()] == ["store"]
+
+
 def test_the_json_result_is_all_there_is_on_standard_output(machine: Machine) -> None:
     done = machine.install("--json")
     result = json.loads(done.stdout)
