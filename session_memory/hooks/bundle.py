@@ -61,5 +61,17 @@ def write_bundle(root: str) -> None:
     write_atomically(f"{root}/{FILE}", head.ljust(HEAD_BYTES, b"\0") + codes)
 
 
+def has_usable_bundle(root: str) -> bool:
+    """Whether the interpreter that runs this would load the bundle of the program in the directory `root`."""
+    try:
+        with open(f"{root}/{FILE}", "rb", 0) as bundle:
+            head = bundle.read(HEAD_BYTES)
+            if not head.startswith(MAGIC_NUMBER):
+                return False
+            return bundle_finder.is_usable(bundle, root, marshal.loads(head[len(MAGIC_NUMBER) :])[1])
+    except (OSError, ValueError, EOFError, TypeError):
+        return False
+
+
 def _compiled(root: str, file: str) -> CodeType:
     return compile(read_whole(f"{root}/{file}"), file, "exec", dont_inherit=True)

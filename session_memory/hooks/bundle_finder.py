@@ -54,11 +54,16 @@ class BundleFinder:
 
 
 def use(bundle: FileIO, root: str, modules: tuple[BundledModule, ...]) -> None:
-    """Has the modules loaded from `bundle` if that is whole, and every module's source below `root` is still the one
-    that it was made from. Raises OSError where a source is gone."""
+    """Has the modules loaded from `bundle` if it is usable. Raises OSError where a source is gone."""
+    if is_usable(bundle, root, modules):
+        sys.meta_path.insert(0, BundleFinder(bundle, root, modules))
+
+
+def is_usable(bundle: FileIO, root: str, modules: tuple[BundledModule, ...]) -> bool:
+    """Whether `bundle` is whole, and every module's source below `root` is still the one that it was made from. Raises
+    OSError where a source is gone."""
     for _, _, path, size, mtime, _, _ in modules:
         status = stat(f"{root}/{path}")
         if status.st_size != size or status.st_mtime_ns != mtime:
-            return
-    if bundle.seek(0, 2) == modules[-1][-2] + modules[-1][-1]:
-        sys.meta_path.insert(0, BundleFinder(bundle, root, modules))
+            return False
+    return bundle.seek(0, 2) == modules[-1][-2] + modules[-1][-1]

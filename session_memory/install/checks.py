@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from .. import NAME
 from ..errors import SessionMemoryError
+from ..hooks.bundle import FILE as BUNDLE_FILE
 from ..runtimes.claude.install import Hook, wanted_hooks
 from ..settings import check as config
 from ..settings.homes import agent_home
@@ -26,7 +27,7 @@ from .file_changes import missing_directories, read_if_there
 from .home_changes import ours
 from .homes import RUNTIME, Target
 from .ledger import InstallLedger, LedgerError, read_ledger
-from .program import LOCK_FILE, is_our_link
+from .program import LOCK_FILE, has_usable_bundle, is_our_link
 from .trial import Trial, interpreter_of, modified, try_hook
 
 if TYPE_CHECKING:
@@ -152,6 +153,9 @@ def _check_app(paths: ProgramPaths, version: str) -> Finding:
     tag = f"cpython-{minor(version).replace('.', '')}" if version else "*"
     bare = [path for path in modules if not list((path.parent / "__pycache__").glob(f"{path.stem}.{tag}.pyc"))]
     if not bare:
+        if version and not has_usable_bundle(paths.app, str(paths.python)):
+            text = f"{about}, compiled; {BUNDLE_FILE} is not usable, so that prompts take a little longer"
+            return Finding(NOTE, "program", text, _REINSTALL)
         return Finding(OK, "program", f"{about}, compiled")
     text = f"{about}: {len(bare)} of {len(modules)} modules are not compiled, for which prompts pay"
     if not all(os.access(path.parent, os.W_OK) for path in bare):

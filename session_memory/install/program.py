@@ -103,6 +103,8 @@ def is_current(paths: ProgramPaths, source: Path, version: str) -> bool:
 def ensure_app(paths: ProgramPaths, source: Path, environment: Environment) -> bool:
     """Copies `source` to `app/` and compiles it for the hooks' interpreter; returns False if it is there already."""
     if is_current(paths, source, environment.version):
+        if not has_usable_bundle(paths.app, environment.python):
+            _run_bundle(paths.app, environment.python, "bundle.write_bundle(sys.argv[1])")
         return False
     stamp = _stamp(source, environment.version)
     built = paths.program_dir / f"app-{stamp[:12]}"
@@ -119,17 +121,22 @@ def ensure_app(paths: ProgramPaths, source: Path, environment: Environment) -> b
     )  # fmt: skip
     if done.returncode:
         raise IncompleteSourceError(f"{source}: it cannot be compiled: {(done.stdout + done.stderr).strip()}")
-    _write_bundle(built, environment.python)
+    _run_bundle(built, environment.python, "bundle.write_bundle(sys.argv[1])")
     (built / _STAMP_FILE).write_text(stamp)
     replace_directory(built, paths.app)
     return True
 
 
-def _write_bundle(app: Path, python: str) -> None:
-    """Puts the modules that a prompt loads into one file. Without it the hooks only start less quickly."""
-    code = "import sys; sys.path.insert(0, sys.argv[1]); from session_memory.hooks.bundle import write_bundle"
-    words = [python, "-I", "-S", "-c", f"{code}; write_bundle(sys.argv[1])", str(app)]
-    subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+def has_usable_bundle(app: Path, python: str) -> bool:
+    """Whether `python` loads the modules of a prompt from one file. Without it hooks only start less quickly."""
+    return _run_bundle(app, python, "sys.exit(not bundle.has_usable_bundle(sys.argv[1]))")
+
+
+def _run_bundle(app: Path, python: str, call: str) -> bool:
+    """Runs `call` of the app's module `bundle` in the hooks' interpreter; returns whether it ended well."""
+    code = f"import sys; sys.path.insert(0, sys.argv[1]); from session_memory.hooks import bundle; {call}"
+    words = [python, "-I", "-S", "-c", code, str(app)]
+    return subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode == 0
 
 
 def launcher_text(python: str, app: Path) -> str:

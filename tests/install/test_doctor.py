@@ -120,6 +120,15 @@ def test_modules_that_are_not_compiled(machine: Machine) -> None:
     assert any("modules are not compiled, for which prompts pay" in text for text in wrong)
 
 
+def test_a_bundle_of_other_sources_is_noted_and_made_anew_by_the_next_install(machine: Machine) -> None:
+    app = machine.program_dir / "app"
+    os.utime(app / "session_memory" / "errors.py", (1e9, 1e9))
+    shown = " ".join(machine.run("session-memory", "doctor", PYTHONDONTWRITEBYTECODE="1").stdout.split())
+    assert "prompt.bundle is not usable, so that prompts take a little longer" in shown
+    machine.install()
+    assert "not usable" not in " ".join(machine.run("session-memory", "doctor").stdout.split())
+
+
 def test_a_configuration_that_is_wrong(machine: Machine) -> None:
     config = machine.home / ".session-memory" / "config.yaml"
     config.parent.mkdir()

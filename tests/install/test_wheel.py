@@ -54,7 +54,8 @@ def machine(tmp_path: Path) -> Machine:
 
 def what_there_is(machine: Machine) -> dict[str, Any]:
     """All files of a machine, without what differs from one install to the next: times, and the private environment."""
-    found = {path: value for path, value in tree(machine.home).items() if "/env" not in path and ".pyc" not in path}
+    differs = ("/env", ".pyc", "/prompt.bundle")  # the latter two hold the times of sources
+    found = {path: value for path, value in tree(machine.home).items() if not any(part in path for part in differs)}
     ledger = json.loads((machine.program_dir / "installed.json").read_text())
     for record in ledger["homes"].values():
         assert record.pop("installed_at") >= 0
