@@ -69,7 +69,7 @@ def main() -> None:
             rows.append(against_peer(root, projects, options.runs))
         print(as_table(rows, options.runs))
         print(f"database: {share(root / 'first.db'):.2f} times the bytes of text that it holds (limit {SIZE_LIMIT})")
-        print(f"memory: {peak_memory(root, make, options.large)} MB at most (limit {MEMORY_LIMIT_MEGABYTES})")
+        print(f"memory: {memory_for_one_file(root)} MB at most (limit {MEMORY_LIMIT_MEGABYTES})")
 
 
 def import_all(database: str, projects: str) -> None:
@@ -138,16 +138,12 @@ def share(database: Path) -> float:
     return counts.database_bytes / counts.text_bytes
 
 
-def peak_memory(root: Path, make: Callable[[Path, int, float], Path], megabytes: int) -> int:
-    """The peak memory in MB of a process that imports one file of that size, and of the one that reads for it."""
-    database = str(root / "memory.db")
-    script = (
-        f"{MEASURED}; import resource; "
-        "print(sum([resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]))"
-    )
-    command = [sys.executable, "-c", script, database, str(root / "large")]
+def memory_for_one_file(root: Path) -> int:
+    """The peak memory in MB of a process that imports one large file, and of the one that reads for it."""
+    script = f"{MEASURED}; from bench.stopwatch import peak_memory; print(peak_memory())"
+    command = [sys.executable, "-c", script, str(root / "memory.db"), str(root / "large")]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
-    return int(done.stdout) // (1024 * 1024 if sys.platform == "darwin" else 1024)
+    return int(done.stdout) // MEGABYTE
 
 
 def _run(command: list[str], home: Path | None = None) -> None:

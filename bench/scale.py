@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -34,6 +33,7 @@ from .chart import Line, as_svg
 from .corpus import MEGABYTE, Texts
 from .search import words_and_common
 from .sources import Source, generated, with_ids_of_its_own
+from .stopwatch import peak_memory
 
 SIZES = "100,1000,4000"
 FILE_MEGABYTES = (24, 16, 12, 8, 8, 6, 6, 4, 4, 3, 3, 2, 2, 1, 1)  # of the transcripts that are copied: 100 together
@@ -44,7 +44,6 @@ RUNS = 7
 SEED = 7
 IMPORT_LIMIT = 1.5
 REFRESH_LIMIT = 8.0
-_KILOBYTES = 1024 if sys.platform == "darwin" else 1  # in a unit of getrusage's peak memory
 
 
 class Cost(NamedTuple):
@@ -54,7 +53,7 @@ class Cost(NamedTuple):
     files: int
     import_seconds: float
     processor_seconds: float
-    peak_kilobytes: float
+    peak_bytes: int
     refresh: float
     appended: float
     search_p50: float
@@ -152,8 +151,7 @@ def import_everything(home: str) -> tuple[float, ...]:
     refresh(store, place, fail, workers=os.cpu_count() or 1)
     took, of_processor = time.perf_counter() - began, processor_seconds() - of_processor
     store.close()
-    peaks = [resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(sizes), len(sizes), took, of_processor, sum(peaks) / _KILOBYTES
+    return sum(sizes), len(sizes), took, of_processor, peak_memory()
 
 
 def ask(home: str, megabyte: str) -> tuple[float, ...]:
@@ -222,7 +220,7 @@ def cells(cost: Cost) -> list[str]:
         f"{cost.search_p95:.1f} ms",
         f"{cost.database_bytes / 1e6:,.0f} MB",
         f"{cost.database_bytes / cost.text_bytes:.2f} x",
-        f"{cost.peak_kilobytes / 1024:.0f} MB",
+        f"{cost.peak_bytes / MEGABYTE:.0f} MB",
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import marshal
+import resource
 import subprocess
 import sys
 from collections.abc import Callable
@@ -92,6 +93,15 @@ class Stopwatch:
                 bare.append(pair[0])
                 own.append(pair[1])
         return _typical(own), _typical(bare)
+
+
+def peak_memory() -> int:
+    """The peak memory in bytes of this process, and of the largest that it has waited for."""
+    own, child = [resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    status = Path("/proc/self/status")
+    if status.exists():  # there getrusage also tells of whoever started this process, as large as that was then
+        own = next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
+    return (own + child) * (1 if sys.platform == "darwin" else 1024)
 
 
 def _typical(runs: list[Run]) -> Typical:

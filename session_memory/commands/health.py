@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..store.sqlite.repair import faults
 from ..system.sqlite import CorruptDatabaseError
 from ..text.format import counted
-from ..upkeep.watch_lock import holder
+from ..upkeep.watch_lock import watcher_of
 from .arguments import add_common
 from .opened_store import with_store
 from .progress import entries, megabytes
@@ -43,7 +43,7 @@ def _check(opened: OpenStore) -> int:
     unfinished = sorted(state.file_path for state in states if state.status == "ingesting")
     unreadable = {state.file_path: state.unreadable for state in states if state.unreadable}
     missing = [one.root for one in opened.place.watched if one.is_named and not os.path.isdir(one.root)]
-    watcher = holder(opened.place.database)
+    watcher = watcher_of(opened.place.database)
     opened.terminal.result(
         {
             "ok": not missing,

@@ -14,7 +14,7 @@ from ..store.refresh import NEWER, open_store
 from ..store.sqlite.repair import rebuilt_notice
 from ..system.terminal import Terminal
 from ..text.format import counted
-from ..upkeep.watch_lock import acquire, holder
+from ..upkeep.watch_lock import watch_lock
 from .arguments import add_home
 from .progress import entries, megabytes
 from .service_files import KINDS, service
@@ -49,22 +49,17 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     place = find_place(arguments.home, os.environ)
     try:
-        held = acquire(place.database)
-    except LockedError:
-        text = f"{terminal.short(place.database)}: process {holder(place.database)} watches it already"
-        if arguments.once:
-            _Log(terminal).say(text)
-            return 0
-        raise WatchError(text) from None
-    try:
-        _watch(place, lambda: find_place(arguments.home, os.environ), terminal, is_once=arguments.once)
-    finally:
-        os.close(held)
+        with watch_lock(place.database):
+            _watch(place, lambda: find_place(arguments.home, os.environ), terminal, is_once=arguments.once)
+    except LockedError as error:
+        if not arguments.once:
+            raise
+        _Log(terminal).say(terminal.short(str(error)))
     return 0
 
 
 def _watch(place: StorePlace, find: Callable[[], StorePlace], terminal: Terminal, *, is_once: bool) -> None:
-    from ..upkeep.watch import Watching
+    from ..upkeep.watch import Watcher
 
     stop = threading.Event()
     log = _Log(terminal)
@@ -84,41 +79,40 @@ def _watch(place: StorePlace, find: Callable[[], StorePlace], terminal: Terminal
         from .process import work_off_for_watch
 
         try:
-            for line in work_off_for_watch(watching.place, stop.is_set):
+            for line in work_off_for_watch(watcher.place, stop.is_set):
                 log.say(line)
         except ConfigError:  # said already, as soon as it was read
             pass
         except SessionMemoryError as error:
             log.say_once(str(error))
 
-    watching = Watching(find, opened, stop, log.say, log.tell, steps=[make_memories])
+    watcher = Watcher(find, opened, stop, log.say, log.tell, steps=[make_memories])
     if is_once:
-        watching.run_once()
+        watcher.run_once()
         return
     log.say("watching " + ", ".join(terminal.short(one.root) for one in place.watched))
-    watching.run()
+    watcher.run()
     log.say("stopped")
 
 
 class _Log:
-    """What is said of what is taken in; a problem once, as long as it lasts."""
+    """Lines on what happens, each with the time of day."""
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
         self._problems: set[tuple[str, str]] = set()
 
     def say(self, text: str) -> None:
-        """A line with the time of day."""
         self._terminal.line(f"{time.strftime('%H:%M:%S')}  {text}")
 
     def say_once(self, text: str) -> None:
-        """A line that would otherwise come again and again."""
+        """Says what is true at every poll, but once."""
         if ("", text) not in self._problems:
             self._problems.add(("", text))
             self.say(text)
 
     def tell(self, report: IngestReport) -> None:
-        """What was taken in, if anything was new."""
+        """Says what was taken in, if anything was new, and each problem once."""
         if report.bytes:
             amount = f"{entries(report.entries)} from {megabytes(report.bytes)}"
             self.say(f"{counted(report.changed, 'file')}: {amount}")

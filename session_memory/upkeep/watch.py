@@ -1,5 +1,5 @@
-"""Keeps a store up to date while sessions go on: what has changed is read as soon as it is quiet, and now and then all
-that is watched is looked at. Nothing depends on it: whoever asks the store takes in what is new first.
+"""Keeps a store up to date while sessions go on: reads what has changed as soon as it is quiet, and looks at everything
+now and then. Nothing depends on it: whoever asks the store takes in what is new first.
 
 The kernel drops events when too many come at once, and `watchfiles` does not tell. So a change that was missed is found
 by the next poll, as is one on a file system that sends no events at all.
@@ -12,11 +12,11 @@ import time
 from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
+from ..store.ingest.ingestion import IngestReport
 from ..store.ingest.intake import take_files, take_in
 from ..store.sqlite.repair import set_aside_if_corrupt
 from ..system.sqlite import CorruptDatabaseError, DatabaseError
 from ..text.timestamps import now_milliseconds
-from .pending_files import QUIET_SECONDS, Pending
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from watchfiles.main import FileChange
 
-    from ..store.ingest.ingestion import IngestReport
     from ..store.ingest.sources import SourceDirectory
     from ..store.place import StorePlace
     from ..store.sqlite.engine import SqliteStore
@@ -32,17 +31,53 @@ if TYPE_CHECKING:
     Step = Callable[[SqliteStore], None]
 
 TICK_SECONDS = 0.5
+QUIET_SECONDS = 2.0  # a file is read once nothing has changed in it for so long,
+FORCED_SECONDS = 15.0  # or so long after its first change: one that is written to all the time
 BATCH_BYTES = 8 * 1024 * 1024  # a stop waits for no more than this
 
 
+class ChangedFiles:
+    """Files that have changed and wait to be read: each once, however often it changes. Times are in seconds of one
+    clock."""
+
+    def __init__(self) -> None:
+        self._times: dict[str, tuple[float, float]] = {}  # of the first and of the last change
+
+    def __len__(self) -> int:
+        return len(self._times)
+
+    def add(self, path: str, now: float) -> None:
+        """Notes that a file has changed."""
+        first, _ = self._times.get(path, (now, now))
+        self._times[path] = (first, now)
+
+    def take_due(self, now: float) -> list[str]:
+        """The files that are due, in the order of their first change; they wait no longer."""
+        due = [
+            path
+            for path, (first, last) in self._times.items()
+            if min(first + FORCED_SECONDS, last + QUIET_SECONDS) <= now
+        ]
+        for path in due:
+            del self._times[path]
+        return due
+
+    def clear(self) -> None:
+        """Forgets all of them, as before everything is looked at."""
+        self._times.clear()
+
+
 class StoppedError(Exception):
-    """It was told to stop while it was reading."""
+    """The watcher was told to stop while it was reading."""
 
 
-class Watching:
-    """One run. `find_place` says what is to be watched, and is asked again at every poll; `open_store` opens the store
-    of a place; `say` is told what happens, `tell` what was taken in; `steps` are done at every poll, after that; `stop`
-    ends it within a moment, whatever it is at."""
+class Watcher:
+    """Keeps one store up to date.
+
+    `find_place` says what is to be watched, and is asked again at every poll; `open_store` opens the store of a place;
+    `say` is called with lines for the log, `tell` with what was taken in; `steps` are done at every poll after that;
+    `stop` ends it within a moment, whatever it is at.
+    """
 
     def __init__(
         self,
@@ -54,22 +89,17 @@ class Watching:
         steps: Sequence[Step] = (),
     ) -> None:
         self._find_place = find_place
-        self._place = find_place()
         self._open_store = open_store
         self._stop = stop
         self._say = say
         self._tell = tell
         self._steps = steps
-        self._store = open_store(self._place)
-        self._inode = _inode(self._place.database)
-        self._pending = Pending()
+        self.place = find_place()  # as it was found last
+        self._store = open_store(self.place)
+        self._inode = _inode(self.place.database)
+        self._changed = ChangedFiles()
         self._poll_at = 0.0
-        self._last_trouble = ""
-
-    @property
-    def place(self) -> StorePlace:
-        """What is watched for which store, as was last known."""
-        return self._place
+        self._last_problem = ""
 
     def run(self) -> None:
         """Watches until it is told to stop."""
@@ -82,48 +112,49 @@ class Watching:
     def run_once(self) -> None:
         """Does what is to be done now, and no more."""
         try:
-            self.poll()
+            self._poll()
         finally:
             self._store.close()
 
-    def poll(self) -> None:
+    def _poll(self) -> None:
         """Takes in all that is new, marks the conversations that have ended, does the other steps."""
-        self._pending.clear()
-        self._look_around()
-        self._poll_at = time.monotonic() + self._place.settings.poll_seconds
-        if self._guarded(self._take_all) and self._guarded(self._mark_ready):
+        self._changed.clear()
+        self._find_place_anew()
+        self._poll_at = time.monotonic() + self.place.settings.poll_seconds
+        if self._done(self._take_all) and self._done(self._mark_ready):
             for step in self._steps:
                 if not self._stop.is_set():
-                    self._guarded(lambda step=step: step(self._store))  # type: ignore[misc]
+                    self._done(lambda step=step: step(self._store))  # type: ignore[misc]
 
-    def _look_around(self) -> None:
-        """Takes note of what is to be watched by now: there may be new groups, named sessions, settings."""
+    def _find_place_anew(self) -> None:
+        """There may be new groups, named sessions or settings. With broken settings the last ones hold."""
         try:
             place = self._find_place()
         except (SessionMemoryError, OSError) as error:
-            self._trouble(str(error))
+            self._say_problem(str(error))
             return
-        has_other_settings = vars(place.settings) != vars(self._place.settings)
-        self._place = place
+        has_other_settings = vars(place.settings) != vars(self.place.settings)
+        self.place = place
         if has_other_settings:
-            self._guarded(self._reopen)
+            self._done(self._reopen)
 
     def _watch(self, roots: list[str]) -> None:
-        """Waits for changes below `roots` until these are others, or it is told to stop. What was written before the
-        wait began is found by a poll right after."""
+        """Waits for changes below `roots`, and reads them, until the roots are others or it is told to stop. A poll at
+        the beginning finds what was written before."""
         from watchfiles._rust_notify import WatchfilesRustInternalError
 
         self._poll_at = 0.0
         try:
             for changes in self._changes(roots):
-                self._note(changes)
+                self._note_changes(changes)
                 self._work()
                 if self._roots() != roots:
                     return
         except (OSError, WatchfilesRustInternalError) as error:
-            self._trouble(f"changes cannot be watched ({error}): looking every {self._place.settings.poll_seconds:g} s")
+            seconds = self.place.settings.poll_seconds
+            self._say_problem(f"changes cannot be watched ({error}): looking every {seconds:g} s")
             self._work()
-            self._stop.wait(self._place.settings.poll_seconds)
+            self._stop.wait(seconds)
 
     def _changes(self, roots: list[str]) -> Iterator[set[FileChange]]:
         """Sets of changes as they come; an empty one where for a while none has."""
@@ -138,88 +169,84 @@ class Watching:
         while not roots and not self._stop.wait(TICK_SECONDS):
             yield set()
 
-    def _note(self, changes: Iterable[FileChange]) -> None:
+    def _note_changes(self, changes: Iterable[FileChange]) -> None:
         now = time.monotonic()
         for _, path in changes:
-            for one in self._place.watched:
-                key = _key(path, one.root)
-                if key and one.holds(key) and os.path.isfile(path):
-                    self._pending.add(f"{one.root}/{key}", now)
+            for directory in self.place.watched:
+                key = _key(path, directory.root)
+                if key and directory.holds(key) and os.path.isfile(path):
+                    self._changed.add(f"{directory.root}/{key}", now)
                 elif key and not os.path.isfile(path) and not key.endswith(".tmp"):
                     # A file that is gone, or a directory that is new, in which files may lie already.
                     self._poll_at = min(self._poll_at, now + QUIET_SECONDS)
 
     def _work(self) -> None:
+        """Polls where it is time to, else reads the files that are due."""
         now = time.monotonic()
         if now >= self._poll_at:
-            self.poll()
+            self._poll()
             return
-        due = self._pending.take_due(now)
-        if due and not self._guarded(lambda: self._take(due)):
+        due = self._changed.take_due(now)
+        if due and not self._done(lambda: self._take(due)):
             for path in due:
-                self._pending.add(path, now)
+                self._changed.add(path, now)
 
     def _take_all(self) -> None:
-        self._tell(take_in(self._store, self._place, self._go_on, batch_bytes=BATCH_BYTES))
+        self._tell(take_in(self._store, self.place, self._check_stop, batch_bytes=BATCH_BYTES))
 
     def _take(self, paths: list[str]) -> None:
-        found: dict[str, list[str]] = {}
+        report = IngestReport()
+        by_home: dict[str, list[str]] = {}
         for path in paths:
-            found.setdefault(self._watched_of(path).home, []).append(path)
-        whole = None
-        for home, own in found.items():
-            files = [file for path in own if (file := self._watched_of(path).file_at(path))]
-            report = take_files(self._store, home, files, self._go_on, batch_bytes=BATCH_BYTES)
-            if whole is None:
-                whole = report
-            else:
-                whole.add(report)
-        if whole:
-            self._tell(whole)
+            by_home.setdefault(self._directory_of(path).home, []).append(path)
+        for home, own in by_home.items():
+            files = [file for path in own if (file := self._directory_of(path).file_at(path))]
+            report.add(take_files(self._store, home, files, self._check_stop, batch_bytes=BATCH_BYTES))
+        self._tell(report)
 
-    def _watched_of(self, path: str) -> SourceDirectory:
-        return next(one for one in self._place.watched if one.holds(_key(path, one.root)))
+    def _directory_of(self, path: str) -> SourceDirectory:
+        return next(one for one in self.place.watched if one.holds(_key(path, one.root)))
 
     def _mark_ready(self) -> None:
         self._store.mark_ready(now_milliseconds())
 
-    def _guarded(self, work: Callable[[], None]) -> bool:
-        """Does some work; whether it could be done. What stands in its way is said, and tried again at the next poll;
-        a store that is corrupt, or that somebody has set aside, is made anew."""
+    def _done(self, work: Callable[[], None]) -> bool:
+        """Whether some work could be done. What stands in its way is said, and the work is tried again at the next
+        poll; a store that is corrupt, or that somebody has set aside, is made anew."""
         try:
-            if _inode(self._place.database) != self._inode:
+            if _inode(self.place.database) != self._inode:
                 self._reopen()
             work()
         except StoppedError:
             return False
         except CorruptDatabaseError as error:
-            aside = set_aside_if_corrupt(self._place.database)
+            aside = set_aside_if_corrupt(self.place.database)
             self._say(f"{error}: it is {aside} now, and built anew" if aside else str(error))
             self._reopen()
             return False
         except (DatabaseError, OSError) as error:
-            self._trouble(str(error))
+            self._say_problem(str(error))
             return False
         return True
 
     def _reopen(self) -> None:
         self._store.close()
-        self._store = self._open_store(self._place)
-        self._inode = _inode(self._place.database)
+        self._store = self._open_store(self.place)
+        self._inode = _inode(self.place.database)
         self._poll_at = 0.0
 
-    def _trouble(self, text: str) -> None:
+    def _say_problem(self, text: str) -> None:
         """Says what stands in the way, once as long as it is the same."""
-        if text != self._last_trouble:
+        if text != self._last_problem:
             self._say(text)
-        self._last_trouble = text
+        self._last_problem = text
 
-    def _go_on(self, path: str, size: int) -> None:
+    def _check_stop(self, path: str, size: int) -> None:
         if self._stop.is_set():
             raise StoppedError
 
     def _roots(self) -> list[str]:
-        return sorted({one.root for one in self._place.watched if os.path.isdir(one.root)})
+        return sorted({one.root for one in self.place.watched if os.path.isdir(one.root)})
 
 
 def _key(path: str, root: str) -> str:

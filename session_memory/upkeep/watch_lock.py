@@ -3,41 +3,49 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from filelock import FileLock, Timeout
 
 from ..errors import LockedError
-from ..system.files import lock, read_whole
+from ..system.files import make_private_dir, read_whole, write_atomically
 
-WAIT_SECONDS = 1.0
+WAIT_SECONDS = 1.0  # longer than `watcher_of` holds it
 UNKNOWN = -1
 
 
-def lock_file(database: str) -> str:
-    """Where the lock of the store at `database` lies."""
+@contextmanager
+def watch_lock(database: str) -> Iterator[None]:
+    """Holds the lock of a store until the block ends. Raises LockedError, OSError."""
+    make_private_dir(os.path.dirname(database))
+    try:
+        with FileLock(_lock_file(database), timeout=WAIT_SECONDS, mode=0o600):
+            # Not in the lock's own file, which some versions of filelock empty when they try it.
+            write_atomically(_process_file(database), str(os.getpid()).encode())
+            yield
+    except Timeout:
+        raise LockedError(f"{database}: process {watcher_of(database)} watches it already") from None
+
+
+def watcher_of(database: str) -> int:
+    """The id of the process that watches a store; UNKNOWN if it does not say, 0 if none does."""
+    if not os.path.lexists(_lock_file(database)):
+        return 0
+    try:
+        with FileLock(_lock_file(database), timeout=0, mode=0o600):
+            return 0
+    except Timeout:
+        pass
+    try:
+        return int(read_whole(_process_file(database)))
+    except (OSError, ValueError):
+        return UNKNOWN
+
+
+def _lock_file(database: str) -> str:
     return f"{os.path.dirname(database)}/watch.lock"
 
 
-def acquire(database: str) -> int:
-    """A descriptor that holds the lock, with the id of this process in its file. Raises LockedError, OSError."""
-    held = lock(lock_file(database), WAIT_SECONDS)
-    os.ftruncate(held, 0)
-    os.write(held, str(os.getpid()).encode())
-    return held
-
-
-def holder(database: str) -> int:
-    """The id of the process that watches, UNKNOWN if it does not say; 0 if none does."""
-    path = lock_file(database)
-    if not os.path.lexists(path):
-        return 0
-    try:
-        os.close(lock(path, 0.0))
-    except LockedError:
-        return _said_in(path)
-    return 0
-
-
-def _said_in(path: str) -> int:
-    try:
-        return int(read_whole(path))
-    except (OSError, ValueError):
-        return UNKNOWN
+def _process_file(database: str) -> str:
+    return f"{os.path.dirname(database)}/watch.pid"

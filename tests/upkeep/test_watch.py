@@ -19,8 +19,7 @@ from session_memory.settings.store_section import StoreSettings
 from session_memory.store.ingest.sources import SourceDirectory
 from session_memory.store.place import StorePlace
 from session_memory.store.sqlite.engine import SqliteStore
-from session_memory.upkeep.pending_files import FORCED_SECONDS, QUIET_SECONDS, Pending
-from session_memory.upkeep.watch import Watching
+from session_memory.upkeep.watch import FORCED_SECONDS, QUIET_SECONDS, ChangedFiles, Watcher
 
 NEVER = "memory: {pollIntervalMs: 3600000}\n"  # so that nothing but the watcher can have seen it
 OFTEN = "memory: {pollIntervalMs: 200}\n"
@@ -207,23 +206,23 @@ class TestService:
         assert machine.stored() == ["hello", "hi"]
 
 
-class TestPending:
+class TestChangedFiles:
     def test_a_file_is_due_when_it_is_quiet(self):
-        pending = Pending()
+        pending = ChangedFiles()
         pending.add("a", 0.0)
         assert pending.take_due(QUIET_SECONDS - 0.1) == []
         assert pending.take_due(QUIET_SECONDS) == ["a"]
         assert len(pending) == 0
 
     def test_however_often_it_changes_it_is_due_once(self):
-        pending = Pending()
+        pending = ChangedFiles()
         for now in (0.0, 0.5, 1.0):
             pending.add("a", now)
         pending.add("b", 1.0)
         assert pending.take_due(1.0 + QUIET_SECONDS) == ["a", "b"]
 
     def test_a_file_that_is_never_quiet_is_due_all_the_same(self):
-        pending = Pending()
+        pending = ChangedFiles()
         now = 0.0
         while not pending.take_due(now):
             pending.add("a", now)
@@ -242,9 +241,7 @@ def test_without_events_it_looks_now_and_then(machine, monkeypatch):
     monkeypatch.setattr("watchfiles.watch", no_events)
     watched = [SourceDirectory(str(machine.projects))]
     place = StorePlace(str(machine.database), watched, [], None, StoreSettings((), 60, 0.1), person_home(os.environ))
-    watching = Watching(
-        lambda: place, lambda place: SqliteStore(place.database), stop, said.append, lambda report: None
-    )
+    watching = Watcher(lambda: place, lambda place: SqliteStore(place.database), stop, said.append, lambda report: None)
 
     def go_on_until_it_is_seen():
         append(machine.projects / "-srv-agent" / "one.jsonl", user("unseen", at=MONDAY + 9))
