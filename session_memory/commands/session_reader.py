@@ -1,4 +1,4 @@
-"""The reader, as a command: what another session did, in full; or which sessions there are."""
+"""scripts/session_reader.py: shows what another session did, or which sessions there are."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import os
 import sys
 import time
 
-from ..errors import SessionMemoryError
-from ..system.files import NotAFileError
 from ..system.json import encode
+from ..system.terminal import exit_code
 from ..text.sanitize import for_people
 from ..text.timestamps import age
 from ..transcripts.log import last_entries, render
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
 DESCRIPTION = "Shows what another session of this home did, or which sessions there are."
 
 
-def main(arguments: list[str] | None = None, environ: Mapping[str, str] = os.environ) -> int:
-    """Runs the command; the exit code is 1 where it has to say why there is nothing to show."""
+def main(words: list[str] | None = None, environ: Mapping[str, str] = os.environ) -> int:
+    """Runs the command; returns the exit code: 1 where there is nothing to show, and it says why."""
     parser = argparse.ArgumentParser(prog="session_reader", description=DESCRIPTION)
     parser.add_argument("name", nargs="?", help="the session: its name, its title, its id, or how one of them begins")
     parser.add_argument("--lines", type=int, default=50, metavar="N", help="the last N entries (50)")
@@ -32,22 +31,18 @@ def main(arguments: list[str] | None = None, environ: Mapping[str, str] = os.env
     parser.add_argument("--home", metavar="PATH", help="the agent home, or the runtime's directory, to look in")
     parser.add_argument("--raw", action="store_true", help="text as it is, secrets, control characters and all")
     parser.add_argument("--json", action="store_true", help="for programs")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(words)
+    return exit_code(lambda: _run(options, environ))
+
+
+def _run(options: argparse.Namespace, environ: Mapping[str, str]) -> int:
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
-    try:
-        listed = find_sessions(options.home, options.all, environ)
-        if options.list or not options.name:
-            print(_listing(listed, environ, as_json=options.json))
-        else:
-            chosen = choose(listed, options.name)
-            print(_log(chosen, max(1, options.lines), raw=options.raw, as_json=options.json))
-    except (SessionMemoryError, NotAFileError) as error:
-        print(f"session_reader: {error}", file=sys.stderr)
-        if isinstance(error, SessionMemoryError) and error.hint:
-            print(error.hint, file=sys.stderr)
-        return 1
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # `| head` has seen enough
+    listed = find_sessions(options.home, options.all, environ)
+    if options.list or not options.name:
+        print(_listing(listed, environ, as_json=options.json))
+    else:
+        chosen = choose(listed, options.name)
+        print(_log(chosen, max(1, options.lines), raw=options.raw, as_json=options.json))
     return 0
 
 
