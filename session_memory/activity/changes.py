@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from os import stat_result
 
+    from ..transcripts.cursor import Cursor
     from ..transcripts.entries import Session
-    from .cursor_file import Cursor
 
     Changed = tuple[Session, stat_result]
 

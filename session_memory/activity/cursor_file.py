@@ -4,7 +4,7 @@ The file is JSON, `consuming session -> other session -> cursor`:
 
     {"main": {"discord": {"offset": 12345, "size": 12345, "inode": 77, "mtime": ..., "head": ..., "tail": ..., ...}}}
 
-Only `offset` must be there; `identity` tells what the rest is for.
+Only `offset` must be there; `transcripts/cursor` tells what the rest is for.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from ..system.json import decode, encode
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from os import stat_result
-    from typing import Any
 
-    Cursor = dict[str, Any]
+    from ..transcripts.cursor import Cursor
 
 LOCK_WAIT_SECONDS = 0.2
 

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from ..runtimes import Runtime
     from ..settings.compiled import Settings
+    from ..transcripts.cursor import Cursor
     from ..transcripts.entries import Session
     from .changes import Changed
-    from .cursor_file import Cursor
 
     Cursors = dict[str, Cursor]  # by the key of the session that was read
 

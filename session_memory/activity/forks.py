@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from ..runtimes import Runtime
+    from ..transcripts.cursor import Cursor
     from ..transcripts.entries import Session
-    from .cursor_file import Cursor
     from .unseen import Unseen
 
 

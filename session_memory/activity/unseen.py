@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from ..runtimes import Runtime
+    from ..transcripts.cursor import Cursor
     from ..transcripts.entries import Entry
     from .changes import Changed
-    from .cursor_file import Cursor
 
 PROMPT_BYTES = 4 * 1024 * 1024  # no further session is read once this much was: the rest only counts until then
 FILE_BYTES = 2 * 1024 * 1024  # what is read of one session at most

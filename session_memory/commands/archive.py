@@ -11,7 +11,7 @@ from ..archives.writer import archive_session
 from ..errors import SessionMemoryError
 from ..system.terminal import Terminal
 from ..text.format import counted
-from ..transcripts.sessions import Found, choose, find_sessions
+from ..transcripts.sessions import FoundSession, choose, find_sessions
 
 SUMMARY = "keep conversations as Markdown in the home's conversations/"
 
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def _archive(one: Found, progress: str, terminal: Terminal) -> dict[str, Any]:
+def _archive(one: FoundSession, progress: str, terminal: Terminal) -> dict[str, Any]:
     """The result for a session: the path of its archive, None if nothing was said in it; or the problem."""
     result: dict[str, Any] = {"session": one.id, "name": one.name, "archive": None}
     try:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 
 from ..errors import SessionMemoryError
-from ..runtimes.pi_conversion import write_converted
+from ..runtimes.pi.conversion import write_converted
 from ..system.terminal import exit_code
 from ..text.format import counted
 

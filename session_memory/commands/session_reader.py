@@ -12,7 +12,7 @@ from ..system.terminal import exit_code
 from ..text.sanitize import for_people
 from ..text.timestamps import age
 from ..transcripts.log import last_entries, render
-from ..transcripts.sessions import Found, choose, find_sessions
+from ..transcripts.sessions import FoundSession, choose, find_sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _run(options: argparse.Namespace, environ: Mapping[str, str]) -> int:
     return 0
 
 
-def _listing(listed: list[Found], environ: Mapping[str, str], *, as_json: bool) -> str:
+def _listing(listed: list[FoundSession], environ: Mapping[str, str], *, as_json: bool) -> str:
     if as_json:
         return encode(
             [
@@ -64,7 +64,7 @@ def _listing(listed: list[Found], environ: Mapping[str, str], *, as_json: bool) 
     return "\n".join([f"{row[0]:<{name}}  {row[1]:<{when}}  {row[2]:>{size}}  {row[3]}" for row in rows])
 
 
-def _log(one: Found, lines: int, *, raw: bool, as_json: bool) -> str:
+def _log(one: FoundSession, lines: int, *, raw: bool, as_json: bool) -> str:
     entries, unreadable = last_entries(one.runtime, one.session.path, lines)
     if as_json:
         said = [

@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from ..runtimes import RuntimeFiles
+    from ..runtimes.contract import RuntimeFiles
     from ..settings.homes import Home
     from ..settings.store_section import StoreSettings
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..transcripts.entries import Entry
-    from ..transcripts.sessions import Found
+    from ..transcripts.sessions import FoundSession
     from .backend import Search, SearchResult
     from .store_search import MemorySearch
 
@@ -43,7 +43,7 @@ class HomeBackend:
         self._path = path
         self._environ = environ
         self._search = search or store_search(path, environ, self._search_archives, memory_search)
-        self._found: dict[str, Found] = {}
+        self._found: dict[str, FoundSession] = {}
 
     def sessions(self) -> list[ListedSession]:
         """See Backend."""

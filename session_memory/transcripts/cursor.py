@@ -12,8 +12,9 @@ from .lines import last_line_end
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from os import stat_result
+    from typing import Any
 
-    from ..activity.cursor_file import Cursor
+    Cursor = dict[str, Any]
 
 CHECKED_BYTES = 1024
 LARGE_PRIME = (1 << 30) - 35  # of one digit to Python, which divides by such many times as fast

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
     from typing import Any
 
-    from ..runtimes import Runtime, ToolResult
+    from ..runtimes import Runtime
+    from ..runtimes.contract import ToolResult
     from .lines import Line
 
     Title = tuple[int, str]  # with its rank

@@ -30,7 +30,7 @@ class UnknownSessionError(SessionMemoryError):
     """No session, or more than one, goes by the name that was asked for; or there are none at all."""
 
 
-class Found:
+class FoundSession:
     """A session with the runtime and the home it belongs to; `modified` in seconds since the epoch, `size` in bytes."""
 
     def __init__(self, session: Session, runtime: Runtime, home: Home, status: os.stat_result, title: str) -> None:
@@ -43,7 +43,7 @@ class Found:
         self.id = runtime.FILES.session_id_of(session.path)
 
 
-def find_sessions(path: str | None, all_projects: bool, environ: Mapping[str, str]) -> list[Found]:
+def find_sessions(path: str | None, all_projects: bool, environ: Mapping[str, str]) -> list[FoundSession]:
     """The sessions of the home `path`, else of the one at hand: an agent home's, or those of the project, or of all.
 
     The latest first. Raises UnknownSessionError where there is no home with sessions.
@@ -55,7 +55,7 @@ def find_sessions(path: str | None, all_projects: bool, environ: Mapping[str, st
             title = "" if session.name else title_of(runtime, session.path)
         except OSError:
             continue
-        found.append(Found(session, runtime, home, status, title))
+        found.append(FoundSession(session, runtime, home, status, title))
     return sorted(found, key=lambda one: -one.modified)
 
 
@@ -75,7 +75,7 @@ def title_of(runtime: Runtime, path: str) -> str:
     return shorten(one_line(for_people(title[: TITLE_CHARACTERS + SECRET_CHARACTERS])), TITLE_CHARACTERS)
 
 
-def choose(found: list[Found], name: str) -> Found:
+def choose(found: list[FoundSession], name: str) -> FoundSession:
     """The session that goes by `name`: exactly, else the only one that begins so. Raises UnknownSessionError."""
     wanted = name.casefold()
     exact = [one for one in found if wanted in (one.name.casefold(), one.id.casefold())]

@@ -16,7 +16,7 @@ from session_memory.runtimes.pi import records as pi
 from session_memory.system.json import decode_line
 
 if TYPE_CHECKING:
-    from session_memory.runtimes import RuntimeRecords
+    from session_memory.runtimes.contract import RuntimeRecords
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT.parent / "shared" / "transcripts" / "claude"

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from .. import ToolResult
+    from ..contract import ToolResult
 
     Record = dict[str, Any]
 

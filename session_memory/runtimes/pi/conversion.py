@@ -14,13 +14,13 @@ import uuid
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..errors import SessionMemoryError
-from ..system.files import open_regular, read_whole, write_atomically
-from ..system.json import decode_line
-from ..transcripts.lines import lines_forward
-from .claude.files import encode_cwd
-from .detection import PI_CONVERTED
-from .pi.records import entry as pi_entry
+from ...errors import SessionMemoryError
+from ...system.files import open_regular, read_whole, write_atomically
+from ...system.json import decode_line
+from ...transcripts.lines import lines_forward
+from ..claude.files import encode_cwd
+from ..detection import PI_CONVERTED
+from .records import entry as pi_entry
 
 if TYPE_CHECKING:
     Record = dict[str, Any]

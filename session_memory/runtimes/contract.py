@@ -1,0 +1,183 @@
+"""What each runtime offers: the types of the four modules in its folder. Only a type checker reads this."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol
+
+from ..transcripts.entries import Entry, Reply, Session
+
+ToolResult = tuple[str, bool, object]  # the id of the call, whether it went wrong, a string or blocks with text
+
+
+class Branch(Protocol):
+    """The live branch of a transcript that is a tree of records, found by reading it from its end."""
+
+    def holds(self, line: bytes) -> bool:
+        """Whether what `line` says counts. To be asked of every line, from the last to the first."""
+
+    def complete(self, entry: Entry) -> None:
+        """Adds to an entry what the transcript says once for all of them."""
+
+
+class RuntimeRecords(Protocol):
+    """What the lines of a transcript mean."""
+
+    def may_matter(self, line: bytes, with_tools: bool = ...) -> bool:
+        """False only for a line that surely holds no entry, title or compaction: it need not be decoded.
+
+        Without tools (they count if nothing is said) entries that have no text do not count either."""
+
+    def branch(self, first_line: bytes) -> Branch | None:
+        """The live branch of the transcript that begins with this line; None where every record counts."""
+
+    def entry(self, record: dict[str, Any], offset: int) -> Entry | None:
+        """The entry that a record at byte `offset` holds, if it is a user's or the assistant's."""
+
+    def title(self, record: dict[str, Any]) -> tuple[int, str] | None:
+        """The session's title where the record is one, with its rank: the user's own ranks highest."""
+
+    def is_compaction(self, record: dict[str, Any]) -> bool:
+        """Whether the record marks where the runtime compacted the conversation."""
+
+    def may_bring_results(self, line: bytes) -> bool:
+        """False only for a line that surely brings no result of a tool call."""
+
+    def results_in(self, line: bytes, decode: Callable[[bytes], tuple[list[Any], int]]) -> list[ToolResult] | None:
+        """The results of tool calls in a line that is recognised as holding nothing else; None for any other line.
+
+        `decode` gives the values in some JSON, and how many of them could not be read: no more than is needed is
+        decoded."""
+
+    def results(self, record: dict[str, Any]) -> list[ToolResult]:
+        """The results of tool calls that the record brings."""
+
+    def prompt_id(self, record: dict[str, Any]) -> str:
+        """The id that whoever sent a prompt gave it, where the record is one; else ''."""
+
+    def reply(self, record: dict[str, Any]) -> Reply | None:
+        """What the record holds of a message of the model; None for any other record."""
+
+    def recognises(self, line: bytes) -> bool:
+        """Whether a line (perhaps cut off) at the beginning of a transcript shows that it is this runtime's."""
+
+
+class RuntimeFiles(Protocol):
+    """Which sessions there are, and where their transcripts lie."""
+
+    SESSIONS_FOLDER: str
+    """The folder in an agent home's memory directory that names its sessions."""
+
+    USUAL_DIR: str
+    """The runtime's own directory as it lies in a user's home."""
+
+    PROJECTS_FOLDER: str
+    """The folder in it that holds a folder of transcripts for each project."""
+
+    OWN_ID_VARIABLE: str
+    """The variable in which an agent's commands find the id of its session."""
+
+    def config_dir(self, environ: Mapping[str, str]) -> str:
+        """The runtime's own directory, by the environment."""
+
+    def project_dir(self, config_dir: str, cwd: str) -> str:
+        """The directory for the transcripts of sessions that are started in `cwd`."""
+
+    def sessions_in(self, project_dir: str, is_elsewhere: bool = ...) -> list[Session]:
+        """The sessions whose transcripts lie in `project_dir`."""
+
+    def session_names(self, sessions_dir: str) -> list[str]:
+        """The names of the sessions of an agent home, in no particular order."""
+
+    def others(self, sessions_dir: str, config_dir: str, own_path: str, scope: str) -> list[Session]:
+        """The sessions of an agent home, or, where `sessions_dir` is '', those of the project or of `all`.
+
+        The session at hand may be among them."""
+
+    def located(self, sessions_dir: str, config_dir: str, root: str) -> list[Session]:
+        """The named sessions of the agent home `root`, wherever their transcripts lie."""
+
+    def of_project(self, config_dir: str, own_id: str, directory: str, scope: str) -> list[Session]:
+        """The sessions of the project of the session `own_id`, or of `directory`, or of `all` projects."""
+
+    def live_session_id(self, config_dir: str, pid: int) -> str:
+        """The id of the session that is open in the runtime's process `pid`; '' where nothing tells."""
+
+    def session_id_of(self, path: str) -> str:
+        """The id of the session whose transcript lies at `path`."""
+
+
+class RuntimeHooks(Protocol):
+    """What an event says that the runtime hands to a hook, and how it is answered."""
+
+    PROMPT_EVENT: str
+    """What the event of a prompt is called."""
+
+    def is_own(self, event: Mapping[str, Any]) -> bool:
+        """Whether an event comes from this runtime, and not from another that takes its plugins."""
+
+    def start_dir(self, event: Mapping[str, Any], environ: Mapping[str, str]) -> str:
+        """The directory from which upwards an agent home is looked for."""
+
+    def config_dir(self, event: Mapping[str, Any], environ: Mapping[str, str]) -> str:
+        """The runtime's own directory, which is the home where there is no agent home."""
+
+    def own_path(self, event: Mapping[str, Any], start: str, config_dir: str) -> str:
+        """Where the transcript of the session at hand, which was started in `start`, lies or will lie."""
+
+    def own_name(self, event: Mapping[str, Any], sessions_dir: str, sessions: Iterable[Session]) -> str:
+        """The name of the session at hand in an agent home, whose `sessions` are given; '' if it has none."""
+
+    def is_from_a_person(self, prompt: str) -> bool:
+        """Whether a prompt was typed, and not put in by the runtime."""
+
+    def context_output(self, text: str, event: str = ...) -> dict[str, Any]:
+        """What a hook prints (or a callback returns) so that the runtime tells the agent `text`.
+
+        `event` is the one that is answered, by default a prompt."""
+
+
+class RuntimeInstall(Protocol):
+    """What of ours goes where in the runtime's settings, and what its user types."""
+
+    TITLE: str
+    """What people call the runtime."""
+
+    HOME_FOLDER: str
+    """The folder in an agent's or a project's directory that holds the runtime's settings for it."""
+
+    SETTINGS_FILE: str
+    """The file in the runtime's directory, or in HOME_FOLDER, that hooks are put in; '' if it reads none there."""
+
+    SKILLS_FOLDER: str
+    """The folder beside the settings file that holds skills."""
+
+    MANAGED_SETTINGS: Mapping[str, str]
+    """Where an administrator's settings lie, by `sys.platform`; empty if there are none."""
+
+    LOCAL_SETTINGS_FILE: str
+    """The file beside SETTINGS_FILE that has one user's own settings of a project."""
+
+    HOOKS_ARE_OFF: str
+    """The key of settings that, if true, keeps every hook from running."""
+
+    ONLY_MANAGED_HOOKS: str
+    """The key of an administrator's settings that, if true, keeps all other hooks from running."""
+
+    SKILL_DIR: str
+    """What stands for the skill's directory in the commands of a SKILL.md; '' if nothing does."""
+
+    RENAME: str
+    """What a user types to name the session: a format with `name`."""
+
+    CLEAR: str
+    """What a user types to begin a new session."""
+
+    RESUME: str
+    """What a user types in a terminal to go on with an earlier session: a format with `id`."""
+
+    def prompt_event(self, session_id: str, transcript_path: str, cwd: str, prompt: str) -> dict[str, Any]:
+        """The event that a prompt hook reads from its stdin."""
+
+    def hook_variables(self, session_id: str, start: str) -> dict[str, str]:
+        """What the runtime adds to a hook's environment in a session that was started in `start`."""
