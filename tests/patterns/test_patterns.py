@@ -11,7 +11,7 @@ from stored import HOUR, START, Stored, talk
 
 from session_memory.patterns.failures import failures, is_failure, normalised, similarity, what_followed
 from session_memory.patterns.habits import FailingCommand, FilePair, StepSequence, find_habits, matching_errors
-from session_memory.store.ingest.error_lines import telling_line
+from session_memory.store.ingest.error_lines import error_line
 from session_memory.store.sqlite.tool_uses import conversation_steps
 from session_memory.store.values import Filter, StoredEntry
 from session_memory.text.shell_commands import LOOKING, commit_message, family, is_looking, may_find_nothing
@@ -105,7 +105,7 @@ class TestErrorLines:
         ],
     )  # fmt: skip
     def test_the_line_that_tells_most_is_found(self, text, line):
-        assert telling_line(text) == line
+        assert error_line(text) == line
 
 
 class TestLikeErrors:

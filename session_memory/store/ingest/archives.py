@@ -1,7 +1,7 @@
-"""Sessions whose transcripts are gone, from their archives: what a rebuilt store would otherwise not know.
+"""Takes sessions whose transcripts are gone from their archives: a rebuilt store would otherwise not know them.
 
-An archive stands in for a transcript only as long as there is none. It is one conversation, since it does not tell
-where it was silent: of its messages the last alone is given a time.
+An archive stands in for a transcript only as long as there is none. It becomes one conversation: an archive does not
+say when each message was written, so that only the last one is given a time.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def take_archives(store: Store, archives: Archives) -> IngestReport:
 
 
 def _held(archives: Archives) -> AbstractContextManager[str]:
-    """A path to the directory for as long as it is read: what an agent puts in its place meanwhile does not count."""
+    """A path to the directory that stays the same one while it is read, whatever an agent puts in its place."""
     confined_to = archives.confined_to
     return pinned(confined_to, archives.directory) if confined_to else nullcontext(archives.directory)
 

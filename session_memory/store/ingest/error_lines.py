@@ -1,4 +1,4 @@
-"""The line of an error's text that tells most. Pure.
+"""The line of an error's text that says what went wrong. Pure.
 
 The first line of what a failed command printed is seldom the error: package runners print banners, interpreters
 warnings, compilers what they are about to do, and Python the way to its error before the error.
@@ -10,9 +10,10 @@ import re
 
 from ...text.characters import plain
 
+ERROR_CHARACTERS = 300  # of what is returned
 LOOKED_AT_CHARACTERS = 3 * 1024  # at either end of the text
 _LINE_CHARACTERS = 1000
-_WRAPPING, _WEAKER, _STRONGEST = 1, 2, 3  # how much a line tells
+_WRAPPING, _WEAKER, _STRONGEST = 1, 2, 3  # how surely a line says what went wrong
 
 _NOISE = re.compile(
     r"> |\(node:\d+\)|\(Use `node |Debugger (?:attached|listening)|Waiting for the debugger|npm (?:warn|notice)|"
@@ -44,30 +45,30 @@ _NOTHING_WRONG = re.compile(
 )
 
 
-def telling_line(text: str) -> str:
-    """The line of `text` that says what went wrong, as plain characters, behind the exit code if that comes first;
-    where none does, the first that is not noise; '' if there is no line."""
+def error_line(text: str) -> str:
+    """The line of `text` that says what went wrong, in plain characters, behind the exit code if that comes first. Where
+    none does, the first that is not noise; '' if there is no line. At most ERROR_CHARACTERS."""
     text = text.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>")
     if len(text) > 2 * LOOKED_AT_CHARACTERS:
         text = f"{text[:LOOKED_AT_CHARACTERS]}\n{text[-LOOKED_AT_CHARACTERS:]}"
     if "\x1b" in text or "\x9b" in text:
         text = plain(text)
     lines = [stripped[:_LINE_CHARACTERS] for line in text.splitlines() if (stripped := line.strip())]
-    return plain(_telling(lines)).strip()
+    return plain(_chosen(lines)).strip()[:ERROR_CHARACTERS]
 
 
-def _telling(lines: list[str]) -> str:
-    first = next((number for number, line in enumerate(lines) if _tells(line)), None)
+def _chosen(lines: list[str]) -> str:
+    first = next((number for number, line in enumerate(lines) if _is_candidate(line)), None)
     if first is None:
         return next((line for line in lines if _EXIT.match(line)), lines[0] if lines else "")
     exit_code = f"{lines[0]}: " if _EXIT.match(lines[0]) else ""
     if raised := _raised(lines):
         return exit_code + raised
-    return exit_code + _weightiest(lines[first:])
+    return exit_code + _best(lines[first:])
 
 
-def _tells(line: str) -> bool:
-    """Whether a line can be the one: it is not noise, nor the exit code alone."""
+def _is_candidate(line: str) -> bool:
+    """Whether a line may be the one: it is neither noise nor the exit code alone."""
     return not _NOISE.match(line) and not _EXIT.match(line)
 
 
@@ -75,17 +76,17 @@ def _raised(lines: list[str]) -> str:
     """The last exception that a traceback of Python ends with; '' where there is none."""
     if not any(line.startswith("Traceback (most recent") for line in lines):
         return ""
-    return next((line for line in reversed(lines) if _PYTHON.match(line) and _tells(line)), "")
+    return next((line for line in reversed(lines) if _PYTHON.match(line) and _is_candidate(line)), "")
 
 
-def _weightiest(lines: list[str]) -> str:
-    """The first of `lines`, if that tells anything, else the one that tells most, the first of several alike."""
+def _best(lines: list[str]) -> str:
+    """The first of `lines`, if it has any weight, else the one that has most, the first of several alike."""
     best, most = lines[0], _weight(lines[0], 0)
     if most:
         return best
     for line in lines[1:]:
         weight = _weight(line, most)
-        if weight > most and _tells(line):
+        if weight > most and _is_candidate(line):
             best, most = line, weight
             if most == _STRONGEST:
                 break
@@ -93,7 +94,7 @@ def _weightiest(lines: list[str]) -> str:
 
 
 def _weight(line: str, least: int) -> int:
-    """How much a line tells, up to _STRONGEST; whatever is not more than `least` may be 0."""
+    """How surely a line says what went wrong, up to _STRONGEST; whatever is not more than `least` may be 0."""
     small = line.lower()
     if _STRONG_BEGINNING.match(small) or _STRONG.search(small):
         weight = _WRAPPING if _WRAPPER.match(small) else _STRONGEST

@@ -1,4 +1,4 @@
-"""Transcript bytes as what the store takes: entries, tool uses and their outcomes, without secrets."""
+"""Reads the bytes of a transcript into what the store takes: entries, tool uses and their outcomes, without secrets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...transcripts.entries import Entry
 from ...transcripts.lines import first_line, lines_forward
 from ...transcripts.reader import TranscriptReader
 from ..values import NewEntry, NewTool, ToolOutcome
-from .outcomes import outcome
+from .error_lines import error_line
 
 if TYPE_CHECKING:
     from ...runtimes import Runtime
@@ -28,9 +28,9 @@ _GROUP = 64  # texts that are looked through for secrets at once
 
 
 class Extract(NamedTuple):
-    """What stood in some bytes of a file: `reached` is where to read on, unless it `is_last`; `outcomes` are those of
-    tool uses that were met in an earlier extract. `inode` and `size` (in bytes) are the file's as it was read; `title`
-    has its rank."""
+    """What stood in some bytes of a file. `reached` is the offset to read on from, unless it `is_last`; `outcomes` are
+    those of tool uses in an earlier extract, by the key of the call. `inode` and `size` (in bytes) are the file's as it
+    was read; `title` comes with its rank, `unreadable` counts records."""
 
     inode: int
     size: int
@@ -43,8 +43,17 @@ class Extract(NamedTuple):
     is_last: bool
 
 
+def outcome(is_error: bool, content: object) -> ToolOutcome:
+    """How a tool call ended whose result is `content`, a string or blocks with text."""
+    blocks = content if isinstance(content, list) else ()
+    texts = [block["text"] for block in blocks if isinstance(block, dict) and isinstance(block.get("text"), str)]
+    text = content if isinstance(content, str) else "\n".join(texts)
+    lines = text.count("\n") + 1 if text else 0
+    return ToolOutcome("error" if is_error else "ok", error_line(text) if is_error else "", len(text), lines)
+
+
 class Extractor:
-    """Reads one file of a group piece by piece."""
+    """Reads one transcript of the group `home`, part by part."""
 
     def __init__(self, runtime: Runtime, descriptor: int, home: str = "") -> None:
         self._home = home
@@ -55,7 +64,7 @@ class Extractor:
         self._ended: dict[str, ToolOutcome] = {}
 
     def read(self, start: int, end: int, limit: int) -> Extract:
-        """What stands in `[start, end)`: at most about `limit` bytes of it, up to the last complete record."""
+        """Reads the records that begin in the `limit` bytes from `start` and are complete before `end`."""
         self._entries, self._ended = [], {}
         reader = TranscriptReader(self._runtime, self._first_line, decode_line)
         stop = start + limit
@@ -68,7 +77,7 @@ class Extractor:
         reached = max(start, reader.reached)
         cwd = next((entry.cwd for entry in self._entries if entry.cwd), "")
         entries = self._new_entries()
-        outcomes = [(key_of(call), _harmless(ended)) for call, ended in self._ended.items()]
+        outcomes = [(key_of(call), _without_secrets_in_error(ended)) for call, ended in self._ended.items()]
         inode = os.fstat(self._descriptor).st_ino
         rank, title = reader.title
         is_last = reached < stop or reached == end
@@ -77,7 +86,7 @@ class Extractor:
         )
 
     def _new_entries(self) -> list[NewEntry]:
-        """What was met, with the outcomes that have come, without secrets."""
+        """The entries of this part, with the outcomes that are in it, without secrets."""
         entries = []
         message_id, message = "", 0
         for entry in self._entries:
@@ -98,23 +107,23 @@ class Extractor:
             ended = self._ended.pop(tool.call_id, None)
             call = 0 if ended else key_of(tool.call_id)
             argument = plain(tool.argument[:ARGUMENT_CHARACTERS])
-            tools.append(NewTool(_mixed(key, number), call, tool.name, tool.kind, argument, ended))
+            tools.append(NewTool(_tool_key(key, number), call, tool.name, tool.kind, argument, ended))
         return NewEntry(key, message, entry.offset, entry.role, plain(entry.text), when, entry.cwd, tuple(tools))
 
 
 def key_of(text: str) -> int:
-    """63 bits by which an id is found again: signed, as SQLite has it."""
+    """A hash of 64 bits by which an id is found again, signed as SQLite's integers are."""
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True)
 
 
-def _mixed(key: int, number: int) -> int:
-    """The key of the tool use of this number in the entry of this key."""
-    return (key + (number + 1) * _GOLDEN_RATIO + _HALF) % (2 * _HALF) - _HALF
+def _tool_key(entry_key: int, number: int) -> int:
+    """The key of an entry's tool use by its number."""
+    return (entry_key + (number + 1) * _GOLDEN_RATIO + _HALF) % (2 * _HALF) - _HALF
 
 
 def _redacted(entries: list[NewEntry]) -> list[NewEntry]:
-    """The entries without secrets. Nearly none has one, so that they are looked through several at once."""
+    """The entries without secrets. Nearly none has one, so that many are looked through at once."""
     for at in range(0, len(entries), _GROUP):
         texts: list[str] = []
         owners: list[int] = []
@@ -132,11 +141,11 @@ def _redacted(entries: list[NewEntry]) -> list[NewEntry]:
 
 def _without_secrets(entry: NewEntry) -> NewEntry:
     tools = [
-        tool._replace(argument=redact(tool.argument), ended=tool.ended and _harmless(tool.ended))
+        tool._replace(argument=redact(tool.argument), ended=tool.ended and _without_secrets_in_error(tool.ended))
         for tool in entry.tools
     ]
     return entry._replace(text=redact(entry.text), tools=tuple(tools))
 
 
-def _harmless(ended: ToolOutcome) -> ToolOutcome:
+def _without_secrets_in_error(ended: ToolOutcome) -> ToolOutcome:
     return ended._replace(error=redact(ended.error)) if ended.error else ended

@@ -1,4 +1,4 @@
-"""Takes into a store what is new in all that is watched for it; from archives where the transcripts are gone."""
+"""Takes into a store what is new in the directories that are watched for it, and in archives of lost transcripts."""
 
 from __future__ import annotations
 
