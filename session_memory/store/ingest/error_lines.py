@@ -46,8 +46,8 @@ _NOTHING_WRONG = re.compile(
 
 
 def error_line(text: str) -> str:
-    """The line of `text` that says what went wrong, in plain characters, behind the exit code if that comes first. Where
-    none does, the first that is not noise; '' if there is no line. At most ERROR_CHARACTERS."""
+    """The line of `text` that says what went wrong, in plain characters, behind the exit code if that comes first.
+    Where none does, the first that is not noise; '' if there is no line. At most ERROR_CHARACTERS."""
     text = text.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>")
     if len(text) > 2 * LOOKED_AT_CHARACTERS:
         text = f"{text[:LOOKED_AT_CHARACTERS]}\n{text[-LOOKED_AT_CHARACTERS:]}"
