@@ -11,6 +11,7 @@ from ..runtimes.claude.install import Hook
 from .json_edit import JsonNode, JsonStyle, StrictJsonError, appended, parse, removed, replaced
 
 IsOurs = Callable[[str], bool]
+_Step = tuple[JsonNode, int]  # a container, and which child of it
 
 
 class SettingsFileError(SessionMemoryError):
@@ -32,15 +33,13 @@ class HookSettings:
 def read(content: bytes, path: str) -> HookSettings:
     """The settings in `content`, read from `path`. Raises SettingsFileError."""
     root = _checked(_decoded(content, path), path)
-    return HookSettings([hook for hook, _ in _hooks(root)], root.value)
+    return HookSettings([hook for hook, _, _ in _hooks(root)], root.value)
 
 
 def with_hooks(content: bytes | None, path: str, wanted: list[Hook], is_ours: IsOurs) -> bytes:
     """The settings with the hooks `wanted`, which replace those whose command `is_ours` recognises; `content` is None
     for a new file. Everything else keeps its bytes. Raises SettingsFileError."""
-    text = "{}\n" if content is None else _decoded(content, path)
-    missing = list(wanted)
-    text = _edited(text, path, lambda text, root, style: _update(text, root, style, missing, is_ours))
+    text, missing = _renewed("{}\n" if content is None else _decoded(content, path), path, wanted, is_ours)
     for hook in missing:
         root = _checked(text, path)
         text = _with_hook(text, root, JsonStyle(text, root), hook)
@@ -49,56 +48,44 @@ def with_hooks(content: bytes | None, path: str, wanted: list[Hook], is_ours: Is
 
 def without_hooks(content: bytes, path: str, is_ours: IsOurs) -> bytes:
     """The settings without our hooks, nor the groups and events that held nothing else. Raises SettingsFileError."""
-    text = _decoded(content, path)
-    return _edited(text, path, lambda text, root, style: _update(text, root, style, [], is_ours)).encode()
+    return _renewed(_decoded(content, path), path, [], is_ours)[0].encode()
 
 
-def _edited(text: str, path: str, edit: Callable[[str, JsonNode, JsonStyle], str | None]) -> str:
-    """`text` after all edits: `edit` makes one in the text that it is given, and returns None where none is left."""
+def _renewed(text: str, path: str, wanted: list[Hook], is_ours: IsOurs) -> tuple[str, list[Hook]]:
+    """`text` in which each hook of ours is as `wanted` has it for its event and matcher, or removed; and those of
+    `wanted` that are not in it. Makes one edit at a time, after which all positions are read anew."""
     while True:
-        root = _checked(text, path)
-        after = edit(text, root, JsonStyle(text, root))
-        if after is None:
-            return text
-        text = after
+        root, missing = _checked(text, path), list(wanted)
+        for hook, node, way in _hooks(root):
+            if not is_ours(hook.command):
+                continue
+            alike = [one for one in missing if (one.event, one.matcher) == (hook.event, hook.matcher)]
+            if hook in alike:
+                missing.remove(hook)
+            elif alike:
+                text = replaced(text, JsonStyle(text, root), node, alike[0].entry)
+                break
+            else:
+                text = _without_hook(text, way)
+                break
+        else:
+            return text, missing
 
 
-def _update(text: str, root: JsonNode, style: JsonStyle, missing: list[Hook], is_ours: IsOurs) -> str | None:
-    """`text` after one edit of a hook of ours, which is replaced by one of `missing` or removed. None if all of them in
-    the text are as wanted; these are then taken out of `missing`."""
-    kept: list[Hook] = []
-    for hook, position in _hooks(root):
-        if not is_ours(hook.command):
-            continue
-        alike = [w for w in missing if (w.event, w.matcher) == (hook.event, hook.matcher) and w not in kept]
-        if not alike:
-            return _without_hook(text, root, position)
-        if hook not in alike:
-            return replaced(text, style, position.node, alike[0].entry)
-        kept.append(hook)
-    for hook in kept:
-        missing.remove(hook)
-    return None
-
-
-@dataclass(frozen=True)
-class _Position:
-    """Where a hook stands: `hooks[event][group].hooks[index]`."""
-
-    event: str
-    group: int
-    index: int
-    node: JsonNode
-
-
-def _hooks(root: JsonNode) -> Iterator[tuple[Hook, _Position]]:
+def _hooks(root: JsonNode) -> Iterator[tuple[Hook, JsonNode, list[_Step]]]:
+    """Each hook with the object that it is, and the way to it: `hooks[event][group].hooks[index]`."""
     hooks = root.get("hooks")
-    for event, groups in zip(hooks.keys, hooks.children) if hooks else ():
-        for group_index, group in enumerate(groups.children):
+    if hooks is None:
+        return
+    for event_at, groups in enumerate(hooks.children):
+        for group_at, group in enumerate(groups.children):
             entries = group.get("hooks")
-            for index, node in enumerate(entries.children if entries else ()):
-                matcher = group.value.get("matcher")
-                yield Hook(event, matcher, node.value), _Position(event, group_index, index, node)
+            if entries is None:
+                continue
+            for at, node in enumerate(entries.children):
+                hook = Hook(hooks.keys[event_at], group.value.get("matcher"), node.value)
+                way = [(root, root.keys.index("hooks")), (hooks, event_at), (groups, group_at), (entries, at)]
+                yield hook, node, way
 
 
 def _with_hook(text: str, root: JsonNode, style: JsonStyle, hook: Hook) -> str:
@@ -113,20 +100,11 @@ def _with_hook(text: str, root: JsonNode, style: JsonStyle, hook: Hook) -> str:
     return appended(text, style, groups, group)
 
 
-def _without_hook(text: str, root: JsonNode, position: _Position) -> str:
-    """`text` without the hook, and without its group, event and `hooks` where it was the only thing in them."""
-    hooks = root.get("hooks")
-    groups = hooks.get(position.event) if hooks else None
-    entries = groups.children[position.group].get("hooks") if groups else None
-    if hooks is None or groups is None or entries is None:
-        return text
-    if len(entries.children) > 1:
-        return removed(text, entries, position.index)
-    if len(groups.children) > 1:
-        return removed(text, groups, position.group)
-    if len(hooks.children) > 1:
-        return removed(text, hooks, hooks.keys.index(position.event))
-    return removed(text, root, root.keys.index("hooks"))
+def _without_hook(text: str, way: list[_Step]) -> str:
+    """`text` without the hook, nor its group, event and `hooks` if it was the only thing in them."""
+    while len(way) > 1 and len(way[-1][0].children) == 1:
+        way = way[:-1]
+    return removed(text, *way[-1])
 
 
 def _decoded(content: bytes, path: str) -> str:
