@@ -1,4 +1,4 @@
-"""What strategies may spend, and the account of it: no call is made whose estimate does not fit what is left."""
+"""The token budget: no call to a model is made whose estimate does not fit what is left of it."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 
 class DayBudgetError(BudgetError):
-    """Nothing more is left for today; tomorrow there will be."""
+    """Too little is left of the day's budget."""
 
 
 class ConversationBudgetError(BudgetError):
-    """A conversation needs more than may ever be spent on it."""
+    """A conversation needs more than may be spent on one."""
 
 
 class TokenBudget:
-    """`strategy.Budget`, kept in the store: processes that run at the same time share the day.
+    """A `strategy.Budget` in the store, so that processes share the day's limit.
 
-    The queue opens an account for each attempt at a conversation; calls are counted there. `clock` returns milliseconds
-    since the epoch.
+    The queue opens an account for each attempt at a conversation, in which calls are counted. `clock` returns
+    milliseconds since the epoch.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class TokenBudget:
         self._account: int | None = None
 
     def open(self, strategy: str, conversation_id: int, estimate: Usage) -> int:
-        """The account of an attempt, with its estimate reserved. Raises BudgetError if that does not fit."""
+        """Opens the account of an attempt and reserves its estimate; returns its id. Raises BudgetError."""
         self._account = None
         self.check(estimate)
         self._account = self._accounts.open(strategy, conversation_id, estimate, self._clock(), self._day_limit)
@@ -47,13 +47,13 @@ class TokenBudget:
         return self._account
 
     def check(self, estimate: Usage) -> None:
-        """Raises ConversationBudgetError if `estimate` is more than may be spent on a conversation, on any day."""
+        """Raises ConversationBudgetError if `estimate` is more than may be spent on a conversation."""
         if estimate.tokens > self._limit:
             raise self._too_much(estimate.tokens)
 
     @contextmanager
     def call(self, estimate: Usage) -> Iterator[Call]:
-        """Counts `estimate` while a call is made, then what is reported of it. Raises BudgetError."""
+        """Counts `estimate` while a call is made, then what is reported for it. Raises BudgetError."""
         if self._account is None:
             raise BudgetError("a call to a model outside the queue's work is not accounted for")
         account = self._account
@@ -76,7 +76,7 @@ class TokenBudget:
 
 
 class _Call:
-    """A call that is being made; the first report counts."""
+    """A call in progress; only its first report counts."""
 
     def __init__(self, accounts: TokenAccounts, account: int, estimate: Usage) -> None:
         self._accounts = accounts
@@ -91,5 +91,5 @@ class _Call:
 
 
 def checked(usage: Usage) -> Usage:
-    """A usage in which no number is negative."""
+    """`usage` with 0 in place of negative numbers."""
     return Usage(max(0, usage.input_tokens), max(0, usage.output_tokens), max(0, usage.cached_tokens), usage.model)

@@ -1,4 +1,4 @@
-"""A conversation in pieces that a model can take: exchange by exchange, each at most so many tokens. Pure."""
+"""A conversation in chunks for a model: exchange by exchange, each of at most so many tokens. Pure."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Chunk(NamedTuple):
 
 
 def exchanges(entries: Iterable[StoredEntry]) -> list[list[StoredEntry]]:
-    """What the user said, and all replies until they spoke again. What comes before the user first speaks is one too;
-    what they add before there is a reply belongs to what they said before."""
+    """The exchanges of a conversation: user entries in a row with all replies that follow. What comes before the first
+    user entry is one too."""
     found: list[list[StoredEntry]] = []
     was_user = False
     for entry in entries:
@@ -46,8 +46,8 @@ def exchanges(entries: Iterable[StoredEntry]) -> list[list[StoredEntry]]:
 def chunks(entries: Sequence[StoredEntry], filtering: Filtering, max_tokens: int) -> list[Chunk]:
     """The exchanges of a conversation as chunks of at most `max_tokens` (as `estimated_tokens` counts them).
 
-    An exchange that is larger is split between entries, an entry that is larger between its lines: nothing is lost,
-    and marks at the seams say so. An exchange of which nothing is left has no chunk.
+    A larger exchange is split between entries, a larger entry between its lines, with GOES_ON and WENT_ON where it is
+    cut. An exchange of which filtering leaves nothing has no chunk.
     """
     found = []
     for number, exchange in enumerate(exchanges(entries)):
@@ -68,7 +68,7 @@ def _lines(exchange: Iterable[StoredEntry], filtering: Filtering, max_tokens: in
 
 
 def _packed(lines: Iterable[tuple[StoredEntry, str]], max_tokens: int) -> Iterator[list[tuple[StoredEntry, str]]]:
-    """As many lines together as fit, at least one."""
+    """The lines in groups of as many as fit, at least one."""
     packed: list[tuple[StoredEntry, str]] = []
     text = ""
     for entry, line in lines:
@@ -97,7 +97,7 @@ def _pieces(text: str, max_tokens: int) -> Iterator[str]:
 
 
 def _cut(text: str, limit: int) -> int:
-    """Where to cut: behind the last paragraph, line or word in the second half of what fits."""
+    """Where to cut `text`, at most at `limit`: after the last paragraph, line or word in the second half before it."""
     for border in ("\n\n", "\n", " "):
         at = text.rfind(border, limit // 2, limit)
         if at > 0:

@@ -1,4 +1,4 @@
-"""What of a conversation is worth a model's reading: what was said, whole; what was done, a line each. Pure.
+"""What of a conversation a model gets to read: messages in full, tool uses as a line each. Pure.
 
 The lines, one or more for each entry:
 
@@ -41,7 +41,7 @@ def filtered(entries: Iterable[StoredEntry], filtering: Filtering) -> str:
 
 
 def filtered_entry(entry: StoredEntry, filtering: Filtering) -> str:
-    """What is left of one entry or tool use: its text behind who said it, or one line; '' for nothing."""
+    """The lines of one entry or tool use; '' for nothing."""
     if entry.role == "tool":
         return _action(entry, filtering) if filtering.keep_tool_structure else ""
     is_kept = filtering.keep_user_messages if entry.role == "user" else filtering.keep_agent_responses
@@ -49,7 +49,7 @@ def filtered_entry(entry: StoredEntry, filtering: Filtering) -> str:
 
 
 def relative_path(path: str, cwd: str) -> str:
-    """`path` as seen from `cwd` where it lies below it."""
+    """`path` relative to `cwd` where it lies below it."""
     base = cwd.rstrip("/") + "/"
     return path[len(base) :] if cwd and path.startswith(base) and len(path) > len(base) else path
 
@@ -69,7 +69,7 @@ def _action(entry: StoredEntry, filtering: Filtering) -> str:
 
 
 def _outcome(entry: StoredEntry) -> str:
-    """How a tool use ended, in a few words; '' if nothing is known of that."""
+    """How a tool use ended, in a few words; '' if that is not known."""
     if entry.outcome == "error":
         return f"error: {one_line(entry.error)}" if entry.error else "error"
     if not entry.outcome:

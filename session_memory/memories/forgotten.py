@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..system.files import read_whole, write_atomically
 from .format import EPISODE, PageMemory, short_hash
-from .similarity import LIKE, wording
+from .similarity import LEAST_SHARED, wording
 
 FILE = ".forgotten.jsonl"
 
@@ -31,7 +31,7 @@ class Tombstone(NamedTuple):
             return not self.conversations.isdisjoint(_conversations(memory))
         words = _words(memory)
         every = words | self.words
-        return bool(every) and len(words & self.words) >= LIKE * len(every)
+        return bool(every) and len(words & self.words) >= LEAST_SHARED * len(every)
 
 
 def tombstone(memory: PageMemory) -> Tombstone:

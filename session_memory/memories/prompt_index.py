@@ -1,4 +1,4 @@
-"""Writes the index that the prompt hook reads (prompt_memories.py): of each memory what it is about, and a text."""
+"""Writes the index that the prompt hook reads (activity/prompt_memories.py): the terms of each memory, and a text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..store.sqlite.memory_index import IndexedMemory
 
 TEXT_CHARACTERS = 240
-FEWEST = 50  # memories: among fewer every word would seem to be common
+FEWEST = 50  # memories that weights are computed for; among fewer every term would count as common
 _NOT_ABOUT = frozenset(term for word in STOP_WORDS for term in terms(word))
 
 
@@ -53,7 +53,7 @@ def content(memories: Sequence[IndexedMemory]) -> bytes:
 
 
 def _about(memory: IndexedMemory) -> set[str]:
-    """What a memory is about: an episode by its title, since it tells of much."""
+    """The terms of a memory; of an episode those of its title alone, as its text is about many things."""
     text = f"{memory.title} {memory.subject}" + ("" if memory.kind == EPISODE else f" {memory.text}")
     return set(terms(text)) - _NOT_ABOUT
 

@@ -1,8 +1,8 @@
-"""The queue: finished conversations, one after the other, through each strategy, and what becomes of them.
+"""The queue: gives finished conversations to each strategy, one after the other, and records what becomes of them.
 
-Every step is recorded before the next begins, so that a process may die at any moment: a piece of work is leased, what
-was made of it is recorded together with what it cost, then it is kept, which may be repeated without harm, and then it
-is done. Only a result that was not recorded yet is asked for again.
+Every step is recorded before the next begins, so that the process may die at any moment: a part of a conversation is
+leased; the strategy's result is recorded together with its cost; its memories are written, which may be repeated
+without harm; the part is done. A strategy is asked again only for a result that was not recorded.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Sink = Callable[[Conversation, Sequence[StoredEntry], str, MemoryResult], list[str]]
 
 LEASE_SECONDS = 60
-LONGEST_SECONDS = 30 * 60  # a strategy that takes longer than that has lost its way: its lease is renewed no more
+LONGEST_SECONDS = 30 * 60  # a strategy that takes longer is stuck: its lease is no longer renewed
 MOST_INTERRUPTIONS = 10
 FAILURES_IN_A_ROW = 3
 FIRST_PAUSE_SECONDS = 60
@@ -41,8 +41,8 @@ COMMANDS_ONLY = "nothing but commands"
 
 
 class PartResult(NamedTuple):
-    """What became of a piece of work: `status` is archived, skipped, waiting (to be tried again) or, for it and all
-    others of its strategy, stopped; `reason` is why ('' for archived), `memories` the ids of those that were made."""
+    """What became of a part of a conversation: `status` is archived, skipped, waiting (to be tried again) or, for it
+    and all others of its strategy, stopped; `reason` is why ('' for archived), `memories` are the ids of those made."""
 
     strategy: str
     conversation: Conversation | None
@@ -52,9 +52,9 @@ class PartResult(NamedTuple):
 
 
 class Queue:
-    """Works off what waits in the store at `path`. `sink` keeps what a strategy made and returns the ids; called again
-    with the same conversation (by its `last_message_at`), strategy and entries it changes nothing. `clock` returns
-    milliseconds since the epoch. `homes` None is all groups."""
+    """Works off what waits in the store at `path`. `sink` writes the memories of a result and returns their ids; called
+    again with the same conversation (by its `last_message_at`), strategy and entries it changes nothing. `clock`
+    returns milliseconds since the epoch. `homes` None is all groups."""
 
     def __init__(
         self,
@@ -89,10 +89,10 @@ class Queue:
         statuses: tuple[str, ...] = (),
         stop: Callable[[], bool] = lambda: False,
     ) -> Iterator[PartResult]:
-        """Yields what becomes of each piece of work, at most `limit` of them, until none waits or `stop` says so.
+        """Yields what becomes of each part, of at most `limit` parts, until none waits or `stop` returns True.
 
-        A conversation is archived once the strategies of `all_ids` are done with it. `statuses` are those of
-        conversations to be taken up beside ready ones. Raises DatabaseError.
+        A conversation is archived once the strategies of `all_ids` are done with it. Beside ready conversations those
+        of `statuses` are taken up too. Raises DatabaseError.
         """
         self._work.close_done(all_ids)
         left = -1 if limit is None else limit
@@ -130,7 +130,7 @@ class Queue:
                 return
 
     def _step(self, strategy: Strategy, piece: ConversationPart, all_ids: tuple[str, ...]) -> PartResult:
-        """Takes one piece to its end, or gives it back."""
+        """Works one part off, or puts it back."""
         try:
             entries, is_known = self._work.entries(piece)
             if not entries and not piece.result and is_known:  # the file was read anew, or cut otherwise
@@ -155,7 +155,7 @@ class Queue:
             raise
 
     def _given_up(self, piece: ConversationPart) -> str:
-        """Why a piece is not tried once more: it may be what takes the process down; '' if it is."""
+        """Why a part is not tried again, as it may be what ends the process each time; '' if it is tried."""
         if piece.interruptions < self._interruptions:
             return ""
         return f"the process ended {counted(piece.interruptions, 'time')} while it was at work on it"
@@ -163,7 +163,7 @@ class Queue:
     def _result(
         self, strategy: Strategy, piece: ConversationPart, entries: Sequence[StoredEntry]
     ) -> MemoryResult | None:
-        """What the strategy makes of a piece, recorded; None if somebody else has taken it over meanwhile."""
+        """The strategy's result for a part, recorded; None where another process has taken the part over."""
         if piece.result:
             return decoded(piece.result)
         estimate = estimate_of(strategy, piece.conversation, entries)
@@ -189,8 +189,8 @@ class Queue:
         return PartResult(piece.strategy, piece.conversation, outcome, reason, memories)
 
     def _failed(self, piece: ConversationPart, error: Exception, all_ids: tuple[str, ...]) -> PartResult:
-        """Skips what can never be done, or was tried often enough; the rest is tried again later. A result that was
-        recorded is never given up."""
+        """Skips a part that can never be done or was tried often enough; puts any other back for later. A part whose
+        result is recorded is never skipped."""
         problem = str(error) if isinstance(error, SessionMemoryError) else f"{type(error).__name__}: {error}"
         attempts = piece.attempts + 1
         has_result = bool(piece.result) or self._work.has_result(piece)
@@ -209,7 +209,7 @@ class Queue:
 
 
 def unfit(strategy: Strategy, piece: ConversationPart, entries: Sequence[StoredEntry]) -> str:
-    """Why there is nothing to do for a strategy; '' if there is."""
+    """Why a part is nothing for a strategy; '' if it is."""
     if not entries:
         return "nothing new in it"
     if is_commands_only(entries):
@@ -218,7 +218,7 @@ def unfit(strategy: Strategy, piece: ConversationPart, entries: Sequence[StoredE
 
 
 def is_commands_only(entries: Sequence[StoredEntry]) -> bool:
-    """Whether nobody says anything: users only give the runtime's own commands (`/model`), and no answer has words."""
+    """Whether users only give the runtime's own commands (`/model`) and no answer has text."""
     for entry in entries:
         if entry.role == "assistant" and entry.text:
             return False
@@ -228,19 +228,19 @@ def is_commands_only(entries: Sequence[StoredEntry]) -> bool:
 
 
 def estimate_of(strategy: Strategy, conversation: Conversation, entries: Sequence[StoredEntry]) -> Usage:
-    """What the strategy says that it will spend at most; nothing for one that does not say."""
+    """The strategy's estimate of what it spends at most; nothing for a strategy without estimates."""
     estimate = getattr(strategy, "estimate", None)
     return checked(estimate(conversation, entries)) if estimate is not None else Usage()
 
 
 def encoded(result: MemoryResult) -> str:
-    """A result as JSON, as the store keeps it until it is done with."""
+    """A result as JSON, as the store keeps it until the part is done."""
     memories = [memory._asdict() for memory in result.memories]
     return json.dumps({"memories": memories, "skipped": result.skipped, "usage": result.usage._asdict()})
 
 
 def decoded(text: str) -> MemoryResult:
-    """What `encoded` was given, without what only another version knows of a memory."""
+    """What `encoded` was given, without fields of memories that only another version of the program knows."""
     value = json.loads(text)
     known = [{name: memory[name] for name in Memory._fields if name in memory} for memory in value["memories"]]
     memories = [Memory(**{**memory, "replaces": tuple(memory["replaces"])}) for memory in known]
@@ -259,7 +259,7 @@ def _reason(text: str) -> str:
 
 @contextmanager
 def _renewing(path: str, owner: str, lease: int, clock: Callable[[], int]) -> Iterator[None]:
-    """Renews the leases of `owner` while the block runs, whatever a strategy does meanwhile."""
+    """Renews the leases of `owner` from a thread while the block runs."""
     is_over = threading.Event()
 
     def renew() -> None:
@@ -269,7 +269,7 @@ def _renewing(path: str, owner: str, lease: int, clock: Callable[[], int]) -> It
                 try:
                     work.renew(owner, clock(), lease)
                 except SessionMemoryError:
-                    continue  # locked for long: the next time, before the lease is over
+                    continue  # the database is locked: there is time for another try before the lease ends
         finally:
             work.close()
 

@@ -1,4 +1,4 @@
-"""How much filtering leaves of a transcript: what its messages hold, against what a model would get to read."""
+"""How much of a transcript filtering leaves: the content of its messages against what a model would read."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from .tokens import estimated_tokens
 if TYPE_CHECKING:
     from ..settings.memories_values import MemorySettings
 
-# Of a message's blocks these are what was said or done; ids, types, signatures and images are not.
+# The keys of a message's blocks that hold text; ids, types, signatures and images do not count.
 _TEXT_KEYS = ("text", "thinking", "content", "output", "command")
 _PARAMETER_KEYS = ("input", "arguments")
 
 
 class Reduction(NamedTuple):
-    """Sizes of a transcript. `file_bytes` is all of it; `before` the content of its messages: what was said and
-    thought, parameters of tool calls as JSON, results of tool calls, sub-agents' too, but no images; `after` what
-    filtering leaves. Tokens are upper estimates. `exchanges` and `chunks` count what the latter falls into."""
+    """Sizes of a transcript. `before` is the content of its messages: text, thinking, parameters of tool calls as JSON
+    and results of tool calls, also of sub-agents, without images; `after` is what filtering leaves, in so many
+    `exchanges` and `chunks`. Tokens are upper estimates."""
 
     file_bytes: int = 0
     characters_before: int = 0
@@ -39,12 +39,12 @@ class Reduction(NamedTuple):
     chunks: int = 0
 
     def plus(self, other: Reduction) -> Reduction:
-        """Both together."""
+        """The sum."""
         return Reduction(*[one + more for one, more in zip(self, other)])
 
     @property
     def reduction(self) -> float:
-        """The share of characters that filtering takes away."""
+        """The share of characters that filtering leaves out."""
         return 1 - self.characters_after / self.characters_before if self.characters_before else 0.0
 
 
@@ -68,7 +68,7 @@ def measured(path: str, settings: MemorySettings) -> Reduction | None:
 
 
 def transcript_entries(path: str) -> list[StoredEntry]:
-    """The entries and tool uses of a transcript as the store would hold them; none if it is no runtime's. Raises
+    """The entries and tool uses of a transcript as the store would hold them; [] if it is no runtime's. Raises
     OSError."""
     descriptor = open_regular(path)
     try:

@@ -1,4 +1,4 @@
-"""One run over what waits: everything that it takes opened, worked off, and closed again. For `process` and `watch`."""
+"""A run over the queue with strategies of ours and of other packages. For `process` and `watch`."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _BUILT_IN = {
 
 
 class UnknownStrategyError(StrategyError):
-    """No strategy has this id, or the one that has cannot be made."""
+    """No strategy has this id, or it cannot be loaded."""
 
 
 class PlannedPart(NamedTuple):
-    """What a run would do with a piece of work: skip it for a `reason`, or spend `usage` at most, which costs `dollars`
-    (None where the model has no price)."""
+    """What a run would do with a part of a conversation: skip it for a `reason`, or spend at most `usage`, which costs
+    `dollars` (None where the model has no price)."""
 
     piece: ConversationPart
     reason: str
@@ -47,7 +47,7 @@ class PlannedPart(NamedTuple):
 
 
 class StrategyRun:
-    """The strategies that were asked for, and what they work with. `missing` are those that cannot be had, and why."""
+    """The strategies `ids`, with queue and budget. `missing` are those that could not be loaded, and why."""
 
     def __init__(
         self, database: str, settings: MemorySettings, homes: tuple[str, ...] | None, ids: Sequence[str]
@@ -75,7 +75,7 @@ class StrategyRun:
         statuses: tuple[str, ...] = (),
         stop: Callable[[], bool] = lambda: False,
     ) -> Iterator[PartResult]:
-        """What becomes of each piece of work, what is made of it going to `keep`: see `Queue.work_off`."""
+        """What becomes of each part, whose memories `keep` writes: see `Queue.work_off`."""
         queue = Queue(
             self._database, keep, self.budget, self.work, now_milliseconds,
             attempts=self.settings.attempts, homes=self.homes,
@@ -83,7 +83,7 @@ class StrategyRun:
         return queue.work_off(self.strategies, self.settings.strategies, limit=limit, statuses=statuses, stop=stop)
 
     def reopen(self) -> None:
-        """Lets what these strategies skipped be taken up again."""
+        """Puts what these strategies skipped back into the queue."""
         for strategy in self.strategies:
             self.work.reopen(strategy.id, self.homes)
 
@@ -106,7 +106,7 @@ class StrategyRun:
         return self.work.accounts.of_day(now_milliseconds())
 
     def close(self) -> None:
-        """Gives back what is held open."""
+        """Closes the queue."""
         self.work.close()
 
     def _planned(self, strategy: Strategy, piece: ConversationPart, prices: Prices) -> PlannedPart:
@@ -135,12 +135,12 @@ def opened(
 
 
 def load_strategies(ids: Iterable[str], settings: MemorySettings, budget: Budget) -> list[Strategy]:
-    """The strategies of these ids. Raises UnknownStrategyError, and what a strategy's own check raises."""
+    """The strategies with these ids. Raises UnknownStrategyError, and what a strategy raises for its settings."""
     return [_load(id, settings, budget) for id in ids]
 
 
 def known_ids() -> list[str]:
-    """The ids of all strategies that there are here."""
+    """The ids of all strategies that are installed."""
     from importlib.metadata import entry_points
 
     return sorted({*_BUILT_IN, *(point.name for point in entry_points(group=ENTRY_POINTS))})
@@ -163,5 +163,5 @@ def _load(id: str, settings: MemorySettings, budget: Budget) -> Strategy:
             raise UnknownStrategyError(f"strategy {id}: {point.value} cannot be loaded: {error}") from error
     strategy = cast("Strategy", make(settings.values, budget))
     if strategy.id != id:
-        raise UnknownStrategyError(f"strategy {id}: it calls itself {strategy.id!r}", "its package has to be mended")
+        raise UnknownStrategyError(f"strategy {id}: it calls itself {strategy.id!r}", "fix its package")
     return strategy

@@ -1,4 +1,4 @@
-"""When two memories say the same, and when one says otherwise of the same thing. Pure."""
+"""Whether two texts say the same, and whether one contradicts the other. Pure."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from ..store.search.terms import indexable
 
-LIKE = 0.8  # the share of words that two texts have in common, of all that either has
-LEAST_COMMON = 3  # words, for one text to contradict another
+LEAST_SHARED = 0.8  # of the words of two texts together, for them to be near duplicates
+LEAST_COMMON = 3  # words that two texts share, for one to contradict the other
 
 _WORD = re.compile(r"[^\W_]+(?:['’._/:+-][^\W_]+)*%?")
 _VALUE = re.compile(r"\d[\d.,:]*[a-z%]{0,3}")
@@ -22,14 +22,14 @@ _EMPTY = frozenset((
 
 
 class Wording(NamedTuple):
-    """What a text says: its words, and by themselves what changes its meaning: numbers, and whether it says no."""
+    """The words of a text, and apart from them those that change its meaning: numbers and negations."""
 
     words: frozenset[str]
     values: frozenset[str]
 
 
 def wording(text: str) -> Wording:
-    """What `text` says, without the words that say nothing."""
+    """The wording of `text`, without articles, auxiliaries and the like."""
     found = set(normalised(text).split())
     values = {word for word in found if _VALUE.fullmatch(word)}
     refusals = {word for word in found if word in _NEGATIONS or word.endswith(("n't", "n’t"))}
@@ -38,20 +38,20 @@ def wording(text: str) -> Wording:
 
 
 def normalised(text: str) -> str:
-    """The words of `text` and nothing else: alike for texts that differ in case, punctuation or white space."""
+    """The words of `text`: equal for texts that differ in case, punctuation or white space."""
     folded = unicodedata.normalize("NFKC", indexable(text)).casefold()
     return " ".join(_WORD.findall(folded))
 
 
 def says_the_same(one: Wording, other: Wording) -> bool:
-    """Whether two texts are near duplicates."""
-    return one.values == other.values and _are_like(one, other)
+    """Whether two texts are near duplicates with the same numbers and negations."""
+    return one.values == other.values and _share_most(one, other)
 
 
 def contradicts(one: Wording, other: Wording) -> bool:
-    """Whether two texts have nearly the same words, but other numbers, or one says no where the other does not."""
+    """Whether two texts have nearly the same words, but other numbers or negations."""
     common = len(one.words & other.words)
-    return one.values != other.values and common >= LEAST_COMMON and _are_like(one, other)
+    return one.values != other.values and common >= LEAST_COMMON and _share_most(one, other)
 
 
 def _root(word: str) -> str:
@@ -59,6 +59,6 @@ def _root(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
-def _are_like(one: Wording, other: Wording) -> bool:
+def _share_most(one: Wording, other: Wording) -> bool:
     every = one.words | other.words
-    return len(one.words & other.words) >= LIKE * len(every) if every else True
+    return len(one.words & other.words) >= LEAST_SHARED * len(every) if every else True

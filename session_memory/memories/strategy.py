@@ -1,4 +1,5 @@
-"""What a strategy is, and what it makes of a conversation. Times are in milliseconds since the epoch.
+"""Strategies, which turn conversations into memories: their protocol and values. Times are in milliseconds since the
+epoch.
 
 A third party adds one by an entry point of the group `session_memory.strategies`: a callable that takes the values of
 the configuration's section `memories` and a Budget, and returns the strategy.
@@ -22,36 +23,36 @@ if TYPE_CHECKING:
     class Strategy(Protocol):
         """Turns a conversation into memories. `id` names it in the queue, the configuration and the memories.
 
-        `entries` are those that it has not seen of the conversation: all of them, or what came after the last time.
-        A strategy that pays for a model also has `estimate(conversation, entries) -> Usage`: what `process` will
-        spend at most, and on which model; without it nothing is taken to be spent. One that keeps something of its
-        own, or builds on what is known already, also has `attach(surroundings)`, called before its first piece.
+        `entries` are those of the conversation that it has not been given yet. A strategy that pays for a model also
+        has `estimate(conversation, entries) -> Usage`: what `process` spends at most, and on which model; without it
+        the estimate is nothing. One that keeps files of its own, or builds on memories that there are, also has
+        `attach(context: StrategyContext)`, which is called before its first conversation.
         """
 
         id: str
 
         def should_process(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> bool:
-            """Whether there is anything in it for this strategy; what is not is skipped."""
+            """Whether the strategy takes the conversation; otherwise it is skipped."""
 
         def process(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> MemoryResult:
-            """What it makes of the entries. Raises StrategyError; the queue tries again later if that may help."""
+            """The memories of the entries. Raises StrategyError; the queue tries again later if that is temporary."""
 
     class Budget(Protocol):
         """What a strategy may spend. Every call to a model is made within `call`."""
 
         def call(self, estimate: Usage) -> AbstractContextManager[Call]:
-            """To be entered before a call to a model that will spend at most `estimate`. Raises BudgetError if that
-            does not fit what is left of the day or of the conversation: the call must not be made then."""
+            """Reserves `estimate`, the most that a call to a model will spend. Raises BudgetError if that does not fit
+            what is left for the day or the conversation; the call must not be made then."""
 
     class Call(Protocol):
         """A call to a model that is being made."""
 
         def report(self, usage: Usage) -> None:
-            """Takes what the provider says the call spent (nothing, where it refused it) in the estimate's place."""
+            """Replaces the estimate by what the provider reports for the call (nothing, where it refused it)."""
 
 
 class StrategyError(SessionMemoryError):
-    """Nothing could be made of this conversation; if `is_temporary`, trying again later may help."""
+    """A conversation could not be processed; if `is_temporary`, trying again later may help."""
 
     def __init__(self, message: str, hint: str = "", *, is_temporary: bool = False) -> None:
         super().__init__(message, hint)
@@ -59,17 +60,17 @@ class StrategyError(SessionMemoryError):
 
 
 class UnavailableError(StrategyError):
-    """The strategy cannot work at all for now, whatever the conversation: no key, not installed, no connection."""
+    """The strategy cannot work for now, whatever the conversation: no key, not installed, no connection."""
 
 
 class BudgetError(StrategyError):
-    """A call to a model does not fit the budget, so it was not made. Strategies let it through to the queue."""
+    """A call to a model does not fit the budget, so it was not made. Strategies do not catch it."""
 
 
 class Memory(NamedTuple):
     """One piece of knowledge. `kind` is episode, project, person, fact, decision, preference, question or solution;
-    `subject` what it is about (a project, a person, '' for none), `quote` the words of the conversation that bear it
-    out ('' where all of it does), `replaces` the ids of memories that it supersedes."""
+    `subject` is what it is about (a project, a person, '' for none), `quote` the words of the conversation that prove
+    it ('' for an episode), `replaces` the ids of memories that it supersedes."""
 
     kind: str
     title: str
@@ -80,7 +81,7 @@ class Memory(NamedTuple):
 
 
 class KnownMemory(NamedTuple):
-    """A memory that there is already, as a strategy gets to see it; `id` may stand in the `replaces` of a new one."""
+    """A memory that there is already, as strategies see it; a new one may name its `id` in `replaces`."""
 
     id: str
     kind: str
@@ -89,9 +90,9 @@ class KnownMemory(NamedTuple):
 
 
 class StrategyContext(NamedTuple):
-    """What a strategy may work with beside its settings: `directory`, where it may keep things of its own;
-    `known(conversation, text, limit)`, the memories of the conversation's group that `text` seems to be about; and
-    whether what is said in a conversation `is_untrusted`, so that it is to be kept apart."""
+    """What a strategy gets beside its settings: `directory`, for files of its own; `known(conversation, text, limit)`,
+    the memories of the conversation's group that `text` seems to be about; `is_untrusted(conversation)`, whether its
+    memories are kept apart."""
 
     directory: str
     known: Callable[[Conversation, str, int], list[KnownMemory]]
@@ -99,9 +100,9 @@ class StrategyContext(NamedTuple):
 
 
 class MemoryResult(NamedTuple):
-    """What became of a conversation: memories, or the reason why it was skipped ('' if it was not).
+    """The memories of a conversation, or the reason why it was skipped ('' if it was not).
 
-    `usage` is what all calls spent together; it counts against the budget where they were not made within `call`."""
+    `usage` is what calls spent that were not made within `Budget.call`; the others are counted already."""
 
     memories: tuple[Memory, ...] = ()
     skipped: str = ""

@@ -1,8 +1,8 @@
 """How many tokens a text is at most, without any model's tokenizer, and what tokens cost.
 
-Every provider counts differently, and none of them offline. In answers of real sessions whose tokens were reported a
-token was 3.7 characters of prose on average, 3.5 with the model that counts most; newer models count up to a third
-more for the same text. Outside ASCII a character can be more than one token. So the rule errs towards too many.
+Providers count differently, and none offers its tokenizer offline. In real sessions whose tokens were reported a token
+was 3.7 characters of prose on average, 3.5 with the model that counts most; newer models count up to a third more for
+the same text. Outside ASCII a character can be more than one token. So the estimate errs towards too many.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def longest_within(text: str, tokens: int) -> int:
 
 
 def all_prices(own: Prices) -> Prices:
-    """The table, in which the user's own prices come before ours."""
+    """The prices of prices.yaml, with the user's own in their place. Dollars a million tokens."""
     import yaml
 
     table = yaml.safe_load(read_whole(os.path.join(os.path.dirname(os.path.abspath(__file__)), "prices.yaml")))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .strategy import MemoryResult, Strategy
 
 KNOWN_KINDS = ("fact", "decision", "preference", "question", "solution", "project", "person")
-KNOWN_SHARE = 0.5  # of a memory's words, in a conversation that seems to be about it
+KNOWN_SHARE = 0.5  # of a memory's words, in a text that seems to be about it
 
 
 class MemoryWriter:
@@ -38,8 +38,8 @@ class MemoryWriter:
     def __call__(
         self, conversation: Conversation, entries: Sequence[StoredEntry], strategy: str, result: MemoryResult
     ) -> list[str]:
-        """Keeps what a strategy made of a conversation; the ids of the memories. The same again changes nothing.
-        Raises SessionMemoryError, OSError."""
+        """Writes the memories of a result; returns their ids. The same result again changes nothing. Raises
+        SessionMemoryError, OSError."""
         index = MemoryIndex(self._database)
         try:
             library = Library(self._directory(conversation.home), index, conversation.home)
@@ -48,7 +48,7 @@ class MemoryWriter:
             index.close()
 
     def known(self, conversation: Conversation, text: str, limit: int) -> list[KnownMemory]:
-        """The memories that a text about to be summarised may repeat, correct or answer: see `StrategyContext`."""
+        """The memories that `text` seems to be about: see `StrategyContext`."""
         index = MemoryIndex(self._database)
         try:
             library = Library(self._directory(conversation.home), index, conversation.home)
@@ -58,7 +58,7 @@ class MemoryWriter:
             index.close()
 
     def attach(self, strategies: Sequence[Strategy], directory: str) -> None:
-        """Gives strategies that ask for it what they may work with; `directory` is for what they keep of their own."""
+        """Calls `attach` of the strategies that have it; `directory` is for their own files."""
         for strategy in strategies:
             attach = getattr(strategy, "attach", None)
             if attach is not None:
@@ -75,7 +75,7 @@ def memory_writer(place: StorePlace) -> MemoryWriter:
 def keep(
     library: Library, conversation: Conversation, strategy: str, result: MemoryResult, *, is_untrusted: bool
 ) -> list[str]:
-    """Keeps the memories of a result; their ids. Raises as the methods of Library do."""
+    """Writes the memories of a result; returns their ids. Raises as the methods of Library do."""
     origin = Origin(conversation.last_message_at, conversation.session_id, conversation.id, strategy)
     memories = [
         (
@@ -88,7 +88,7 @@ def keep(
 
 
 def known(library: Library, text: str, limit: int, *, is_untrusted: bool) -> list[KnownMemory]:
-    """At most `limit` memories that hold and most of whose words are in `text`, the best first."""
+    """At most `limit` memories that hold and most of whose words are in `text`, the best matches first."""
     said = wording(text)
     words = said.words | said.values
     scored = []

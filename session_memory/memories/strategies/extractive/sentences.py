@@ -1,7 +1,7 @@
-"""What in a text is worth quoting: its beginning, its requests, the sentences in which somebody wants or decides. Pure.
+"""Sentences worth quoting: the beginning of a text, requests, what somebody wants or decides. Pure.
 
-Marks of wanting and deciding are words of several languages. They err towards silence: a sentence that is missed can be
-found by a search, one that is quoted for nothing is in the way for good.
+Wishes and decisions are known by words of several languages. In doubt a sentence is left out: one that is missed can
+still be found by a search, one that is quoted wrongly stays in the memories.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ _DECIDED = re.compile(rf"\b(?:{'|'.join(_DECIDED_WORDS)})\b|{'|'.join(_DECIDED_S
 
 
 def excerpt(text: str, limit: int) -> str:
-    """The beginning of `text` on one line, without the marks of Markdown and, if there is more, fenced code. Lines that
-    are no sentences, as those of a list, are set apart by semicolons."""
+    """The beginning of `text` on one line, without Markdown's marks and, unless it is all there is, fenced code. Lines
+    that do not end like sentences, as in lists, end with semicolons."""
     text = text[: 20 * limit]
     lines = [one_line(line) for line in (plain(text).strip() or text).split("\n")]
     told = [line for line in lines if line]
@@ -93,13 +93,13 @@ def excerpt(text: str, limit: int) -> str:
 
 
 def is_request(text: str) -> bool:
-    """Whether a user's text asks for something: more than a greeting, a nod or a command of the runtime."""
+    """Whether a user's text asks for something: it is no greeting, mere yes, or command of the runtime."""
     return not _COMMAND.match(text) and not _GREETING.match(text) and (_has_words(text) or "://" in text)
 
 
 def title_of(given: str, requests: Sequence[str], commits: Sequence[str]) -> str:
-    """What a conversation may be called: as its session is, if that is not just how its first request begins; else by
-    the first sentence of that, or what was committed first where that says nothing, as a mere address."""
+    """A title for a conversation: that of its session unless it is just the beginning of the first request, else the
+    first sentence of that request, or the first commit where that has no words, as a mere URL."""
     first = requests[0] if requests else ""
     given = one_line(given)
     if _has_words(given) and not one_line(first).startswith(given.rstrip("…")):
@@ -109,7 +109,7 @@ def title_of(given: str, requests: Sequence[str], commits: Sequence[str]) -> str
 
 
 def choices(entry: StoredEntry) -> list[str]:
-    """The sentences of an entry in which its speaker wants something in a certain way, or decides; no questions."""
+    """The sentences of an entry in which a user wants something done in a certain way or an assistant decides."""
     if entry.role == "user" and len(entry.text) > PASTE_CHARACTERS:
         return []
     pattern = _USER_WANTS if entry.role == "user" else _DECIDED
@@ -123,7 +123,7 @@ def plain(text: str) -> str:
 
 
 def _is_whole(sentence: str) -> bool:
-    """Whether a sentence can stand for itself: neither a question nor code, too long or too short, or half of one."""
+    """Whether a sentence can be understood alone: no question, no code, not too long, too short, or cut off."""
     width = 3 if any(character >= FIRST_OF_OTHER_SCRIPTS for character in sentence) else 1  # letters in a character
     return (
         len(sentence) * width >= SHORTEST_CHOICE
@@ -138,7 +138,7 @@ def _is_whole(sentence: str) -> bool:
 
 
 def _has_words(text: str) -> bool:
-    """Whether a text says something, and does not just name or nod."""
+    """Whether a text has enough words beside addresses and paths."""
     said = _ADDRESS.sub("", text[:1000])
     others = sum(1 for character in said if character >= FIRST_OF_OTHER_SCRIPTS and character.isalpha())
     return others >= FEWEST_OTHER_LETTERS or len(_WORD.findall(said)) >= FEWEST_WORDS

@@ -1,4 +1,4 @@
-"""The strategy without a model: what a conversation itself says about what was asked, done, gone wrong and decided."""
+"""The strategy without a model: quotes from a conversation what was asked, done and decided, and what failed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _HOUSEKEEPING = frozenset(("chmod", "code", "cp", "kill", "ln", "mkdir", "mv", "
 
 
 class ExtractiveStrategy:
-    """`strategy.Strategy` by heuristics alone: free, offline, and with nothing in it that nobody said."""
+    """The `Strategy` that works by heuristics: free, offline, and only with words of the conversation."""
 
     id = "extractive"
 
@@ -42,7 +42,7 @@ class ExtractiveStrategy:
         """It has no settings and spends nothing."""
 
     def should_process(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> bool:
-        """Whether somebody said something."""
+        """Whether there is any text."""
         return any(entry.role != "tool" and entry.text for entry in entries)
 
     def process(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> MemoryResult:
@@ -95,7 +95,7 @@ def _files(tools: Iterable[StoredEntry], names: Mapping[str, str]) -> str:
 
 
 def _commits(entries: Iterable[StoredEntry]) -> list[str]:
-    """The first lines of the messages of what was committed."""
+    """The first lines of the messages of git commits."""
     messages = [commit_message(entry.text) for entry in entries if entry.kind == "command" and entry.outcome == "ok"]
     return list(dict.fromkeys(shorten(one_line(message), COMMIT_CHARACTERS) for message in messages if message))
 
@@ -108,7 +108,7 @@ def _committed(messages: Sequence[str]) -> str:
 
 
 def _commands(tools: Iterable[StoredEntry]) -> str:
-    """How often which commands ran, the most frequent first, without those that only look or move files about."""
+    """The commands with how often they ran, the most frequent first, without those that only look or move files."""
     ran: Counter[str] = Counter()
     for tool in tools:
         name = family(tool.text) if tool.kind == "command" else ""
@@ -119,7 +119,8 @@ def _commands(tools: Iterable[StoredEntry]) -> str:
 
 
 def _failures(found: Sequence[Failure], names: Mapping[str, str]) -> str:
-    """The failures that tell something: not slips while editing, reading or looking around. Like ones count as one."""
+    """The failures of commands and other tools, without those while editing, reading or looking around; equal ones as
+    one."""
     telling: dict[tuple[str, str], tuple[Failure, int]] = {}
     for one in found:
         what = family(one.tool.text) if one.tool.kind == "command" else one.tool.tool
@@ -153,7 +154,7 @@ def _last_state(entries: Sequence[StoredEntry], tools: Sequence[StoredEntry]) ->
     spoken = [entry for entry in entries if entry.role != "tool" and entry.text]
     answers = [entry.text for entry in spoken if entry.role == "assistant"]
     lines = [f"At the end: {excerpt(answers[-1], STATE_CHARACTERS)}"] if answers else []
-    if answers and len(answers[-1]) < SUBSTANTIAL_CHARACTERS:  # what was about to be done says little
+    if answers and len(answers[-1]) < SUBSTANTIAL_CHARACTERS:  # a short answer often only announces the next step
         before = next((text for text in answers[-2:-8:-1] if len(text) >= SUBSTANTIAL_CHARACTERS), "")
         lines = ([f"Shortly before the end: {excerpt(before, STATE_CHARACTERS)}"] if before else []) + lines
     if spoken and spoken[-1].role == "user" and len(spoken) > 1 and is_request(spoken[-1].text):
@@ -166,7 +167,7 @@ def _last_state(entries: Sequence[StoredEntry], tools: Sequence[StoredEntry]) ->
 
 
 def _shortest_names(tools: Iterable[StoredEntry], cwd: str) -> dict[str, str]:
-    """Each path as it is told: without the working directory or, where all lie below another one, without that."""
+    """How each path is shown: relative to the working directory or, where all lie below another one, to that."""
     paths = {tool.text for tool in tools if tool.kind in ("edit", "read") and tool.text}
     names = {path: relative_path(path, cwd) for path in paths}
     absolute = [name for name in names.values() if name.startswith("/")]

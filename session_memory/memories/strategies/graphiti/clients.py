@@ -1,4 +1,4 @@
-"""graphiti's own clients for OpenAI-style APIs, as our settings say: its model without retries, its embedder."""
+"""graphiti's clients for OpenAI-style APIs with our settings: the model, without retries, and the embedder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class _Model(OpenAIGenericClient):
-    """graphiti waits up to eight minutes to try again; our queue does that, without holding the graph."""
+    """The model without graphiti's retries, which take up to eight minutes; our queue tries again later."""
 
     async def _generate_response_with_retry(  # type: ignore[override] # that one is decorated
         self, *args: Any, **kwargs: Any
@@ -27,7 +27,7 @@ class _Model(OpenAIGenericClient):
 
 
 class _NoReranker(CrossEncoderClient):
-    """None of our searches asks for one; without it graphiti would make its own, with a key that there may not be."""
+    """A reranker that does nothing. Our searches use none, but graphiti would make its own, which needs a key."""
 
     async def rank(self, query: str, passages: list[str]) -> list[tuple[str, float]]:
         return [(passage, 1.0) for passage in passages]
@@ -43,11 +43,11 @@ def model(settings: GraphSettings, client: AsyncOpenAI) -> OpenAIGenericClient:
 
 
 def embedder(settings: GraphSettings, client: AsyncOpenAI) -> OpenAIEmbedder:
-    """What turns texts into numbers."""
+    """The client that turns texts into vectors."""
     config = OpenAIEmbedderConfig(embedding_model=settings.embedder, embedding_dim=settings.dimensions)
     return OpenAIEmbedder(config, client=client)
 
 
 def no_reranker() -> CrossEncoderClient:
-    """What graphiti is given where it wants a reranker."""
+    """The reranker that does nothing."""
     return _NoReranker()

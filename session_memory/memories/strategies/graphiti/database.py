@@ -1,4 +1,4 @@
-"""Which graph database a URL names, as one of graphiti's drivers: the one place that knows them apart.
+"""The graph database that a URL names, as one of graphiti's drivers.
 
 kuzu:///path                        embedded; a directory, in it a file for each group
 neo4j://, neo4j+s://, bolt://...    a Neo4j server
@@ -44,8 +44,8 @@ def checked_url(url: Any) -> str:
 
 
 def group_id(group: str, *, is_untrusted: bool = False) -> str:
-    """The name of a group in the graph, where only letters, digits, hyphens and underscores may stand; another one for
-    what its untrusted sessions say."""
+    """The name of a group in the graph, made of letters, digits, hyphens and underscores; what untrusted sessions say
+    has a name of its own."""
     name = "".join([c if c.isascii() and (c.isalnum() or c == "-") else f"_{ord(c):x}_" for c in group]) or "main"
     return f"{name}_untrusted" if is_untrusted else name
 
@@ -81,7 +81,7 @@ async def _neo4j(url: str, parts: SplitResult, password: str) -> GraphDriver:
     from graphiti_core.driver.neo4j_driver import Neo4jDriver
 
     class Driver(Neo4jDriver):
-        """One database for all groups, which have their ids in it: most servers have but one."""
+        """One database for all groups, which are told apart by their ids: most servers have only one."""
 
         def clone(self, database: str) -> GraphDriver:
             return self

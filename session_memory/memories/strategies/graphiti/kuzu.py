@@ -1,6 +1,6 @@
-"""graphiti's driver for Kuzu, with what it lacks: groups, whole episodes or none, an end that Kuzu survives, indexes.
+"""graphiti's driver for Kuzu with what it lacks: groups, transactions, a safe close, indexes.
 
-Kuzu is no longer developed, which graphiti warns of; it is what works embedded and offline.
+Kuzu is no longer developed, which graphiti warns of, but works embedded and offline.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SUFFIXES = ("", ".wal", ".shadow", ".tmp")  # of the files that Kuzu keeps for 
 
 
 class _Session(KuzuDriverSession):
-    """Writes all of an episode or nothing of it: a crash leaves no half of one behind."""
+    """A session that writes an episode in one transaction."""
 
     async def execute_write(self, func: Any, *args: Any, **kwargs: Any) -> Any:
         await self.driver.execute_query("BEGIN TRANSACTION")
@@ -36,7 +36,7 @@ class _Session(KuzuDriverSession):
 
 
 class _Driver(KuzuDriver):
-    """A database of one group: graphiti compares the group with `_database`, which its own driver lacks."""
+    """The database of one group. graphiti compares the group with `_database`, which its own driver lacks."""
 
     def __init__(self, path: str, group: str) -> None:
         with warnings.catch_warnings():
@@ -51,7 +51,7 @@ class _Driver(KuzuDriver):
         return _Session(self)
 
     async def close(self) -> None:
-        # Where one of graphiti's parallel queries failed, others may still run: Kuzu does not survive that.
+        # After one of graphiti's parallel queries failed, others may still run; closing Kuzu then crashes the process.
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             task.cancel()
@@ -62,16 +62,16 @@ class _Driver(KuzuDriver):
 
 
 async def open_kuzu(path: str, group: str) -> GraphDriver:
-    """The database at `path`, which is made if it is not there; to be called under a lock. Raises RuntimeError, as Kuzu
-    does."""
+    """The database at `path`, which is made if it is missing. The caller holds its lock. Raises what Kuzu raises:
+    RuntimeError."""
     if not os.path.exists(path):
         await _make(path, group)
     return _Driver(path, group)
 
 
 async def _make(path: str, group: str) -> None:
-    """Makes a database under another name, and renames it once it is whole: an index that a process died over could
-    neither be used nor made again."""
+    """Makes a database under another name and renames it when it is whole, since an index that a killed process left
+    unfinished can be neither used nor made again."""
     from graphiti_core.graph_queries import get_fulltext_indices
 
     unfinished = f"{path}.new"

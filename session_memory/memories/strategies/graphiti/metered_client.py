@@ -1,4 +1,4 @@
-"""HTTP to an OpenAI-style API in which every request is accounted for: none is sent that the budget has no room for."""
+"""An HTTP client for OpenAI-style APIs that sends no request which does not fit the budget."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 class MeteredClient(DefaultAsyncHttpxClient):
-    """The HTTP client of an AsyncOpenAI. `refusal` is what the budget said to the request that it refused, None as long
-    as it refused none: the AsyncOpenAI makes an error of its own of it."""
+    """The HTTP client of an AsyncOpenAI. `refusal` is the budget's error for a request that did not fit, None if all
+    did; AsyncOpenAI hides it behind an error of its own."""
 
     def __init__(self, budget: Budget, timeout_seconds: float) -> None:
         super().__init__(timeout=timeout_seconds)
@@ -39,7 +39,7 @@ class MeteredClient(DefaultAsyncHttpxClient):
 
 
 def _estimate(content: bytes, asked: dict[str, Any], model: str) -> Usage:
-    """What a request costs at most: all that is sent, and as much as the answer may have."""
+    """The most that a request costs: all that is sent, and the longest answer."""
     most = asked.get("max_tokens") or asked.get("max_completion_tokens") or 0
     return Usage(
         estimated_tokens(content.decode("utf-8", "replace")), most if isinstance(most, int) else 0, model=model
@@ -47,7 +47,7 @@ def _estimate(content: bytes, asked: dict[str, Any], model: str) -> Usage:
 
 
 def _reported(status: int, content: bytes, model: str) -> Usage:
-    """What the API says that an answer cost; nothing where it refused."""
+    """The usage that the API reports for an answer; nothing where it refused."""
     usage = _json(content).get("usage") if status < 400 else None
     if not isinstance(usage, dict):
         return Usage(model=model)

@@ -1,7 +1,7 @@
-"""What Claude is told before it reads a conversation, and how the conversation is put before it. Pure.
+"""The prompts of the summary strategy. Pure.
 
-The conversation is data: somebody in it may have written text that gives orders to whoever reads it. It stands between
-two marks that nobody could know when it was written.
+A conversation may hold text that gives orders to whoever reads it. So it stands between two random marks, which nobody
+could know when it was written, and the system prompt says that it is data.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ language."""
 
 
 def reading_prompt(text: str, mark: str, known: Sequence[KnownMemory], part: str) -> str:
-    """The question about a record, or about a `part` of one ('' for the whole), and what is known already."""
+    """The prompt for a record, or for a `part` of one ('' for the whole), with the memories that are known already."""
     told = ""
     if known:
         lines = "\n".join([f"{one.id} {one.kind} {one.subject}: {one_line(one.text)}" for one in known])
@@ -54,7 +54,7 @@ def reading_prompt(text: str, mark: str, known: Sequence[KnownMemory], part: str
 
 
 def whole_prompt(parts: Sequence[tuple[str, str]], questions: Sequence[str], mark: str) -> str:
-    """The question about all parts together: their titles and summaries, and the questions that they left open."""
+    """The prompt for all parts together: their titles and summaries, and the questions that they left open."""
     told = [f"Part {number}: {title}\n{summary}" for number, (title, summary) in enumerate(parts, 1)]
     asked = [f"Question {number}: {question}" for number, question in enumerate(questions, 1)]
     content = "\n\n".join([*told, *asked])
@@ -62,6 +62,6 @@ def whole_prompt(parts: Sequence[tuple[str, str]], questions: Sequence[str], mar
 
 
 def corrected(prompt: str, problems: Sequence[str]) -> str:
-    """The same question once more, with what was wrong with the first answer."""
+    """The same prompt with what was wrong with the first answer."""
     lines = "\n".join([f"- {problem}" for problem in problems])
     return f"{prompt}\n\nYour first answer could not be used as it was:\n{lines}\n\nAnswer again, completely."

@@ -1,4 +1,4 @@
-"""One question to Claude through claude-agent-sdk: no tools, one request, an answer in JSON, what it cost, a deadline.
+"""One question to Claude through claude-agent-sdk: one request without tools, an answer in JSON, its cost, a deadline.
 
 The runtime that the SDK starts for it sees none of the user's settings, runs no hooks, and leaves no session behind.
 """
@@ -19,15 +19,15 @@ from ...strategy import StrategyError, UnavailableError, Usage
 if TYPE_CHECKING:
     from claude_agent_sdk import ClaudeAgentOptions, Message, ResultMessage
 
-OVERHEAD_TOKENS = 3000  # what the runtime adds to a request: its own words about the environment, and the tool
+OVERHEAD_TOKENS = 3000  # that the runtime adds to a request: a description of the environment, and the answer's tool
 ANSWER_TOOL = "StructuredOutput"
 PROBLEM_CHARACTERS = 200
-_PASSING = (408, 409, 429)  # of the client's errors, those that another attempt may not meet
+_TEMPORARY = (408, 409, 429)  # the client errors after which another attempt may succeed
 _TOO_LARGE = 413
 
 
 class ModelAnswer(NamedTuple):
-    """What came back: the JSON value in it (None if there was none), the text, and what the API says it cost."""
+    """An answer: the JSON value in it (None if there was none), the text, and the usage that the API reported."""
 
     value: Any
     text: str
@@ -35,7 +35,7 @@ class ModelAnswer(NamedTuple):
 
 
 class FailedCallError(Exception):
-    """A call that brought no answer: `error` is what to raise, `usage` what was reported of it (None if nothing)."""
+    """A call without an answer: `error` is what to raise, `usage` what was reported for it (None if nothing)."""
 
     def __init__(self, error: StrategyError, usage: Usage | None) -> None:
         super().__init__(str(error))
@@ -44,8 +44,8 @@ class FailedCallError(Exception):
 
 
 class Claude:
-    """A model to be asked. `directory` is where its runtime is started, which is to be empty; '' for a temporary one.
-    `guard` goes into its environment, so that our hooks stay silent in it."""
+    """A model to ask. `directory` is an empty directory to start its runtime in, '' for a temporary one. `guard` is set
+    in its environment, so that our hooks do nothing there."""
 
     def __init__(
         self, model: str, *, output_tokens: int, timeout_seconds: float, guard: Mapping[str, str], directory: str = ""
@@ -72,27 +72,27 @@ class Claude:
     async def _ask(self, system: str, prompt: str, schema: Mapping[str, Any], directory: str) -> ModelAnswer:
         from claude_agent_sdk import ClaudeSDKError, CLINotFoundError
 
-        heard = _Heard(self.model)
+        partial = _PartialAnswer(self.model)
         errors: list[str] = []
         options = self._options(system, schema, directory)
         options.stderr = errors.append
         try:
-            await asyncio.wait_for(_listen(heard, prompt, options), self._timeout)
+            await asyncio.wait_for(_listen(partial, prompt, options), self._timeout)
         except asyncio.TimeoutError as error:
             late = StrategyError(f"no answer within {self._timeout:g} s", is_temporary=True)
-            raise FailedCallError(late, heard.usage) from error
+            raise FailedCallError(late, partial.usage) from error
         except CLINotFoundError as error:
             hint = "install Claude Code, or claude-agent-sdk, whose wheel carries it"
             raise FailedCallError(UnavailableError("Claude Code is not there to be started", hint), Usage()) from error
         except ClaudeSDKError as error:
-            if heard.result is None:
-                raise FailedCallError(_broken(error, errors), heard.usage) from error
-        if heard.result is None:
-            raise FailedCallError(_broken(None, errors), heard.usage)
-        # A runtime that stops after its one turn calls that an error; the answer is there all the same.
-        if heard.result.is_error and heard.result.subtype != "error_max_turns":
-            raise FailedCallError(_refusal(heard.result), heard.usage)
-        return heard.answer()
+            if partial.result is None:
+                raise FailedCallError(_broken(error, errors), partial.usage) from error
+        if partial.result is None:
+            raise FailedCallError(_broken(None, errors), partial.usage)
+        # The runtime reports its end after one turn as an error, although the answer is there.
+        if partial.result.is_error and partial.result.subtype != "error_max_turns":
+            raise FailedCallError(_refusal(partial.result), partial.usage)
+        return partial.answer()
 
     def _options(self, system: str, schema: Mapping[str, Any], directory: str) -> ClaudeAgentOptions:
         from claude_agent_sdk import ClaudeAgentOptions
@@ -112,8 +112,8 @@ class Claude:
         )  # fmt: skip
 
 
-class _Heard:
-    """What has come of an answer so far."""
+class _PartialAnswer:
+    """What was received of an answer so far."""
 
     def __init__(self, model: str) -> None:
         self.result: ResultMessage | None = None
@@ -135,7 +135,7 @@ class _Heard:
 
     @property
     def usage(self) -> Usage | None:
-        """What the runtime reported; None as long as it has not."""
+        """The usage that the runtime reported; None until it has."""
         reported = self.result.usage if self.result else None
         if not isinstance(reported, dict):
             return None
@@ -153,15 +153,15 @@ class _Heard:
         return ModelAnswer(value, text, self.usage or Usage(model=self._model))
 
 
-async def _listen(heard: _Heard, prompt: str, options: ClaudeAgentOptions) -> None:
+async def _listen(partial: _PartialAnswer, prompt: str, options: ClaudeAgentOptions) -> None:
     from claude_agent_sdk import query
 
     async for message in query(prompt=prompt, options=options):
-        heard.take(message)
+        partial.take(message)
 
 
 def _json_in(text: str) -> Any:
-    """The JSON object that a text consists of, perhaps fenced as code; None if it does not."""
+    """The JSON object that a text is, perhaps fenced as code; None if it is none."""
     stripped = text.strip()
     if stripped.startswith("```") and stripped.endswith("```"):
         stripped = stripped[3:-3].partition("\n")[2].strip()
@@ -173,14 +173,14 @@ def _json_in(text: str) -> Any:
 
 
 def _refusal(result: ResultMessage) -> StrategyError:
-    """What to raise for an answer that is an error."""
+    """The error for an answer that reports one."""
     status = result.api_error_status
     said = shorten(one_line(for_people(result.result or "; ".join(result.errors or []))), PROBLEM_CHARACTERS)
     message = f"Claude did not answer: {said or result.subtype}"
     if status == _TOO_LARGE or (status == 400 and "too long" in said.lower()):
         return StrategyError(message, "lower memories: summary: max_input_tokens in config.yaml")
-    is_refused = status is not None and 400 <= status < 500 and status not in _PASSING
-    if is_refused or "/login" in said:  # a key, a model, an account without credit: no conversation's fault
+    is_refused = status is not None and 400 <= status < 500 and status not in _TEMPORARY
+    if is_refused or "/login" in said:  # the key, the model or the account, not the conversation
         hint = "check the key in ANTHROPIC_API_KEY, or log in with `claude`, and the model in config.yaml"
         return UnavailableError(f"Claude cannot be asked: {said}", hint)
     return StrategyError(message, is_temporary=True)

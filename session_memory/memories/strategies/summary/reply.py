@@ -1,6 +1,6 @@
-"""What Claude is to answer about a conversation, and the check that it did: shapes, lengths, every quote in the text.
+"""The JSON that Claude answers with, as a schema and as our own check: shapes, lengths, every quote in the text. Pure.
 
-Pure. The check is ours, whatever the API promises: a memory that nobody said would be believed for years.
+The API promises the schema, but not that quotes are real, and a made-up memory would be believed for years.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ WHOLE: dict[str, Any] = {
 
 
 class StatedMemory(NamedTuple):
-    """A memory as it was answered."""
+    """A memory in an answer."""
 
     kind: str
     subject: str
@@ -85,11 +85,11 @@ class SummaryReply(NamedTuple):
 
 
 class BadReplyError(Exception):
-    """An answer of which nothing can be used; the message says what was wrong with it."""
+    """An answer that cannot be used; the message says why."""
 
 
 def checked(value: Any, text: str, known_ids: Collection[str]) -> SummaryReply:
-    """The answer in `value`; of its memories those whose quote is in `text`. Raises BadReplyError."""
+    """The answer in `value`, with the memories whose quote is in `text`. Raises BadReplyError."""
     answer = _object(value, ("title", "summary", "memories"), "the answer")
     memories = answer["memories"]
     if not isinstance(memories, list):
@@ -120,12 +120,12 @@ def checked_whole(value: Any, questions: int) -> tuple[str, str, frozenset[int]]
 
 
 def comparable(text: str) -> str:
-    """`text` for the comparison with a quote: white space, case and typography do not count."""
+    """`text` for comparing quotes: without differences in white space, case and typography."""
     return one_line(text.translate(_TYPOGRAPHY)).casefold()
 
 
 def _problem_of(quote: str, comparable_text: str) -> str:
-    """What is wrong with a quote; '' if nothing is."""
+    """What is wrong with a quote; '' for nothing."""
     wanted = comparable(quote)
     if len(wanted) < LEAST_QUOTE_CHARACTERS and wanted.isascii() and len(wanted.split()) < 3:
         return f"its quote is too short to bear anything out: {quote!r}"

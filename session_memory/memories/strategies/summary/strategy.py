@@ -1,4 +1,4 @@
-"""The strategy by Claude: an episode, and what in it is worth remembering, each with the words that bear it out."""
+"""The strategy that asks Claude: an episode for a conversation, and its memories, each with a quote that proves it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Checked = TypeVar("Checked")
 
-GUARD = {"SESSION_MEMORY_GUARD": "1"}  # home.ENV_GUARD, which only edges import
+GUARD = {"SESSION_MEMORY_GUARD": "1"}  # settings.homes.ENV_GUARD
 MOST_KNOWN = 20
 KNOWN_TOKENS = 3000
 WHOLE_TOKENS_A_PART = 3000
@@ -36,7 +36,7 @@ _NUMBERS = {"max_input_tokens": (2000, 500_000), "max_output_tokens": (1000, 64_
 
 
 class SummaryStrategy:
-    """`strategy.Strategy` by Claude. Its settings are those under `memories: summary`."""
+    """The `Strategy` that asks Claude. Its settings are `memories: summary`."""
 
     id = "summary"
 
@@ -51,17 +51,17 @@ class SummaryStrategy:
         self._budget = budget
         self._known: Callable[[Conversation, str, int], list[KnownMemory]] = lambda conversation, text, limit: []
 
-    def attach(self, surroundings: StrategyContext) -> None:
-        """Lets it see what is known already, and start its runtime in a directory of ours."""
-        self._known = surroundings.known
-        self._claude.directory = f"{surroundings.directory}/{self.id}"
+    def attach(self, context: StrategyContext) -> None:
+        """Takes the function for known memories, and the directory to start the runtime in."""
+        self._known = context.known
+        self._claude.directory = f"{context.directory}/{self.id}"
 
     def should_process(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> bool:
-        """Whether somebody said something."""
+        """Whether there is any text."""
         return any(entry.role != "tool" and entry.text for entry in entries)
 
     def estimate(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> Usage:
-        """Each part, the whole if there are several, and the most expensive of these once more."""
+        """The calls for each part, for the whole if there are several, and one repetition of the most expensive."""
         calls = [cost_of(self._claude, estimated_tokens(part) + KNOWN_TOKENS) for part in self._parts(entries)]
         if len(calls) > 1:
             calls.append(cost_of(self._claude, WHOLE_TOKENS_A_PART * len(calls)))
@@ -73,26 +73,26 @@ class SummaryStrategy:
         )
 
     def process(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> MemoryResult:
-        """Reads the entries, in parts if they are long. Raises StrategyError."""
+        """An episode and memories of the entries, which are read in parts if they are long. Raises StrategyError."""
         parts = self._parts(entries)
         if not parts:
             return MemoryResult(skipped="nothing of it is left to be read")
-        asking = _Dialogue(self._claude, self._budget)
+        dialogue = _Dialogue(self._claude, self._budget)
         replies = [
-            self._read(asking, conversation, part, f"part {number} of {len(parts)}" if len(parts) > 1 else "")
+            self._read(dialogue, conversation, part, f"part {number} of {len(parts)}" if len(parts) > 1 else "")
             for number, part in enumerate(parts, 1)
         ]
         title, summary = replies[0].title, replies[0].summary
         stated = [one for reply in replies for one in reply.memories]
         if len(parts) > 1:
-            title, summary, stated = _as_whole(asking, replies, stated)
+            title, summary, stated = _as_whole(dialogue, replies, stated)
         project = conversation.cwd.rstrip("/").rpartition("/")[2]
         episode = Memory("episode", title, summary, project)
         memories = [_memory(one) for one in _unique(stated)]
         return MemoryResult((episode, *memories))
 
     def _parts(self, entries: Sequence[StoredEntry]) -> list[str]:
-        """The text in parts of at most `max_input_tokens`, cut between exchanges wherever that is possible."""
+        """The text in parts of at most `max_input_tokens`, cut between exchanges where possible."""
         most = min(self._settings.max_chunk_tokens, self._input_tokens)
         parts: list[str] = []
         packed: list[Chunk] = []
@@ -105,23 +105,23 @@ class SummaryStrategy:
             tokens += chunk.tokens + 1
         return [*parts, _joined(packed)] if packed else parts
 
-    def _read(self, asking: _Dialogue, conversation: Conversation, part: str, name: str) -> SummaryReply:
+    def _read(self, dialogue: _Dialogue, conversation: Conversation, part: str, name: str) -> SummaryReply:
         known = self._known(conversation, part, MOST_KNOWN)
         while known and sum(estimated_tokens(f"{one.subject}{one.text}") + 20 for one in known) > KNOWN_TOKENS:
             known = known[:-1]
         ids = frozenset(one.id for one in known)
         mark = new_mark()
-        return asking.ask(
+        return dialogue.ask(
             instructions.READING.format(mark=mark),
             instructions.reading_prompt(part, mark, known, name),
             reply_schema.CONVERSATION,
             lambda value: reply_schema.checked(value, part, ids),
-            asking.cost(estimated_tokens(part) + KNOWN_TOKENS),
+            dialogue.cost(estimated_tokens(part) + KNOWN_TOKENS),
         )
 
 
 class _Dialogue:
-    """The calls about one conversation. One bad answer is asked for again, with what was wrong with it."""
+    """The calls for one conversation, of which one is repeated after a bad answer, with what was wrong with it."""
 
     def __init__(self, claude: Claude, budget: Budget) -> None:
         self._claude = claude
@@ -129,7 +129,7 @@ class _Dialogue:
         self._may_ask_again = True
 
     def cost(self, tokens: int) -> Usage:
-        """What a call with so many tokens of content costs at most."""
+        """The most that a call with so many tokens of content costs."""
         return cost_of(self._claude, tokens)
 
     def ask(
@@ -186,12 +186,12 @@ def checked_settings(values: Any) -> dict[str, Any]:
 
 
 def cost_of(claude: Claude, tokens: int) -> Usage:
-    """What a call with so many tokens of content costs at most."""
+    """The most that a call with so many tokens of content costs."""
     return Usage(tokens + OVERHEAD_TOKENS, claude.output_tokens, model=claude.model)
 
 
 def new_mark() -> str:
-    """What the beginning and the end of a record are known by."""
+    """A random mark for the beginning and the end of a record."""
     return f"=== record {secrets.token_hex(8)} ==="
 
 
@@ -201,7 +201,7 @@ def _fits(key: str, value: int) -> bool:
 
 
 def _judged(check: Callable[[Any], Checked], answer: ModelAnswer) -> tuple[Checked | None, Sequence[str]]:
-    """What can be used of an answer, and what was wrong with it."""
+    """What `check` returns for an answer (None where it cannot be used), and what was wrong with it."""
     if answer.value is None:
         return None, ["it was no JSON object"]
     try:
@@ -216,24 +216,24 @@ def _joined(packed: Sequence[Chunk]) -> str:
 
 
 def _as_whole(
-    asking: _Dialogue, replies: Sequence[SummaryReply], stated: Sequence[StatedMemory]
+    dialogue: _Dialogue, replies: Sequence[SummaryReply], stated: Sequence[StatedMemory]
 ) -> tuple[str, str, list[StatedMemory]]:
     """Title and summary of all parts, and their memories without the questions that a later part answers."""
     questions = [one for one in stated if one.kind == "question"]
     mark = new_mark()
     told = [(reply.title, reply.summary) for reply in replies]
     prompt = instructions.whole_prompt(told, [one.text for one in questions], mark)
-    title, summary, answered = asking.ask(
+    title, summary, answered = dialogue.ask(
         instructions.WHOLE.format(mark=mark), prompt, reply_schema.WHOLE,
         lambda value: reply_schema.checked_whole(value, len(questions)),
-        asking.cost(estimated_tokens(prompt)),
+        dialogue.cost(estimated_tokens(prompt)),
     )  # fmt: skip
     closed = {id(one) for number, one in enumerate(questions, 1) if number in answered}
     return title, summary, [one for one in stated if id(one) not in closed]
 
 
 def _unique(stated: Sequence[StatedMemory]) -> list[StatedMemory]:
-    """Without what a later part says once more."""
+    """`stated` without repetitions."""
     found: dict[tuple[str, str], StatedMemory] = {}
     for one in stated:
         found.setdefault((one.kind, comparable(one.text)), one)
