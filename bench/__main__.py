@@ -7,7 +7,6 @@ process, the interpreter that runs this), and the medians of both are compared.
 from __future__ import annotations
 
 import argparse
-import compileall
 import importlib.util
 import shutil
 import sys
@@ -16,7 +15,7 @@ from pathlib import Path
 
 from .cases import CASES, Case, Stage
 from .report import Row, as_json, as_table, rows_of
-from .scenes import REPOSITORY
+from .scenes import install
 from .sources import copied, generated
 from .stopwatch import Command, CommandError, Stopwatch
 
@@ -32,7 +31,6 @@ def main() -> int:
         for case in CASES:
             print(f"{case.name:20} {case.title} (at most {case.limit} x)")
         return 0
-    compileall.compile_dir(REPOSITORY / "session_memory", quiet=1)
     root = options.keep or Path(tempfile.mkdtemp(prefix="session-memory-bench-"))
     try:
         rows = _measure(options, root)
@@ -67,12 +65,13 @@ def _options() -> argparse.Namespace:
 def _measure(options: argparse.Namespace, root: Path) -> list[Row]:
     """The rows of the cases that were asked for, then those for scale."""
     rows: list[Row] = []
+    app = install(root / "program")
     with Stopwatch(of_processor=options.cpu) as stopwatch:
         for case in CASES:
             if not options.cases or case.name in options.cases:
                 # A source of its own: no case gets other transcripts because of those before it.
                 source = copied(options.transcripts) if options.transcripts else generated(SEED)
-                rows += _measure_case(case, Stage(root / case.name, source, stopwatch), options)
+                rows += _measure_case(case, Stage(root / case.name, app, source, stopwatch), options)
         for title, command in _for_scale(root).items():
             bare = Command([sys.executable, "-I", "-c", "pass"], command.environment)
             own, reference = stopwatch.compare(command, bare, RUNS_FOR_SCALE, lambda: None, lambda stdout: None)

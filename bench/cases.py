@@ -17,9 +17,10 @@ LARGE_SIZES = [100 * MEGABYTE] * 10
 
 
 class Stage(NamedTuple):
-    """What a case is set up with; `root` is a directory of its own."""
+    """What a case is set up with; `root` is a directory of its own, `app` the installed program."""
 
     root: Path
+    app: Path
     source: Source
     stopwatch: Stopwatch
 
@@ -48,7 +49,7 @@ def nothing_new(sizes: list[int], *, with_names: bool = False) -> Callable[[Stag
     """All sessions were told and stay as they are."""
 
     def set_up(stage: Stage) -> Setup:
-        scene = Scene(stage.root, stage.source, sizes, with_names=with_names)
+        scene = Scene(stage.root, stage.app, stage.source, sizes, with_names=with_names)
         scene.settle(stage.stopwatch)
         return Setup(scene.hook(), scene.bare(), lambda: None, _expect_silence)
 
@@ -59,22 +60,26 @@ def first_prompt(sizes: list[int]) -> Callable[[Stage], Setup]:
     """The hook never ran in this home."""
 
     def set_up(stage: Stage) -> Setup:
-        scene = Scene(stage.root, stage.source, sizes)
+        scene = Scene(stage.root, stage.app, stage.source, sizes)
         return Setup(scene.hook(), scene.bare(), scene.forget, _expect_activity)
 
     return set_up
 
 
-def something_new(stage: Stage) -> Setup:
+def something_new(*, is_typed: bool = False) -> Callable[[Stage], Setup]:
     """20 KB were appended to each of 50 transcripts, a minute ago, since all of them were told."""
-    scene = Scene(stage.root, stage.source, MIXED_SIZES)
-    news = News(scene, 20, stage.stopwatch)
-    return Setup(scene.hook(), scene.bare(), news.bring, _expect_activity)
+
+    def set_up(stage: Stage) -> Setup:
+        scene = Scene(stage.root, stage.app, stage.source, MIXED_SIZES)
+        news = News(scene, 20, stage.stopwatch, is_typed=is_typed)
+        return Setup(scene.hook(), scene.bare(), news.bring, _expect_activity)
+
+    return set_up
 
 
 def told_in_turn(stage: Stage) -> Setup:
     """The prompts after that of `something_new`: each tells a few more until all are told; then all over again."""
-    scene = Scene(stage.root, stage.source, MIXED_SIZES)
+    scene = Scene(stage.root, stage.app, stage.source, MIXED_SIZES)
     news = News(scene, 20, stage.stopwatch)
     is_told = True
 
@@ -94,7 +99,7 @@ def told_in_turn(stage: Stage) -> Setup:
 
 def reader(stage: Stage) -> Setup:
     """A session of 1 GB whose end is the whole of another session, which is as long as 50 entries take."""
-    scene = Scene(stage.root, stage.source, [5 * MEGABYTE // 4, 1022 * MEGABYTE], with_names=True)
+    scene = Scene(stage.root, stage.app, stage.source, [5 * MEGABYTE // 4, 1022 * MEGABYTE], with_names=True)
     small, large = scene.sessions
     with open(large, "ab") as file:
         file.write(small.read_bytes())
@@ -110,14 +115,17 @@ def reader(stage: Stage) -> Setup:
 
 
 CASES = [
-    Case("quiet-50", "50 other sessions, nothing new", 1.0, nothing_new(MIXED_SIZES), 1.5),
-    Case("quiet-50-named", "the same, named sessions of an agent", 1.0, nothing_new(MIXED_SIZES, with_names=True), 1.5),
-    Case("new-50", "50 other sessions, 20 KB new in each", 1.3, something_new, 1.5),
-    Case("new-50-next", "the prompts after that, until all are told", 1.3, told_in_turn, 1.5),
-    Case("first-10", "first prompt ever, 10 sessions of 100 MB", 2.5, first_prompt(LARGE_SIZES)),
-    Case("first-50", "first prompt ever, 50 sessions", 2.5, first_prompt(MIXED_SIZES)),
-    Case("quiet-1000", "1,000 other sessions, nothing new", 2.0, nothing_new(SMALL_SIZES)),
-    Case("quiet-1000-named", "the same, named sessions of an agent", 2.0, nothing_new(SMALL_SIZES, with_names=True)),
+    Case("quiet-50", "50 other sessions, nothing new", 0.95, nothing_new(MIXED_SIZES), 1.5),
+    Case(
+        "quiet-50-named", "the same, named sessions of an agent", 0.95, nothing_new(MIXED_SIZES, with_names=True), 1.5
+    ),
+    Case("new-50", "50 other sessions, 20 KB new in each", 1.25, something_new(), 1.5),
+    Case("new-50-typed", "the same, all of it typed by users", 1.25, something_new(is_typed=True), 1.5),
+    Case("new-50-next", "the prompts after that, until all are told", 1.25, told_in_turn, 1.5),
+    Case("first-10", "first prompt ever, 10 sessions of 100 MB", 2.1, first_prompt(LARGE_SIZES)),
+    Case("first-50", "first prompt ever, 50 sessions", 2.1, first_prompt(MIXED_SIZES)),
+    Case("quiet-1000", "1,000 other sessions, nothing new", 1.6, nothing_new(SMALL_SIZES)),
+    Case("quiet-1000-named", "the same, named sessions of an agent", 1.8, nothing_new(SMALL_SIZES, with_names=True)),
     Case("reader", "reader, last 50 entries of 1 GB", 1.1, reader, reference_title="of 1 MB"),
 ]
 

@@ -59,7 +59,7 @@ def as_json(rows: list[Row], runs: int) -> str:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    limit = "" if row.limit is None else f"{row.limit:.1f} x"
+    limit = "" if row.limit is None else f"{row.limit:.2f} x"
     verdict = "" if row.limit is None else "over" if row.is_over else "ok"
     amounts = _amount(row.measured, row.unit), f"{row.against_title} {_amount(row.against, row.unit)}"
     return row.title, f"{row.ratio:.2f} x", limit, verdict, *amounts

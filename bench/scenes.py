@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import shutil
 import sys
 import time
+import uuid
 from pathlib import Path
+from random import Random
 from typing import NamedTuple
 
+from session_memory.install.environment import Environment
+from session_memory.install.program import ensure_app
 from session_memory.runtimes.claude.files import encode_cwd
+from session_memory.settings.program import ProgramPaths
 
+from .corpus import Texts
 from .sources import Source
 from .stopwatch import Command, CommandError, Stopwatch
 
@@ -21,17 +28,26 @@ AGE_SECONDS = 3600  # how long ago the sessions were last active
 FRESH_AGE_SECONDS = 60  # and how long ago, where they did something since
 SETTLED_SECONDS = 2.5  # what was written is trusted to stay as it is once it is two seconds old
 KILOBYTE = 1024
+SEED = 7
+
+
+def install(program_dir: Path) -> Path:
+    """Installs the program for this interpreter; the directory with what the hooks run."""
+    paths = ProgramPaths(program_dir, program_dir / "bin")
+    ensure_app(paths, REPOSITORY, Environment(sys.executable, platform.python_version(), "ready"))
+    return paths.app
 
 
 class Scene:
-    """A user's home directory with one project, or one agent home, and its sessions.
+    """A user's home directory with one project, or one agent home, and its sessions; the program in `app` is run.
 
     `sessions` are the transcripts of the others, `environment` and `event` what the runtime gives to the hook. There
     is a transcript of the own session too.
     """
 
-    def __init__(self, root: Path, source: Source, sizes: list[int], *, with_names: bool = False) -> None:
+    def __init__(self, root: Path, app: Path, source: Source, sizes: list[int], *, with_names: bool = False) -> None:
         self.root = root
+        self._app = app
         self.agent_dir = root / "work" / "alpha"
         self.agent_dir.mkdir(parents=True)
         self._project_dir = root / ".claude" / "projects" / encode_cwd(str(self.agent_dir))
@@ -57,12 +73,12 @@ class Scene:
 
     def hook(self) -> Command:
         """The hook as the runtime runs it."""
-        script = str(REPOSITORY / "hooks" / "user_prompt_submit.py")
+        script = str(self._app / "hooks" / "user_prompt_submit.py")
         return self._command("-I", "-S", script)
 
     def reader(self, name: str) -> Command:
         """The reader as an agent runs it, for the last entries of one named session."""
-        script = str(REPOSITORY / "scripts" / "session_reader.py")
+        script = str(self._app / "scripts" / "session_reader.py")
         return self._command("-I", "-S", script, name, "--lines", "50", "--home", str(self.agent_dir))
 
     def bare(self) -> Command:
@@ -117,13 +133,16 @@ class Tail(NamedTuple):
 
 
 class News:
-    """Something new in each session of a settled scene: the last kilobytes of its transcript.
+    """Something new in each session of a settled scene: the last kilobytes of its transcript, or as much that its user
+    typed.
 
     They are taken away, and each time that they come back the hook has them to tell anew.
     """
 
-    def __init__(self, scene: Scene, kilobytes: int, stopwatch: Stopwatch) -> None:
-        self._tails = [_cut_tail(path, kilobytes * KILOBYTE) for path in scene.sessions]
+    def __init__(self, scene: Scene, kilobytes: int, stopwatch: Stopwatch, *, is_typed: bool = False) -> None:
+        size = kilobytes * KILOBYTE
+        texts = Texts(SEED) if is_typed else None
+        self._tails = [_typed_tail(path, size, texts) if texts else _cut_tail(path, size) for path in scene.sessions]
         scene.settle(stopwatch)
         self._cursors = {path: path.read_bytes() for path in scene.state_dir.rglob("*.json")}
 
@@ -138,6 +157,22 @@ class News:
                 file.seek(tail.offset)
                 file.write(tail.content)
             os.utime(tail.path, (written, written))
+
+
+def _typed_tail(path: Path, size: int, texts: Texts) -> Tail:
+    """Prompts of up to 500 characters, to be added to a transcript."""
+    random = Random(path.stem)
+    content = b""
+    while len(content) < size:
+        text = texts.cut("prose", random.randrange(20, 500), random)
+        record = {
+            "parentUuid": None, "isSidechain": False, "userType": "external", "cwd": "/home/dev/alpha", "type": "user",
+            "sessionId": path.stem, "uuid": str(uuid.UUID(int=random.getrandbits(128), version=4)),
+            "timestamp": time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(time.time() - FRESH_AGE_SECONDS)),
+            "message": {"role": "user", "content": text},
+        }  # fmt: skip
+        content += json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    return Tail(path, path.stat().st_size, content)
 
 
 def _cut_tail(path: Path, size: int) -> Tail:

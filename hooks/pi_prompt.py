@@ -2,7 +2,7 @@ import gc
 import sys
 
 root = __file__[: -len("/hooks/pi_prompt.py")]
-sys.path.insert(0, root)
+sys.path.append(root)
 gc.disable()  # the process is over before cycles could matter
 try:
     try:  # all modules from one file, where an install made it: session_memory/hooks/bundle.py
