@@ -78,7 +78,7 @@ class Context:
         found = self.named
         if found is None:
             scope = self.settings.scope
-            found = self.runtime.FILES.others(self.home.sessions_dir, self.config_dir, self.own_path, scope)
+            found = self.runtime.FILES.other_sessions(self.home.sessions_dir, self.config_dir, self.own_path, scope)
         return [session for session in found if session.key != self.session]
 
 
@@ -102,7 +102,7 @@ def context_of(event: Event, environ: Mapping[str, str], runtime: Runtime, home:
     if home.sessions_dir:
         name = environ.get(ENV_SESSION, "")
         if not name:
-            named = runtime.FILES.others(home.sessions_dir, config_dir, own_path, "project")
+            named = runtime.FILES.other_sessions(home.sessions_dir, config_dir, own_path, "project")
             name = runtime.HOOKS.own_name(event, home.sessions_dir, named)
         name = name if is_name(name) else ""
     return Context(

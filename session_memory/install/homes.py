@@ -79,10 +79,11 @@ class Target:
     def sessions(self) -> list[Session]:
         """An agent home's named sessions, with or without a transcript; else all that have one. Raises OSError."""
         if not os.path.isdir(f"{self.config_dir}/{_FILES.PROJECTS_FOLDER}"):
-            return _FILES.others(self.home.sessions_dir, "", f"{self.transcripts_dir}/", "project")
+            return _FILES.other_sessions(self.home.sessions_dir, "", f"{self.transcripts_dir}/", "project")
         if self.kind == "agent":
-            return _FILES.located(self.home.sessions_dir, self.config_dir, self.project)
-        return _FILES.others("", self.config_dir, f"{self.transcripts_dir}/", "project" if self.project else "all")
+            return _FILES.named_sessions(self.home.sessions_dir, self.config_dir, self.project)
+        scope = "project" if self.project else "all"
+        return _FILES.other_sessions("", self.config_dir, f"{self.transcripts_dir}/", scope)
 
 
 def identify(path: str, environ: Mapping[str, str]) -> Target:

@@ -55,7 +55,9 @@ def _names_of(root: str, conversation: Conversation) -> list[str]:
     return [
         session.name
         for runtime, home in _agent_homes(root)
-        for session in runtime.FILES.others(home.sessions_dir, runtime.FILES.config_dir(os.environ), "", "project")
+        for session in runtime.FILES.other_sessions(
+            home.sessions_dir, runtime.FILES.config_dir(os.environ), "", "project"
+        )
         if runtime.FILES.session_id_of(session.path) == conversation.session_id
     ]
 

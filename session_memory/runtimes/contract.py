@@ -89,15 +89,15 @@ class RuntimeFiles(Protocol):
     def session_names(self, sessions_dir: str) -> list[str]:
         """The names of the sessions of an agent home, in no particular order."""
 
-    def others(self, sessions_dir: str, config_dir: str, own_path: str, scope: str) -> list[Session]:
+    def other_sessions(self, sessions_dir: str, config_dir: str, own_path: str, scope: str) -> list[Session]:
         """The sessions of an agent home, or, where `sessions_dir` is '', those of the project or of `all`.
 
         The session at hand may be among them."""
 
-    def located(self, sessions_dir: str, config_dir: str, root: str) -> list[Session]:
+    def named_sessions(self, sessions_dir: str, config_dir: str, root: str) -> list[Session]:
         """The named sessions of the agent home `root`, wherever their transcripts lie."""
 
-    def of_project(self, config_dir: str, own_id: str, directory: str, scope: str) -> list[Session]:
+    def project_sessions(self, config_dir: str, own_id: str, directory: str, scope: str) -> list[Session]:
         """The sessions of the project of the session `own_id`, or of `directory`, or of `all` projects."""
 
     def live_session_id(self, config_dir: str, pid: int) -> str:

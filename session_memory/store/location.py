@@ -94,7 +94,7 @@ def _of_agent(home: Home, environ: Mapping[str, str], user: str) -> StorePlace:
         config_dir = files.config_dir(environ)
         stop = os.path.dirname(home.root)
         named = homes.agent_home(home.root, environ, stop=stop, folder=files.SESSIONS_FOLDER)
-        sessions = files.located(named.sessions_dir, config_dir, home.root) if named else []
+        sessions = files.named_sessions(named.sessions_dir, config_dir, home.root) if named else []
         for directory in [f"{home.root}{below}/{files.USUAL_DIR}" for below in _WORK_DIRS]:
             root = f"{directory}/{files.PROJECTS_FOLDER}"
             if os.path.isdir(root):

@@ -113,7 +113,7 @@ def _in_agent_home(start: str, stop: str, environ: Mapping[str, str]) -> Iterato
         home = homes.agent_home(start, environ, stop=stop, folder=runtime.FILES.SESSIONS_FOLDER)
         if home is not None:
             config_dir = runtime.FILES.config_dir(environ)
-            for session in runtime.FILES.located(home.sessions_dir, config_dir, home.root):
+            for session in runtime.FILES.named_sessions(home.sessions_dir, config_dir, home.root):
                 yield session, runtime, home
 
 
@@ -136,5 +136,5 @@ def _in_plain_homes(
     asking = [pair for pair in plain if environ.get(pair[0].FILES.OWN_ID_VARIABLE)]
     for runtime, home in asking or plain:
         own_id = environ.get(runtime.FILES.OWN_ID_VARIABLE, "")
-        for session in runtime.FILES.of_project(home.root, own_id, start, scope):
+        for session in runtime.FILES.project_sessions(home.root, own_id, start, scope):
             yield session, runtime, home

@@ -323,26 +323,30 @@ class TestFiles:
         assert files.session_id_of(str(path)) == session_id
         for found in (
             files.sessions_in(str(path.parent)),
-            files.of_project(str(tmp_path), session_id, "/elsewhere", "project"),
-            files.of_project(str(tmp_path), "", cwd, "project"),
-            files.of_project(str(tmp_path), "", "/elsewhere", "all"),
+            files.project_sessions(str(tmp_path), session_id, "/elsewhere", "project"),
+            files.project_sessions(str(tmp_path), "", cwd, "project"),
+            files.project_sessions(str(tmp_path), "", "/elsewhere", "all"),
         ):
             assert [session.path for session in found] == [str(path)]
-        assert files.of_project(str(tmp_path), "", "/elsewhere", "project") == []
+        assert files.project_sessions(str(tmp_path), "", "/elsewhere", "project") == []
 
     def test_sessions_of_other_projects_are_marked(self, fixture, tmp_path):
         path, files = fixture.laid_out(tmp_path), fixture.runtime.FILES
         own = Path(files.project_dir(str(tmp_path), "/srv/other")) / path.name.replace("0", "1")
         own.parent.mkdir()
         own.write_bytes(b"")
-        found = files.others("", str(tmp_path), str(own), "all")
+        found = files.other_sessions("", str(tmp_path), str(own), "all")
         assert [session.is_elsewhere for session in found if session.path == str(path)] == [True]
-        assert str(path) not in [session.path for session in files.others("", str(tmp_path), str(own), "project")]
+        assert str(path) not in [
+            session.path for session in files.other_sessions("", str(tmp_path), str(own), "project")
+        ]
 
     def test_where_there_are_no_sessions_none_are_found(self, fixture, tmp_path):
         files = fixture.runtime.FILES
         assert files.sessions_in(str(tmp_path / "gone")) == []
         assert files.session_names(str(tmp_path / "gone")) == []
+        assert files.other_sessions("", str(tmp_path), f"{tmp_path}/x/y.jsonl", "all") == []
+        assert files.project_sessions(str(tmp_path), "an-id", "/srv", "all") == []
         assert files.live_session_id(str(tmp_path), 1) == ""
 
     def test_its_directory_is_the_usual_one_or_what_the_environment_names(self, fixture):

@@ -28,104 +28,6 @@ def project_dir(config_dir: str, cwd: str) -> str:
     return f"{config_dir}/{PROJECTS_FOLDER}/{encode_cwd(cwd)}"
 
 
-def others(sessions_dir: str, config_dir: str, own_path: str, scope: str) -> list[Session]:
-    """The named sessions of an agent home, else those of the project that the transcript lies in, or of all."""
-    own_dir = own_path.rpartition("/")[0]
-    if sessions_dir:
-        return named_sessions(sessions_dir, own_dir)
-    return _all_sessions(config_dir, own_dir) if scope == "all" else sessions_in(own_dir)
-
-
-def named_sessions(sessions_dir: str, project_dir: str) -> list[Session]:
-    """The sessions that `<sessions_dir>/<name>.json` name, each with its transcript in `project_dir`.
-
-    Left out are those that have no id yet, and `new-*`, which hosts use for sessions that are just being made.
-    """
-    found = _pointers(sessions_dir, session_names(sessions_dir))
-    return [Session(name, f"{project_dir}/{session_id}.jsonl", name) for name, session_id in found]
-
-
-def session_names(sessions_dir: str) -> list[str]:
-    """The names of the sessions of an agent home, in no particular order."""
-    try:
-        files = os.listdir(sessions_dir)
-    except FileNotFoundError:
-        return []
-    return [file[:-5] for file in files if file.endswith(".json") and not file.startswith((".", "new-"))]
-
-
-def named_session_id(sessions_dir: str, name: str) -> str:
-    """The id that `<sessions_dir>/<name>.json` holds as `sessionId`; '' where there is none."""
-    return next((session_id for _, session_id in _pointers(sessions_dir, [name])), "")
-
-
-def _pointers(sessions_dir: str, names: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Those of `names` that have an id, with it."""
-    for file, content in read_each(sessions_dir, [name + ".json" for name in names]):
-        try:
-            session_id = decode(content.decode())["sessionId"]
-        except (ValueError, KeyError, TypeError):
-            continue
-        if is_name(session_id):
-            yield file[: -len(".json")], session_id
-
-
-def sessions_in(project_dir: str, is_elsewhere: bool = False) -> list[Session]:
-    """The sessions whose transcripts lie in `project_dir`, without those of sub-agents."""
-    try:
-        files = os.listdir(project_dir)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    return [
-        Session(file[:-6], f"{project_dir}/{file}", is_elsewhere=is_elsewhere)
-        for file in files
-        if file.endswith(".jsonl") and not file.startswith((".", "agent-"))
-    ]
-
-
-def _all_sessions(config_dir: str, own_dir: str) -> list[Session]:
-    """The sessions of all projects; those outside `own_dir` are marked as elsewhere."""
-    projects_dir = f"{config_dir}/projects"
-    found = []
-    for name in os.listdir(projects_dir):
-        directory = f"{projects_dir}/{name}"
-        found += sessions_in(directory, is_elsewhere=directory != own_dir)
-    return found
-
-
-def located(sessions_dir: str, config_dir: str, root: str) -> list[Session]:
-    """The named sessions with their transcripts wherever these lie: among those of `root`, else in any project."""
-    found = []
-    for session in named_sessions(sessions_dir, project_dir(config_dir, root)):
-        if not is_file(session.path):
-            elsewhere = _dir_of(config_dir, session.path.rpartition("/")[2][:-6], "")
-            session.path = f"{elsewhere}/{session.path.rpartition('/')[2]}" if elsewhere else session.path
-        found.append(session)
-    return found
-
-
-def of_project(config_dir: str, own_id: str, directory: str, scope: str) -> list[Session]:
-    """The sessions of the project of `own_id`, or of `directory`, or of `all` projects."""
-    found = _dir_of(config_dir, own_id, directory)
-    if scope == "all":
-        return _all_sessions(config_dir, found)
-    return sessions_in(found) if found else []
-
-
-def live_session_id(config_dir: str, pid: int) -> str:
-    """The id of the session that is open in the process `pid`, by its note in `sessions/`; '' for none."""
-    try:
-        session_id = decode(read_whole(f"{config_dir}/sessions/{pid}.json").decode())["sessionId"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
-    return session_id if is_name(session_id) else ""
-
-
-def session_id_of(path: str) -> str:
-    """The id of the session whose transcript lies at `path`."""
-    return path.rpartition("/")[2].removesuffix(".jsonl")
-
-
 def transcript_path(config_dir: str, cwd: str, session_id: str) -> str:
     """Where the transcript of a session started in `cwd` lies, or will lie."""
     return f"{project_dir(config_dir, cwd)}/{session_id}.jsonl"
@@ -153,11 +55,102 @@ def encode_cwd(cwd: str) -> str:
     return f"{encoded[:MOST_UNITS]}-{_base36(checksum)}"
 
 
+def sessions_in(project_dir: str, is_elsewhere: bool = False) -> list[Session]:
+    """The sessions whose transcripts lie in `project_dir`, without those of sub-agents."""
+    return [
+        Session(file[:-6], f"{project_dir}/{file}", is_elsewhere=is_elsewhere)
+        for file in _listing(project_dir)
+        if file.endswith(".jsonl") and not file.startswith((".", "agent-"))
+    ]
+
+
+def other_sessions(sessions_dir: str, config_dir: str, own_path: str, scope: str) -> list[Session]:
+    """The named sessions of an agent home, else those of the project that the transcript lies in, or of all."""
+    own_dir = own_path.rpartition("/")[0]
+    if sessions_dir:
+        return _named_in(sessions_dir, own_dir)
+    return _all_sessions(config_dir, own_dir) if scope == "all" else sessions_in(own_dir)
+
+
+def project_sessions(config_dir: str, own_id: str, directory: str, scope: str) -> list[Session]:
+    """The sessions of the project of `own_id`, or of `directory`, or of `all` projects."""
+    found = _dir_of(config_dir, own_id, directory)
+    if scope == "all":
+        return _all_sessions(config_dir, found)
+    return sessions_in(found) if found else []
+
+
+def named_sessions(sessions_dir: str, config_dir: str, root: str) -> list[Session]:
+    """The named sessions with their transcripts wherever these lie: among those of `root`, else in any project."""
+    found = []
+    for session in _named_in(sessions_dir, project_dir(config_dir, root)):
+        if not is_file(session.path):
+            elsewhere = _dir_of(config_dir, session.path.rpartition("/")[2][:-6], "")
+            session.path = f"{elsewhere}/{session.path.rpartition('/')[2]}" if elsewhere else session.path
+        found.append(session)
+    return found
+
+
+def session_names(sessions_dir: str) -> list[str]:
+    """The names of the sessions of an agent home, in no particular order."""
+    files = _listing(sessions_dir)
+    return [file[:-5] for file in files if file.endswith(".json") and not file.startswith((".", "new-"))]
+
+
+def named_session_id(sessions_dir: str, name: str) -> str:
+    """The id that `<sessions_dir>/<name>.json` holds as `sessionId`; '' where there is none."""
+    return next((session_id for _, session_id in _pointers(sessions_dir, [name])), "")
+
+
+def session_id_of(path: str) -> str:
+    """The id of the session whose transcript lies at `path`."""
+    return path.rpartition("/")[2].removesuffix(".jsonl")
+
+
+def live_session_id(config_dir: str, pid: int) -> str:
+    """The id of the session that is open in the process `pid`, by its note in `sessions/`; '' for none."""
+    try:
+        session_id = decode(read_whole(f"{config_dir}/sessions/{pid}.json").decode())["sessionId"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    return session_id if is_name(session_id) else ""
+
+
+def _named_in(sessions_dir: str, project_dir: str) -> list[Session]:
+    """The sessions that `<sessions_dir>/<name>.json` name, each with its transcript in `project_dir`.
+
+    Left out are those that have no id yet, and `new-*`, which hosts use for sessions that are just being made.
+    """
+    found = _pointers(sessions_dir, session_names(sessions_dir))
+    return [Session(name, f"{project_dir}/{session_id}.jsonl", name) for name, session_id in found]
+
+
+def _pointers(sessions_dir: str, names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Each of `names` with the session id in its file; those without one are left out."""
+    for file, content in read_each(sessions_dir, [name + ".json" for name in names]):
+        try:
+            session_id = decode(content.decode())["sessionId"]
+        except (ValueError, KeyError, TypeError):
+            continue
+        if is_name(session_id):
+            yield file[: -len(".json")], session_id
+
+
+def _all_sessions(config_dir: str, own_dir: str) -> list[Session]:
+    """The sessions of all projects; those outside `own_dir` are marked as elsewhere."""
+    projects_dir = f"{config_dir}/{PROJECTS_FOLDER}"
+    found = []
+    for name in _listing(projects_dir):
+        directory = f"{projects_dir}/{name}"
+        found += sessions_in(directory, is_elsewhere=directory != own_dir)
+    return found
+
+
 def _dir_of(config_dir: str, session_id: str, cwd: str) -> str:
     """The directory with the transcript of `session_id`, else the one for `cwd` or a directory above it; else ''."""
-    projects_dir = f"{config_dir}/projects"
+    projects_dir = f"{config_dir}/{PROJECTS_FOLDER}"
     if session_id:
-        for name in os.listdir(projects_dir):
+        for name in _listing(projects_dir):
             if is_file(f"{projects_dir}/{name}/{session_id}.jsonl"):
                 return f"{projects_dir}/{name}"
     while cwd.strip("/"):
@@ -166,6 +159,13 @@ def _dir_of(config_dir: str, session_id: str, cwd: str) -> str:
             return directory
         cwd = cwd.rstrip("/").rpartition("/")[0]
     return ""
+
+
+def _listing(directory: str) -> list[str]:
+    try:
+        return os.listdir(directory)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
 
 
 def _base36(number: int) -> str:

@@ -32,7 +32,16 @@ def encode_cwd(cwd: str) -> str:
     return f"--{cwd.lstrip('/').replace('/', '-').replace(':', '-')}--"
 
 
-def others(sessions_dir: str, config_dir: str, own_path: str, scope: str) -> list[Session]:
+def sessions_in(directory: str, is_elsewhere: bool = False) -> list[Session]:
+    """A session for each file `<time>_<id>.jsonl`. Ids begin with the time as well: none may be shortened."""
+    return [
+        Session(session_id_of(file), f"{directory}/{file}", is_elsewhere=is_elsewhere)
+        for file in _listing(directory)
+        if file.endswith(".jsonl") and not file.startswith(".")
+    ]
+
+
+def other_sessions(sessions_dir: str, config_dir: str, own_path: str, scope: str) -> list[Session]:
     """The named sessions of an agent home, each with the file that was written last; else those of the project, which
     is the directory that the own file lies in, or of all projects."""
     if sessions_dir:
@@ -42,35 +51,25 @@ def others(sessions_dir: str, config_dir: str, own_path: str, scope: str) -> lis
         own_dir = own_path.rpartition("/")[0]
         found = sessions_in(own_dir)
         if scope == "all":
-            for folder in _listing(f"{config_dir}/sessions"):
-                directory = f"{config_dir}/sessions/{folder}"
+            projects_dir = f"{config_dir}/{PROJECTS_FOLDER}"
+            for folder in _listing(projects_dir):
+                directory = f"{projects_dir}/{folder}"
                 if directory != own_dir:
                     found += sessions_in(directory, is_elsewhere=True)
     return [session for session in found if session.path and session.path != own_path]
 
 
-def located(sessions_dir: str, config_dir: str, root: str) -> list[Session]:
-    """The named sessions of an agent home, each with the file that was written last."""
-    return others(sessions_dir, config_dir, "", "project")
-
-
-def of_project(config_dir: str, own_id: str, directory: str, scope: str) -> list[Session]:
+def project_sessions(config_dir: str, own_id: str, directory: str, scope: str) -> list[Session]:
     """The sessions of the project of `own_id`, or of `directory`, or of `all` projects."""
     sessions_dir = f"{config_dir}/{PROJECTS_FOLDER}"
     found = next((f for f in _listing(sessions_dir) if own_id and _holds(f"{sessions_dir}/{f}", own_id)), "")
     own_dir = f"{sessions_dir}/{found}" if found else project_dir(config_dir, directory)
-    return others("", config_dir, f"{own_dir}/", scope)
+    return other_sessions("", config_dir, f"{own_dir}/", scope)
 
 
-def live_session_id(config_dir: str, pid: int) -> str:
-    """Always '': pi notes nothing of its processes."""
-    return ""
-
-
-def session_id_of(path: str) -> str:
-    """The id of the session whose file lies at `path`."""
-    name = path.rpartition("/")[2].removesuffix(".jsonl")
-    return name.partition("_")[2] or name
+def named_sessions(sessions_dir: str, config_dir: str, root: str) -> list[Session]:
+    """The named sessions of an agent home, each with the file that was written last."""
+    return other_sessions(sessions_dir, config_dir, "", "project")
 
 
 def session_names(sessions_dir: str) -> list[str]:
@@ -92,17 +91,19 @@ def latest_transcript(sessions_dir: str, name: str) -> str:
     return latest
 
 
+def session_id_of(path: str) -> str:
+    """The id of the session whose file lies at `path`."""
+    name = path.rpartition("/")[2].removesuffix(".jsonl")
+    return name.partition("_")[2] or name
+
+
+def live_session_id(config_dir: str, pid: int) -> str:
+    """Always '': pi notes nothing of its processes."""
+    return ""
+
+
 def _holds(directory: str, session_id: str) -> bool:
     return any(session.key == session_id for session in sessions_in(directory))
-
-
-def sessions_in(directory: str, is_elsewhere: bool = False) -> list[Session]:
-    """A session for each file `<time>_<id>.jsonl`. Ids begin with the time as well: none may be shortened."""
-    return [
-        Session(session_id_of(file), f"{directory}/{file}", is_elsewhere=is_elsewhere)
-        for file in _listing(directory)
-        if file.endswith(".jsonl") and not file.startswith(".")
-    ]
 
 
 def _listing(directory: str) -> list[str]:
