@@ -101,6 +101,18 @@ class TestViews:
         [documented] = re.findall(rf"^\| `{view}` \| (.*) \|$", (ROOT / "docs" / "store.md").read_text(), re.MULTILINE)
         assert re.findall(r"`(\w+)`", documented) == columns
 
+    @pytest.mark.parametrize("view", VIEWS)
+    def test_every_column_has_a_type_for_programs_that_ask_for_one(self, scene, view):
+        columns = scene.store.connection.execute(f"PRAGMA table_info({view})").fetchall()
+        assert {row[2] for row in columns} <= {"TEXT", "INTEGER"}
+
+    def test_a_conversation_without_a_title_is_called_by_what_was_said_first(self, scene):
+        fill(scene)
+        titles = {talk.id: talk.title for talk in scene.conversations()}
+        assert dict(read(scene, "SELECT id, title FROM conversations")) == titles
+        assert "Billing" in titles.values()
+        assert "other way" in titles.values()
+
     def test_entries_of_a_session_or_a_conversation_are_found_by_indexes(self, scene):
         fill(scene)
         for condition in ("session_id = 'a'", "conversation_id = 1"):

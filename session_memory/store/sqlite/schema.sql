@@ -1,12 +1,12 @@
 -- The store: every transcript as entries and tool uses, cut into conversations and searchable; what strategies made of
 -- them; the index of memories.
 --
--- Read the views at the end: `sessions`, `conversations`, `entries` and `tool_uses` have plain names and ISO times, need
--- nothing but SQLite (or Datasette, or DuckDB), and stay as they are. The tables before them may change at any time.
+-- Read the views at the end: `sessions`, `conversations`, `entries` and `tool_uses` have plain names and ISO times,
+-- need nothing but SQLite (or Datasette, or DuckDB), and stay as they are. The tables may change at any time.
 --
 -- In tables, times are milliseconds since the epoch (UTC). `home` is the group of a host, '' where there are no groups.
--- An item is an entry or a tool use. Its id is `file id << 32 | its number in the file`, so that the items of a file, and
--- those of a conversation, are a range of ids in the order of the transcript.
+-- An item is an entry or a tool use. Its id is `file id << 32 | its number in the file`, so that the items of a file,
+-- and those of a conversation, are a range of ids in the order of the transcript.
 
 
 -- Transcripts ---------------------------------------------------------------------------------------------------------
@@ -80,8 +80,8 @@ CREATE TABLE memory_shared_items (
 );
 CREATE INDEX memory_shared_items_original ON memory_shared_items (original);
 
--- The items of a file from `first_item` to `last_item`, without a silence longer than the gap (`PRAGMA user_version`, in
--- minutes) among them.
+-- The items of a file from `first_item` to `last_item`, without a silence longer than the gap among them, which is the
+-- database's `PRAGMA user_version`, in minutes.
 CREATE TABLE memory_conversations (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     file_id INTEGER NOT NULL,
@@ -109,8 +109,8 @@ CREATE VIRTUAL TABLE memory_search USING fts5 (
 
 -- What strategies make of conversations -------------------------------------------------------------------------------
 
--- The queue: what a strategy has made of a conversation, or is about to. These rows and those of `memory_spending` cannot
--- be had from transcripts again, so they are also kept in a small file beside the store (queue_copy.py).
+-- The queue: what a strategy has made of a conversation, or is about to. No transcript tells these rows and those of
+-- `memory_spending`, so they are also kept in a small file beside the store (queue_copy.py).
 CREATE TABLE memory_work (
     conversation_id INTEGER NOT NULL,
     strategy TEXT NOT NULL,
@@ -200,6 +200,8 @@ CREATE VIRTUAL TABLE memories_search USING fts5 (
 
 -- For reading ---------------------------------------------------------------------------------------------------------
 
+-- (The casts give columns a type for programs that ask for one, such as DuckDB.)
+
 -- One row a transcript. `status` is `gone` where the runtime has deleted it.
 CREATE VIEW sessions AS
 SELECT
@@ -208,23 +210,28 @@ SELECT
     file.home AS group_name,
     file.title,
     file.cwd AS directory,
-    strftime('%Y-%m-%dT%H:%M:%fZ', file.first_entry_timestamp / 1000.0, 'unixepoch') AS started_at,
-    strftime('%Y-%m-%dT%H:%M:%fZ', file.last_entry_timestamp / 1000.0, 'unixepoch') AS ended_at,
-    file.root || '/' || file.file_path AS transcript,
+    CAST(strftime('%Y-%m-%dT%H:%M:%fZ', file.first_entry_timestamp / 1000.0, 'unixepoch') AS TEXT) AS started_at,
+    CAST(strftime('%Y-%m-%dT%H:%M:%fZ', file.last_entry_timestamp / 1000.0, 'unixepoch') AS TEXT) AS ended_at,
+    CAST(file.root || '/' || file.file_path AS TEXT) AS transcript,
     file.status
 FROM memory_file_states AS file;
 
--- One row a conversation: `session-memory show ID` prints it. `messages` and `text_bytes` include what a fork copied.
+-- One row a conversation: `session-memory show ID` prints it. Its title is its session's, else how the first user entry
+-- begins. `messages` and `text_bytes` include what a fork copied.
 CREATE VIEW conversations AS
 SELECT
     conversation.id,
     conversation.session_id,
     file.source AS runtime,
     file.home AS group_name,
-    file.title,
+    CAST(coalesce(nullif(file.title, ''), (
+        SELECT substr(entry.content, 1, 80) FROM memory_transcript_entries AS entry
+        WHERE entry.id BETWEEN conversation.first_item AND conversation.last_item AND entry.role = 'user'
+        ORDER BY entry.id LIMIT 1
+    ), '') AS TEXT) AS title,
     file.cwd AS directory,
-    strftime('%Y-%m-%dT%H:%M:%fZ', conversation.first_message_at / 1000.0, 'unixepoch') AS started_at,
-    strftime('%Y-%m-%dT%H:%M:%fZ', conversation.last_message_at / 1000.0, 'unixepoch') AS ended_at,
+    CAST(strftime('%Y-%m-%dT%H:%M:%fZ', conversation.first_message_at / 1000.0, 'unixepoch') AS TEXT) AS started_at,
+    CAST(strftime('%Y-%m-%dT%H:%M:%fZ', conversation.last_message_at / 1000.0, 'unixepoch') AS TEXT) AS ended_at,
     conversation.entry_count AS messages,
     conversation.text_bytes,
     conversation.status,
@@ -243,8 +250,8 @@ SELECT
     file.home AS group_name,
     entry.role,
     entry.content AS text,
-    strftime('%Y-%m-%dT%H:%M:%fZ', entry.timestamp / 1000.0, 'unixepoch') AS time,
-    coalesce(entry.cwd, file.cwd) AS directory
+    CAST(strftime('%Y-%m-%dT%H:%M:%fZ', entry.timestamp / 1000.0, 'unixepoch') AS TEXT) AS time,
+    CAST(coalesce(entry.cwd, file.cwd) AS TEXT) AS directory
 FROM memory_file_states AS file
 CROSS JOIN memory_conversations AS conversation ON conversation.file_id = file.id
 CROSS JOIN memory_transcript_entries AS entry
@@ -265,7 +272,7 @@ SELECT
     tool_use.error,
     tool_use.result_size AS result_characters,
     tool_use.result_lines,
-    strftime('%Y-%m-%dT%H:%M:%fZ', tool_use.timestamp / 1000.0, 'unixepoch') AS time,
+    CAST(strftime('%Y-%m-%dT%H:%M:%fZ', tool_use.timestamp / 1000.0, 'unixepoch') AS TEXT) AS time,
     file.cwd AS directory
 FROM memory_file_states AS file
 CROSS JOIN memory_conversations AS conversation ON conversation.file_id = file.id
