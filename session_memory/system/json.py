@@ -75,6 +75,11 @@ def decode(text: str) -> Any:
     return values[0]
 
 
+def as_string(value: object) -> str:
+    """A decoded value if it is a string, else ''."""
+    return value if isinstance(value, str) else ""
+
+
 def decode_line(line: bytes) -> tuple[list[Any], int]:
     """The JSON values of one line of a JSONL file, and how many pieces of it could not be read (0 or 1).
 

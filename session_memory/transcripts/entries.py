@@ -33,6 +33,18 @@ class ToolUse(Value):
         self.call_id = call_id
 
 
+def primary_argument(arguments: object, preferred: tuple[str, ...]) -> str:
+    """The argument of a tool call that tells most: the first of `preferred` that has a text, else the first that has
+    one; '' if none does."""
+    if not isinstance(arguments, dict):
+        return ""
+    for key in preferred:
+        value = arguments.get(key)
+        if isinstance(value, str) and value:
+            return value
+    return next((value for value in arguments.values() if isinstance(value, str) and value), "")
+
+
 class Entry(Value):
     """A user or assistant message as one record holds it.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...system.json import as_string
 from .files import config_dir as usual_config_dir
 from .files import transcript_path
 
@@ -19,18 +20,18 @@ PROMPT_EVENT = "UserPromptSubmit"
 
 def is_own(event: Event) -> bool:
     """Whether the transcript lies as Claude Code's do. Codex and Qwen Code run the hooks of its plugins too."""
-    path = _string(event.get("transcript_path"))
+    path = as_string(event.get("transcript_path"))
     return not path or path.rpartition("/")[0].rpartition("/")[0].endswith("/projects")
 
 
 def start_dir(event: Event, environ: Mapping[str, str]) -> str:
     """The directory that the session was started in; `cwd` follows the agent's `cd`."""
-    return environ.get("CLAUDE_PROJECT_DIR") or _string(event.get("cwd"))
+    return environ.get("CLAUDE_PROJECT_DIR") or as_string(event.get("cwd"))
 
 
 def config_dir(event: Event, environ: Mapping[str, str]) -> str:
     """The directory over the transcript's `projects/`, else `$CLAUDE_CONFIG_DIR`, else `~/.claude`."""
-    above = _string(event.get("transcript_path")).rpartition("/")[0].rpartition("/")[0]
+    above = as_string(event.get("transcript_path")).rpartition("/")[0].rpartition("/")[0]
     if above.endswith("/projects"):
         return above[: -len("/projects")]
     return usual_config_dir(environ)
@@ -38,12 +39,14 @@ def config_dir(event: Event, environ: Mapping[str, str]) -> str:
 
 def own_path(event: Event, start: str, config_dir: str) -> str:
     """The transcript that the event names, else the one of a session started in `start`."""
-    return _string(event.get("transcript_path")) or transcript_path(config_dir, start, _string(event.get("session_id")))
+    return as_string(event.get("transcript_path")) or transcript_path(
+        config_dir, start, as_string(event.get("session_id"))
+    )
 
 
 def own_name(event: Event, sessions_dir: str, sessions: Iterable[Session]) -> str:
     """The name that points to the session; '' if none does."""
-    file = f"/{_string(event.get('session_id'))}.jsonl"
+    file = f"/{as_string(event.get('session_id'))}.jsonl"
     return next((session.name for session in sessions if session.path.endswith(file)), "")
 
 
@@ -55,7 +58,3 @@ def is_from_a_person(prompt: str) -> bool:
 def context_output(text: str, event: str = PROMPT_EVENT) -> dict[str, Any]:
     """The JSON that adds `text` to the prompt, or, for SessionStart, to what the agent knows from the start."""
     return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
-
-
-def _string(value: object) -> str:
-    return value if isinstance(value, str) else ""

@@ -6,8 +6,9 @@ injected text included, in records of other types.
 
 from __future__ import annotations
 
+from ...system.json import as_string
 from ...text.timestamps import epoch_seconds
-from ...transcripts.entries import Entry, Reply, ToolUse
+from ...transcripts.entries import Entry, Reply, ToolUse, primary_argument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -152,8 +153,8 @@ def prompt_id(record: Record) -> str:
     that the attachment names; '' for what is no prompt."""
     attachment = record.get("attachment")
     if isinstance(attachment, dict) and attachment.get("type") == "queued_command":
-        return _string(attachment.get("source_uuid"))
-    return _string(record.get("uuid")) if record.get("type") == "user" else ""
+        return as_string(attachment.get("source_uuid"))
+    return as_string(record.get("uuid")) if record.get("type") == "user" else ""
 
 
 def reply(record: Record) -> Reply | None:
@@ -170,7 +171,7 @@ def reply(record: Record) -> Reply | None:
     ]
     is_the_models = not record.get("isSidechain") and not record.get("isApiErrorMessage")
     ends_turn = is_the_models and message.get("model") != "<synthetic>" and message.get("stop_reason") not in _GOES_ON
-    return Reply(_string(message.get("id")), "\n\n".join(texts), ends_turn)
+    return Reply(as_string(message.get("id")), "\n\n".join(texts), ends_turn)
 
 
 def recognises(line: bytes) -> bool:
@@ -179,7 +180,7 @@ def recognises(line: bytes) -> bool:
 
 
 def branch(first_line: bytes) -> None:
-    """None: every record counts, and says all of itself."""
+    """None: a transcript is no tree, every record counts."""
 
 
 def _entry(
@@ -190,10 +191,10 @@ def _entry(
         text,
         tools=tools,
         timestamp=epoch_seconds(record.get("timestamp")),
-        id=_original_id(record) or _string(record.get("uuid")),
-        message_id=_string(message_id),
+        id=_original_id(record) or as_string(record.get("uuid")),
+        message_id=as_string(message_id),
         offset=offset,
-        cwd=_string(record.get("cwd")),
+        cwd=as_string(record.get("cwd")),
         is_copy="forkedFrom" in record,
     )
 
@@ -201,7 +202,7 @@ def _entry(
 def _original_id(record: Record) -> str:
     """The id that a copied record had: --fork-session keeps it, the SDK's `fork_session` gives a new one."""
     origin = record.get("forkedFrom")
-    return _string(origin.get("messageUuid")) if isinstance(origin, dict) else ""
+    return as_string(origin.get("messageUuid")) if isinstance(origin, dict) else ""
 
 
 def _queued_prompt(record: Record, offset: int) -> Entry | None:
@@ -221,7 +222,7 @@ def _queued_prompt(record: Record, offset: int) -> Entry | None:
 def _results_of(content: object) -> list[ToolResult]:
     """The results among the blocks of a message."""
     return [
-        (_string(block["tool_use_id"]), block.get("is_error") is True, block.get("content"))
+        (as_string(block["tool_use_id"]), block.get("is_error") is True, block.get("content"))
         for block in (content if isinstance(content, list) else ())
         if isinstance(block, dict) and block.get("type") == "tool_result" and "tool_use_id" in block
     ]
@@ -252,21 +253,7 @@ def _assistant_content(content: object) -> tuple[str, tuple[ToolUse, ...]]:
         if kind == "text" and isinstance(block.get("text"), str):
             parts.append(block["text"].strip())
         elif kind in ("tool_use", "server_tool_use", "mcp_tool_use"):
-            name = _string(block.get("name")) or "tool"
-            argument = _primary_argument(block.get("input"))
-            tools.append(ToolUse(name, argument, _KINDS.get(name, "other"), _string(block.get("id"))))
+            name = as_string(block.get("name")) or "tool"
+            argument = primary_argument(block.get("input"), _ARGUMENTS)
+            tools.append(ToolUse(name, argument, _KINDS.get(name, "other"), as_string(block.get("id"))))
     return "\n\n".join([part for part in parts if part]), tuple(tools)
-
-
-def _primary_argument(arguments: object) -> str:
-    if not isinstance(arguments, dict):
-        return ""
-    for key in _ARGUMENTS:
-        value = arguments.get(key)
-        if isinstance(value, str) and value:
-            return value
-    return next((value for value in arguments.values() if isinstance(value, str) and value), "")
-
-
-def _string(value: object) -> str:
-    return value if isinstance(value, str) else ""

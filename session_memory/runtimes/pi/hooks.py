@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...system.json import as_string
 from .files import config_dir as usual_config_dir
 from .files import project_dir
 
@@ -19,13 +20,13 @@ CUSTOM_TYPE = "session-update"
 
 
 def is_own(event: Event) -> bool:
-    """Every event is: only our own extension sends them."""
+    """True: only our own extension sends such events."""
     return True
 
 
 def start_dir(event: Event, environ: Mapping[str, str]) -> str:
-    """Where the session's file lies: a named session's lies in its agent's home, whatever directory it works in."""
-    return _session_dir(event) or _string(event.get("cwd"))
+    """The directory of the session's file: that of a named session lies in its agent's home, wherever it works."""
+    return _session_dir(event) or as_string(event.get("cwd"))
 
 
 def config_dir(event: Event, environ: Mapping[str, str]) -> str:
@@ -38,12 +39,12 @@ def config_dir(event: Event, environ: Mapping[str, str]) -> str:
 
 
 def own_path(event: Event, start: str, config_dir: str) -> str:
-    """The session's file; a path that there is not where it keeps none (`--no-session`)."""
-    path = _string(event.get("transcript_path"))
+    """The session's file. Under `--no-session` there is none: then a path in its project where no file will lie."""
+    path = as_string(event.get("transcript_path"))
     if path:
         return path
-    directory = _session_dir(event) or project_dir(config_dir, _string(event.get("cwd")))
-    return f"{directory}/{_string(event.get('session_id'))}.jsonl"
+    directory = _session_dir(event) or project_dir(config_dir, as_string(event.get("cwd")))
+    return f"{directory}/{as_string(event.get('session_id'))}.jsonl"
 
 
 def own_name(event: Event, sessions_dir: str, sessions: Iterable[Session]) -> str:
@@ -58,7 +59,7 @@ def own_name(event: Event, sessions_dir: str, sessions: Iterable[Session]) -> st
 
 
 def is_from_a_person(prompt: str) -> bool:
-    """Every prompt is: what extensions send by themselves does not come as one."""
+    """True: what extensions send by themselves comes as no prompt."""
     return True
 
 
@@ -68,9 +69,5 @@ def context_output(text: str, event: str = PROMPT_EVENT) -> dict[str, Any]:
 
 
 def _session_dir(event: Event) -> str:
-    path = _string(event.get("transcript_path"))
-    return path.rpartition("/")[0] if path else _string(event.get("session_dir")).rstrip("/")
-
-
-def _string(value: object) -> str:
-    return value if isinstance(value, str) else ""
+    path = as_string(event.get("transcript_path"))
+    return path.rpartition("/")[0] if path else as_string(event.get("session_dir")).rstrip("/")

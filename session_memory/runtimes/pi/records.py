@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ...system.json import decode_line
+from ...system.json import as_string, decode_line
 from ...text.timestamps import epoch_seconds
-from ...transcripts.entries import Entry, Reply, ToolUse
+from ...transcripts.entries import Entry, Reply, ToolUse, primary_argument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def may_matter(line: bytes, with_tools: bool = True) -> bool:
     if with_tools:
         return True
     if line.startswith(b'assistant","content":[{"type":"', at + 19):
-        return b'"text":"' in line or b'"type":"image"' in line
+        return b'"text":"' in line or b'"type":"image"' in line or _GLUED in line
     return not line.startswith(b"bashExecution", at + 19) or _GLUED in line
 
 
@@ -56,7 +56,7 @@ class PiBranch:
     def __init__(self, header: Record) -> None:
         version = header.get("version")
         self._is_tree = isinstance(version, int) and version > 1
-        self._cwd = _string(header.get("cwd"))
+        self._cwd = as_string(header.get("cwd"))
         is_fork = bool(header.get("parentSession") or header.get("branchedFrom"))
         self._forked_at = epoch_seconds(header.get("timestamp")) if is_fork else None
         self._is_leaf_known = False
@@ -100,7 +100,7 @@ class PiBranch:
     def _take_edit(self, record: Record) -> None:
         """The last of several edits holds, and it is met first."""
         if record.get("type") == "context_edit":
-            self._is_removed.setdefault(_string(record.get("targetId")), record.get("replacement") is None)
+            self._is_removed.setdefault(as_string(record.get("targetId")), record.get("replacement") is None)
 
 
 def entry(record: Record, offset: int) -> Entry | None:
@@ -120,7 +120,10 @@ def entry(record: Record, offset: int) -> Entry | None:
     elif role == "assistant" and message.get("stopReason") != "error":
         text, tools = _content(message.get("content"))
     elif role == "bashExecution" and not message.get("excludeFromContext"):
-        role, tools = "user", (ToolUse("bash", _string(message.get("command")), "command", _string(record.get("id"))),)
+        role, tools = (
+            "user",
+            (ToolUse("bash", as_string(message.get("command")), "command", as_string(record.get("id"))),),
+        )
     if not text and not tools:
         return None
     return Entry(
@@ -128,7 +131,7 @@ def entry(record: Record, offset: int) -> Entry | None:
         text,
         tools=tools,
         timestamp=epoch_seconds(record.get("timestamp")),
-        id=_string(record.get("id")),
+        id=as_string(record.get("id")),
         offset=offset,
     )
 
@@ -137,7 +140,7 @@ def title(record: Record) -> tuple[int, str] | None:
     """The name that the user gave the session with `/name`; '' where it was taken away."""
     if record.get("type") != "session_info":
         return None
-    return TITLE_RANK, _string(record.get("name")).strip()
+    return TITLE_RANK, as_string(record.get("name")).strip()
 
 
 def is_compaction(record: Record) -> bool:
@@ -151,7 +154,7 @@ def may_bring_results(line: bytes) -> bool:
 
 
 def results_in(line: bytes, decode: Callable[[bytes], tuple[list[Any], int]]) -> None:
-    """None: what a record brings is all of it."""
+    """None: results stand nowhere but in the record, which has to be decoded."""
 
 
 def results(record: Record) -> list[ToolResult]:
@@ -160,9 +163,9 @@ def results(record: Record) -> list[ToolResult]:
     if record.get("type") != "message" or not isinstance(message, dict):
         return []
     if message.get("role") == "toolResult":
-        return [(_string(message.get("toolCallId")), message.get("isError") is True, message.get("content"))]
+        return [(as_string(message.get("toolCallId")), message.get("isError") is True, message.get("content"))]
     if message.get("role") == "bashExecution" and not message.get("excludeFromContext"):
-        return [(_string(record.get("id")), message.get("exitCode") != 0, message.get("output"))]
+        return [(as_string(record.get("id")), message.get("exitCode") != 0, message.get("output"))]
     return []
 
 
@@ -170,7 +173,7 @@ def prompt_id(record: Record) -> str:
     """The id of a user's message; '' for any other record. Who sends a prompt cannot choose it."""
     message = record.get("message")
     is_prompt = record.get("type") == "message" and isinstance(message, dict) and message.get("role") == "user"
-    return _string(record.get("id")) if is_prompt else ""
+    return as_string(record.get("id")) if is_prompt else ""
 
 
 def reply(record: Record) -> Reply | None:
@@ -179,7 +182,7 @@ def reply(record: Record) -> Reply | None:
     if record.get("type") != "message" or not isinstance(message, dict) or message.get("role") != "assistant":
         return None
     text, _ = _content(message.get("content"))
-    return Reply(_string(record.get("id")), text, message.get("stopReason") in ("stop", "length"))
+    return Reply(as_string(record.get("id")), text, message.get("stopReason") in ("stop", "length"))
 
 
 def recognises(line: bytes) -> bool:
@@ -242,16 +245,6 @@ def _content(content: object) -> tuple[str, tuple[ToolUse, ...]]:
             parts.append("[image]")
         elif kind == "toolCall" and isinstance(block.get("name"), str):
             name = block["name"]
-            argument = _primary_argument(block.get("arguments"))
-            tools.append(ToolUse(name, argument, _KINDS.get(name, "other"), _string(block.get("id"))))
+            argument = primary_argument(block.get("arguments"), _ARGUMENTS)
+            tools.append(ToolUse(name, argument, _KINDS.get(name, "other"), as_string(block.get("id"))))
     return "\n\n".join([part for part in parts if part]), tuple(tools)
-
-
-def _primary_argument(arguments: object) -> str:
-    values = arguments if isinstance(arguments, dict) else {}
-    strings = {key: value for key, value in values.items() if isinstance(value, str) and value}
-    return next((strings[key] for key in _ARGUMENTS if key in strings), next(iter(strings.values()), ""))
-
-
-def _string(value: object) -> str:
-    return value if isinstance(value, str) else ""
