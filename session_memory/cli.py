@@ -8,7 +8,7 @@ import sys
 from types import ModuleType
 
 from . import NAME, __version__
-from .system.terminal import exit_code
+from .system.terminal import columns, exit_code
 
 # Each module offers SUMMARY (what the subcommand does, in a few words), add_arguments(parser) and run(arguments), which
 # returns the exit code.
@@ -42,7 +42,9 @@ def main(words: list[str] | None = None) -> int:
         _parser_of_all().parse_args(words)  # prints help, or what is wrong, and exits
         return 2
     command = _module(words[0])
-    parser = argparse.ArgumentParser(prog=f"{NAME} {words[0]}", description=command.SUMMARY)
+    parser = argparse.ArgumentParser(
+        prog=f"{NAME} {words[0]}", description=command.SUMMARY, formatter_class=_help_formatter
+    )
     command.add_arguments(parser)
     arguments = parser.parse_args(words[1:])
     return exit_code(lambda: command.run(arguments))
@@ -51,6 +53,12 @@ def main(words: list[str] | None = None) -> int:
 def _module(name: str) -> ModuleType:
     """The module of a subcommand. Only that of the one that is called is loaded: loading all takes a second."""
     return importlib.import_module(f"{__package__}.commands.{COMMANDS[name]}")
+
+
+def _help_formatter(prog: str) -> argparse.HelpFormatter:
+    """As argparse's own, which is made for every argument; without a width it would import shutil, and a search would
+    take a fifth of a bare start longer."""
+    return argparse.HelpFormatter(prog, width=columns() - 2)
 
 
 def _parser_of_all() -> argparse.ArgumentParser:

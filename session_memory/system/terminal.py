@@ -57,8 +57,7 @@ class Terminal:
         self._out = sys.stdout if out is None else out
         is_terminal = self._out.isatty()
         self._is_coloured = is_terminal and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
-        columns = _terminal_columns() if is_terminal else 80
-        self.width = min(columns, _WIDEST)
+        self.width = min(columns() if is_terminal else 80, _WIDEST)
         if hasattr(self._out, "reconfigure"):  # where the encoding lacks a character, `?` is printed
             self._out.reconfigure(errors="replace")
 
@@ -139,7 +138,9 @@ class Terminal:
             print(json.dumps(value, indent=2, ensure_ascii=False), file=self._out, flush=True)
 
 
-def _terminal_columns() -> int:
-    import shutil
-
-    return shutil.get_terminal_size((80, 24)).columns
+def columns() -> int:
+    """How many columns the terminal has; 80 where stdout is none."""
+    try:
+        return int(os.environ.get("COLUMNS") or os.get_terminal_size(sys.stdout.fileno()).columns) or 80
+    except (OSError, ValueError):
+        return 80

@@ -7,12 +7,12 @@ copy is never behind the database. A new database takes in what the copy holds.
 
 from __future__ import annotations
 
-import json
 import os
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from ...system.files import open_private, read_whole, write_atomically
+from ...system.json import decode, encode
 from ...system.sqlite import fetch
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def _read(path: str) -> Rows:
     rows: Rows = {}
     for line in content.splitlines():
         try:
-            table, row = json.loads(line)
+            table, row = decode(line.decode())
             if _is_sound(table, row):
                 rows[_key(table, row)] = (table, row)
         except (ValueError, TypeError):
@@ -167,7 +167,7 @@ def _key(table: str, row: Row) -> tuple[Any, ...]:
 
 def _line(table: str, row: Row) -> bytes:
     """The line begins with a newline: so it is whole even behind one that was cut off."""
-    return b"\n" + json.dumps([table, row]).encode()
+    return b"\n" + encode([table, row]).encode()
 
 
 def _write(path: str, rows: Rows) -> None:
