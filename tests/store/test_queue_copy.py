@@ -53,7 +53,15 @@ def of_an_earlier_version(path: Path) -> None:
         connection.execute("UPDATE migrations SET name = 'create_tables'")
 
 
+def with_a_damaged_end(path: Path) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[:-40_000] + b"\xff" * 40_000)
+
+
 DAMAGES = [truncated, zeroed, without_header, no_database, emptied, deleted, of_an_earlier_version]
+
+
+CORRUPTING = [truncated, zeroed, without_header, no_database, with_a_damaged_end]
 
 
 class Paying(Scripted):
@@ -89,8 +97,8 @@ def rebuilt(path: Path, damage: Callable[[Path], None]) -> QueueScene:
     for suffix in ("-wal", "-shm"):
         Path(f"{path}{suffix}").unlink(missing_ok=True)
     damage(path)
-    if path.exists():
-        set_aside_if_corrupt(str(path))
+    if damage in CORRUPTING:
+        assert set_aside_if_corrupt(str(path))
     machine = QueueScene(path)
     for number, name in enumerate(NAMES):
         machine.stored.add(*talk(name), name=name, at=START + number * HOUR)
@@ -146,10 +154,13 @@ def _spent(path: Path) -> int:
         return queue.accounts.of_day(START + 5 * HOUR)
 
 
-def test_what_can_be_read_of_a_damaged_file_is_kept_where_there_is_no_copy(path):
+@pytest.mark.parametrize("damage", [of_an_earlier_version, with_a_damaged_end])
+def test_what_can_be_read_of_a_damaged_file_is_kept_where_there_is_no_copy(path, damage):
+    with closing(Stored(path)) as stored:
+        stored.add(*["nothing but text " * 200] * 40, name="large", at=START + 9 * HOUR, ready=False)
     Path(path_of(str(path))).unlink()
     before = _spent(path)
-    with closing(rebuilt(path, of_an_earlier_version)) as machine:
+    with closing(rebuilt(path, damage)) as machine:
         strategy = Scripted("scripted")
         machine.later = 24 * HOUR
         machine.run(strategy)
