@@ -41,13 +41,16 @@ def main(words: list[str] | None = None) -> int:
     if not words or words[0] not in COMMANDS:
         _parser_of_all().parse_args(words)  # prints help, or what is wrong, and exits
         return 2
-    command = _module(words[0])
+    return exit_code(lambda: _run(words[0], words[1:]))
+
+
+def _run(name: str, words: list[str]) -> int:
+    command = _module(name)
     parser = argparse.ArgumentParser(
-        prog=f"{NAME} {words[0]}", description=command.SUMMARY, formatter_class=_help_formatter
+        prog=f"{NAME} {name}", description=command.SUMMARY, formatter_class=_help_formatter
     )
     command.add_arguments(parser)
-    arguments = parser.parse_args(words[1:])
-    return exit_code(lambda: command.run(arguments))
+    return int(command.run(parser.parse_args(words)))
 
 
 def _module(name: str) -> ModuleType:

@@ -62,10 +62,12 @@ def test_where_nothing_is_new_next_to_nothing_is_loaded(machine):
 
 def test_a_package_that_is_missing_is_named(machine):
     machine.session("one", user("hello"))
-    for words in ("ingest", "watch"):
-        done = machine.run_command(sys.executable, "-S", "-c", COMMAND, words)
+    for name, package in (("ingest", "apsw"), ("watch", "filelock")):
+        done = machine.run_command(sys.executable, "-S", "-c", COMMAND, name)
         assert done.returncode == 1
-        assert done.stderr.startswith("session-memory: apsw is needed for this, and not installed\n  run install.py")
+        assert done.stderr.startswith(
+            f"session-memory: {package} is needed for this, and not installed\n  run install.py"
+        )
 
 
 def test_a_search_loads_neither_filelock_nor_rich(machine):
