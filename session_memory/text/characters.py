@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-# Printable to Python, yet drawn as nothing: joiners, fillers and variation selectors of category Mn, Lo and So. (What
-# `str.isprintable` refuses goes anyway: control, format, bidi, tag, surrogate, private-use and unassigned characters.)
+# Drawn as nothing although `str.isprintable` accepts them: joiners, fillers and variation selectors (Mn, Lo, So).
+# It refuses control, format, bidi, tag, surrogate, private-use and unassigned characters, which go too.
 _BLANK = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0\U0001d159"
     "\ufe00\ufe01\ufe02\ufe03\ufe04\ufe05\ufe06\ufe07\ufe08\ufe09\ufe0a\ufe0b\ufe0c\ufe0d\ufe0e\ufe0f"
 )
-_FIRST_SELECTOR = "\U000e0100"  # of the supplement: nothing visible is beyond
-# What joins visible characters and shows in emoji and in several scripts: kept once, after a character beyond ASCII.
+_FIRST_SELECTOR = "\U000e0100"  # of the supplement: no visible character is beyond it
+# Joiners, which matter in emoji and in several scripts: one is kept after a character beyond ASCII.
 _JOINERS = frozenset("\u200c\u200d\ufe0e\ufe0f")
 _ASCII = bytes(range(128))
-FEW = 8  # different characters: so few are quicker replaced one after the other
+FEW = 8  # different characters: up to so many `str.replace` is quicker than `str.translate`
 
 
 def plain(text: str) -> str:
@@ -21,7 +21,7 @@ def plain(text: str) -> str:
     Line feeds stay; a tab, like every other blank, becomes a space.
     """
     if text.replace("\n", " ").isprintable() and (text.isascii() or not _holds_blank(_beyond_ascii(text))):
-        return text  # as nearly every text is
+        return text  # nearly every text
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\u2029", "\n")
     text = text.replace("\x85", "\n").replace("\t", " ").replace("\v", "\n").replace("\f", "\n")
     if "\x1b" in text or "\x9b" in text:
@@ -54,7 +54,7 @@ def _without_ansi(text: str) -> str:
 
 
 def _places(text: str, characters: str) -> list[int]:
-    """Where any of `characters` stands in `text`, in order."""
+    """The offsets of any of `characters` in `text`, in order."""
     places = []
     for character in characters:
         at = text.find(character)
@@ -65,7 +65,7 @@ def _places(text: str, characters: str) -> list[int]:
 
 
 def _after_control_string(text: str, at: int) -> int:
-    """Behind the BEL or ST that ends an OSC-like sequence; one that does not end within its line ends with it."""
+    """The offset behind the BEL or ST that ends an OSC-like sequence, or of the end of its line."""
     while at < len(text) and text[at] not in "\x07\x9c\n":
         if text[at] == "\x1b":
             return at + 2 if text[at + 1 : at + 2] == "\\" else at
@@ -74,7 +74,7 @@ def _after_control_string(text: str, at: int) -> int:
 
 
 def _beyond_ascii(text: str) -> str:
-    """The characters of `text` beyond ASCII, which are few of most texts that have any."""
+    """The characters of `text` beyond ASCII; most texts have few."""
     return text.encode().translate(None, _ASCII).decode()
 
 
@@ -110,7 +110,7 @@ def _with_single_joiners(text: str, joiners: str) -> str:
 
 
 def _shown(character: str) -> str:
-    """What stands for a character wherever it is; a joiner stays, as that depends on the character before it."""
+    """What replaces a character; a joiner stays, since it depends on the character before it."""
     if "\ud800" <= character <= "\udfff":
         return "\ufffd"
     if character.isspace() and character != "\n":

@@ -1,4 +1,4 @@
-"""Shortening text where a person would. Pure."""
+"""Text on one line, shortened at the end of a word. Pure."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def enumerated(words: Iterable[str]) -> str:
 
 
 def _may_cut(text: str, at: int) -> bool:
-    """Whether no grapheme cluster spans position `at`: the rules of UAX #29 that matter, erring towards not cutting."""
+    """Whether no grapheme cluster spans position `at`: the common rules of UAX #29; in doubt, False."""
     before, after = text[at - 1], text[at]
     if before.isascii() and after.isascii():
         return True

@@ -1,11 +1,11 @@
-"""Text as Markdown that shows all of it, does nothing, and can be turned back. Pure.
+"""Text as Markdown that shows all of it, has no effects, and can be turned back: `unescape` undoes `escape`. Pure.
 
-Outside code a backslash takes its meaning from whatever CommonMark would make more of than text: tags and comments,
-character references, links to anything but the web, first-level headings and rules, and lines that look like an
-archive's own. Code keeps its looks where it is certain to be code, whatever surrounds it. `unescape` undoes `escape`.
+Outside code a backslash is put before what CommonMark would interpret: tags and comments, character references, links
+to anything but the web, first-level headings and rules, and lines that look like an archive's own. Code stays as it is
+where it is certain to be code, whatever surrounds it.
 
-An archive is mostly made of this, so that the patterns work on whole texts: those for lines begin with a line feed,
-and a text is searched with one before it, since a literal at the start is what the regex engine finds quickest.
+Most of the time that an archive takes is spent here. So patterns work on whole texts; those for lines begin with a line
+feed, and one is put before the text, since the regex engine finds a literal at a pattern's start fastest.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ _FENCE = re.compile(r"( {0,3})(`{3,}(?=[^`]*$)|~{3,})")
 _TABLE = re.compile(r"^[ \t>]*(?:\|[ \t]*)?:?-+:?[ \t]*(?:\|[ \t]*(?:(?::-*:?|-+:?)[ \t]*)?)*$", re.MULTILINE)
 _BEGINS_A_BLOCK = re.compile(r"[-+*] |\d{1,9}[.)] |>|#|\||`{3}|~{3}|    |\t")
 
-# Backticks, with the code and the equal backticks that follow them if any do. In a table a `|` ends a cell, even in the
-# middle of code.
+# Backticks, with the code and the closing backticks if there are any. In a table a `|` ends a cell, even within code.
 _CODE = r"`(`*)(?!`)([^\n]*?(?<!`)`\1(?!`))?"
 _CODE_IN_CELL = r"`(`*)(?!`)([^\n|]*?(?<!`)`\1(?!`))?"
 _MARK = rf"\\(?=[{re.escape(PUNCTUATION)}])"
@@ -32,7 +31,7 @@ _ESCAPED = re.compile(rf"{_CODE}|{_MARK}.")
 
 _OWN = r"(?:\*\*|__)[^*_\n]{1,80}(?:\*\*|__):|\*Compacted "
 _OWN_LINE = re.compile(rf" {{0,3}}(?={_OWN})")
-# How a line begins that may be a heading, a rule, a fence, or of the archive's own: `_meaning_at` looks closer.
+# The beginning of a line that may be a heading, a rule, a fence, or one of the archive's: `_meaning_at` decides.
 _MAY_MEAN_MORE = re.compile(rf"\n(?=[ \t>#=*_+~\d-])(?:[ \t>+*_\d.)-]*(?=[#=~\n]|\Z)| {{0,3}}(?={_OWN}))")
 _CONTAINER = re.compile(r"[ \t>]+|[-+*](?=[ \t])|\d{1,9}[.)](?=[ \t])")
 _HEADING = re.compile(r"#(?=[ \t]|\Z)|=+[ \t]*\Z|~{3}")
@@ -41,7 +40,7 @@ _ESCAPED_OWN_IN_CODE = re.compile(rf"(\n {{0,3}})\\(?=\\*(?:{_OWN}))")
 
 
 def escape(text: str) -> str:
-    """`text` as Markdown in which nothing is live but emphasis, lists, tables, lower headings, code and web links."""
+    """`text` as Markdown in which only emphasis, lists, tables, lower headings, code and web links have an effect."""
     special = _SPECIAL_IN_TABLE if "|" in text and _TABLE.search(text) else _SPECIAL
     parts = [_escape_code(part) if is_code else _escape_prose(part, special) for part, is_code in _parts(text)]
     return "\n".join(parts)
@@ -53,12 +52,12 @@ def unescape(text: str) -> str:
 
 
 def begins_a_block(text: str) -> bool:
-    """Whether the first line of `text` has to begin a line to be what it is: a list, a fence, a table, a quotation."""
+    """Whether `text` begins with a block, which must begin a line: a list, a fence, a table, a quotation."""
     return _BEGINS_A_BLOCK.match(text) is not None
 
 
 def _parts(text: str) -> list[tuple[str, bool]]:
-    """Fenced code and what lies between, whole lines each, and whether it is code."""
+    """`text` in parts of whole lines, each with whether it is fenced code."""
     if "```" not in text and "~~~" not in text:
         return [(text, False)]
     parts: list[tuple[str, bool]] = []
@@ -81,10 +80,10 @@ def _parts(text: str) -> list[tuple[str, bool]]:
 
 
 def _fenced_end(lines: list[str], at: int, unclosed: dict[str, int]) -> int | None:
-    """The index behind the fenced code that begins at line `at`; None if none does, or if it might not be code.
+    """The index behind the fenced code that begins at line `at`; None where none does, or where it may not be code.
 
-    A fence that nothing closes would swallow what follows. An indented one may lie in a list, which any line that is
-    indented less would end, and the code with it. `unclosed` notes by character how long a fence is known to have no
+    A fence without an end would hide all that follows. An indented one may be in a list, which ends, with the code, at
+    the first line that is indented less. `unclosed` holds, by character, the length of fences that are known to have no
     end, so that a text full of them is not searched for each.
     """
     opened = _FENCE.match(lines[at])
@@ -108,8 +107,8 @@ def _fenced_end(lines: list[str], at: int, unclosed: dict[str, int]) -> int | No
 
 
 def _escape_prose(text: str, special: re.Pattern[str]) -> str:
-    """Takes the meaning first from what has one in a line, then from what makes a line a first-level heading, a rule,
-    a fence, or one of the archive's own."""
+    """Escapes first what has a meaning within a line, then what makes a line a first-level heading, a rule, a fence, or
+    one of the archive's."""
     return _MAY_MEAN_MORE.sub(_escape_line, "\n" + special.sub(_escape_special, text))[1:]
 
 
@@ -120,9 +119,9 @@ def _escape_line(found: re.Match[str]) -> str:
 
 
 def _meaning_at(line: str) -> int:
-    """Where in `line`, in lists and quotations perhaps, begins what makes it more than text; -1 if nothing does.
+    """The index in `line`, perhaps within lists and quotations, of what makes it more than text; -1 for nothing.
 
-    Each mark of a list might begin a rule, and only the end of the line tells: it is looked at once.
+    Each mark of a list may begin a rule, which depends on the rest of the line; that is examined once.
     """
     shown = line.rstrip(" \t")
     mark = shown[-1:]
@@ -147,7 +146,7 @@ def _escape_special(found: re.Match[str]) -> str:
 
 
 def _escape_code(text: str) -> str:
-    """Code shows as it is, but for a line like one of the archive's own: that gets a backslash, or one more."""
+    """Code as it is, but with one more backslash before a line like one of the archive's."""
     return _OWN_IN_CODE.sub(r"\1\\", "\n" + text)[1:]
 
 

@@ -1,4 +1,4 @@
-"""What a shell command line does, in a few words by which like ones meet: `npm run check`, `git commit`. Pure."""
+"""The family of a shell command line: what it does in a few words, as `npm run check` or `git commit`. Pure."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from functools import lru_cache
 MOST_PARTS = 3
 LOOKING = "(looking around)"
 
-# Those that go on with another word, which tells more than the program does.
+# Programs with subcommands, which say more than the program.
 _WITH_SUBCOMMAND = frozenset((
     "apt", "apt-get", "aws", "az", "brew", "bun", "bundle", "cargo", "composer", "conda", "deno", "docker",
     "docker-compose", "dotnet", "flutter", "gcloud", "gem", "gh", "git", "go", "gradle", "helm", "just", "kubectl",
     "make", "mix", "mvn", "npm", "pip", "pip3", "pnpm", "poetry", "rails", "rustup", "systemctl", "terraform", "uv",
     "xcodebuild", "yarn"
 ))  # fmt: skip
-# Of these `run` or `exec` tells nothing yet.
+# Programs whose subcommands `run` and `exec` are followed by the name of what runs.
 _RUNNERS = frozenset(("bun", "bundle", "deno", "npm", "pnpm", "poetry", "uv", "yarn"))
 _BEFORE = frozenset((
     "bunx", "command", "doas", "env", "exec", "nice", "nohup", "npx", "pnpx", "sudo", "time", "timeout", "uvx",
@@ -46,11 +46,11 @@ _FINDS_NOTHING = frozenset((
 ))  # fmt: skip
 
 
-@lru_cache(maxsize=1024)  # of one command it is asked several times in a row
+@lru_cache(maxsize=1024)  # callers ask for the same command several times in a row
 def family(command: str) -> str:
-    """By what like commands meet: programs and subcommands without what they are given; '' if nothing is left.
+    """Programs and subcommands without their arguments; '' if nothing is left.
 
-    `cd /x && npm run check 2>&1 | tail -5` is `npm run check`. What only looks around counts where there is no more.
+    `cd /x && npm run check 2>&1 | tail -5` is `npm run check`. LOOKING for a command line that only looks around.
     """
     parts = [name for words in _simple_commands(command) if (name := _name(words))]
     doing = [name for name in parts if name != LOOKING]
@@ -58,19 +58,19 @@ def family(command: str) -> str:
 
 
 def is_looking(command: str) -> bool:
-    """Whether a command only looks at things."""
+    """Whether a command line only looks around or does nothing."""
     return family(command) in (LOOKING, "")
 
 
 def may_find_nothing(command: str) -> bool:
-    """Whether the program that decides the exit code tells by it that it found nothing: grep, diff, test."""
+    """Whether the exit code may mean that nothing was found, as with grep, diff and test."""
     last = next(reversed(_simple_commands(command, every=True)), [])
     program = _program(last)[0]
     return program in _FINDS_NOTHING and (program != "git" or last[1:2] in (["grep"], ["diff"]))
 
 
 def commit_message(command: str) -> str:
-    """The first line of what `git commit -m` is given; '' for any other command."""
+    """The first line of the message of a `git commit -m`; '' for any other command."""
     for words in _simple_commands(command):
         if words[:1] == ["git"] and "commit" in words[1:4]:
             for at, word in enumerate(words[:-1]):
@@ -80,14 +80,14 @@ def commit_message(command: str) -> str:
 
 
 def _first_line(message: str) -> str:
-    """A message may be a here-document: `$(cat <<'EOF' ...`."""
+    """The first line of a message, which may be a here-document: `$(cat <<'EOF' ...`."""
     lines = [line.strip() for line in message.splitlines()]
     told = [line for line in lines if line and not line.startswith("$(cat") and line not in ("EOF", ")", 'EOF"')]
     return told[0] if told else ""
 
 
 def _simple_commands(command: str, every: bool = False) -> list[list[str]]:
-    """The words of each command that is run, of a pipeline only of the first unless `every`; quotes are taken away."""
+    """The words of each command without their quotes; of a pipeline only the first command, unless `every`."""
     found: list[list[str]] = []
     words: list[str] = []
     is_piped = False
@@ -114,7 +114,7 @@ def _tokens(command: str) -> Iterator[tuple[str, str]]:
     command = command.replace("\\\n", " ")
     here = re.search(r"<<-?\s*(['\"]?)(\w+)\1[^\n]*\n", command)
     if here and not re.search(r"-m\s+\"\$\(cat", command[: here.start()]):
-        command = command[: here.end()]  # what follows is text
+        command = command[: here.end()]  # what follows is the here-document
     for match in _TOKEN.finditer(command):
         if match["operator"]:
             yield match["operator"].removesuffix("&") or "&", ""
@@ -129,7 +129,7 @@ def _unquoted(quoted: re.Match[str]) -> str:
 
 
 def _name(words: list[str]) -> str:
-    """What a simple command is called; '' for one that does nothing by itself."""
+    """The name of a simple command; '' for one that does nothing by itself."""
     program, rest = _program(words)
     if not program or program in _SILENT or program.startswith("#"):
         return ""
@@ -151,7 +151,7 @@ def _name(words: list[str]) -> str:
 
 
 def _program(words: list[str]) -> tuple[str, list[str]]:
-    """The program and what it is given, behind assignments and programs that run others."""
+    """The program and its arguments, without assignments and programs that run others."""
     at = 0
     while at < len(words):
         word = words[at].strip("(){}!'\"`")

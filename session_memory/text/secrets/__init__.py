@@ -1,8 +1,8 @@
-"""Secrets out of text, before it is stored, injected or sent to a model: `redact`. What is one: rules.yaml.
+"""Finding secrets in text and taking them out: `find_secrets`, `redact`. rules.yaml says what is one.
 
-A prompt waits for this, so a short text is first looked through with plain string methods: `may_hold_secret`. Only
-where that finds something, or the text is long, is the search itself loaded (scan.py), and with it `re`. What the
-search would find, the look lets through; tests/test_secrets.py holds the two together.
+Prompts wait for this, so a short text is first checked with plain string methods, `may_hold_secret`. Only where that
+returns True, or the text is long, the search is loaded (scan.py), and with it `re`. The check is true for every text in
+which the search finds something; tests/text/test_secrets.py holds them together.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NAME_WITHIN = 64
 
 
 class Secret:
-    """Where a secret stands: `text[start:end]`; and its `kind` in a few words, as in `[redacted: kind]`."""
+    """A secret is `text[start:end]`; `kind` says what it is in a few words, as in `[redacted: kind]`."""
 
     __slots__ = ("end", "kind", "start")
 
@@ -55,9 +55,9 @@ class Secret:
 
 
 def redact(text: str) -> str:
-    """`text` with `[redacted: kind]` in the place of every secret, all else as it was. Raises for no string.
+    """`text` with `[redacted: kind]` in place of every secret. Never raises for a string.
 
-    It looks again until it finds nothing: a secret shows itself when the one that was glued to it is gone.
+    Searches until nothing is found: a secret next to another one may be found only when that is gone.
     """
     while secrets := find_secrets(text):
         parts = []
@@ -70,14 +70,14 @@ def redact(text: str) -> str:
 
 
 def redact_all(texts: list[str]) -> list[str]:
-    """Each of `texts` as `redact` returns it, after one look through all of them: hardly ever has one a secret."""
+    """Each of `texts` as `redact` returns it. All are checked as one first, since hardly any holds a secret."""
     if SCAN not in sys.modules and not may_hold_secret("\n".join(texts)):
         return texts
     return [redact(text) for text in texts]
 
 
 def find_secrets(text: str) -> list[Secret]:
-    """The secrets in `text`, in order, none overlapping another. Raises for no string."""
+    """The secrets in `text`, in order, without overlaps. Never raises for a string."""
     if len(text) <= SHORT_CHARACTERS and SCAN not in sys.modules and not may_hold_secret(text):
         return []
     from .scan import find
@@ -86,11 +86,11 @@ def find_secrets(text: str) -> list[Secret]:
 
 
 def may_hold_secret(text: str) -> bool:
-    """Whether in `text` stands a literal of a rule as the rule wants it, or a value with a name of a rule.
+    """Whether `text` holds a literal of a rule where the rule wants it, or a value with a name of a rule.
 
-    Of several texts with line feeds between them it says no less than of each.
+    True for texts joined by line feeds if it is for one of them.
     """
-    # A prefix and its run have no white space in them, and few words are that long: all else is left out of the search.
+    # A prefix and the run after it hold no white space, and few words are long enough for them: search only those.
     words = " ".join([word for word in text.split() if len(word) >= SHORTEST_WORD])
     if words and any(prefix in words and begins_token(words, prefix) for prefix in PREFIXES.split("\n")):
         return True
@@ -117,7 +117,7 @@ def is_run(text: str, start: int) -> bool:
 
 
 def begins_token(text: str, prefix: str) -> bool:
-    """Whether `prefix` stands before a run, and not within a word."""
+    """Whether `prefix` stands before a run of RUN_LENGTH token characters and not within a word."""
     return any(
         is_run(text, at + len(prefix)) and (not at or text[at - 1] not in ALPHANUMERIC or is_escaped(text, at))
         for at in places(text, prefix)
@@ -125,12 +125,12 @@ def begins_token(text: str, prefix: str) -> bool:
 
 
 def is_escaped(text: str, at: int) -> bool:
-    """Whether the letter before `at` may be the end of an escape, of JSON, of a URL or of a terminal."""
+    """Whether the letter before `at` may end an escape of JSON, a URL or a terminal."""
     return text[at - 1] == "m" or "\\" in text[max(0, at - 2) : at] or "%" in text[max(0, at - 3) : at]
 
 
 def goes_on(text: str, literal: str, ahead: str) -> bool:
-    """Whether after `literal` stands what its rule wants there: a run, a sign, or anything."""
+    """Whether `literal` is followed by what its rule wants: a run, a sign, or anything."""
     ends = (at + len(literal) for at in places(text, literal))
     if ahead == "<run>":
         return any(is_run(text, end) for end in ends)
@@ -141,7 +141,7 @@ def goes_on(text: str, literal: str, ahead: str) -> bool:
 
 
 def names_value(text: str, at: int) -> bool:
-    """Whether before the sign at `at` stands a name of a rule, and after it something that can be a key."""
+    """Whether the sign at `at` has a name of a rule before it and what may be a key after it."""
     after = text[at + 1 : at + VALUE_WITHIN]
     if text[at] == "," and after.lstrip(" \t?\\")[:1] not in tuple(QUOTES):
         return False
@@ -155,7 +155,7 @@ def names_value(text: str, at: int) -> bool:
 
 
 def begins_with_digit(value: str) -> bool:
-    """Whether there is a digit in the beginning of `value`, before anything that is not of a key."""
+    """Whether `value` has a digit among its first DIGIT_WITHIN characters, before any that keys do not have."""
     for character in value[:DIGIT_WITHIN]:
         if character.isdigit():
             return True
@@ -165,7 +165,7 @@ def begins_with_digit(value: str) -> bool:
 
 
 def names(text: str) -> list[str]:
-    """What an identifier may be called in a rule: its words in small letters, and pairs of them as one.
+    """The names by which rules may call an identifier: its words in lower case, and pairs of words as one.
 
     Of `newRelicKey2`: new, relic, key2, newrelic, relickey2, and without their digits key, relickey.
     """

@@ -1,4 +1,4 @@
-"""rules.yaml -> _literals.py and _rules.py: `python -m session_memory.text.secrets.build`."""
+"""Writes _literals.py and _rules.py from rules.yaml: `python -m session_memory.text.secrets.build`."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ Row = tuple[str, int, int, bool]  # a literal, where in it the scanner stops, nu
 
 
 def read(path: Path = HERE / "rules.yaml") -> list[Rule]:
-    """The rules of the file, with their lists as lists. A `ValueError` names the rule that is wrong."""
+    """The rules of the file, with lists where one word may stand. Raises ValueError, which names the wrong rule."""
     rules: list[Rule] = yaml.safe_load(path.read_text(encoding="utf-8"))
     seen: set[str] = set()
     for rule in rules:
@@ -84,7 +84,7 @@ def spelled(text: str) -> str:
 
 
 def pattern(rule: Rule) -> str:
-    """The regex that is matched where the rule may apply."""
+    """The regex of a rule."""
     if "prefix" in rule:
         prefix = "|".join(map(re.escape, rule["prefix"]))
         text = f"<begin>(?:{prefix})(?P<body>{rule['body']}){TOKEN_END}"
@@ -98,13 +98,13 @@ def pattern(rule: Rule) -> str:
 
 
 def cost(character: str, fold: bool = False) -> float:
-    """How often the scanner stops at a character, in a thousand; at it and its other case, if `fold`."""
+    """How often the scanner stops at a character, of a thousand characters; with its other case, if `fold`."""
     both = {character.lower(), character.upper()} if fold else {character}
     return sum(FREQUENCY.get(c, 2) for c in both)
 
 
 def anchors(words: set[Word]) -> dict[Word, int]:
-    """Where in each word the scanner stops: at characters that are, all together, as rare as can be."""
+    """Where in each word the scanner stops: at characters that are together as rare as possible."""
     folds = {c: {fold for word, fold in words if c in word} for word, _ in words for c in word}
     free = {*SIGNS, *TAILS}
 
@@ -128,7 +128,7 @@ def anchors(words: set[Word]) -> dict[Word, int]:
 
 
 def in_any_case(text: str) -> str:
-    """A regex of `text` in any case, without the flag: that would cost the whole scanner its speed."""
+    """A regex for `text` in any case, without the flag, which would slow down the whole scanner."""
     return "".join(f"[{c.lower()}{c.upper()}]" if c.lower() != c.upper() else re.escape(c) for c in text)
 
 
@@ -162,7 +162,7 @@ def tables(rules: list[Rule]) -> tuple[str, dict[str, set[Row]], dict[str, set[R
 
 
 def scanner(sides: dict[str, dict[str, set[str]]], tails: set[str]) -> str:
-    """One regex for every character where a rule may apply: with a group, where a tail or a sign says so.
+    """The regex for every character where a rule may apply; its group is set where a tail or a sign stands.
 
     `sides`: character -> what stands before it, with it -> what may stand after it.
     """
@@ -206,7 +206,7 @@ def modules(rules: list[Rule]) -> dict[str, str]:
 
 
 def hot(rules: list[Rule], whole: dict[str, set[int]], endings: dict[str, set[int]]) -> str:
-    """What __init__.py needs. Words stand in one string, with line feeds between them: that is loaded soonest."""
+    """The module for __init__.py. Words are in one string, with line feeds between them, which loads fastest."""
     prefixes = {prefix for rule in rules for prefix in rule.get("prefix", ())}
     literals: dict[tuple[bool, str, str], set[str]] = {}
     for rule in rules:
@@ -244,7 +244,7 @@ def parts(words: Iterable[str], end: str = "") -> list[str]:
 
 
 def cold(rules: list[Rule], whole: dict[str, set[int]], endings: dict[str, set[int]]) -> str:
-    """What scan.py needs."""
+    """The module for scan.py."""
     text, tails, found = tables(rules)
     options = (("before", 0), ("also", ""), ("judge", ""), ("entropy", 0), ("reject", ""))
     kind = "tuple[tuple[str, str, str, int, str, str, float, str], ...]"

@@ -1,11 +1,11 @@
-"""Whether what stands where a secret would is one, or a name, a path, a version, a placeholder. Pure."""
+"""Telling a secret from a name, path, version or placeholder in the same position. Pure."""
 
 from __future__ import annotations
 
 import re
 from math import log2, sqrt
 
-# The commonest pairs of letters in English and code: of those in words three quarters, by chance a fifth.
+# The most common pairs of letters in English and code: three quarters of the pairs in words, a fifth by chance.
 PAIRS = frozenset(
     re.findall(
         "..",
@@ -15,12 +15,12 @@ PAIRS = frozenset(
     )
 )
 COMMON = len(PAIRS) / 26**2
-# How many standard deviations above chance make words: STRICT, where only a name speaks for a key, takes one
-# in a thousand for words, LENIENT, where its shape does too, hardly any.
+# How many standard deviations above chance make words. STRICT, for values that only a name marks as a key, takes one
+# key in a thousand for words; LENIENT, for values that also have the shape of a key, takes hardly any.
 STRICT = 4.2
 LENIENT = 6.5
 WORDY = 2.0
-ENOUGH = 120  # characters that are looked at
+ENOUGH = 120  # characters that are examined
 
 WORD = re.compile("[A-Z]*[a-z]+|[A-Z]+")
 HEX = re.compile("[0-9a-fA-F-]+")
@@ -30,7 +30,7 @@ PLACEHOLDER = re.compile(
     r"(?i)example|placeholder|redacted|changeme|replace|dummy|sample|xxxx|^your|your[_-]|<|\.\.\.|\*\*\*"
     r"|12345678|abcdefgh|0000000"
 )
-# Code that stands where a password would: a.b, A_B, $variable, {template}, a URL, a path.
+# Code in the position of a password: a.b, A_B, $variable, {template}, a URL, a path.
 CODE = re.compile(
     r"[A-Za-z_$][\w$]*(?:(?:\.|->|::)[A-Za-z_$][\w$]*)+[!?]?|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+"
     r"|[$%{<@].*|https?://.*|/.*|.*[$#{]\{.*"
@@ -45,7 +45,7 @@ def entropy(text: str) -> float:
 
 
 def reads_like_words(text: str, deviations: float) -> bool:
-    """Whether `text` has more common pairs of letters than chance makes, by so many deviations."""
+    """Whether `text` has more common pairs of letters than chance, by so many standard deviations."""
     pairs = [word[i : i + 2].lower() for word in WORD.findall(text) for i in range(len(word) - 1)]
     by_chance = len(pairs) * COMMON
     deviation = sqrt(by_chance * (1 - COMMON))
@@ -53,7 +53,7 @@ def reads_like_words(text: str, deviations: float) -> bool:
 
 
 def looks_random(text: str, deviations: float) -> bool:
-    """Whether `text` has digits, and letters that form no words: a key, not a name, a path or a version."""
+    """Whether `text` has digits and letters that form no words, as keys have."""
     text = text[:ENOUGH]
     digits, letters = len(DIGIT.findall(text)), len(LETTER.findall(text))
     if not digits or not letters or PLACEHOLDER.search(text) or entropy(text) < 2.8:
@@ -64,7 +64,7 @@ def looks_random(text: str, deviations: float) -> bool:
 
 
 def looks_like_password(text: str, quoted: bool) -> bool:
-    """Whether `text`, the value of something called a password, is one: no code, and not just a word."""
+    """Whether `text`, the value of something called a password, is one: neither code nor a mere word."""
     text = text[:ENOUGH]
     if PLACEHOLDER.search(text) or CODE.fullmatch(text):
         return False

@@ -1,6 +1,6 @@
-"""The search itself: one pass of a generated regex finds where rules may apply, and there they are matched.
+"""The search: one pass of a generated regex finds where rules may apply; there the rules are matched.
 
-Loaded where a first look found something or the text is long: it imports `re`.
+Imports `re`, so it is loaded only where it is needed (see __init__.py).
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ OPENING = re.compile(r"""(?:[:=,]|[>|](?:[ \t]{0,8}(?:\n|\\n)[ \t]{0,16})?)(?:[ 
 NAME = re.compile(r"""[ \t"'`\\*|?>:-]{0,12}(?:\](?=["'\\])["'\\]{1,8})?([A-Za-z0-9_ .-]{1,60})(\\?)""")
 NAME_WITHIN = 64
 MARK = "[redacted"
-SEPARATOR = "\0"  # no rule looks for it: what the scanner finds in a text it finds there too where texts are joined
+SEPARATOR = "\0"  # joins texts: no rule looks for it, so the scanner finds the same in the joined texts as in each
 
 Found = tuple[int, int, int]  # start, end, number of the rule
 
 
 class CompiledPatterns(dict[str, "re.Pattern[str]"]):
-    """Regex -> that regex compiled, when it is first needed: most never are."""
+    """Regexes by their source, compiled when first used: most never are."""
 
     def __missing__(self, source: str) -> re.Pattern[str]:
         self[source] = re.compile(source)
@@ -35,7 +35,7 @@ COMPILED = CompiledPatterns()
 
 
 def find(text: str) -> list[tuple[str, int, int]]:
-    """(kind, start, end) of every secret in `text`, in order, none overlapping another."""
+    """(kind, start, end) of every secret in `text`, in order, without overlaps."""
     search = Search(text)
     found: list[Found] = []
     for hit in COMPILED[SCANNER].finditer(text):
@@ -48,7 +48,7 @@ def find(text: str) -> list[tuple[str, int, int]]:
 
 
 def suspects(texts: list[str]) -> list[int]:
-    """The indexes of those of `texts` in which a rule may apply, after one look through all of them."""
+    """The indexes of the `texts` in which a rule may apply, found in one pass over all of them."""
     joined = SEPARATOR.join(texts)
     scanner = COMPILED[SCANNER]
     indexes: list[int] = []
@@ -62,7 +62,7 @@ def suspects(texts: list[str]) -> list[int]:
 
 
 def merged(found: list[Found]) -> list[tuple[str, int, int]]:
-    """What overlaps as one, called by the rule that stands first in rules.yaml."""
+    """Joins finds that overlap, under the rule that comes first in rules.yaml."""
     result: list[Found] = []
     for start, end, number in sorted(found):
         if result and start < result[-1][1]:
@@ -75,7 +75,7 @@ def merged(found: list[Found]) -> list[tuple[str, int, int]]:
 
 @lru_cache(maxsize=4096)
 def rules_of(reversed_name: str) -> tuple[int, ...]:
-    """The numbers of the rules for the words of a name written backwards, the most specific first."""
+    """The numbers of the rules for the words of a name, which is written backwards; in the order of rules.yaml."""
     numbers: set[int] = set()
     for name in names(reversed_name[::-1]):
         numbers.update(NAMES.get(name, ()))
@@ -86,7 +86,7 @@ def rules_of(reversed_name: str) -> tuple[int, ...]:
 
 
 class Search:
-    """One text, and what is known of it: which literals it holds, and where the last find of a rule ends."""
+    """The search in one text; remembers which literals the text holds, and where the last find of each rule ends."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -94,13 +94,13 @@ class Search:
         self.ends: dict[int, int] = {}
 
     def holds(self, literal: str) -> bool:
-        """Whether `literal` stands anywhere in the text, which is looked through once."""
+        """Whether the text holds `literal`; searches for each only once."""
         if literal not in self.known:
             self.known[literal] = literal in self.text
         return self.known[literal]
 
     def anchored(self, at: int) -> list[Found]:
-        """What the rules find whose literals the scanner looks for at `at`."""
+        """The finds of the rules with a literal at `at`."""
         text = self.text
         found: list[Found] = []
         rows = ANCHORS.get(text[at], ())
@@ -114,7 +114,7 @@ class Search:
         return found
 
     def matched(self, start: int, number: int) -> list[Found]:
-        """What the rule finds where its literal stands, unless that is within what it found before."""
+        """The find of a rule whose literal is at `start`, unless that is within its last find."""
         _, _, source, before, also, _, _, _ = RULES[number]
         if start >= self.ends.get(number, 0) and self.holds(also):
             match = COMPILED[source].match
@@ -124,7 +124,7 @@ class Search:
         return []
 
     def assigned(self, at: int) -> list[Found]:
-        """What the rules for the name before the sign at `at` find in the value after it."""
+        """The finds, in the value after the sign at `at`, of the rules for the name before it."""
         name = NAME.match(self.text[max(0, at - NAME_WITHIN) : at][::-1])
         if name is None:
             return []
@@ -140,7 +140,7 @@ class Search:
         return []
 
     def judged(self, hit: re.Match[str], number: int) -> list[Found]:
-        """The secret in the match, if what the rule demands beyond its regex holds."""
+        """The secret in a match, unless the other conditions of the rule fail."""
         groups = hit.re.groupindex
         start, end = hit.span("secret") if "secret" in groups else hit.span()
         secret = self.text[start:end]
