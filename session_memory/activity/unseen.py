@@ -86,7 +86,7 @@ def cursors_at_end(changed: list[Changed], now: float, notes: list[str]) -> dict
     cursors: dict[str, Cursor] = {}
     for session, _ in changed:
         try:
-            with Opened(session.path) as descriptor:
+            with _Opened(session.path) as descriptor:
                 status = os.fstat(descriptor)
                 end = last_line_end(descriptor, 0, status.st_size, FILE_BYTES)
                 if end is not None:
@@ -96,7 +96,7 @@ def cursors_at_end(changed: list[Changed], now: float, notes: list[str]) -> dict
     return cursors
 
 
-class Opened:
+class _Opened:
     """A descriptor of a regular file, closed at the end of the block. Raises OSError."""
 
     def __init__(self, path: str) -> None:
@@ -111,7 +111,7 @@ class Opened:
 
 
 def _read_session(session: Session, cursor: Cursor | None, runtime: Runtime, now: float, oldest: float) -> Unseen:
-    with Opened(session.path) as descriptor:
+    with _Opened(session.path) as descriptor:
         unseen = Unseen(session)
         _read_unseen(unseen, runtime, descriptor, cursor, now, oldest)
         if unseen.entries and unseen.cursor and "first" not in unseen.cursor:
@@ -168,7 +168,7 @@ def _read_head(runtime: Runtime, descriptor: int, unseen: Unseen) -> None:
 
 def entries_back_to(runtime: Runtime, path: str, oldest: float) -> list[Entry]:
     """The last entries of a transcript, back to the time `oldest`, as far as FILE_BYTES reach. Raises OSError."""
-    with Opened(path) as descriptor:
+    with _Opened(path) as descriptor:
         unseen = Unseen(Session("", path))
         end = last_line_end(descriptor, 0, os.fstat(descriptor).st_size, FILE_BYTES)
         _read_back(unseen, runtime, descriptor, 0, end or 0, lambda entries: _reach(entries, oldest))
