@@ -6,15 +6,14 @@ import os
 
 from ...system.files import lock
 from ...system.sqlite import LOCK_WAIT_SECONDS, OUTDATED, CorruptDatabaseError, explained, fetch, set_aside
-from ..conversations import ConversationSpan, TimedItem, fold
 from ..values import ITEM_BITS
 from .known_files import gap_minutes as cut_with
-from .queue_copy import salvage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from apsw import Connection
 
+    from ..conversations import ConversationSpan
     from .engine import SqliteStore
 
 _CHECKED_FAULTS = 10
@@ -68,6 +67,8 @@ def set_aside_if_corrupt(path: str, *, is_certain: bool = False) -> str:
     try:
         if not os.path.lexists(path) or (not is_certain and _is_whole(path)):
             return ""
+        from .queue_copy import salvage
+
         salvage(path)
         return set_aside(path)
     finally:
@@ -113,6 +114,8 @@ def recut(store: SqliteStore, gap_minutes: int) -> bool:
 
 
 def _recut_file(connection: Connection, file_id: int, gap: int) -> None:
+    from ..conversations import TimedItem, fold  # 1 ms that every command would take which opens the store
+
     first, last = file_id << ITEM_BITS, (file_id + 1 << ITEM_BITS) - 1
     # The message's id was not stored; its number (from 0) tells the messages of a file apart as well.
     items = [
