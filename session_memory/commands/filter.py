@@ -128,5 +128,5 @@ def _name(path: str) -> str:
 
 
 def _as_json(path: str, size: Reduction) -> dict[str, object]:
-    told = {**size._asdict(), "reduction": round(size.reduction, 4)}
-    return {"path": path, **told} if path else told
+    sizes = {**size._asdict(), "reduction": round(size.reduction, 4)}
+    return {"path": path, **sizes} if path else sizes

@@ -117,8 +117,8 @@ def _work_off(opened: OpenStore, work: StrategyRun, pieces: Iterable[PartResult]
     memories = sum(len(done.memories) for done in finished)
     if finished:
         opened.terminal.line()
-    told = ", ".join(f"{number} {status}" for status, number in numbers.items() if number)
-    opened.terminal.line(f"{told}; {_memories(memories)}." if told else "Nothing waits.")
+    summary = ", ".join(f"{number} {status}" for status, number in numbers.items() if number)
+    opened.terminal.line(f"{summary}; {_memories(memories)}." if summary else "Nothing waits.")
     if work.spent_today():
         opened.terminal.line(_budget(work))
     opened.terminal.result(
@@ -136,10 +136,10 @@ def _work_off(opened: OpenStore, work: StrategyRun, pieces: Iterable[PartResult]
 
 def _line(done: PartResult) -> str:
     """What became of a piece of work, in one line."""
-    told = _memories(len(done.memories)) if done.status == "archived" else for_prompt(done.reason)
+    result = _memories(len(done.memories)) if done.status == "archived" else for_prompt(done.reason)
     if done.conversation is None or done.status == "stopped":
-        return f"  {done.strategy}: {told}"
-    return f"  {done.status:<9} {_name(done.conversation)}  ({done.strategy}: {told})"
+        return f"  {done.strategy}: {result}"
+    return f"  {done.status:<9} {_name(done.conversation)}  ({done.strategy}: {result})"
 
 
 def _name(conversation: Conversation) -> str:
@@ -152,12 +152,15 @@ def _memories(number: int) -> str:
 
 
 def _as_json(done: PartResult) -> dict[str, Any]:
-    conversation = _told(done.conversation) if done.conversation else None
-    told = {"reason": for_prompt(done.reason), "conversation": conversation, "memories": list(done.memories)}
-    return {**done._asdict(), **told}
+    return {
+        **done._asdict(),
+        "reason": for_prompt(done.reason),
+        "conversation": _conversation_json(done.conversation) if done.conversation else None,
+        "memories": list(done.memories),
+    }
 
 
-def _told(conversation: Conversation) -> dict[str, Any]:
+def _conversation_json(conversation: Conversation) -> dict[str, Any]:
     return {**conversation._asdict(), "title": for_prompt(conversation.title)}
 
 
@@ -180,7 +183,7 @@ def _show_plan(opened: OpenStore, work: StrategyRun, planned: Sequence[PlannedPa
             "planned": [
                 {
                     "strategy": one.piece.strategy,
-                    "conversation": _told(one.piece.conversation),
+                    "conversation": _conversation_json(one.piece.conversation),
                     "skipped": for_prompt(one.reason),
                     **one.usage._asdict(),
                     "tokens": one.usage.tokens,

@@ -62,6 +62,14 @@ class TestDefinitions:
         listed = {name: words for name, words in re.findall(r"^\| `(\w+)\((.*?)\)` \|", text, re.MULTILINE)}
         assert listed == {tool.name: ", ".join(arguments(tool.schema)) for tool in TOOLS}
 
+    def test_the_documentation_makes_a_server_as_it_says(self, tmp_path: Path) -> None:
+        code = (REPOSITORY / "docs" / "tools.md").read_text().partition("```python\n")[2].partition("```")[0]
+        code = code.replace("/srv/agent", str(tmp_path))
+        names: dict[str, Any] = {}
+        exec(f"import os\nfrom claude_agent_sdk import ClaudeAgentOptions\n{code}", names)
+        assert names["options"].mcp_servers["session-memory"]["type"] == "sdk"
+        assert names["backend"].sessions() == []
+
     def test_wrong_arguments_are_answered_with_what_to_give(self) -> None:
         told = FakeBackend().ask("read_session", lines=3)
         assert told == ToolResult("read_session: `name` is missing; it takes name, lines, skip. Call it again", True)
