@@ -77,9 +77,7 @@ class Target:
         return f"{self.config_dir}/{_FILES.PROJECTS_FOLDER}"
 
     def sessions(self) -> list[Session]:
-        """An agent home's named sessions, with or without a transcript; else all that have one. Raises OSError."""
-        if not os.path.isdir(f"{self.config_dir}/{_FILES.PROJECTS_FOLDER}"):
-            return _FILES.other_sessions(self.home.sessions_dir, "", f"{self.transcripts_dir}/", "project")
+        """An agent home's named sessions, with or without a transcript; else all that have one."""
         if self.kind == "agent":
             return _FILES.named_sessions(self.home.sessions_dir, self.config_dir, self.project)
         scope = "project" if self.project else "all"
