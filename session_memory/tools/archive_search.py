@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..archives.format import USER, messages_in, title_in
 from ..archives.list import list_archives
+from ..store.search.query import STOP_WORDS
 from ..system.files import open_regular, read_at
 from ..text.format import ELLIPSIS, one_line
 from ..text.timestamps import epoch_seconds
@@ -24,17 +25,6 @@ HITS_OF_ONE_SESSION = 3
 MOST_WORDS = 16
 SNIPPET_CHARACTERS = 240
 _BEFORE_CHARACTERS = 80
-
-# Left out of a query that has other words too: they stand in nearly every message.
-_COMMON = frozenset(
-    [
-        *("a", "about", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can", "could", "did", "do"),
-        *("does", "for", "from", "had", "has", "have", "he", "her", "him", "his", "how", "i", "if", "in", "into", "is"),
-        *("it", "its", "just", "me", "my", "not", "of", "on", "or", "our", "out", "she", "so", "some", "than", "that"),
-        *("the", "their", "them", "then", "there", "these", "they", "this", "those", "to", "up", "us", "was", "we"),
-        *("were", "what", "when", "where", "which", "who", "why", "will", "with", "would", "you", "your"),
-    ]
-)
 
 
 def search_archives(directories: Mapping[str, str], query: str, limit: int) -> list[SearchResult]:
@@ -60,7 +50,7 @@ def search_archives(directories: Mapping[str, str], query: str, limit: int) -> l
 def _words(query: str) -> list[re.Pattern[str]]:
     """A pattern for each different word. In scripts that put no spaces between words, parts of a text count too."""
     words = list(dict.fromkeys(re.findall(r"\w+", query.lower())))
-    rare = [word for word in words if word not in _COMMON] or words
+    rare = [word for word in words if word not in STOP_WORDS] or words
     begins = [r"(?<!\w)" if word.isascii() else "" for word in rare]
     return [re.compile(begin + re.escape(word), re.IGNORECASE) for begin, word in zip(begins, rare[:MOST_WORDS])]
 
