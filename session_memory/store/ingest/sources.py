@@ -6,6 +6,7 @@ Plain classes, and little imported: where nothing is new, this is all that a com
 from __future__ import annotations
 
 import os
+from stat import S_ISREG
 
 from ...system.confined_files import directory_below, open_inside
 from ...system.files import open_regular, stamp_of
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 SUFFIX = ".jsonl"
 DEEPEST = 2  # <project>/<session>.jsonl; what lies deeper belongs to sub-agents
+_DIRECTORY_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
 
 
 class SourceDirectory:
@@ -50,49 +52,51 @@ class SourceDirectory:
         """Whether the directory has to be there, or is."""
         return self.is_named or os.path.isdir(self.root)
 
-    def listings(self) -> Iterator[tuple[str, list[os.DirEntry[str]]]]:
-        """The transcripts of each folder, as directory entries, with what their keys begin with: `<folder>/`, or ''.
+    def transcripts(self) -> Iterator[tuple[str, os.stat_result]]:
+        """The key and the status of each transcript. Raises OSError where the root itself cannot be read,
+        OutsideGroupError where a link leads to it from where it is confined to. What cannot be read below is left out.
 
-        Raises OSError where the root itself cannot be read, OutsideGroupError where a link leads to it from where it is
-        confined to. What cannot be read below is left out.
+        A file's status takes less time from its open directory than by its path or from `scandir`: of 20,000 files
+        60 ms, not 71.
         """
         if self.confined_to:
             with directory_below(self.confined_to, self.root):
                 pass
-        follows_links = not self.confined_to
         folders = [""]
         for folder in folders:
+            path = f"{self.root}/{folder}"
             try:
-                with os.scandir(f"{self.root}/{folder}") as listing:
-                    entries = list(listing)
+                descriptor, names = _listing(path)
             except OSError:
                 if folder:
                     continue
                 raise
-            if not folder:
-                folders += [f"{entry.name}/" for entry in entries if entry.is_dir(follow_symlinks=follows_links)]
-            found = [entry for entry in entries if entry.name.endswith(SUFFIX) and entry.is_file(follow_symlinks=False)]
-            if self.within is not None:
-                found = [entry for entry in found if self.holds(folder + entry.name)]
-            yield folder, found
+            try:
+                for name in names:
+                    if name.endswith(SUFFIX):
+                        key = folder + name
+                        status = _status(path + name if descriptor is None else name, descriptor)
+                        if status and S_ISREG(status.st_mode) and (self.within is None or self.holds(key)):
+                            yield key, status
+                    elif not folder and self._is_folder(path + name):
+                        folders.append(f"{name}/")
+            finally:
+                if descriptor is not None:
+                    os.close(descriptor)
+
+    def _is_folder(self, path: str) -> bool:
+        return os.path.isdir(path) and not (self.confined_to and os.path.islink(path))
 
     def files(self) -> list[SourceFile]:
-        """Its transcripts, the oldest first, so that an original comes before its fork. Raises as `listings` does."""
-        found = [
-            SourceFile(self, folder + entry.name, entry.path, stamp_of(entry.stat(follow_symlinks=False)))
-            for folder, entries in self.listings()
-            for entry in entries
-        ]
+        """Its transcripts, the oldest first, so that an original comes before its fork. Raises as above."""
+        found = [SourceFile(self, key, f"{self.root}/{key}", stamp_of(status)) for key, status in self.transcripts()]
         return sorted(found, key=lambda file: (file.modified, file.key))
 
     def file_at(self, path: str) -> SourceFile | None:
         """One transcript by its path, which lies below the root; None if it is no file."""
-        try:
-            status = os.stat(path, follow_symlinks=False)
-        except OSError:
-            return None
+        status = _status(path)
         key = os.path.relpath(path, self.root).replace(os.sep, "/")
-        return SourceFile(self, key, path, stamp_of(status))
+        return SourceFile(self, key, path, stamp_of(status)) if status else None
 
 
 class SourceFile:
@@ -109,3 +113,23 @@ class SourceFile:
         """A descriptor for reading it. Raises OSError, OutsideGroupError."""
         confined_to = self.directory.confined_to
         return open_inside(confined_to, self.path) if confined_to else open_regular(self.path)
+
+
+def _listing(path: str) -> tuple[int | None, list[str]]:
+    """A descriptor of a directory, None where the system has none, and the names in it. Raises OSError."""
+    if os.listdir not in os.supports_fd:  # Windows
+        return None, os.listdir(path)
+    descriptor = os.open(path, _DIRECTORY_FLAGS)
+    try:
+        return descriptor, os.listdir(descriptor)
+    except OSError:
+        os.close(descriptor)
+        raise
+
+
+def _status(path: str, directory: int | None = None) -> os.stat_result | None:
+    """The status of a file, whose path may be one from an open directory; None if it is not there."""
+    try:
+        return os.stat(path, dir_fd=directory, follow_symlinks=False)
+    except OSError:
+        return None

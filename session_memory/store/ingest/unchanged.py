@@ -59,13 +59,11 @@ def _unchanged_in(directory: SourceDirectory, known: dict[str, Stamp]) -> int | 
     """How many transcripts a directory has, if the store knows each as it is; else None. Takes them out of `known`."""
     files = 0
     if directory.is_expected():
-        for folder, entries in directory.listings():
-            for entry in entries:
-                stamp = known.pop(folder + entry.name, None)
-                status = entry.stat(follow_symlinks=False)
-                if stamp != stamp_of(status) and (stamp or (status.st_size and _is_transcript(entry.path))):
-                    return None
-            files += len(entries)
+        for key, status in directory.transcripts():
+            stamp = known.pop(key, None)
+            if stamp != stamp_of(status) and (stamp or (status.st_size and _is_transcript(f"{directory.root}/{key}"))):
+                return None
+            files += 1
     return files
 
 
