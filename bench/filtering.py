@@ -10,9 +10,8 @@ import sys
 import time
 from pathlib import Path
 
-from session_memory.memories.filtering import Filtering
 from session_memory.memories.reduction import Reduction, measured
-from session_memory.settings.memories_values import MemorySettings
+from session_memory.settings.sections import Filtering, MemorySettings
 
 TRANSCRIPTS = Path(__file__).resolve().parents[2] / "shared" / "transcripts"
 SETTINGS = {

@@ -26,6 +26,7 @@ COMMANDS = {
     "filter": "filter",
     "graph": "graph",
     "archive": "archive",
+    "config": "config",
     "host": "host",
     "mcp": "mcp",
     "doctor": "doctor",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..memories.reduction import Reduction
-    from ..settings.memories_values import MemorySettings
+    from ..settings.sections import MemorySettings
     from ..store.place import StorePlace
 
 SUMMARY = "show what a model gets to read of conversations, and how much less that is"

@@ -55,12 +55,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
     from ..store.refresh import NEWER
+    from .opened_store import note
     from .paths import directory_at, file_at
 
     if opened.store.is_newer:
         raise IngestError(f"{opened.terminal.short(opened.place.database)}: {NEWER}")
     if arguments.file and arguments.dir:
         raise IngestError("--file and --dir do not go together", "run it once for each")
+    for fault in opened.place.home.settings().faults:
+        note(fault)
     file = file_at(arguments.file, opened.place) if arguments.file else None
     directories = (directory_at(arguments.dir, opened.place),) if arguments.dir else opened.place.watched
     if arguments.reimport:

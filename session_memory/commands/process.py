@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..memories.folders import home_of, strategies_directory
 from ..memories.writer import memory_writer
+from ..settings import sections
 from ..settings.homes import ENV_GUARD
-from ..settings.memories_values import MemorySettings, settings_of
 from ..store.refresh import NEWER
 from ..text.format import counted
 from ..text.sanitize import for_prompt
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ..memories.queue import PartResult
     from ..memories.runner import PlannedPart, StrategyRun
     from ..memories.writer import MemoryWriter
+    from ..settings.sections import MemorySettings
     from ..store.place import StorePlace
     from ..store.values import Conversation
     from .opened_store import OpenStore
@@ -56,8 +57,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def memory_settings(place: StorePlace) -> MemorySettings:
-    """The section `memories` of the home that a store belongs to. Raises ConfigError."""
-    return settings_of(home_of(place).settings().memories)
+    """The section `memories` of the home that a store belongs to."""
+    return sections.memory_settings(home_of(place).settings().memories)
 
 
 @contextmanager
@@ -93,6 +94,8 @@ def _process(opened: OpenStore, arguments: argparse.Namespace) -> int:
     if opened.store.is_newer:
         note(NEWER)
         return 1
+    for fault in opened.place.home.settings().faults:
+        note(fault)
     refresh(opened)
     opened.store.mark_ready(now_milliseconds())
     with prepared(opened.place, (arguments.strategy,) if arguments.strategy else ()) as (work, keep):

@@ -50,12 +50,22 @@ def run(arguments: argparse.Namespace) -> int:
     place = find_place(arguments.home, os.environ)
     try:
         with watch_lock(place.database):
-            _watch(place, lambda: find_place(arguments.home, os.environ), terminal, is_once=arguments.once)
+            _watch(place, lambda: _understood(arguments.home), terminal, is_once=arguments.once)
     except LockedError as error:
         if not arguments.once:
             raise
         _Log(terminal).say(terminal.short(str(error)))
     return 0
+
+
+def _understood(path: str | None) -> StorePlace:
+    """The store as the settings are now. Raises ConfigError where they changed to something that is not understood:
+    what held before goes on holding."""
+    place = find_place(path, os.environ)
+    faults = place.home.settings().faults
+    if faults:
+        raise ConfigError(faults[0])
+    return place
 
 
 def _watch(place: StorePlace, find: Callable[[], StorePlace], terminal: Terminal, *, is_once: bool) -> None:
@@ -81,8 +91,6 @@ def _watch(place: StorePlace, find: Callable[[], StorePlace], terminal: Terminal
         try:
             for line in work_off_for_watch(watcher.place, stop.is_set):
                 log.say(line)
-        except ConfigError:  # said already, as soon as it was read
-            pass
         except SessionMemoryError as error:
             log.say_once(str(error))
 

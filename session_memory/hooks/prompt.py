@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from ..activity.delivery import begin_here, open_update
+from ..system.files import is_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,9 +27,10 @@ def is_typed(event: Event, runtime: Runtime) -> bool:
 def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
     """Prints what the session is to be told, if anything, and then moves its cursors. Raises SessionMemoryError,
     OSError: then no cursor moved."""
+    notice = "" if context.runtime.HOOKS.START_EVENT else _notice_at_first(context)
     with update_for(context) as update:
         memories, problem = _memories(context)
-        text = "\n\n".join([part for part in (update.text, memories) if part])
+        text = "\n\n".join([part for part in (notice, update.text, memories) if part])
         if text:
             print_answer(context.runtime.HOOKS.context_output(text))
     write_notes(context, [*update.notes, *([problem] if problem else [])])
@@ -70,6 +72,15 @@ def write_notes(context: Context, notes: list[str]) -> None:
         log = HookLog(context.home)
         for note in notes:
             log.write(context.runtime.HOOKS.PROMPT_EVENT, note)
+
+
+def _notice_at_first(context: Context) -> str:
+    """What is wrong in the settings, with the first prompt of a session whose runtime has no event for its start."""
+    if is_file(context.cursor_file + ".lock"):  # made with the first prompt
+        return ""
+    from ..settings.notices import untold
+
+    return untold(context.home)
 
 
 def _memories(context: Context) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..archives.list import compaction_text, find_archive, recent_text
+from ..settings.notices import untold
 from .prompt import start_listening
 
 TYPE_CHECKING = False
@@ -20,13 +21,17 @@ def is_answered(event: Event, runtime: Runtime) -> bool:
 
 
 def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
-    """Notes where a fork begins; tells any other session of its past. Raises SessionMemoryError, OSError."""
+    """Notes where a fork begins; else tells the session of its past, and its user what is wrong in the settings. Raises
+    SessionMemoryError, OSError."""
     if context.event["source"] == "fork":
         start_listening(context)
         return
+    hooks = context.runtime.HOOKS
+    notice = untold(context.home) if context.event["source"] != "compact" else ""
     text = past_of(context)
-    if text:
-        print_answer(context.runtime.HOOKS.context_output(text, "SessionStart"))
+    if notice or text:
+        output = hooks.notice_output(notice) if notice else {}
+        print_answer({**output, **(hooks.context_output(text, hooks.START_EVENT) if text else {})})
 
 
 def past_of(context: Context) -> str | None:

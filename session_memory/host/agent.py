@@ -27,8 +27,8 @@ from .callbacks import archive_callback, updates_callback
 from .group_files import instructions_for_all
 
 if TYPE_CHECKING:
-    from ..settings.host_file import HostConfig
     from ..settings.host_layout import Group, Layout
+    from ..settings.sections import HostConfig
     from ..transcripts.pointers import SessionManager
     from .values import Prompt
 

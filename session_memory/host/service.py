@@ -13,8 +13,8 @@ from typing import Any
 from ..archives.groups import open_sessions
 from ..errors import SessionMemoryError
 from ..memories.library import search_memories
-from ..settings import host_file as config
 from ..settings.host_layout import Group, Layout
+from ..settings.sections import read_host
 from ..system.files import open_private
 from ..text.format import one_line
 from ..text.sanitize import for_people
@@ -43,7 +43,7 @@ class Host:
     def __init__(self, layout: Layout, say: Callable[[str], None]) -> None:
         self._layout = layout
         self._say = say
-        self._config = config.read(layout.config_file)
+        self._config = read_host(layout.config_file)
         prepare_host(layout)
         self._sessions = open_sessions(layout)
         self._ledger = Ledger(HostDatabase(layout.database))

@@ -19,8 +19,8 @@ from .orphans import wait_for_end
 from .recovery import recover
 
 if TYPE_CHECKING:
-    from ..settings.host_file import HostConfig
     from ..settings.host_layout import Group
+    from ..settings.sections import HostConfig
     from ..transcripts.pointers import SessionManager
     from .ledger import Ledger
     from .values import Prompt

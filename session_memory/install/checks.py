@@ -15,8 +15,8 @@ from .. import NAME
 from ..errors import SessionMemoryError
 from ..hooks.bundle import FILE as BUNDLE_FILE
 from ..runtimes.claude.install import Hook, wanted_hooks
-from ..settings import check as config
 from ..settings.homes import agent_home
+from ..settings.notices import notices
 from ..settings.program import ProgramPaths
 from ..text.format import enumerated
 from ..text.timestamps import age
@@ -245,17 +245,11 @@ def _check_state(target: Target) -> list[Finding]:
 
 
 def _check_config(target: Target) -> list[Finding]:
-    path = Path(target.home.config_file)
-    if not path.is_file():
-        return []
-    try:
-        values = config.read(path)
-    except SessionMemoryError as error:
-        text = f"{error}. Until then nothing is told"
-        return [Finding(WRONG, "config", text, error.hint or "correct the file")]
-    except OSError as error:
-        return [Finding(WRONG, "config", f"{path}: {error.strerror}", f"see: ls -l {shlex.quote(str(path))}")]
-    return [Finding(OK, "config", f"{path} sets {', '.join(values) or 'nothing'}")]
+    """What is wrong in the settings that count for a home, and with those left where they were once read."""
+    found = [Finding(WRONG, "config", notice, "correct or remove it") for notice in notices(target.home)]
+    if found or not os.path.isfile(target.home.config_file):
+        return found
+    return [Finding(OK, "config", f"{target.home.config_file} is as documented")]
 
 
 def _check_transcripts(target: Target) -> list[Finding]:

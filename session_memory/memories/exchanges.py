@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from .filtering import Filtering, filtered_entry
+from .filtering import filtered_entry
 from .tokens import estimated_tokens, longest_within
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from ..settings.sections import Filtering
     from ..store.values import StoredEntry
 
 GOES_ON = "[goes on]"

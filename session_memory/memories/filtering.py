@@ -11,28 +11,18 @@ The lines, one or more for each entry:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ..text.format import one_line, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ..settings.sections import Filtering
     from ..store.values import StoredEntry
 
 _OK_WORDS = {"read": "file read", "edit": "file changed"}
 _SPEAKERS = {"user": "User", "assistant": "Assistant"}
-
-
-class Filtering(NamedTuple):
-    """What is kept. The keys `omit_tool_outputs` and `omit_file_contents` of the configuration have no place here: the
-    store holds neither."""
-
-    keep_user_messages: bool = True
-    keep_agent_responses: bool = True
-    keep_tool_structure: bool = True
-    max_output_summary_chars: int = 200
-    max_parameter_chars: int = 200
 
 
 def filtered(entries: Iterable[StoredEntry], filtering: Filtering) -> str:

@@ -18,7 +18,7 @@ from .filtering import filtered
 from .tokens import estimated_tokens
 
 if TYPE_CHECKING:
-    from ..settings.memories_values import MemorySettings
+    from ..settings.sections import MemorySettings
 
 # The keys of a message's blocks that hold text; ids, types, signatures and images do not count.
 _TEXT_KEYS = ("text", "thinking", "content", "output", "command")

@@ -18,7 +18,7 @@ from .tokens import all_prices, cost
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..settings.memories_values import MemorySettings
+    from ..settings.sections import MemorySettings
     from .queue import Sink
     from .strategy import Budget, Strategy
     from .tokens import Prices

@@ -113,6 +113,9 @@ class RuntimeHooks(Protocol):
     PROMPT_EVENT: str
     """What the event of a prompt is called."""
 
+    START_EVENT: str
+    """What the event is called that a session starts with; '' where none is answered."""
+
     def is_own(self, event: Mapping[str, Any]) -> bool:
         """Whether an event comes from this runtime, and not from another that takes its plugins."""
 
@@ -135,6 +138,9 @@ class RuntimeHooks(Protocol):
         """What a hook prints (or a callback returns) so that the runtime tells the agent `text`.
 
         `event` is the one that is answered, by default a prompt."""
+
+    def notice_output(self, text: str) -> dict[str, Any]:
+        """What a hook prints so that the runtime shows `text` to its user."""
 
 
 class RuntimeInstall(Protocol):

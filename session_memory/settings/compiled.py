@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from ..errors import ConfigError
 from ..system.files import os, read_whole, write_atomically
 from ..system.json import decode, encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+    from os import stat_result
     from typing import Any
 
+# What a prompt, an archive and the start of a session go by. The table of all keys takes these defaults from here: a
+# prompt does not load it.
 DEFAULTS: dict[str, Any] = {
     "scope": "project",
     "first_sight_hours": 24,
     "max_characters": 500,
-    "sessions": {},
     "assistant_name": "Assistant",
     "archive_message_characters": 2000,
     "archive_tools": False,
@@ -25,7 +26,7 @@ DEFAULTS: dict[str, Any] = {
 
 class Rule:
     """What may be told of a session: nothing at all (`ignore`), or only who, when and how much (`text` false). What is
-    said in one that is `untrusted` is remembered apart from the rest."""
+    remembered of one that is `untrusted` is kept apart from the rest."""
 
     __slots__ = ("ignore", "text", "untrusted")
 
@@ -36,10 +37,15 @@ class Rule:
 
 
 class Settings:
-    """What config.yaml sets, or its defaults; `configuration.md` tells what each means. `memory` and `memories` are
-    those sections as they stand, for those whom they concern."""
+    """What config.yaml sets, or its defaults; docs/configuration.md tells what each key means.
 
-    def __init__(self, values: dict[str, Any]) -> None:
+    `memory` and `memories` are those sections as far as they are set, for sections.py. `rules` are patterns with a rule
+    each. `faults` say, a line each, what in the files could not be understood.
+    """
+
+    def __init__(
+        self, values: dict[str, Any], rules: Iterable[tuple[str, dict[str, bool]]] = (), faults: Sequence[str] = ()
+    ) -> None:
         merged = {**DEFAULTS, **values}
         self.scope: str = merged["scope"]
         self.first_sight_seconds: float = merged["first_sight_hours"] * 3600
@@ -50,8 +56,8 @@ class Settings:
         self.recent_conversations: int = merged["recent_conversations"]
         self.memory: dict[str, Any] = values.get("memory", {})
         self.memories: dict[str, Any] = values.get("memories", {})
-        sets = [merged["sessions"], *values.get("shared_sessions", [])]
-        self._rules = [(pattern, Rule(**rule)) for rules in sets for pattern, rule in rules.items()]
+        self.faults = faults
+        self._rules = [(pattern, Rule(**rule)) for pattern, rule in rules]
 
     @property
     def has_rules(self) -> bool:
@@ -60,20 +66,18 @@ class Settings:
 
     def rule(self, *names: str) -> Rule:
         """The rule for a session known by any of `names`; where several patterns fit, the strictest of each."""
-        found = Rule()
-        for pattern, rule in self._rules:
-            if any(_fits(pattern, name) for name in names):
-                found.ignore = found.ignore or rule.ignore
-                found.text = found.text and rule.text
-                found.untrusted = found.untrusted or rule.untrusted
-        return found
+        if not self._rules:
+            return Rule()
+        from .rules import strictest
+
+        return strictest(self._rules, names)
 
 
 def load(config_file: str, compiled_file: str, rules_files: Sequence[str] = ()) -> Settings:
-    """The settings in `config_file`, or the defaults where there is none, with the rules for sessions of `rules_files`
-    too. Raises ConfigError where it cannot be used.
+    """The settings in `config_file`, or the defaults where there is none, with the rules of `rules_files` too.
 
-    `compiled_file` is kept in step with them, as JSON with the stamps of the files it was made from.
+    Nothing is raised for what cannot be understood: see `Settings.faults`. `compiled_file` is kept in step with the
+    files, as JSON with the stamps of those that it was made from.
     """
     files = (config_file, *rules_files)
     stamps = [_stamp(path) for path in files]
@@ -82,22 +86,25 @@ def load(config_file: str, compiled_file: str, rules_files: Sequence[str] = ()) 
     try:
         compiled = decode(read_whole(compiled_file).decode())
         if compiled["stamps"] == stamps:
-            return Settings(compiled["values"])
+            return Settings(compiled["values"], compiled["rules"], compiled["faults"])
     except (OSError, ValueError, KeyError, TypeError):
         pass
-    from .check import combined, read
+    from .check import read
 
-    values = combined([read(path) if stamp else {} for path, stamp in zip(files, stamps)])
-    _keep(compiled_file, encode({"stamps": stamps, "values": values}))
-    return Settings(values)
+    checked = read([path if stamp else "" for path, stamp in zip(files, stamps)])
+    values, rules, faults = checked.values, checked.rules, checked.faults
+    _keep(compiled_file, encode({"stamps": stamps, "values": values, "rules": rules, "faults": faults}))
+    return Settings(values, rules, faults)
 
 
 def _stamp(path: str) -> list[int] | None:
     """What changes when a file does; None where there is none."""
     try:
-        status = os.stat(path)
+        status: stat_result = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except OSError:  # it is there and cannot be read, which is told
+        return [0, 0, 0]
     return [status.st_mtime_ns, status.st_size, status.st_ino]
 
 
@@ -107,11 +114,3 @@ def _keep(path: str, text: str) -> None:
         write_atomically(path, text.encode())
     except OSError:
         pass
-
-
-def _fits(pattern: str, name: str) -> bool:
-    """Whether `name` is `pattern`, or begins with it where it ends in `*`."""
-    return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
-
-
-__all__ = ["DEFAULTS", "ConfigError", "Rule", "Settings", "load"]

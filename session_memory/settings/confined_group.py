@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from ..errors import ConfigError
 from ..system.confined_files import OutsideGroupError, directory_below, pinned, pinned_descriptor
 from ..system.files import READ_FLAGS, is_regular
-from . import check as config
+from . import check
 from .compiled import Settings
 from .homes import Home
 
@@ -32,7 +31,7 @@ class HeldGroup:
         return self._project_dir and f"{self._project_dir}/{name}"
 
     def settings(self) -> Settings:
-        """What config.yaml of the group says, read anew. Raises ConfigError, OutsideGroupError."""
+        """What config.yaml of the group says, read anew. Raises OutsideGroupError."""
         return _settings(self._group)
 
 
@@ -52,7 +51,7 @@ class HeldHome(Home):
         return f"{self._cursors_dir}/{session}.json"
 
     def settings(self) -> Settings:
-        """What config.yaml of the group says, read anew. Raises ConfigError, OutsideGroupError."""
+        """What config.yaml of the group says, read anew. Raises OutsideGroupError."""
         return _settings(self._group)
 
 
@@ -82,21 +81,21 @@ def held_home(group: Group) -> Iterator[HeldHome]:
 
 
 def _settings(group: Group) -> Settings:
-    path = group.memory_home.config_file
+    home = group.memory_home
+    path = home.config_file
+    shared = [file for file in home.rules_files if os.path.lexists(file)]
     try:
         with directory_below(group.host, os.path.dirname(path)) as directory:
             descriptor = os.open(os.path.basename(path), READ_FLAGS, dir_fd=directory)
     except FileNotFoundError:
-        return Settings({})
+        return Settings(*check.read(["", *shared]))
     except OSError as error:
         raise OutsideGroupError(f"{path}: {error.strerror}", "put a file in its place") from None
     try:
         if not is_regular(os.fstat(descriptor)):
             raise OutsideGroupError(f"{path}: not a regular file", "put a file in its place")
         held = pinned_descriptor(descriptor, path)
-        try:
-            return Settings(config.read(held))
-        except ConfigError as error:
-            raise ConfigError(str(error).replace(held, path), error.hint) from None
+        values, rules, faults = check.read([held, *shared])
+        return Settings(values, rules, [fault.replace(held, path) for fault in faults])
     finally:
         os.close(descriptor)

@@ -35,17 +35,18 @@ class Home:
 
     `root` is the directory that it is of. `memory_dir` holds its settings, state and store, `content_dir` its memories
     and archives. `sessions_dir` holds an agent's named sessions, and is '' for others. `rules_files` are the settings
-    whose rules for sessions count here too.
+    whose rules for sessions count here too. `user_dir` is the home directory of the person, '' for an agent or host.
     """
 
     def __init__(
         self, root: str, memory_dir: str, content_dir: str, *, sessions_dir: str = "",
-        rules_files: tuple[str, ...] = (),
+        rules_files: tuple[str, ...] = (), user_dir: str = "",
     ) -> None:  # fmt: skip
         self.root = root
         self.memory_dir = memory_dir
         self.sessions_dir = sessions_dir
         self.rules_files = rules_files
+        self.user_dir = user_dir
         self.state_dir = memory_dir + "/state"
         self.log_file = self.state_dir + "/hook.log"
         self.config_file = memory_dir + "/config.yaml"
@@ -82,19 +83,19 @@ def user_dir(environ: Mapping[str, str]) -> str:
 
 def person_home(environ: Mapping[str, str]) -> Home:
     """What is kept for the person who runs this."""
-    place = _person_dir(environ)
-    return Home(user_dir(environ), place, place)
+    place, user = _person_dir(environ), user_dir(environ)
+    return Home(user, place, place, user_dir=user)
 
 
 def runtime_home(config_dir: str, usual_dir: str, environ: Mapping[str, str]) -> Home:
     """What is kept for those who start a runtime by hand: the person's where its directory `config_dir` is the usual
     one, `usual_dir` below their home directory; else a place of its own, which shares the person's rules alone."""
-    place = _person_dir(environ)
-    usual = f"{user_dir(environ)}/{usual_dir}"
+    place, user = _person_dir(environ), user_dir(environ)
+    usual = f"{user}/{usual_dir}"
     if config_dir == usual or _are_same(config_dir, usual):
-        return Home(config_dir, place, place)
+        return Home(config_dir, place, place, user_dir=user)
     own = f"{place}/homes/{_name_and_checksum(_absolute(config_dir.rstrip('/'), os.getcwd()))}"
-    return Home(config_dir, own, own, rules_files=(f"{place}/config.yaml",))
+    return Home(config_dir, own, own, rules_files=(f"{place}/config.yaml",), user_dir=user)
 
 
 def home_at(root: str, environ: Mapping[str, str], *, sessions_dir: str = "", host: str = "") -> Home:

@@ -97,7 +97,7 @@ class Group:
         return transcript_path(self.config_dir, self.root, session_id)
 
     def settings(self) -> Settings:
-        """What config.yaml of the group says. Raises ConfigError."""
+        """What config.yaml of the group says."""
         return self.memory_home.settings()
 
     def make(self) -> None:

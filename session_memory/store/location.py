@@ -7,7 +7,7 @@ import os
 from ..errors import SessionMemoryError
 from ..runtimes import all_runtimes
 from ..settings import homes
-from ..settings.store_section import settings_of
+from ..settings.sections import store_settings
 from ..text.names import is_name
 from .ingest.sources import SourceDirectory
 from .place import Archives, StorePlace
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ..runtimes.contract import RuntimeFiles
     from ..settings.homes import Home
-    from ..settings.store_section import StoreSettings
+    from ..settings.sections import StoreSettings
 
 FILE = "store/memory.db"
 # Where, below an agent home, its runtime may be started, and so have its own directory.
@@ -75,20 +75,20 @@ def _runtime_homes(directory: str, environ: Mapping[str, str]) -> Iterator[tuple
 
 def _of_person(home: Home) -> StorePlace:
     """All sessions of a user in the usual directories of whatever runtimes."""
-    settings = settings_of(home.settings().memory, home.root)
+    settings = store_settings(home.settings().memory, home.root)
     roots = [f"{home.root}/{one.FILES.USUAL_DIR}/{one.FILES.PROJECTS_FOLDER}" for one in all_runtimes()]
-    return _place(home, _named(settings) or [SourceDirectory(root) for root in roots], settings)
+    return _place(home, [SourceDirectory(root) for root in roots], settings)
 
 
 def _of_runtime(files: RuntimeFiles, home: Home, user: str) -> StorePlace:
     """The sessions of a runtime whose directory is not the usual one."""
-    settings = settings_of(home.settings().memory, user)
-    return _place(home, _named(settings) or [SourceDirectory(f"{home.root}/{files.PROJECTS_FOLDER}")], settings)
+    settings = store_settings(home.settings().memory, user)
+    return _place(home, [SourceDirectory(f"{home.root}/{files.PROJECTS_FOLDER}")], settings)
 
 
 def _of_agent(home: Home, environ: Mapping[str, str], user: str) -> StorePlace:
     """The sessions of one agent: its own directories whole; of the user's what was started in it or has a name."""
-    settings = settings_of(home.settings().memory, user)
+    settings = store_settings(home.settings().memory, user)
     own: dict[str, SourceDirectory] = {}
     for files in [runtime.FILES for runtime in all_runtimes()]:
         config_dir = files.config_dir(environ)
@@ -105,7 +105,7 @@ def _of_agent(home: Home, environ: Mapping[str, str], user: str) -> StorePlace:
         within = [os.path.basename(files.project_dir(config_dir, home.root + below)) for below in _WORK_DIRS]
         within += [session.path[len(root) + 1 :] for session in sessions if session.path.startswith(root + "/")]
         own.setdefault(os.path.realpath(root), SourceDirectory(root, within=tuple(dict.fromkeys(within))))
-    return _place(home, _named(settings) or list(own.values()), settings)
+    return _place(home, list(own.values()), settings)
 
 
 def _of_host(host: str, group_root: str, environ: Mapping[str, str]) -> StorePlace:
@@ -114,7 +114,7 @@ def _of_host(host: str, group_root: str, environ: Mapping[str, str]) -> StorePla
 
     layout = Layout(host)
     home = homes.home_at(layout.root, environ)
-    settings = settings_of(home.settings().memory, layout.root)
+    settings = store_settings(home.settings().memory, layout.root)
     names = [os.path.basename(group_root)] if group_root else _group_names(layout.groups_dir)
     groups = [layout.group(name) for name in names]
     watched = [
@@ -145,10 +145,10 @@ def _group_names(groups_dir: str) -> list[str]:
     return sorted(name for name in names if is_name(name) and name.casefold() != GLOBAL)
 
 
-def _place(home: Home, watched: list[SourceDirectory], settings: StoreSettings) -> StorePlace:
+def _place(home: Home, own: list[SourceDirectory], settings: StoreSettings) -> StorePlace:
+    """The store in a home, for the directories that its settings name, else for those of its `own`."""
+    watched = own
+    if settings.watch_paths is not None:
+        watched = [SourceDirectory(path, is_named=True) for path in settings.watch_paths]
     archives = [Archives(home.conversations_dir)]
     return StorePlace(f"{home.memory_dir}/{FILE}", watched, archives, None, settings, home)
-
-
-def _named(settings: StoreSettings) -> list[SourceDirectory]:
-    return [SourceDirectory(path, is_named=True) for path in settings.watch_paths]

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ..settings.homes import Home
-    from ..settings.store_section import StoreSettings
+    from ..settings.sections import StoreSettings
     from .ingest.sources import SourceDirectory
 
 

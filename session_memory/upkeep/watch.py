@@ -133,7 +133,7 @@ class Watcher:
         except (SessionMemoryError, OSError) as error:
             self._say_problem(str(error))
             return
-        has_other_settings = vars(place.settings) != vars(self.place.settings)
+        has_other_settings = place.settings != self.place.settings
         self.place = place
         if has_other_settings:
             self._done(self._reopen)

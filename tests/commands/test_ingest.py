@@ -157,17 +157,17 @@ class TestIngest:
     @pytest.mark.parametrize(
         ("text", "problem"),
         [
-            ("memory: {watchpath: /x}", "unknown key 'watchpath'"),
+            ("memory: {watchpath: /x}", "unknown key memory.watchpath, perhaps watchPath"),
             ("memory: {watchPath: here}", "watchPath is 'here'"),
             ("memory: {conversationGapMinutes: 0}", "conversationGapMinutes is 0"),
             ("memory: {pollIntervalMs: 1.5}", "pollIntervalMs is 1.5"),
-            ("memory: 60", "it should be keys and values"),
+            ("memory: 60", "memory should be keys and values"),
         ],
     )
-    def test_a_configuration_that_is_not_as_documented_is_refused(self, machine, text, problem):
+    def test_what_is_not_understood_in_the_configuration_is_said(self, machine, text, problem):
         machine.config(text)
         done = machine.run("ingest")
-        assert done.returncode == 1
+        assert done.returncode == 0
         assert problem in done.stderr
 
 

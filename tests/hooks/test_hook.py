@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import time
 
 import pytest
@@ -172,20 +171,39 @@ class TestConfig:
         assert '"two"' in told(plain.run())
 
     def test_a_config_that_is_all_comments_is_the_defaults_and_needs_no_parser(self, plain):
-        from session_memory.settings.check import DOCUMENTED
+        from session_memory.settings.keys import sample
 
         plain.session(*exchange("one", "1"))
-        plain.config(DOCUMENTED)
+        plain.config(sample())
         assert '"one"' in told(plain.run())
 
-    def test_the_documented_defaults_are_the_defaults(self):
-        import yaml
+    def test_a_wrong_key_costs_that_key_alone_and_the_user_is_told_once(self, plain):
+        plain.session(*exchange("hello", "hi"))
+        plain.config("scope: galaxy\nmax_characters: 120\n")
+        assert len(told(plain.run())) <= 120
+        start = {"source": "startup", "hook_event_name": "SessionStart"}
+        said = json.loads(plain.run("session_start", **start))
+        assert list(said) == ["systemMessage"]
+        assert "config.yaml:1: scope is 'galaxy', not project or all; project holds" in said["systemMessage"]
+        assert plain.run("session_start", **start) == b""
 
-        from session_memory.settings.check import DOCUMENTED
-        from session_memory.settings.compiled import DEFAULTS
+    def test_rules_left_where_they_are_not_read_are_named_at_each_start(self, plain):
+        old = plain.config_dir / ".session-memory" / "config.yaml"
+        old.parent.mkdir()
+        old.write_text("sessions: {email: {ignore: true}}\n")
+        for _ in range(2):
+            said = plain.run("session_start", source="clear", hook_event_name="SessionStart")
+            assert f"{old} is not read any more" in json.loads(said)["systemMessage"]
 
-        shown = "\n".join(re.findall(r"^# (\w+: .*)$", DOCUMENTED, re.MULTILINE))
-        assert yaml.safe_load(shown) == {key: value for key, value in DEFAULTS.items() if key != "sessions"}
+    def test_in_an_agent_home_the_rules_of_the_person_count_too(self, tmp_path):
+        PlainUser(tmp_path).config("scope: all\nsessions: {discord: {ignore: true}}\n")
+        home = NamedHome(tmp_path / "agent")
+        main = home.session("main", user("hi"))
+        home.session("discord", *exchange("hello", "hi"))
+        home.session("mail", *exchange("other", "words"))
+        event = {"session_id": main.stem, "transcript_path": str(main), "prompt": "x"}
+        context = told(run(event, tmp_path, CLAUDE_PROJECT_DIR=str(home.root)))
+        assert [line.split()[1] for line in context.splitlines() if line.startswith("- ")] == ["mail"]
 
     def test_how_far_back_a_session_is_read_can_be_set(self, plain):
         plain.session(*exchange("long ago", "1", at=time.time() - 40 * 3600))

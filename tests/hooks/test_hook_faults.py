@@ -127,16 +127,14 @@ class TestFailsOpen:
         )  # fmt: skip
         assert "hello" in told(plain.run())
 
-    @pytest.mark.parametrize(
-        "config",
-        ["scope: galaxy\n", "sessions: [email]\n", "a: b: c\n", "ignroe: [x]\n", "sessions: {email: {text: maybe}}\n"],
-    )
-    def test_on_a_config_that_cannot_be_used(self, plain, config):
-        """What it forbids is not known, so nothing is told."""
+    @pytest.mark.parametrize("config", ["a: b: c\n", "sessions: 3\n"])
+    def test_on_a_config_whose_rules_are_not_known(self, plain, config):
+        """What it excludes is not known, so nothing is told."""
         plain.session(*exchange("hello", "hi"))
         plain.config(config)
         assert plain.run() == b""
-        assert len(plain.log()) == 1
+        plain.config("")
+        assert "hello" in told(plain.run())
 
     def test_the_log_does_not_grow_without_bound(self, plain):
         plain.state_dir.mkdir(parents=True)

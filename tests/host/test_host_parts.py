@@ -18,8 +18,9 @@ from session_memory.host.lock import host_lock, is_running
 from session_memory.host.orphans import living
 from session_memory.host.recovery import RecoveredAnswer, recover
 from session_memory.runtimes import runtime
-from session_memory.settings import host_file as config
 from session_memory.settings.host_layout import GroupNameError, Layout, OutsideGroupError, open_below
+from session_memory.settings.keys import host_sample
+from session_memory.settings.sections import HostConfig, read_host
 
 
 def user(uuid: str) -> dict[str, object]:
@@ -168,17 +169,17 @@ class TestConfig:
     def test_what_the_template_documents_are_the_defaults(self, tmp_path: Path) -> None:
         layout = Layout(tmp_path)
         prepare_host(layout)
-        assert Path(layout.config_file).read_text() == config.DOCUMENTED
-        assert config.read(layout.config_file) == config.HostConfig()
+        assert Path(layout.config_file).read_text() == host_sample()
+        assert read_host(layout.config_file) == HostConfig()
         Path(layout.config_file).write_text(
             "".join(
                 line.removeprefix("# ") + "\n"
-                for line in config.DOCUMENTED.splitlines()
-                if line.startswith("# ") and line[2:].partition(":")[0] in config.HostConfig._fields
+                for line in host_sample().splitlines()
+                if line.startswith("# ") and line[2:].partition(":")[0] in HostConfig._fields
             )
         )
-        told = config.read(layout.config_file)
-        defaults = config.HostConfig(model="claude-sonnet-5", allowed_tools=("WebSearch",))
+        told = read_host(layout.config_file)
+        defaults = HostConfig(model="claude-sonnet-5", allowed_tools=("WebSearch",))
         assert told == defaults
 
     @pytest.mark.parametrize(
@@ -189,7 +190,7 @@ class TestConfig:
     def test_what_is_not_as_documented_is_refused(self, tmp_path: Path, text: str) -> None:
         (tmp_path / "host.yaml").write_text(text)
         with pytest.raises(ConfigError, match=r"host\.yaml"):
-            config.read(str(tmp_path / "host.yaml"))
+            read_host(str(tmp_path / "host.yaml"))
 
 
 class TestCommands:

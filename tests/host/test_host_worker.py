@@ -18,8 +18,8 @@ from session_memory.host.group_files import prepare_host
 from session_memory.host.ledger import Ledger
 from session_memory.host.values import Prompt
 from session_memory.host.worker import Worker
-from session_memory.settings.host_file import HostConfig
 from session_memory.settings.host_layout import Group, Layout
+from session_memory.settings.sections import HostConfig
 
 CONFIG = HostConfig(idle_seconds=0.01, attempts=2)
 

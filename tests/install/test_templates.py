@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from install_machine import AGENTS, REPOSITORY, TEMPLATES, Machine, composed, new, prepared_machine, tree
 
-from session_memory.settings.check import DOCUMENTED
+from session_memory.settings.keys import sample
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_a_home_holds_its_template_and_the_skills(machine: Machine) -> None:
 
 
 def test_the_configuration_of_a_new_home_documents_every_key() -> None:
-    assert (REPOSITORY / "templates/_base/.session-memory/config.yaml").read_text() == DOCUMENTED
+    assert (REPOSITORY / "templates/_base/.session-memory/config.yaml").read_text() == sample()
 
 
 @pytest.mark.parametrize("template", TEMPLATES)

@@ -10,13 +10,11 @@ import pytest
 from memories_scene import QueueScene, Scripted
 from stored import HOUR, START, talk
 
-from session_memory.errors import ConfigError
 from session_memory.memories.budget import ConversationBudgetError, DayBudgetError, TokenBudget
 from session_memory.memories.runner import UnknownStrategyError, load_strategies
 from session_memory.memories.strategy import MemoryResult, StrategyError, Usage
 from session_memory.memories.tokens import all_prices, cost, estimated_tokens, longest_within
-from session_memory.settings.memories_section import DOCUMENTED, check
-from session_memory.settings.memories_values import MemorySettings, settings_of
+from session_memory.settings.sections import MemorySettings, memory_settings
 from session_memory.store.sqlite.queue import StoredQueue
 from session_memory.store.values import Conversation, StoredEntry
 
@@ -239,51 +237,6 @@ class TestPrices:
             assert price["cached"] <= price["input"] < max(price["output"], 0.2), model
 
 
-class TestSettings:
-    def test_the_documented_lines_are_the_defaults(self):
-        import yaml
-
-        text = "\n".join(line.removeprefix("# ") for line in DOCUMENTED.splitlines()[1:])
-        values = yaml.safe_load(text)["memories"]
-        check(values, "config.yaml")
-        assert settings_of(values)._replace(values={}) == MemorySettings()
-
-    def test_the_keys_of_the_seed_are_taken(self):
-        filtering = {"keep_user_messages": True, "omit_tool_outputs": True, "max_output_summary_chars": 100}
-        values = {"filtering": filtering, "chunking": {"strategy": "exchange", "max_chunk_tokens": 500}}
-        check(values, "config.yaml")
-        assert settings_of(values).filtering.max_output_summary_chars == 100
-        assert settings_of(values).max_chunk_tokens == 500
-
-    @pytest.mark.parametrize(
-        ("values", "message"),
-        [
-            ([], "memories should be keys and values"),
-            ({"stratgies": ["summary"]}, "unknown key 'stratgies'"),
-            ({"strategies": "summary"}, "strategies is 'summary'"),
-            ({"strategies": []}, "strategies is []"),
-            ({"strategies": ["a", "a"]}, "names one twice"),
-            ({"tokens_per_day": -1}, "tokens_per_day is -1"),
-            ({"tokens_per_day": True}, "tokens_per_day is True"),
-            ({"tokens_per_conversation": 1.5}, "tokens_per_conversation is 1.5"),
-            ({"attempts": 0}, "attempts is 0"),
-            ({"watch": "yes"}, "watch is 'yes'"),
-            ({"chunking": {"strategy": "lines"}}, "strategy is 'lines'"),
-            ({"chunking": {"size": 1}}, "chunking: unknown key 'size'"),
-            ({"filtering": {"keep_user_messages": 1}}, "keep_user_messages is 1"),
-            ({"filtering": {"omit_tool_outputs": False}}, "omit_tool_outputs is False"),
-            ({"prices": {"m": {"input": -1}}}, "input is -1"),
-            ({"prices": {"m": {"in": 1}}}, "unknown key 'in'"),
-            ({"summary": "haiku"}, "summary should be keys and values"),
-        ],
-    )
-    def test_whatever_is_not_as_documented_is_an_error(self, values, message):
-        with pytest.raises(ConfigError) as caught:
-            check(values, "config.yaml")
-        assert message in str(caught.value)
-        assert str(caught.value).startswith("config.yaml: memories")
-
-
 class TestStrategies:
     def test_an_unknown_one_is_an_error_that_names_the_known(self, machine):
         with pytest.raises(UnknownStrategyError) as caught:
@@ -300,20 +253,8 @@ class TestStrategies:
             "class Other:\n    id = 'other'\n    def __init__(self, values, budget): self.values = values\n"
         )
         monkeypatch.syspath_prepend(str(package))
-        settings = settings_of({"strategies": ["other"], "other": {"depth": 3}})
+        settings = memory_settings({"strategies": ["other"], "other": {"depth": 3}})
         [other] = load_strategies(["other"], settings, budget(machine, day=0))
         assert other.values["other"] == {"depth": 3}
         with pytest.raises(UnknownStrategyError, match="cannot be loaded"):
             load_strategies(["wrong"], settings, budget(machine, day=0))
-
-
-def test_the_docs_show_the_defaults():
-    import yaml
-
-    page = (Path(__file__).resolve().parents[2] / "docs" / "memories.md").read_text()
-    section = page.rpartition("```yaml\n")[2].partition("```")[0]
-    values = yaml.safe_load(section)["memories"]
-    check(values, "docs")
-    assert settings_of(values)._replace(values={}) == MemorySettings()
-    documented = "\n".join(line.removeprefix("# ") for line in DOCUMENTED.splitlines()[1:])
-    assert section.strip() == documented.strip()

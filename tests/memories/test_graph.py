@@ -330,9 +330,9 @@ class TestSettings:
 
     def test_without_a_key_it_is_unavailable_and_says_which_is_missing(self) -> None:
         with pytest.raises(UnavailableError, match="OPENAI_API_KEY is not set"):
-            graph_settings.GraphSettings().key({})
-        assert graph_settings.GraphSettings(key_env="MINE").key({"MINE": "k"}) == "k"
-        assert graph_settings.GraphSettings(base_url="http://127.0.0.1").embedder_key({}) == "none"
+            graph_settings.settings_of({}).key({})
+        assert graph_settings.settings_of({"key_env": "MINE"}).key({"MINE": "k"}) == "k"
+        assert graph_settings.settings_of({"base_url": "http://127.0.0.1"}).embedder_key({}) == "none"
 
     def test_without_graphiti_it_is_unavailable_and_says_what_to_install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         import importlib.util

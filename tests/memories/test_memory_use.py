@@ -21,7 +21,7 @@ from session_memory.commands import memories as memories_command
 from session_memory.memories import folders as memory_folders
 from session_memory.memories.strategy import Memory
 from session_memory.settings import homes
-from session_memory.settings.store_section import StoreSettings
+from session_memory.settings.sections import StoreSettings
 from session_memory.store.location import find_place
 from session_memory.store.place import StorePlace
 from session_memory.store.sqlite.memory_index import MemoryIndex

@@ -20,6 +20,7 @@ from session_memory.memories.strategies.summary import strategy as summary
 from session_memory.memories.strategies.summary.reply import BadReplyError, checked, checked_whole
 from session_memory.memories.strategies.summary.strategy import SummaryStrategy
 from session_memory.memories.writer import MemoryWriter
+from session_memory.settings.sections import strategy_settings
 from session_memory.store.sqlite.memory_index import IndexedMemory, MemoryFilter, MemoryIndex
 from session_memory.store.sqlite.queue import StoredQueue
 
@@ -360,7 +361,7 @@ class TestCheck:
 )
 def test_settings_that_are_not_as_documented_are_refused(values: Any) -> None:
     with pytest.raises(ConfigError):
-        summary.checked_settings(values)
+        strategy_settings("summary", values)
 
 
 def test_the_guard_is_the_one_that_the_hooks_look_for() -> None:

@@ -141,6 +141,13 @@ class TestPlainUser:
         config.write_text("scope: all\n")
         assert machine.told()[0].startswith("- elsewhere in shop (")
 
+    def test_is_told_of_what_is_wrong_in_its_settings_with_the_first_prompt(self, machine):
+        config = machine.root / ".session-memory" / "config.yaml"
+        config.parent.mkdir()
+        config.write_text("scope: galaxy\n")
+        assert "scope is 'galaxy'" in json.loads(machine.prompt())["message"]["content"]
+        assert machine.prompt() == b""
+
     def test_hears_as_well_in_a_session_that_keeps_no_file(self, machine):
         other = PiSession()
         other.exchange("how do I deploy this?", "Like this.")

@@ -15,7 +15,7 @@ from records import append, exchange, user, write
 from store_scene import MONDAY, WAIT_SECONDS, StoreUser
 
 from session_memory.settings.homes import person_home
-from session_memory.settings.store_section import StoreSettings
+from session_memory.settings.sections import StoreSettings
 from session_memory.store.ingest.sources import SourceDirectory
 from session_memory.store.place import StorePlace
 from session_memory.store.sqlite.engine import SqliteStore

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     Event = Mapping[str, Any]
 
 PROMPT_EVENT = "UserPromptSubmit"
+START_EVENT = "SessionStart"
 
 
 def is_own(event: Event) -> bool:
@@ -58,3 +59,8 @@ def is_from_a_person(prompt: str) -> bool:
 def context_output(text: str, event: str = PROMPT_EVENT) -> dict[str, Any]:
     """The JSON that adds `text` to the prompt, or, for SessionStart, to what the agent knows from the start."""
     return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
+
+
+def notice_output(text: str) -> dict[str, Any]:
+    """The JSON that shows `text` to the user, and not to the agent. It goes with `context_output` in one object."""
+    return {"systemMessage": text}

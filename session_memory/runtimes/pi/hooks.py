@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     Event = Mapping[str, Any]
 
 PROMPT_EVENT = "before_agent_start"
+START_EVENT = ""  # the extension answers no start of a session
 CUSTOM_TYPE = "session-update"
 
 
@@ -66,6 +67,11 @@ def is_from_a_person(prompt: str) -> bool:
 def context_output(text: str, event: str = PROMPT_EVENT) -> dict[str, Any]:
     """The message that the extension returns from `before_agent_start`."""
     return {"message": {"customType": CUSTOM_TYPE, "content": text, "display": True}}
+
+
+def notice_output(text: str) -> dict[str, Any]:
+    """A message that the user sees, and the agent too: Pi has no other."""
+    return context_output(text)
 
 
 def _session_dir(event: Event) -> str:

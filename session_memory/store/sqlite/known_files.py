@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...settings.store_section import DEFAULT_GAP_MINUTES
+from ...settings.sections import StoreSettings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def connected(database: str) -> Connection:
 def gap_minutes(connection: Connection) -> int:
     """The silence after which conversations were cut: the database keeps it as its `user_version`."""
     rows: list[tuple[int]] = connection.execute("PRAGMA user_version").fetchall()  # type: ignore[assignment]
-    return rows[0][0] or DEFAULT_GAP_MINUTES
+    return rows[0][0] or StoreSettings().gap_minutes
 
 
 def has_ended(connection: Connection, before: int) -> bool:

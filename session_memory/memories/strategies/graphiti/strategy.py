@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ....settings.memories_values import settings_of
+from ....settings.sections import memory_settings
 from ....text.format import one_line, shorten
 from ....text.sanitize import for_people
 from ....text.timestamps import now_milliseconds
@@ -58,7 +58,7 @@ class GraphStrategy:
 
     def __init__(self, values: Mapping[str, Any], budget: Budget) -> None:
         """Raises ConfigError; UnavailableError where graphiti-core is not installed."""
-        self._memories = settings_of(values)
+        self._memories = memory_settings(values)
         self._settings = graph_settings.settings_of(values.get(self.id, {}))
         self._budget = budget
         self._context = StrategyContext("", lambda conversation, text, limit: [])

@@ -6,8 +6,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ....errors import ConfigError
-from ....settings.memories_values import settings_of
+from ....settings.sections import memory_settings, strategy_settings
 from ....text.format import shorten
 from ....text.sanitize import for_people
 from ...exchanges import chunks
@@ -31,8 +30,6 @@ KNOWN_TOKENS = 3000
 WHOLE_TOKENS_A_PART = 3000
 MOST_PROBLEMS = 10
 TITLE_CHARACTERS = 160
-_DEFAULTS = {"model": "haiku", "max_input_tokens": 30_000, "max_output_tokens": 6000, "timeout_seconds": 300}
-_NUMBERS = {"max_input_tokens": (2000, 500_000), "max_output_tokens": (1000, 64_000), "timeout_seconds": (1, 1500)}
 
 
 class SummaryStrategy:
@@ -42,8 +39,8 @@ class SummaryStrategy:
 
     def __init__(self, values: Mapping[str, Any], budget: Budget) -> None:
         """Raises ConfigError."""
-        self._settings = settings_of(values)
-        own = checked_settings(values.get(self.id, {}))
+        self._settings = memory_settings(values)
+        own = strategy_settings(self.id, values.get(self.id, {}))
         self._input_tokens: int = own["max_input_tokens"]
         self._claude = Claude(
             own["model"], output_tokens=own["max_output_tokens"], timeout_seconds=own["timeout_seconds"], guard=GUARD
@@ -169,22 +166,6 @@ class _Dialogue:
             return answer
 
 
-def checked_settings(values: Any) -> dict[str, Any]:
-    """The section `memories: summary`, with its defaults. Raises ConfigError."""
-    if not isinstance(values, dict):
-        raise ConfigError("memories: summary should be keys and values", f"the keys are {', '.join(_DEFAULTS)}")
-    for key, value in values.items():
-        if key not in _DEFAULTS:
-            raise ConfigError(f"memories: summary: unknown key {key!r}", f"the keys are {', '.join(_DEFAULTS)}")
-        if key == "model":
-            if not isinstance(value, str) or not value.strip() or value.startswith("-"):
-                raise ConfigError(f"memories: summary: model is {value!r}", "it is a name such as haiku")
-        elif isinstance(value, bool) or not isinstance(value, int) or not _fits(key, value):
-            low, high = _NUMBERS[key]
-            raise ConfigError(f"memories: summary: {key} is {value!r}", f"it is a whole number from {low} to {high}")
-    return {**_DEFAULTS, **values}
-
-
 def cost_of(claude: Claude, tokens: int) -> Usage:
     """The most that a call with so many tokens of content costs."""
     return Usage(tokens + OVERHEAD_TOKENS, claude.output_tokens, model=claude.model)
@@ -193,11 +174,6 @@ def cost_of(claude: Claude, tokens: int) -> Usage:
 def new_mark() -> str:
     """A random mark for the beginning and the end of a record."""
     return f"=== record {secrets.token_hex(8)} ==="
-
-
-def _fits(key: str, value: int) -> bool:
-    low, high = _NUMBERS[key]
-    return low <= value <= high
 
 
 def _judged(check: Callable[[Any], Checked], answer: ModelAnswer) -> tuple[Checked | None, Sequence[str]]:

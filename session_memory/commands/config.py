@@ -1,0 +1,144 @@
+"""`session-memory config`: every value in force and the file it comes from; sets one."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from ..errors import SessionMemoryError
+from ..memories.folders import groups_of, home_of
+from ..settings import edit, keys
+from ..settings.check import FileCheck, closest, problem_with
+from ..settings.keys import KEYS, Key, written
+from ..settings.notices import notices
+from ..store.location import find_place
+from ..system.terminal import Terminal
+from ..text.sanitize import for_people
+from .arguments import add_common
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ..settings.homes import Home
+
+SUMMARY = "show the settings in force and where each comes from, or set one"
+_TEXT_KINDS = (keys.ASSISTANT, keys.MODEL, keys.TEXT, keys.URL, keys.VARIABLE)
+_RULE_KEYS = ("ignore", "text", "untrusted")
+
+
+class UnknownKeyError(SessionMemoryError):
+    """A key that the settings do not have, or a value that it may not have."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of config."""
+    parser.add_argument("key", metavar="KEY", nargs="?", default="", help="such as scope, memory.watchPath")
+    parser.add_argument("value", metavar="VALUE", nargs="?", help="what to set it to, as in the file")
+    add_common(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Shows the settings of a home, or sets one; 1 if something in them is not understood. Raises SessionMemoryError,
+    OSError."""
+    terminal = Terminal(os.environ, is_json=arguments.json)
+    home = _home(arguments.home)
+    if arguments.value is not None:
+        at, value = _checked(arguments.key, arguments.value)
+        edit.set_key(home.config_file, at, value)
+        terminal.line(
+            f"{'.'.join(at)}: {written(value)}, in {terminal.short(home.config_file)}, from the next prompt on"
+        )
+        terminal.result({"key": ".".join(at), "value": value, "source": home.config_file})
+        return 0
+    own = FileCheck(home.config_file) if os.path.lexists(home.config_file) else None
+    rules = _rules(home, own)
+    values = {key.name: _value(key, own) for key in KEYS if key.name != "sessions" and key.about}
+    if arguments.key:
+        return _show_one(arguments.key, values, rules, terminal)
+    found = notices(home)
+    _show_all(home, values, rules, terminal)
+    for notice in found:
+        terminal.note(for_people(notice))
+    shown = {name: {"value": value, "source": source or None} for name, (value, source) in values.items()}
+    terminal.result({"file": home.config_file, "values": shown, "rules": rules, "notices": found})
+    return 1 if found else 0
+
+
+def _home(path: str | None) -> Home:
+    """The home whose settings are meant: a group's where one asks that sees itself alone."""
+    place = find_place(path, os.environ)
+    groups = groups_of(place) if place.homes is not None else []
+    return home_of(place, groups[0]) if len(groups) == 1 else place.home
+
+
+def _value(key: Key, own: FileCheck | None) -> tuple[Any, str]:
+    """The value of a key that is in force, and where it is set; '' for nowhere."""
+    found: Any = own.values if own else {}
+    for part in key.name.split("."):
+        found = found.get(part) if isinstance(found, dict) else None
+    if found is None or own is None:
+        return key.default, ""
+    line = own.lines.get(tuple(key.name.split(".")))
+    return found, f"{own.path}:{line}" if line else own.path
+
+
+def _rules(home: Home, own: FileCheck | None) -> list[dict[str, Any]]:
+    """The rules that count in a home, each with the file it stands in."""
+    shared = [FileCheck(path) for path in home.rules_files if os.path.lexists(path)]
+    files = [*([own] if own else []), *shared]
+    return [{"pattern": pattern, "rule": rule, "source": file.path} for file in files for pattern, rule in file.rules]
+
+
+def _show_all(home: Home, values: dict[str, tuple[Any, str]], rules: list[dict[str, Any]], terminal: Terminal) -> None:
+    rows = [(name, written(value), source) for name, (value, source) in values.items()]
+    rows += [(f"sessions.{one['pattern']}", written(one["rule"]), one["source"]) for one in rules]
+    shown = [(for_people(name), for_people(value), terminal.short(source) or "default") for name, value, source in rows]
+    widths = [max(len(row[column]) for row in shown) for column in (0, 1)]
+    there = "" if os.path.lexists(home.config_file) else ", which is not there yet"
+    terminal.line(terminal.paint("bold", f"{terminal.short(home.config_file)}{there}"))
+    for name, value, source in shown:
+        line = f"{name:<{widths[0]}}  {value:<{min(widths[1], 40)}}  {source}"
+        terminal.line(line if source != "default" else terminal.paint("dim", line))
+
+
+def _show_one(name: str, values: dict[str, tuple[Any, str]], rules: list[dict[str, Any]], terminal: Terminal) -> int:
+    if name == "sessions":
+        for one in rules:
+            terminal.line(for_people(f"{one['pattern']}: {written(one['rule'])}  ({terminal.short(one['source'])})"))
+        terminal.result({"key": name, "rules": rules})
+        return 0
+    key = _key(name)
+    value, source = values[key.name]
+    terminal.line(f"{for_people(written(value))}  ({terminal.short(source) or 'default'})")
+    terminal.result({"key": key.name, "value": value, "source": source or None})
+    return 0
+
+
+def _checked(name: str, text: str) -> tuple[tuple[str, ...], Any]:
+    """The key's path and the value that `text` stands for. Raises UnknownKeyError."""
+    section, _, rest = name.partition(".")
+    pattern, _, rule_key = rest.rpartition(".")
+    if section == "sessions":
+        value = edit.parsed(text)
+        if rule_key not in _RULE_KEYS or not pattern or not isinstance(value, bool):
+            hint = "for example: session-memory config sessions.email.text false"
+            raise UnknownKeyError(f"{name} {text}: a rule is ignore, text or untrusted, true or false", hint)
+        return (section, pattern, rule_key), value
+    key = _key(name)
+    value = text if key.kind in _TEXT_KINDS else edit.parsed(text)
+    problem = problem_with(key, value)
+    if problem:
+        raise UnknownKeyError(problem)
+    return tuple(key.name.split(".")), value
+
+
+def _key(name: str) -> Key:
+    """The key called `name`, with its sections or, where that is clear, without. Raises UnknownKeyError."""
+    found = [key for key in KEYS if key.name == name] or [key for key in KEYS if key.last_name == name]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UnknownKeyError(f"{name} could be any of {', '.join(key.name for key in found)}")
+    meant = closest(name, [key.name for key in KEYS]) or closest(name, [key.last_name for key in KEYS])
+    hint = f"did you mean {meant}?" if meant else "session-memory config shows all keys"
+    raise UnknownKeyError(f"there is no key {name!r}", hint)

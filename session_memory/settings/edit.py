@@ -1,0 +1,121 @@
+"""Setting one key in config.yaml: its line is written anew, every other line and comment stays as it is."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+from ..errors import ConfigError
+from ..system.files import make_private_dir, write_atomically
+from .keys import written
+from .yaml_file import KeyPath, read_document
+
+_BY_HAND = "change it by hand"
+
+
+def set_key(path: str, at: KeyPath, value: Any) -> None:
+    """Sets the key `at` (with its sections, as ("memory", "pollIntervalMs")) in the file `path`, made where needed.
+
+    Where the file has the key already its line is replaced, where it has it in a comment the line goes below that, else
+    at the end of its section. Raises ConfigError where that cannot be done without changing more, OSError.
+    """
+    path = os.path.realpath(path)  # what a link leads to is replaced, not the link
+    text = ""
+    if os.path.lexists(path):
+        with open(path, encoding="utf-8", newline="") as file:
+            text = file.read()
+    document = read_document(path) if text else None
+    lines = text.splitlines(keepends=True)
+    if lines and not lines[-1].endswith("\n"):
+        lines[-1] += "\n"
+    found = document.lines if document else {}
+    if at in found:
+        _replace(lines, found[at] - 1, at[-1], value, path)
+    else:
+        _insert(lines, found, at, value)
+    before = document.values if document else {}
+    make_private_dir(os.path.dirname(path))
+    candidate = f"{path}.new"
+    write_atomically(candidate, "".join(lines).encode())
+    try:
+        if not _is_as_meant(candidate, before, at, value):
+            raise ConfigError(f"{path}: {'.'.join(at)} cannot be set without changing other lines", _BY_HAND)
+        os.chmod(candidate, os.stat(path).st_mode & 0o777 if text else 0o600)
+        os.replace(candidate, path)
+    finally:
+        if os.path.lexists(candidate):
+            os.unlink(candidate)
+
+
+def _is_as_meant(path: str, before: Any, at: KeyPath, value: Any) -> bool:
+    """Whether the file `path` holds what was there `before`, and `value` at the key `at`."""
+    try:
+        after: Any = read_document(path).values
+    except ConfigError:
+        return False
+    found = after
+    for part in at:
+        found = found.get(part) if isinstance(found, dict) else None
+    return bool(found == value and _without(after, at) == _without(before, at))
+
+
+def _replace(lines: list[str], index: int, key: str, value: Any, path: str) -> None:
+    """Replaces the value on a line, and keeps what stands before it and a comment behind it."""
+    match = re.match(rf"(\s*[\"']?{re.escape(key)}[\"']?\s*:)\s*(.*?)(\s+#.*)?\r?\n$", lines[index])
+    indent = len(lines[index]) - len(lines[index].lstrip())
+    goes_on = index + 1 < len(lines) and _indent(lines[index + 1]) > indent
+    if not match or goes_on:
+        raise ConfigError(f"{path}:{index + 1}: {key} takes more than one line there, or shares one", _BY_HAND)
+    lines[index] = f"{match[1]} {written(value)}{match[3] or ''}\n"
+
+
+def _insert(lines: list[str], found: dict[KeyPath, int], at: KeyPath, value: Any) -> None:
+    """Puts a line for the key where it belongs, with lines for those of its sections that are not there yet."""
+    depth = max(depth for depth in range(len(at)) if not depth or at[:depth] in found)
+    new = [f"{'  ' * level}{at[level]}:\n" for level in range(depth, len(at) - 1)]
+    new.append(f"{'  ' * (len(at) - 1)}{at[-1]}: {written(value)}\n")
+    if not depth:
+        commented = f"# {at[0]}:"
+        index = next((number + 1 for number, line in enumerate(lines) if line.startswith(commented)), len(lines))
+        while index < len(lines) and len(at) > 1 and lines[index].startswith("#  "):
+            index += 1
+        lines[index:index] = new
+        return
+    start = found[at[:depth]] - 1
+    own_indent = _indent(lines[start]) if lines[start].strip() else 0
+    end = start + 1
+    while end < len(lines) and (not lines[end].strip() or _indent(lines[end]) > own_indent):
+        end += 1
+    while not lines[end - 1].strip():
+        end -= 1
+    inner = next((_indent(line) for line in lines[start + 1 : end] if line.strip() and line.lstrip()[0] != "#"), 0)
+    shift = " " * (inner or own_indent + 2)
+    base = len("  " * depth)
+    lines[end:end] = [shift + line[base:] for line in new]
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" ")) if line.strip() else 0
+
+
+def _without(values: Any, at: KeyPath) -> Any:
+    """`values` without the key `at`, and without sections that are empty then."""
+    if not isinstance(values, dict):
+        return values
+    rest = {key: one for key, one in values.items() if key != at[0]}
+    if len(at) > 1 and at[0] in values:
+        inner = _without(values[at[0]] or {}, at[1:])
+        if inner:
+            rest[at[0]] = inner
+    return rest
+
+
+def parsed(text: str) -> Any:
+    """The value that `text` is on a command line: as YAML has it."""
+    import yaml
+
+    try:
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return text

@@ -1,0 +1,116 @@
+"""A YAML file of settings as values: small, without aliases, every key a text, with the line of each key."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import Any, NamedTuple
+
+from ..errors import ConfigError
+from . import plugin_data
+
+MOST_BYTES = 64 * 1024  # PyYAML takes a second for so much
+_INSTALL_HINT = "run install.py again where a package index can be reached, or remove the file"
+
+KeyPath = tuple[str, ...]
+
+
+class Document(NamedTuple):
+    """What a file holds: its `values`, and for the path of each key its `lines`, from 1."""
+
+    values: dict[str, Any]
+    lines: dict[KeyPath, int]
+
+
+def read_document(path: str) -> Document:
+    """What stands in the file `path`. A key that stands in it twice has both values: sections are joined, and of two
+    other values that differ a tuple is made, which is no valid value of any key. Raises ConfigError, OSError."""
+    text = _read_text(path)
+    if all(not line.strip() or line.lstrip().startswith("#") for line in text.splitlines()):
+        return Document({}, {})
+    yaml = _yaml(path)
+    try:
+        nodes = _Nodes(yaml)
+        node = yaml.compose(text, yaml.SafeLoader)
+        values = nodes.value(node) if node else {}
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"{path}:{mark.line + 1}" if mark else path
+        raise ConfigError(f"{where}: {getattr(error, 'problem', None) or error}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{path}: it is nested too deeply") from error
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path}: it should be keys and values, such as `scope: all`")
+    return Document(values, nodes.lines)
+
+
+def _read_text(path: str) -> str:
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # nor does a FIFO keep us waiting
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise ConfigError(f"{path}: not a regular file")
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise ConfigError(f"{path}: more than {MOST_BYTES // 1024} KB, which is too much for settings")
+    return content.decode("utf-8-sig", "replace")
+
+
+def _yaml(path: str) -> Any:
+    """PyYAML; a hook runs without site-packages (-S), so these are added where the first import fails, and those that
+    a plugin has set up for itself."""
+    try:
+        import yaml
+    except ImportError:
+        import site
+
+        site.main()
+        plugin_data.add_site_packages()
+        try:
+            import yaml
+        except ImportError:
+            raise ConfigError(f"{path}: PyYAML is needed to read it", _INSTALL_HINT) from None
+    return yaml
+
+
+class _Nodes:
+    """The values of YAML's nodes."""
+
+    def __init__(self, yaml: Any) -> None:
+        self.lines: dict[KeyPath, int] = {}
+        self._yaml = yaml
+        self._constructor = yaml.constructor.SafeConstructor()
+        self._seen: set[int] = set()
+
+    def value(self, node: Any, at: KeyPath = ()) -> Any:
+        """The value of a node, whose key's path is `at`. Raises YAMLError."""
+        if id(node) in self._seen:  # a few lines with aliases can stand for billions of values
+            raise self._yaml.composer.ComposerError(None, None, "aliases (*name) are not supported", node.start_mark)
+        self._seen.add(id(node))
+        if isinstance(node, self._yaml.SequenceNode):
+            return [self.value(one, at) for one in node.value]
+        if not isinstance(node, self._yaml.MappingNode):
+            return self._scalar(node)
+        values: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            # A key is taken as it is written: `on`, `12` and `2026-01-01` are names of sessions like any other.
+            key = key_node.value if isinstance(key_node, self._yaml.ScalarNode) else "?"
+            self.lines.setdefault((*at, key), key_node.start_mark.line + 1)
+            value = self.value(value_node, (*at, key))
+            values[key] = _joined(values[key], value) if key in values else value
+        return values
+
+    def _scalar(self, node: Any) -> Any:
+        """What fits into JSON; anything else, such as a date, as it is written."""
+        try:
+            value = self._constructor.construct_object(node)
+        except ValueError:  # it looks like a date, and is none
+            return node.value
+        is_finite = isinstance(value, float) and abs(value) < float("inf")
+        return value if value is None or is_finite or isinstance(value, bool | int | str) else node.value
+
+
+def _joined(first: Any, second: Any) -> Any:
+    if isinstance(first, dict) and isinstance(second, dict):
+        both = {key: _joined(first[key], second[key]) for key in first if key in second}
+        return {**first, **second, **both}
+    return first if first == second and type(first) is type(second) else (first, second)
