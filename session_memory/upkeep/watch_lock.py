@@ -6,8 +6,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from filelock import FileLock, Timeout
-
 from ..errors import LockedError
 from ..system.files import make_private_dir, read_whole, write_atomically
 
@@ -18,6 +16,8 @@ UNKNOWN = -1
 @contextmanager
 def watch_lock(database: str) -> Iterator[None]:
     """Holds the lock of a store until the block ends. Raises LockedError, OSError."""
+    from filelock import FileLock, Timeout  # only now: help and version load this module where nothing is installed
+
     make_private_dir(os.path.dirname(database))
     try:
         with FileLock(_lock_file(database), timeout=WAIT_SECONDS, mode=0o600):
@@ -30,6 +30,8 @@ def watch_lock(database: str) -> Iterator[None]:
 
 def watcher_of(database: str) -> int:
     """The id of the process that watches a store; UNKNOWN if it does not say, 0 if none does."""
+    from filelock import FileLock, Timeout
+
     if not os.path.lexists(_lock_file(database)):
         return 0
     try:
