@@ -40,9 +40,8 @@ def config_dir(event: Event, environ: Mapping[str, str]) -> str:
 
 def own_path(event: Event, start: str, config_dir: str) -> str:
     """The transcript that the event names, else the one of a session started in `start`."""
-    return as_string(event.get("transcript_path")) or transcript_path(
-        config_dir, start, as_string(event.get("session_id"))
-    )
+    named = as_string(event.get("transcript_path"))
+    return named or transcript_path(config_dir, start, as_string(event.get("session_id")))
 
 
 def own_name(event: Event, sessions_dir: str, sessions: Iterable[Session]) -> str:

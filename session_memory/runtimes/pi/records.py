@@ -120,10 +120,8 @@ def entry(record: Record, offset: int) -> Entry | None:
     elif role == "assistant" and message.get("stopReason") != "error":
         text, tools = _content(message.get("content"))
     elif role == "bashExecution" and not message.get("excludeFromContext"):
-        role, tools = (
-            "user",
-            (ToolUse("bash", as_string(message.get("command")), "command", as_string(record.get("id"))),),
-        )
+        call = ToolUse("bash", as_string(message.get("command")), "command", as_string(record.get("id")))
+        role, tools = "user", (call,)
     if not text and not tools:
         return None
     return Entry(
