@@ -200,7 +200,7 @@ def new(machine: Machine, *words: str) -> subprocess.CompletedProcess[str]:
     return machine.install("new", *words)
 
 
-def composed(machine: Machine, template: str, name: str = "anna") -> Path:
+def new_home(machine: Machine, template: str, name: str = "anna") -> Path:
     """A new home of a template."""
     done = new(machine, name, "--template", template)
     assert (done.returncode, done.stderr) == (0, "")

@@ -19,7 +19,7 @@ from clients.pi import Pi, records
 from clients.pi import activity as pi_activity
 from fakes.fake_anthropic import FakeAnthropic
 from fakes.fake_llm import FakeLLM
-from install_machine import AGENTS, PYTHON, TEMPLATES, Machine, composed, prepared_machine
+from install_machine import AGENTS, PYTHON, TEMPLATES, Machine, new_home, prepared_machine
 
 RUN_SECONDS = 60
 
@@ -72,7 +72,7 @@ def sdk_agent(tmp_path: Path, api: FakeAnthropic) -> Agent:
     machine = prepared_machine(claude.home)
     (site_packages,) = machine.program_dir.glob("env/lib/python*/site-packages")
     (site_packages / "tests.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    home = composed(machine, "agent-sdk")
+    home = new_home(machine, "agent-sdk")
     path = path_with(tmp_path / "bin", python3=f'{shlex.quote(PYTHON)} -I "$@"')
     return Agent(home, {**claude.environment, "PATH": path})
 
@@ -189,7 +189,7 @@ def interrupted(child: int, terminal: int) -> int:
 @pytest.mark.parametrize("name", ["../main", "", "new-1", ".x"])
 @pytest.mark.parametrize("template", TEMPLATES)
 def test_an_agent_refuses_a_name_that_is_none(machine: Machine, tmp_path: Path, template: str, name: str) -> None:
-    home = composed(machine, template)
+    home = new_home(machine, template)
     command = [sys.executable] if template == "agent-sdk" else []
     done = machine.run(*command, str(home / AGENTS[template]), "--session", name, "hello")
     assert done.returncode in (1, 2)
@@ -198,7 +198,7 @@ def test_an_agent_refuses_a_name_that_is_none(machine: Machine, tmp_path: Path, 
 
 
 def test_an_agent_on_the_sdk_says_what_it_misses(machine: Machine) -> None:
-    home = composed(machine, "agent-sdk")
+    home = new_home(machine, "agent-sdk")
     done = machine.run(PYTHON, "-I", str(home / "agent.py"), "hello")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
@@ -207,7 +207,7 @@ def test_an_agent_on_the_sdk_says_what_it_misses(machine: Machine) -> None:
 
 
 def test_an_agent_on_pi_says_what_it_misses(machine: Machine, tmp_path: Path) -> None:
-    home = composed(machine, "pi")
+    home = new_home(machine, "pi")
     done = machine.run(str(home / "agent"), "hello", PATH=os.defpath)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("agent: pi is not on the PATH; try: npm install -g ")
@@ -218,7 +218,7 @@ def test_an_agent_on_pi_says_what_it_misses(machine: Machine, tmp_path: Path) ->
 @pytest.fixture
 def pi_agent(tmp_path: Path, bare_pi: Pi) -> Agent:
     """An agent on the real pi."""
-    home = composed(prepared_machine(bare_pi.home), "pi")
+    home = new_home(prepared_machine(bare_pi.home), "pi")
     environment = {key: value for key, value in bare_pi.environment.items() if key != "SESSION_MEMORY_PYTHON"}
     path = path_with(tmp_path / "bin", pi=shlex.join([*bare_pi.command, "--model", "fake/fake-1"]) + ' "$@"')
     return Agent(home, {**environment, "PATH": path})

@@ -1,4 +1,4 @@
-"""Homes made from templates: composed, renewed and taken apart."""
+"""Homes made from templates: made, renewed and taken apart."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from install_machine import AGENTS, REPOSITORY, TEMPLATES, Machine, composed, new, prepared_machine, tree
+from install_machine import AGENTS, REPOSITORY, TEMPLATES, Machine, new, new_home, prepared_machine, tree
 
 from session_memory.settings.keys import sample
 
@@ -26,11 +26,11 @@ SKILLS = ["recall/SKILL.md", "sessions/SKILL.md"]
 
 
 def test_a_home_holds_its_template_and_the_skills(machine: Machine) -> None:
-    home = composed(machine, "agent-sdk")
+    home = new_home(machine, "agent-sdk")
     skills = [f".claude/skills/{name}" for name in SKILLS]
     assert names(home) == sorted([".session-memory/config.yaml", "AGENTS.md", "CLAUDE.md", "agent.py", *skills])
     assert os.access(home / "agent.py", os.X_OK)
-    home = composed(machine, "pi", "bert")
+    home = new_home(machine, "pi", "bert")
     skills = [f".agents/skills/{name}" for name in SKILLS]
     assert names(home) == sorted([".session-memory/config.yaml", "AGENTS.md", "agent", *skills])
     assert os.access(home / "agent", os.X_OK)
@@ -42,7 +42,7 @@ def test_the_configuration_of_a_new_home_documents_every_key() -> None:
 
 @pytest.mark.parametrize("template", TEMPLATES)
 def test_who_an_agent_is_stays_its_own_and_the_rest_is_renewed(machine: Machine, template: str) -> None:
-    home = composed(machine, template)
+    home = new_home(machine, template)
     agent = home / AGENTS[template]
     original = agent.read_bytes()
     (home / "AGENTS.md").write_text("I am Anna.\n")
@@ -78,7 +78,7 @@ def test_a_directory_with_something_else_is_refused_unless_told(machine: Machine
 
 
 def test_an_agent_changes_its_runtime_only_when_told(machine: Machine) -> None:
-    home = composed(machine, "agent-sdk")
+    home = new_home(machine, "agent-sdk")
     done = new(machine, "anna", "--template", "pi")
     assert done.returncode == 1
     assert "it was made from the template agent-sdk" in done.stderr
@@ -105,7 +105,7 @@ def test_the_result_comes_as_json(machine: Machine) -> None:
 
 
 def test_an_install_renews_the_homes_and_puts_no_hooks_in_them(machine: Machine) -> None:
-    homes = [composed(machine, "agent-sdk"), composed(machine, "pi", "bert")]
+    homes = [new_home(machine, "agent-sdk"), new_home(machine, "pi", "bert")]
     (homes[0] / "agent.py").unlink()
     (homes[1] / ".agents/skills/recall/SKILL.md").unlink()
     result = machine.installed()
@@ -116,14 +116,14 @@ def test_an_install_renews_the_homes_and_puts_no_hooks_in_them(machine: Machine)
 
 
 def test_an_install_says_what_it_renewed(machine: Machine) -> None:
-    composed(machine, "agent-sdk")
+    new_home(machine, "agent-sdk")
     done = machine.install()
     assert (done.returncode, done.stderr) == (0, "")
     assert "~/anna (made from a template)" in done.stdout
 
 
 def test_doctor_misses_what_is_gone_from_a_home(machine: Machine) -> None:
-    home = composed(machine, "agent-sdk")
+    home = new_home(machine, "agent-sdk")
     assert machine.doctor() == (0, {})
     (home / "agent.py").unlink()
     assert machine.doctor() == (
@@ -133,7 +133,7 @@ def test_doctor_misses_what_is_gone_from_a_home(machine: Machine) -> None:
 
 @pytest.mark.parametrize("template", TEMPLATES)
 def test_uninstalling_leaves_nothing_of_a_home_that_nobody_used(machine: Machine, template: str) -> None:
-    composed(machine, template)
+    new_home(machine, template)
     done = machine.install("--uninstall")
     assert (done.returncode, done.stderr) == (0, "")
     assert names(machine.home) == []
@@ -142,7 +142,7 @@ def test_uninstalling_leaves_nothing_of_a_home_that_nobody_used(machine: Machine
 @pytest.mark.parametrize("template", TEMPLATES)
 @pytest.mark.parametrize("purge", [False, True])
 def test_uninstalling_leaves_what_is_the_users(machine: Machine, template: str, purge: bool) -> None:
-    home = composed(machine, template)
+    home = new_home(machine, template)
     sessions = home / ".session-memory" / {"agent-sdk": "sessions", "pi": "pi-sessions"}[template]
     (sessions / "main").write_text("a session")
     (home / "AGENTS.md").write_text("I am Anna.\n")
@@ -155,7 +155,7 @@ def test_uninstalling_leaves_what_is_the_users(machine: Machine, template: str, 
 
 
 def test_the_installed_command_makes_the_same_home(machine: Machine) -> None:
-    home = composed(machine, "agent-sdk")
+    home = new_home(machine, "agent-sdk")
     before = tree(home)
     assert machine.install("--uninstall", "--home", str(home)).returncode == 0
     assert not home.exists()
