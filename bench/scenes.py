@@ -166,10 +166,11 @@ def _typed_tail(path: Path, size: int, texts: Texts) -> Tail:
     while len(content) < size:
         text = texts.cut("prose", random.randrange(20, 500), random)
         record = {
-            "parentUuid": None, "isSidechain": False, "userType": "external", "cwd": "/home/dev/alpha", "type": "user",
-            "sessionId": path.stem, "uuid": str(uuid.UUID(int=random.getrandbits(128), version=4)),
+            "parentUuid": None, "isSidechain": False, "userType": "external", "cwd": "/home/dev/alpha",
+            "sessionId": path.stem, "version": "2.1.329", "gitBranch": "main",
+            "type": "user", "message": {"role": "user", "content": text},
+            "uuid": str(uuid.UUID(int=random.getrandbits(128), version=4)),
             "timestamp": time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(time.time() - FRESH_AGE_SECONDS)),
-            "message": {"role": "user", "content": text},
         }  # fmt: skip
         content += json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
     return Tail(path, path.stat().st_size, content)

@@ -16,10 +16,10 @@ from clients.npm import NpmPlace
 from clients.pi import Pi
 from fakes.fake_anthropic import FakeAnthropic
 from fakes.fake_llm import FakeLLM
+from hooks_scene import PlainUser
 from host_scene import Echo, HostMachine
 from install_machine import NOBODY_LISTENS, PYTHON, Machine, copy_repository
 from memories_scene import MemoryDirectory
-from plain_user import PlainUser
 
 from session_memory.archives.groups import open_sessions
 from session_memory.settings.host_layout import Layout

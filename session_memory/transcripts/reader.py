@@ -129,6 +129,8 @@ class TranscriptReader:
     def records(self, line: bytes) -> list[dict[str, Any]]:
         """The records of a line, several where they stand glued together; what is none counts as unreadable."""
         values, unreadable = self._decode(line)
+        if not unreadable and len(values) == 1 and isinstance(values[0], dict):  # as of nearly every line
+            return values
         records = [value for value in values if isinstance(value, dict)]
         self.unreadable += unreadable + len(values) - len(records)
         return records

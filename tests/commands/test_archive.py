@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from plain_user import PlainUser
+from hooks_scene import PlainUser
 from records import NamedHome, PiSession, exchange, write
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from plain_user import PlainUser, run
+from hooks_scene import PlainUser, run
 from records import NamedHome, append, exchange, line, new_id, tool_result, write
 
 from session_memory.archives.format import messages_in

@@ -10,7 +10,7 @@ from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 
 import pytest
-from plain_user import ROOT, PlainUser, told
+from hooks_scene import ROOT, PlainUser, told
 from records import exchange
 
 WORDS = "A record of your other sessions"

@@ -7,7 +7,7 @@ import os
 import time
 
 import pytest
-from plain_user import ROOT, PlainUser, run, told
+from hooks_scene import ROOT, PlainUser, run, told
 from records import NamedHome, append, assistant, exchange, new_id, tool_result, user, write
 
 CAPTURES = ROOT.parent / "shared" / "captures" / "claude" / "hook-stdin"

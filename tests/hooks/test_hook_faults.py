@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from plain_user import ROOT, PlainUser, run, told
+from hooks_scene import ROOT, PlainUser, run, told
 from records import append, exchange, new_id, write
 
 IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0

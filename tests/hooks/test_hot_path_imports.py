@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from plain_user import PlainUser
+from hooks_scene import PlainUser
 from records import append, exchange
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,8 +12,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from hooks_scene import PlainUser
 from memories_scene import EXPIRY, MemoryDirectory, conversation, fact
-from plain_user import PlainUser
 from records import NamedHome, exchange
 
 from session_memory.activity import prompt_memories

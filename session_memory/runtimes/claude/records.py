@@ -24,6 +24,7 @@ _TITLE_KEYS = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": 
 _READ_TYPES = tuple(f'{kind}"'.encode() for kind in ("user", "assistant", "attachment", "system", *TITLE_RANKS))
 _RESULTS = (b'tool_use_id":', b'type":"tool_result"')
 _BEFORE_RESULTS = b'user","message":{"role":"user","content":'
+_TYPED = _BEFORE_RESULTS + b'"'
 _USUAL_RESULTS = tuple(_BEFORE_RESULTS + b'[{"' + result for result in _RESULTS)
 _RESULTS_AT = len(b'"type":"' + _BEFORE_RESULTS)
 _MESSAGE_END = b']},"uuid":"'
@@ -59,6 +60,8 @@ def may_matter(line: bytes, with_tools: bool = True) -> bool:
     """
     at = line.find(b'"type":"', 0, HEAD_BYTES)
     if at > 0 and line.find(b"{", 1, at) < 0:  # nothing is nested before: the record's type
+        if line.startswith(_TYPED, at + 8):
+            return True
         if line.startswith(_USUAL_RESULTS, at + 8):
             end = line.find(_MESSAGE_END, at)  # behind it nothing has text but what is glued to it
             return line.find(_TEXT, at, end) > 0 or line.find(_GLUED, max(at, end)) > 0
