@@ -13,9 +13,17 @@ from ...exchanges import chunks
 from ...strategy import Memory, MemoryResult, StrategyError, Usage
 from ...tokens import estimated_tokens
 from . import instructions
-from . import reply as reply_schema
 from .model import OVERHEAD_TOKENS, Claude, FailedCallError, ModelAnswer
-from .reply import BadReplyError, StatedMemory, SummaryReply, comparable
+from .reply import (
+    CONVERSATION,
+    WHOLE,
+    BadReplyError,
+    StatedMemory,
+    SummaryReply,
+    checked,
+    checked_whole,
+    comparable,
+)
 
 if TYPE_CHECKING:
     from ....store.values import Conversation, StoredEntry
@@ -111,8 +119,8 @@ class SummaryStrategy:
         return dialogue.ask(
             instructions.READING.format(mark=mark),
             instructions.reading_prompt(part, mark, known, name),
-            reply_schema.CONVERSATION,
-            lambda value: reply_schema.checked(value, part, ids),
+            CONVERSATION,
+            lambda value: checked(value, part, ids),
             dialogue.cost(estimated_tokens(part) + KNOWN_TOKENS),
         )
 
@@ -200,8 +208,8 @@ def _as_whole(
     told = [(reply.title, reply.summary) for reply in replies]
     prompt = instructions.whole_prompt(told, [one.text for one in questions], mark)
     title, summary, answered = dialogue.ask(
-        instructions.WHOLE.format(mark=mark), prompt, reply_schema.WHOLE,
-        lambda value: reply_schema.checked_whole(value, len(questions)),
+        instructions.WHOLE.format(mark=mark), prompt, WHOLE,
+        lambda value: checked_whole(value, len(questions)),
         dialogue.cost(estimated_tokens(prompt)),
     )  # fmt: skip
     closed = {id(one) for number, one in enumerate(questions, 1) if number in answered}
