@@ -1,6 +1,6 @@
-"""What a group's runtime asks of the host while it runs: what the other sessions did, and to keep the conversation.
+"""The SDK hooks of a group's runtime: the update before a prompt, and the archive before a compaction.
 
-The paths are the agent's, which may have put links there: they are held for as long as they are used.
+The agent may put links into its group's directories, so they are held open for as long as they are used.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ TERMINATE_SECONDS = 3.0
 async def wait_for_end(config_dir: str, timeout_seconds: float) -> None:
     """Returns when no runtime runs on `config_dir`; ends those that take longer than `timeout_seconds`."""
     deadline = time.monotonic() + timeout_seconds
-    while pids := living(config_dir):
+    while pids := running_pids(config_dir):
         number = signal.SIGTERM
         if time.monotonic() > deadline + TERMINATE_SECONDS:
             number = signal.SIGKILL
@@ -31,7 +31,7 @@ async def wait_for_end(config_dir: str, timeout_seconds: float) -> None:
         await asyncio.sleep(POLL_SECONDS)
 
 
-def living(config_dir: str) -> list[int]:
+def running_pids(config_dir: str) -> list[int]:
     """The ids of the processes that are listed in `config_dir` and still run."""
     found = []
     for path in Path(config_dir, "sessions").glob("*.json"):

@@ -17,7 +17,7 @@ from fakes.loopback import Request
 from host_scene import PROGRAM, Echo, HostMachine, about
 
 from session_memory.host.agent import WITHOUT
-from session_memory.host.orphans import living
+from session_memory.host.orphans import running_pids
 from session_memory.host.values import TaskRun
 from session_memory.transcripts.pointers import LOST
 
@@ -104,7 +104,7 @@ class TestSessions:
         host.ask(group, "plan m-bed-1")
         before = host.sessions.get(group)
         assert before is not None
-        host.wait(lambda: not living(host.group(group).config_dir), "end of the idle runtime")
+        host.wait(lambda: not running_pids(host.group(group).config_dir), "end of the idle runtime")
         transcript = Path(host.group(group).transcript(before))
         if is_there:
             transcript.write_text("no transcript\n")

@@ -15,7 +15,7 @@ from host_scene import HostMachine
 from session_memory.errors import ConfigError, SessionMemoryError
 from session_memory.host.group_files import instructions_for_all, name_session, prepare_group, prepare_host
 from session_memory.host.lock import host_lock, is_running
-from session_memory.host.orphans import living
+from session_memory.host.orphans import running_pids
 from session_memory.host.recovery import RecoveredAnswer, recover
 from session_memory.runtimes import runtime
 from session_memory.settings.host_layout import GroupNameError, Layout, OutsideGroupError, open_below
@@ -156,13 +156,13 @@ class TestLeftover:
         listed = tmp_path / "sessions" / "x.json"
         listed.write_text(json.dumps({"pid": os.getpid(), "procStart": "1"}))
         if Path("/proc/self/stat").exists():
-            assert living(str(tmp_path)) == []
+            assert running_pids(str(tmp_path)) == []
             started = Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
             listed.write_text(json.dumps({"pid": os.getpid(), "procStart": started}))
-            assert living(str(tmp_path)) == [os.getpid()]
+            assert running_pids(str(tmp_path)) == [os.getpid()]
         for content in ("", "[]", '{"pid": -1}', '{"pid": "x"}', '{"pid": 1}'):
             listed.write_text(content)
-            assert living(str(tmp_path)) == []
+            assert running_pids(str(tmp_path)) == []
 
 
 class TestConfig:
