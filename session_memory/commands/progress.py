@@ -1,4 +1,4 @@
-"""What is shown while transcripts are taken in: a bar on a terminal, now and then a line elsewhere."""
+"""Shows how an import goes on: a bar on a terminal, now and then a line elsewhere."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from ..store.ingest.intake import pending
 from ..text.format import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from ..store.contract import Store
+    from ..store.ingest.ingestion import Progress as Advance
     from ..store.ingest.sources import SourceDirectory
     from ..system.terminal import Terminal
-
-    Progress = Callable[[str, int], None]
 
 MEGABYTE = 1_000_000
 LINE_SECONDS = 10.0
@@ -26,8 +25,9 @@ REFRESH_SECONDS = 0.1
 
 
 @contextmanager
-def shown(terminal: Terminal, store: Store, watched: Iterable[SourceDirectory]) -> Iterator[Progress]:
-    """What is to be told of every file and its bytes; shows it on stderr until the block ends."""
+def shown(terminal: Terminal, store: Store, watched: Iterable[SourceDirectory]) -> Iterator[Advance]:
+    """Yields what the import is to call with each file and the bytes read of it; shows that on stderr until the block
+    ends. Nothing is shown for programs, or where there is too little for a bar."""
     if terminal.is_json or not sys.stderr.isatty():
         yield _Lines().advance if not terminal.is_json else _silent
         return
@@ -50,7 +50,7 @@ def entries(number: int) -> str:
 
 
 class _Lines:
-    """A line every few seconds."""
+    """A line every LINE_SECONDS: for a log."""
 
     def __init__(self) -> None:
         self._began = self._said = time.monotonic()
@@ -69,7 +69,7 @@ class _Lines:
 
 
 @contextmanager
-def _bar(files: int, size: int) -> Iterator[Progress]:
+def _bar(files: int, size: int) -> Iterator[Advance]:
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
