@@ -11,7 +11,6 @@ from records import assistant, line, record, tool_result, user
 from session_memory.runtimes.claude import records as claude
 from session_memory.runtimes.claude.files import encode_cwd
 from session_memory.session_monitor import parse_jsonl_entries
-from session_memory.system.json import decode_line
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 REAL_FILES = sorted(
@@ -182,38 +181,6 @@ def test_the_line_filter_keeps_a_text_beside_a_tool_result():
 )
 def test_a_directory_is_encoded_as_claude_code_does(cwd, encoded):
     assert encode_cwd(cwd) == encoded
-
-
-@pytest.mark.skipif(not REAL_FILES, reason="no real transcripts beside the repository")
-@pytest.mark.parametrize("path", REAL_FILES, ids=lambda path: path.name[:60])
-def test_a_real_transcript_reads_without_exception(path):
-    content = path.read_bytes().splitlines(keepends=True)
-    found = parse_jsonl_entries(content, "agent-sdk")
-    assert found.unreadable == 0
-    assert all(entry.text or entry.tools for entry in found)
-
-
-@pytest.mark.skipif(not REAL_FILES, reason="no real transcripts beside the repository")
-@pytest.mark.parametrize("path", REAL_FILES, ids=lambda path: path.name[:60])
-def test_the_line_filter_drops_no_line_of_a_real_transcript_that_matters(path):
-    for content in path.read_bytes().split(b"\n"):
-        if content and not claude.may_matter(content):
-            for value in decode_line(content)[0]:
-                assert claude.entry(value, 0) is None
-                assert claude.title(value) is None
-                assert not claude.is_compaction(value)
-
-
-@pytest.mark.skipif(not REAL_FILES, reason="no real transcripts beside the repository")
-@pytest.mark.parametrize("path", REAL_FILES, ids=lambda path: path.name[:60])
-def test_results_that_are_taken_out_of_a_line_are_all_that_it_brings(path):
-    for content in path.read_bytes().split(b"\n"):
-        taken = claude.results_in(content, decode_line)
-        if taken is not None:
-            (value,) = decode_line(content)[0]
-            assert claude.results(value) == taken
-            assert claude.entry(value, 0) is None
-            assert claude.title(value) is None
 
 
 @pytest.mark.skipif(not REAL_FILES, reason="no real transcripts beside the repository")

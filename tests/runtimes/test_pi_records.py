@@ -13,7 +13,6 @@ from session_memory.runtimes import runtime
 from session_memory.runtimes.pi import records as pi
 from session_memory.runtimes.pi.files import encode_cwd
 from session_memory.session_monitor import parse_jsonl_entries, read_session_log
-from session_memory.system.json import decode_line
 from session_memory.transcripts.lines import first_line
 from session_memory.transcripts.log import last_entries
 from session_memory.transcripts.reader import TranscriptReader
@@ -307,34 +306,6 @@ def test_a_log_shows_edited_files_as_seen_from_the_session_s_directory(tmp_path)
 )
 def test_a_directory_is_encoded_as_pi_does(cwd, encoded):
     assert encode_cwd(cwd) == encoded
-
-
-@needs_real_files
-@each_real_file
-def test_a_real_session_file_reads_without_exception(path):
-    content = path.read_bytes().splitlines(keepends=True)
-    found = parse_jsonl_entries(content, "pi")
-    assert found.unreadable == TORN_LINES.get(path.name, 0)
-    assert all(entry.text or entry.tools for entry in found)
-    assert all(entry.cwd and entry.timestamp for entry in found)
-
-
-@needs_real_files
-@each_real_file
-def test_the_line_filter_drops_no_line_of_a_real_session_file_that_matters(path):
-    for content in path.read_bytes().split(b"\n"):
-        if content and not pi.may_matter(content):
-            for value in decode_line(content)[0]:
-                assert pi.entry(value, 0) is None
-                assert pi.title(value) is None
-
-
-@needs_real_files
-@each_real_file
-def test_reading_a_real_session_file_from_its_end_finds_the_same(path):
-    content = path.read_bytes()
-    whole = parse_jsonl_entries(content[: content.rfind(b"\n") + 1].splitlines(keepends=True), "pi")
-    assert last_entries(PI, str(path), 10_000)[0] == whole
 
 
 @needs_real_files

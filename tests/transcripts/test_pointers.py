@@ -7,7 +7,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from pointers_scene import BEGAN, state, write_transcript
+from transcripts_scene import BEGAN, state, write_transcript
 
 from session_memory.archives.groups import open_sessions
 from session_memory.archives.list import find_archive
