@@ -50,16 +50,16 @@ def make_cursor(descriptor: int, status: stat_result, offset: int, now_nanosecon
 
 
 def id_checksum(entry_id: str) -> int:
-    """A short stand-in for an entry id: enough to find a handful of recent entries again in their own file."""
+    """A checksum of an entry id, which is short to store and finds recent entries again in their own file."""
     return _checksum(entry_id.encode("utf-8", "replace"))
 
 
 def _checksums(descriptor: int, offset: int) -> list[int]:
-    """Of the first bytes of the file and of those before `offset`; none of them lies behind `offset`."""
+    """The checksums of the first bytes of the file and of those before `offset`, at most CHECKED_BYTES each."""
     length = min(CHECKED_BYTES, offset)
     return [_checksum(read_at(descriptor, 0, length)), _checksum(read_at(descriptor, offset - length, offset))]
 
 
 def _checksum(content: bytes) -> int:
-    """The remainder by a prime of `content` as a number: as telling as a CRC, without a library to be loaded for it."""
+    """The remainder of `content`, as a number, by a prime: detects changes as well as a CRC, without loading zlib."""
     return int.from_bytes(content, "little") % LARGE_PRIME

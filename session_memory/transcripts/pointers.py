@@ -1,4 +1,4 @@
-"""Which session of each group is the active one, and the earlier ones under their names: pointers, no conversations.
+"""Pointers: which session of each group is the active one, and its earlier sessions under the names they were given.
 
 The conversations are the runtime's transcripts; what is lost here loses none of them.
 """
@@ -32,11 +32,11 @@ LOST = "(could not be gone on with)"
 
 
 class NoSessionError(SessionMemoryError):
-    """There is no such session, or nothing is left of it that could be gone on with."""
+    """There is no such session, or its transcript is gone."""
 
 
 class SessionGroup(Protocol):
-    """What is asked of a group: the runtime of its agent, and where the transcripts of its sessions lie."""
+    """What a SessionManager needs to know of a group."""
 
     @property
     def runtime(self) -> Runtime:
@@ -58,7 +58,7 @@ class HistoryEntry(NamedTuple):
 
 
 class PutBy(NamedTuple):
-    """A session that was put by: its row in the history (None where no name was given) and its archive, if any."""
+    """A session that was replaced: its id in the history (None where no name was given) and the path of its archive."""
 
     session_id: str
     history_id: int | None
@@ -92,7 +92,7 @@ class SessionManager:
         self._version = -1
 
     def close(self) -> None:
-        """Closes the database; nothing else may be asked then."""
+        """Close the database. No other method may be called afterwards."""
         with self._lock:
             self._connection.close()
 
@@ -122,7 +122,7 @@ class SessionManager:
             return None
 
     def lose(self, group: str, session_id: str) -> None:
-        """Removes the pointer to a session that nobody can go on with, and notes that in the history."""
+        """Remove the pointer to a session that cannot be resumed, and note that in the history."""
         with self._lock, self._writing():
             if self._active.get(group) == session_id:
                 self._keep_row(group, session_id, LOST, self._begun(group, session_id))
@@ -259,7 +259,7 @@ class SessionManager:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """One transaction, with what is remembered up to date in it; both are as before where it fails."""
+        """One transaction that begins with the pointers as they are now. Where it fails, all is as before."""
         try:
             with writing(self._connection):
                 self._refresh()
@@ -294,7 +294,7 @@ MIGRATIONS: tuple[Migration, ...] = (create_sessions, create_session_history)
 
 
 def _checked(name: str) -> str:
-    """A session's name on one line, without secrets. Raises NoSessionError where nothing of it is left."""
+    """A session's name on one line, without secrets. Raises NoSessionError where that leaves nothing."""
     found = shorten(one_line(for_people(name)), NAME_CHARACTERS)
     if not found:
         raise NoSessionError("a session that is put by needs a name", "choose one that you will recognise")

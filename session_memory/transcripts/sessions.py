@@ -1,4 +1,4 @@
-"""The sessions that somebody at a terminal, or an agent with a script, can name: of any runtime, wherever they lie."""
+"""Sessions for people and scripts: find those of a home in every runtime, and choose one by its name or id."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CANDIDATES = 12
 
 
 class UnknownSessionError(SessionMemoryError):
-    """No session, or more than one, goes by the name that was asked for; or there are none at all."""
+    """No session has the name that was asked for, or several have, or there is no home with sessions."""
 
 
 class FoundSession:

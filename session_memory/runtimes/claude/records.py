@@ -127,7 +127,7 @@ def may_bring_results(line: bytes) -> bool:
 
 
 def results_in(line: bytes, decode: Callable[[bytes], tuple[list[Any], int]]) -> list[ToolResult] | None:
-    """The results that a line brings, if it is a usual one that brings nothing else; None if that does not show.
+    """The results in a line that has the usual form of a line with results and nothing else; None for any other line.
 
     Behind the message the CLI repeats the result in a form of its own, which so need not be decoded.
     """

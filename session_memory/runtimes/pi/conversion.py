@@ -32,11 +32,11 @@ _CALL_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class NotConvertedError(SessionMemoryError):
-    """A file that is no session of Pi's, or whose place is taken by another."""
+    """A file is no session of Pi, or another transcript lies where the converted one belongs."""
 
 
 def convert(path: str) -> tuple[str, bytes]:
-    """A session as Claude Code keeps it: its path below a projects folder, and its content, always the same.
+    """The path below a projects folder and the content of a session as Claude Code keeps it. Same input, same output.
 
     Raises NotConvertedError, OSError.
     """
@@ -76,7 +76,7 @@ def _line(record: Record) -> bytes:
 
 
 class _Conversion:
-    """One session. Records hang on each other as in Pi; one that is left out passes its place on to its parent."""
+    """Converts one session. The parent of a record is the nearest one above it that is not left out."""
 
     def __init__(self, session_id: str, cwd: str) -> None:
         self._session_id = session_id
@@ -203,7 +203,7 @@ def _input(arguments: Record) -> Record:
 
 
 def _call_id(value: object) -> str:
-    """The id of a call as the API takes it: some providers' have other characters."""
+    """The id of a call as the API accepts it; ids of some providers have other characters and are replaced."""
     text = str(value or "")
     return text if _CALL_ID.fullmatch(text) else f"toolu_{uuid.uuid5(_NAMESPACE, text).hex}"
 

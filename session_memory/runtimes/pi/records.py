@@ -47,7 +47,7 @@ def branch(first_line: bytes) -> PiBranch | None:
 
 
 class PiBranch:
-    """The branch that ends at the last record; a record beside it was left, one that an edit took out is forgotten.
+    """The branch that ends at the last record. Records beside it do not count, nor do those that an edit took out.
 
     Records before version 2 have no ids and are all on it. `/tree` may return to a branch: its records count again as
     soon as one follows them.
@@ -98,7 +98,7 @@ class PiBranch:
         entry.is_copy = self._forked_at is not None and (entry.timestamp or 0.0) < self._forked_at
 
     def _take_edit(self, record: Record) -> None:
-        """The last of several edits holds, and it is met first."""
+        """Note what an edit took out. Of several edits of a record the last holds, which is met first."""
         if record.get("type") == "context_edit":
             self._is_removed.setdefault(as_string(record.get("targetId")), record.get("replacement") is None)
 
@@ -175,7 +175,7 @@ def prompt_id(record: Record) -> str:
 
 
 def reply(record: Record) -> Reply | None:
-    """What an assistant's message holds: all of it."""
+    """What an `assistant` message holds; one record is the whole message."""
     message = record.get("message")
     if record.get("type") != "message" or not isinstance(message, dict) or message.get("role") != "assistant":
         return None
@@ -218,7 +218,7 @@ def _records_in(line: bytes) -> list[Record]:
 
 
 def _as_typed(text: str) -> str:
-    """What the user typed, with skills and files by their names where pi put in all their content."""
+    """What the user typed: pi replaces names of skills and files by their content, which is undone here."""
     typed = []
     while text.startswith(('<skill name="', '<file name="')):
         tag, sign = ("</skill>", "/skill:") if text.startswith("<skill") else ("</file>", "@")
