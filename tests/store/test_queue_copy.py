@@ -195,6 +195,17 @@ def test_the_copy_is_for_its_user_alone_and_does_not_grow_with_what_is_over(tmp_
         assert rows[-1][1]["outcome"] == "archived"
 
 
+def test_what_was_made_of_a_conversation_stays_in_the_copy_no_longer_than_in_the_queue(tmp_path):
+    path = tmp_path / "store.db"
+    copy = Path(path_of(str(path)))
+    with closing(QueueScene(path)) as machine:
+        one = machine.stored.add(*talk("a"), name="a")
+        machine.run(Scripted("scripted"))
+        assert f"about {one}" in copy.read_text()
+    assert f"about {one}" not in copy.read_text()
+    assert '"archived"' in copy.read_text()
+
+
 def test_where_a_transcript_is_gone_its_archive_is_not_paid_for_again(path):
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

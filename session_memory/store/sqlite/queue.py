@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...system.sqlite import fetch
+from ...system.sqlite import DatabaseError, fetch
 from ..values import Conversation, Filter, StoredEntry
 from .queue_copy import ACCOUNTS, WORK, note, shorten
 from .rows import CONVERSATION_COLUMNS, items_between, where
@@ -62,10 +62,18 @@ class StoredQueue:
     def __init__(self, path: str) -> None:
         self._database = open_database(path)
         self.accounts = TokenAccounts(self._database)
+        self._has_kept = False
 
     def close(self) -> None:
-        """Closes the database."""
-        self._database.close()
+        """Closes the database; of results that were recorded nothing stays in the copy."""
+        try:
+            if self._has_kept:
+                with self._database.transaction() as connection:
+                    shorten(connection)
+        except DatabaseError:
+            pass  # the next run does it
+        finally:
+            self._database.close()
 
     def waiting(
         self, strategy: str, now: int, homes: tuple[str, ...] | None = None, statuses: tuple[str, ...] = ()
@@ -164,6 +172,7 @@ class StoredQueue:
     def keep_result(self, part: ConversationPart, owner: str, result: str, account: int, usage: Usage) -> bool:
         """Records what was made of a part, and with it what its account spent; False, and only the account is closed,
         if somebody else has taken the part over."""
+        self._has_kept = True
         with self._database.transaction() as connection:
             settle(connection, account, usage)
             sql = "UPDATE memory_work SET result = ? WHERE conversation_id = ? AND strategy = ? AND owner = ?"

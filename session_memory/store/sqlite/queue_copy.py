@@ -28,6 +28,7 @@ ACCOUNTS = "memory_spending"
 _KEYS = {WORK: ("conversation_id", "strategy"), ACCOUNTS: ("id",)}
 _SPARE_BYTES = 64 * 1024  # that the copy may hold in lines that do not count, beside
 _BYTES_A_ROW = 1000  # for each row that does; a row takes about 400
+_RESULT = b'"result": "'  # how the result of a line begins that has one
 _SPENT_NOTHING = "is_settled AND input_tokens + output_tokens + cached_tokens + pending = 0"
 
 
@@ -52,16 +53,24 @@ def note(connection: Connection, table: str, *key: Any) -> None:
 
 
 def shorten(connection: Connection) -> None:
-    """Leaves out the lines that do not count any more, where these are many; writes the copy where there is none.
-    Within a transaction, as `note`."""
+    """Writes the copy anew without the lines that do not count any more, where these are many or hold what was made of
+    a conversation, which may be forgotten later; also where there is no copy. Within a transaction, as `note`."""
     path = path_of(connection.filename)
-    [(number,)] = fetch(connection, f"SELECT (SELECT count(*) FROM {WORK}) + (SELECT count(*) FROM {ACCOUNTS})")
+    [(number, results)] = fetch(
+        connection,
+        f"SELECT (SELECT count(*) FROM {WORK}) + (SELECT count(*) FROM {ACCOUNTS}), "
+        f"(SELECT count(*) FROM {WORK} WHERE result IS NOT NULL)",
+    )
     try:
-        size = os.path.getsize(path)
+        content = read_whole(path)
     except OSError:
-        size = 0
-    if size > _SPARE_BYTES + _BYTES_A_ROW * number or (number and not size):
-        _write(path, _all_rows(connection))
+        content = b""
+    is_long = len(content) > _SPARE_BYTES + _BYTES_A_ROW * number
+    if is_long or content.count(_RESULT) > results or (number and not content):
+        try:
+            _write(path, _all_rows(connection))
+        except OSError:
+            pass  # as in `note`
 
 
 def restore(connection: Connection) -> None:
