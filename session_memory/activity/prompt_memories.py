@@ -1,4 +1,4 @@
-"""Memories that a prompt seems to be about, for the prompt hook: from an index that is made for being read so.
+"""Memories that a prompt seems to be about, from an index that the prompt hook can read quickly.
 
 The index is one file, written by `memories/prompt_index.py`: a table of buckets, the texts of the memories, then the
 buckets, in each the terms that fall into it with the memories that have them. A prompt reads one bucket for each of its
@@ -29,8 +29,8 @@ CANDIDATES = 12
 
 
 def relevant(directory: str, prompt: str, max_characters: int) -> str:
-    """The memories in `directory` that fit `prompt` well, best first, in at most `max_characters`, neutralised; ''
-    where none does, or there are no memories. Raises OSError, ValueError for an index that cannot be read."""
+    """The memories in `directory` that fit `prompt` well, best first, in at most `max_characters`, made safe for a
+    prompt; '' where none does or there are none. Raises OSError, ValueError for an index that cannot be read."""
     try:
         descriptor = open_regular(f"{directory}/{FILE}")
     except FileNotFoundError:
