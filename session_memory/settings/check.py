@@ -10,7 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..errors import ConfigError
+from ..system.files import write_atomically
+from ..system.json import encode
 from . import keys
+from .compiled import Settings, stamps_of
 from .keys import KEYS, SECTIONS, Key
 from .rules import HIDDEN
 from .yaml_file import KeyPath, read_document
@@ -181,6 +184,20 @@ def read(paths: Sequence[str]) -> Checked:
             rules += shared.rules
             faults += [fault.text for fault in shared.faults if fault.is_of_rules]
     return Checked(values, rules, faults)
+
+
+def compile_files(config_file: str, compiled_file: str, rules_files: Sequence[str]) -> Settings:
+    """The settings in these files, which `compiled.load` finds in `compiled_file` from now on. Nothing is raised for
+    what cannot be understood: see `Settings.faults`."""
+    stamps = stamps_of(config_file, rules_files)
+    paths = [path if stamp else "" for path, stamp in zip((config_file, *rules_files), stamps)]
+    values, rules, faults = read(paths)
+    text = encode({"stamps": stamps, "values": values, "rules": rules, "faults": faults})
+    try:
+        write_atomically(compiled_file, text.encode())
+    except OSError:  # a state directory that cannot be written costs the next prompt the same again
+        pass
+    return Settings(values, rules, faults)
 
 
 def require(table: Iterable[Key], values: Any, where: str) -> dict[str, Any]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from ..system.files import os, read_whole, write_atomically
-from ..system.json import decode, encode
+from ..system.files import os, read_whole
+from ..system.json import decode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from os import stat_result
     from typing import Any
+
+    from .rules import Rule
 
 # What a prompt, an archive and the start of a session go by. The table of all keys takes these defaults from here: a
 # prompt does not load it.
@@ -22,18 +24,6 @@ DEFAULTS: dict[str, Any] = {
     "archive_tools": False,
     "recent_conversations": 0,
 }
-
-
-class Rule:
-    """What may be told of a session: nothing at all (`ignore`), or only who, when and how much (`text` false). What is
-    remembered of one that is `untrusted` is kept apart from the rest."""
-
-    __slots__ = ("ignore", "text", "untrusted")
-
-    def __init__(self, ignore: bool = False, text: bool = True, untrusted: bool = False) -> None:
-        self.ignore = ignore
-        self.text = text
-        self.untrusted = untrusted
 
 
 class Settings:
@@ -57,7 +47,7 @@ class Settings:
         self.memory: dict[str, Any] = values.get("memory", {})
         self.memories: dict[str, Any] = values.get("memories", {})
         self.faults = faults
-        self._rules = [(pattern, Rule(**rule)) for pattern, rule in rules]
+        self._rules = [(pattern, rule) for pattern, rule in rules]
 
     @property
     def has_rules(self) -> bool:
@@ -66,21 +56,15 @@ class Settings:
 
     def rule(self, *names: str) -> Rule:
         """The rule for a session known by any of `names`; where several patterns fit, the strictest of each."""
-        if not self._rules:
-            return Rule()
         from .rules import strictest
 
         return strictest(self._rules, names)
 
 
-def load(config_file: str, compiled_file: str, rules_files: Sequence[str] = ()) -> Settings:
-    """The settings in `config_file`, or the defaults where there is none, with the rules of `rules_files` too.
-
-    Nothing is raised for what cannot be understood: see `Settings.faults`. `compiled_file` is kept in step with the
-    files, as JSON with the stamps of those that it was made from.
-    """
-    files = (config_file, *rules_files)
-    stamps = [_stamp(path) for path in files]
+def load(config_file: str, compiled_file: str, rules_files: Sequence[str] = ()) -> Settings | None:
+    """The settings in `config_file`, or the defaults where there is none, with the rules of `rules_files` too; None
+    where `compiled_file` was not made from these files as they are now (see `check.compile_files`)."""
+    stamps = stamps_of(config_file, rules_files)
     if not any(stamps):
         return Settings({})
     try:
@@ -89,12 +73,12 @@ def load(config_file: str, compiled_file: str, rules_files: Sequence[str] = ()) 
             return Settings(compiled["values"], compiled["rules"], compiled["faults"])
     except (OSError, ValueError, KeyError, TypeError):
         pass
-    from .check import read
+    return None
 
-    checked = read([path if stamp else "" for path, stamp in zip(files, stamps)])
-    values, rules, faults = checked.values, checked.rules, checked.faults
-    _keep(compiled_file, encode({"stamps": stamps, "values": values, "rules": rules, "faults": faults}))
-    return Settings(values, rules, faults)
+
+def stamps_of(config_file: str, rules_files: Sequence[str]) -> list[list[int] | None]:
+    """The stamps of these files, of which settings are made."""
+    return [_stamp(path) for path in (config_file, *rules_files)]
 
 
 def _stamp(path: str) -> list[int] | None:
@@ -106,11 +90,3 @@ def _stamp(path: str) -> list[int] | None:
     except OSError:  # it is there and cannot be read, which is told
         return [0, 0, 0]
     return [status.st_mtime_ns, status.st_size, status.st_ino]
-
-
-def _keep(path: str, text: str) -> None:
-    """Writes atomically; a state directory that cannot be written only costs the next prompt the same again."""
-    try:
-        write_atomically(path, text.encode())
-    except OSError:
-        pass

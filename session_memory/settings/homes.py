@@ -61,7 +61,13 @@ class Home:
         """What config.yaml says, every key optional, with the rules of `rules_files`."""
         from .compiled import load
 
-        return load(self.config_file, self.state_dir + "/config.json", self.rules_files)
+        compiled_file = self.state_dir + "/config.json"
+        settings = load(self.config_file, compiled_file, self.rules_files)
+        if settings is None:
+            from .check import compile_files
+
+            settings = compile_files(self.config_file, compiled_file, self.rules_files)
+        return settings
 
 
 def environment() -> dict[str, str]:

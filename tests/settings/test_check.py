@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from session_memory.errors import ConfigError
+from session_memory.settings.check import compile_files
 from session_memory.settings.compiled import DEFAULTS, Settings, load
 from session_memory.settings.keys import HOST_KEYS, KEYS
 from session_memory.settings.sections import MemorySettings, memory_settings, store_settings, strategy_settings
@@ -19,7 +20,12 @@ def config(tmp_path: Path) -> Path:
 
 
 def settings(config: Path, *rules_files: Path) -> Settings:
-    return load(str(config), str(config.parent / "state" / "config.json"), [str(path) for path in rules_files])
+    files = str(config), str(config.parent / "state" / "config.json"), [str(path) for path in rules_files]
+    compiled = load(*files) or compile_files(*files)
+    again = load(*files)
+    assert again is not None
+    assert vars(again) == vars(compiled)
+    return compiled
 
 
 def hidden(found: Settings, *names: str) -> list[str]:
