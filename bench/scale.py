@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -246,8 +247,8 @@ def chart(costs: list[Cost]) -> str:
 
 def processor_seconds() -> float:
     """What this process and those that it has waited for have taken."""
-    times = os.times()
-    return times.user + times.system + times.children_user + times.children_system
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
 
 
 def seconds(work: Callable[[], object]) -> float:
