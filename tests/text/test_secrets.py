@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from text_scene import Sample, fill, samples
 
@@ -243,6 +243,7 @@ class TestProperties:
 
     @settings(max_examples=1000, deadline=None)
     @given(TEXTS)
+    @example('Àbitbucket_client_id="pbiig0deet05pk4v0nsv3hhcbzggw56q"')
     def test_the_first_look_lets_through_what_the_search_finds(self, text):
         assert may_hold_secret(text) or scan.find(text) == []
 

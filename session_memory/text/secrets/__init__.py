@@ -148,7 +148,7 @@ def names_value(text: str, at: int) -> bool:
     value = after.lstrip(OPENING)
     if len(value) < VALUE_LENGTH or value[:VALUE_LENGTH].strip(VALUE_CHARACTERS) or not begins_with_digit(value):
         return False
-    before = text[max(0, at - NAME_WITHIN) : at]
+    before = text[max(0, at - NAME_WITHIN) : at].encode("ascii", "replace").decode()  # names are ASCII
     for escape in ("\\n", "\\r", "\\t"):
         before = before.replace(escape, " ")
     return any(name.endswith(ENDINGS) or f"\n{name}\n" in NAMES for name in names(before))
