@@ -47,7 +47,7 @@ def deliver_to_main(sessions, tmp_path, *, rules=None, own_path=""):
         sessions,
         cursor_file=str(tmp_path / "c.json"),
         runtime=runtime("agent-sdk"),
-        settings=Settings({"sessions": rules or {}}),
+        settings=Settings({}, (rules or {}).items()),
         now=time.time(),
         limit=500,
         own_path=own_path,
