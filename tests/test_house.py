@@ -1,0 +1,151 @@
+"""The house: imports point down, nothing imports in a circle, names are unique, and the map shows every module.
+
+`python3 tests/test_house.py` writes the tree in docs/architecture.md anew.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "session_memory"
+MAP = ROOT / "docs" / "architecture.md"
+
+# The lowest first. A room imports from the layers below its own; rooms of LOWER also from each other.
+LOWER = (("errors", "text", "system"), ("settings", "runtimes", "transcripts"))
+UPPER = (
+    ("activity", "archives"),
+    ("store", "patterns"),
+    ("memories", "hooks", "tools"),
+    ("upkeep",),
+    ("host", "web", "install", "session_monitor", "agent_sdk"),
+    ("commands",),
+    ("cli",),
+)
+LAYERS = {room: number for number, rooms in enumerate(LOWER + UPPER) for room in rooms}
+
+
+def name_of(path: Path) -> str:
+    """The dotted name of a module, without that of the package: `store.search.query`; '' for the package itself."""
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+def room_of(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def imports_in(source: str, path: Path) -> set[str]:
+    """The modules of the package that `source`, which lies at `path`, imports, at its head or later. What only a type
+    checker reads does not count, nor does the import of a package that a module lies in."""
+    own = path.relative_to(PACKAGE).with_suffix("").parts if path.is_relative_to(PACKAGE) else ()
+    found = set()
+    for node in statements(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {
+                alias.name.removeprefix("session_memory").lstrip(".") for alias in node.names if is_ours(alias.name)
+            }
+        elif isinstance(node, ast.ImportFrom) and (node.level or is_ours(node.module or "")):
+            above = list(own[: len(own) - node.level]) if node.level else []
+            named = (node.module or "").split(".") if node.level else (node.module or "").split(".")[1:]
+            base = ".".join([*above, *(part for part in named if part)])
+            for alias in node.names:
+                inner = f"{base}.{alias.name}".lstrip(".")
+                found.add(inner if inner in MODULES else base)
+    return {module for module in found if module and not ".".join(own).startswith(module + ".")}
+
+
+def is_ours(module: str) -> bool:
+    return module == "session_memory" or module.startswith("session_memory.")
+
+
+def statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a tree without the blocks that only a type checker reads."""
+    for node in ast.iter_child_nodes(tree):
+        if not (isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"):
+            yield node
+            yield from statements(node)
+
+
+IMPORTS = {name: imports_in(path.read_text(), path) - {name} for name, path in MODULES.items()}
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name])
+def test_a_module_imports_only_from_layers_below_its_own(module: str) -> None:
+    own = room_of(module)
+    for imported in IMPORTS[module]:
+        other = room_of(imported)
+        if other != own:
+            is_below = LAYERS[other] < LAYERS[own] or LAYERS[other] == LAYERS[own] < len(LOWER)
+            assert is_below, f"{module} imports {imported}: {own} is not above {other}"
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    left = {name: set(imported) for name, imported in IMPORTS.items()}
+    while free := [name for name, imported in left.items() if not imported & left.keys()]:
+        for name in free:
+            del left[name]
+    assert left == {}
+
+
+def test_an_import_that_points_up_would_be_found() -> None:
+    path = PACKAGE / "text" / "format.py"
+    assert imports_in("from ..hooks import prompt", path) == {"hooks.prompt"}
+    assert imports_in("def f():\n    from ..settings.homes import Home", path) == {"settings.homes"}
+    assert imports_in("import session_memory.install.program", path) == {"install.program"}
+    assert imports_in("from session_memory import cli", ROOT / "hooks" / "x.py") == {"cli"}
+    assert imports_in("if TYPE_CHECKING:\n    from .. import cli", path) == set()
+
+
+def test_no_class_name_occurs_twice() -> None:
+    places = defaultdict(list)
+    for name, path in MODULES.items():
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(name)
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}
+
+
+def test_the_map_shows_every_module_with_the_first_sentence_of_its_docstring() -> None:
+    assert tree(PACKAGE) in MAP.read_text(), f"write it anew: python3 {Path(__file__).relative_to(ROOT)}"
+
+
+def tree(directory: Path, depth: int = 0) -> str:
+    """A directory and what lies in it, a line each, as docs/architecture.md shows them."""
+    lines = [line_of(directory.name + "/", directory / "__init__.py", depth)]
+    for path in sorted(directory.iterdir(), key=lambda path: (path.is_dir(), path.name)):
+        if (path / "__init__.py").exists():
+            lines.append(tree(path, depth + 1))
+        elif path.suffix == ".py" and path.name != "__init__.py":
+            lines.append(line_of(path.name, path, depth + 1))
+    return "\n".join(lines)
+
+
+def line_of(name: str, path: Path, depth: int) -> str:
+    docstring = ast.get_docstring(ast.parse(path.read_text())) or ""
+    return f"{'  ' * depth + name:<28}{' '.join(docstring.split()).partition('. ')[0].rstrip('.')}"
+
+
+def write_map() -> None:
+    """Puts the tree as it is now into docs/architecture.md."""
+    before, _, rest = MAP.read_text().partition("session_memory/ ")
+    MAP.write_text(before + tree(PACKAGE) + "\n" + rest[rest.index("```") :])
+
+
+@pytest.mark.parametrize("entry", [*ROOT.glob("hooks/*.py"), *ROOT.glob("scripts/*.py")], ids=lambda path: path.stem)
+def test_an_entry_imports_one_module(entry: Path) -> None:
+    imported = imports_in(entry.read_text(), entry)
+    assert len(imported) == 1
+    assert {room_of(one) for one in imported} <= {"hooks", "install", "commands"}
+
+
+if __name__ == "__main__":
+    write_map()
