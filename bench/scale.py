@@ -26,7 +26,7 @@ from statistics import median, quantiles
 from typing import Any, NamedTuple
 
 from session_memory.store.contract import Store
-from session_memory.store.location import find_place
+from session_memory.store.location import find_location
 from session_memory.store.refresh import open_store, refresh
 from session_memory.store.values import Filter
 
@@ -148,11 +148,11 @@ def _alone(function: str, *arguments: Path) -> list[Any]:
 
 def import_everything(home: str) -> tuple[float, ...]:
     """The first fields of Cost."""
-    place = find_place(None, {"HOME": home})
-    sizes = [file.size for directory in place.watched if directory.is_expected() for file in directory.files()]
+    location = find_location(None, {"HOME": home})
+    sizes = [file.size for directory in location.watched if directory.is_expected() for file in directory.files()]
     began, of_processor = time.perf_counter(), processor_seconds()
-    store = open_store(place)
-    refresh(store, place, fail, workers=os.cpu_count() or 1)
+    store = open_store(location)
+    refresh(store, location, fail, workers=os.cpu_count() or 1)
     took, of_processor = time.perf_counter() - began, processor_seconds() - of_processor
     store.close()
     return sum(sizes), len(sizes), took, of_processor, peak_memory()
@@ -160,20 +160,20 @@ def import_everything(home: str) -> tuple[float, ...]:
 
 def ask(home: str, megabyte: str) -> tuple[float, ...]:
     """The other fields of Cost."""
-    place = find_place(None, {"HOME": home})
-    store = open_store(place)
+    location = find_location(None, {"HOME": home})
+    store = open_store(location)
     store.connection.execute("PRAGMA wal_checkpoint(truncate)")
     counts = store.counts()
-    refresh(store, place, fail)
-    nothing_new = median([seconds(lambda: refresh(store, place, fail)) for _ in range(RUNS)])
-    files = [file for directory in place.watched if directory.is_expected() for file in directory.files()]
+    refresh(store, location, fail)
+    nothing_new = median([seconds(lambda: refresh(store, location, fail)) for _ in range(RUNS)])
+    files = [file for directory in location.watched if directory.is_expected() for file in directory.files()]
     largest = max(files, key=lambda file: file.size)
     content = Path(megabyte).read_bytes()
     appended = []
     for number in range(RUNS):
         with open(largest.path, "ab") as file:
             file.write(with_ids_of_its_own(content, number))
-        appended.append(seconds(lambda: refresh(store, place, fail)))
+        appended.append(seconds(lambda: refresh(store, location, fail)))
     os.truncate(largest.path, largest.size)  # for the next size
     random = Random(SEED)
     words, _ = words_and_common(Texts(SEED), random)
@@ -193,13 +193,13 @@ def many_files(source: Source, home: Path, number: int) -> str:
     originals = [source(home / "originals", FILE_BYTES, time.time()).read_bytes() for _ in range(20)]
     for at, content in zip(range(number), cycle(originals)):
         _write(home, at, with_ids_of_its_own(content, at))
-    place = find_place(None, {"HOME": str(home)})
-    store = open_store(place)
-    refresh(store, place, fail)
+    location = find_location(None, {"HOME": str(home)})
+    store = open_store(location)
+    refresh(store, location, fail)
     own, bare = [], []
     for _ in range(3 * RUNS):
         began = processor_seconds()
-        refresh(store, place, fail)
+        refresh(store, location, fail)
         refreshed = processor_seconds()
         subprocess.run([sys.executable, "-I", "-c", "pass"], check=True)
         own.append(refreshed - began)

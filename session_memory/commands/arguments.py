@@ -7,7 +7,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..store.place import StorePlace
+    from ..store.location import StoreLocation
     from ..store.values import Filter
 
 NO_LIMIT = 10**9  # as a filter's limit
@@ -41,12 +41,12 @@ def add_limit(parser: argparse.ArgumentParser, limit: int) -> None:
     parser.add_argument("--limit", metavar="N", type=positive, default=limit, help=f"at most N ({limit})")
 
 
-def filter_of(arguments: argparse.Namespace, place: StorePlace) -> Filter:
-    """What was asked for, in the groups that may be seen from `place`."""
+def filter_of(arguments: argparse.Namespace, location: StoreLocation) -> Filter:
+    """What was asked for, in the groups that may be seen from `location`."""
     from ..store.values import Filter  # not loaded where nothing is new
 
     return Filter(
-        homes=place.homes,
+        homes=location.homes,
         project=arguments.project,
         session=arguments.session,
         since=arguments.since,

@@ -11,7 +11,7 @@ from ..settings import edit, keys
 from ..settings.check import FileCheck, closest, problem_with
 from ..settings.keys import KEYS, Key, written
 from ..settings.notices import notices
-from ..store.location import find_place
+from ..store.location import find_location
 from ..system.terminal import Terminal
 from ..text.sanitize import for_people
 from .arguments import add_common
@@ -66,9 +66,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _home(path: str | None) -> Home:
     """The home whose settings are meant: a group's where one asks that sees itself alone."""
-    place = find_place(path, os.environ)
-    groups = groups_of(place) if place.homes is not None else []
-    return home_of(place, groups[0]) if len(groups) == 1 else place.home
+    location = find_location(path, os.environ)
+    groups = groups_of(location) if location.homes is not None else []
+    return home_of(location, groups[0]) if len(groups) == 1 else location.home
 
 
 def _value(key: Key, own: FileCheck | None) -> tuple[Any, str]:

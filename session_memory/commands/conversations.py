@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _list(opened: OpenStore, arguments: argparse.Namespace) -> int:
     refresh(opened)
-    found = opened.store.conversations(filter_of(arguments, opened.place)._replace(status=arguments.status))
+    found = opened.store.conversations(filter_of(arguments, opened.location)._replace(status=arguments.status))
     opened.terminal.result({"conversations": [one._asdict() for one in found]})
     if not found:
         opened.terminal.line("No conversations.")

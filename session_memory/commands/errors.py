@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     text = sys.stdin.read() if arguments.text == "-" else arguments.text
     if not text.strip():
         raise NoErrorTextError("there is nothing to look for", 'name the error: session-memory errors "ECONNREFUSED"')
-    return with_store(arguments, lambda opened: _find(opened, text, filter_of(arguments, opened.place)))
+    return with_store(arguments, lambda opened: _find(opened, text, filter_of(arguments, opened.location)))
 
 
 def _find(opened: OpenStore, text: str, wanted: Filter) -> int:

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
-from ..store.location import find_place
+from ..store.location import find_location
 from ..system.terminal import Terminal
 from ..text.format import counted
 from .arguments import add_common
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ..memories.reduction import Reduction
     from ..settings.sections import MemorySettings
-    from ..store.place import StorePlace
+    from ..store.location import StoreLocation
 
 SUMMARY = "show what a model gets to read of conversations, and how much less that is"
 SUFFIX = ".jsonl"
@@ -40,9 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Prints sizes before and after, or the text. Raises SessionMemoryError, OSError."""
     terminal = Terminal(os.environ, is_json=arguments.json)
-    place = find_place(arguments.home, os.environ)
-    settings = memory_settings(place)
-    paths = [*_below(arguments.path), *(_all(place) if arguments.all else ())]
+    location = find_location(arguments.home, os.environ)
+    settings = memory_settings(location)
+    paths = [*_below(arguments.path), *(_all(location) if arguments.all else ())]
     if not paths:
         raise NothingToFilterError(
             "there is no transcript to look at", "name one, or a directory of them, or use --all"
@@ -65,8 +65,8 @@ def _below(paths: list[str]) -> Iterator[str]:
             yield from (os.path.join(directory, name) for name in sorted(names) if name.endswith(SUFFIX))
 
 
-def _all(place: StorePlace) -> Iterator[str]:
-    for watched in place.watched:
+def _all(location: StoreLocation) -> Iterator[str]:
+    for watched in location.watched:
         try:
             yield from (file.path for file in watched.files())
         except OSError:

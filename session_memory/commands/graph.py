@@ -12,7 +12,7 @@ from ..memories.folders import groups_of, home_of, strategies_directory
 from ..memories.strategies.graphiti import settings as graph_settings
 from ..memories.strategies.graphiti import strategy as graph
 from ..memories.strategies.graphiti.database import EMBEDDED, group_id
-from ..store.location import find_place
+from ..store.location import find_location
 from ..system.terminal import Terminal
 from ..text.format import one_line
 from ..text.sanitize import for_prompt
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ..memories.strategies.graphiti.strategy import GraphFact
     from ..memories.strategy import Usage
-    from ..store.place import StorePlace
+    from ..store.location import StoreLocation
 
 SUMMARY = "search the knowledge graph that graphiti made of conversations"
 LIMIT = 10
@@ -55,8 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Searches. Raises SessionMemoryError."""
     terminal = Terminal(os.environ, is_json=arguments.json)
     query = " ".join(arguments.words)
-    place = find_place(arguments.home, os.environ)
-    found = search_graph(place, query, arguments.limit, is_untrusted=arguments.untrusted)
+    location = find_location(arguments.home, os.environ)
+    found = search_graph(location, query, arguments.limit, is_untrusted=arguments.untrusted)
     terminal.result({"facts": [fact._asdict() for fact in found]})
     for fact in found:
         terminal.line(_line(fact))
@@ -65,17 +65,17 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def search_graph(place: StorePlace, query: str, limit: int, *, is_untrusted: bool = False) -> list[GraphFact]:
+def search_graph(location: StoreLocation, query: str, limit: int, *, is_untrusted: bool = False) -> list[GraphFact]:
     """The facts in the graphs of the groups that may be seen, best first, at most `limit` of each. Raises
     SessionMemoryError."""
-    ids = [group_id(group, is_untrusted=is_untrusted) for group in groups_of(place)]
-    return [fact for id in ids for fact in _search_group(place, id, query, limit)]
+    ids = [group_id(group, is_untrusted=is_untrusted) for group in groups_of(location)]
+    return [fact for id in ids for fact in _search_group(location, id, query, limit)]
 
 
-def _search_group(place: StorePlace, group: str, query: str, limit: int) -> list[GraphFact]:
-    values = home_of(place).settings().memories.get("graphiti", {})
+def _search_group(location: StoreLocation, group: str, query: str, limit: int) -> list[GraphFact]:
+    values = home_of(location).settings().memories.get("graphiti", {})
     settings = graph_settings.settings_of(values)
-    url = graph.url_of(settings, strategies_directory(place))
+    url = graph.url_of(settings, strategies_directory(location))
     path = f"{url.removeprefix(f'{EMBEDDED}://')}/{group}.kuzu"
     if url.startswith(EMBEDDED) and not os.path.exists(path):
         return []  # opening it would make an empty graph

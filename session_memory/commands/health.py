@@ -37,23 +37,23 @@ def run(arguments: argparse.Namespace) -> int:
 def _check(opened: OpenStore) -> int:
     found = faults(opened.store)
     if found:
-        raise CorruptDatabaseError(f"{opened.place.database}: {found[0]}", "session-memory ingest builds it anew")
-    counts = opened.store.counts(opened.place.homes)
+        raise CorruptDatabaseError(f"{opened.location.database}: {found[0]}", "session-memory ingest builds it anew")
+    counts = opened.store.counts(opened.location.homes)
     states = [state for home in _groups(opened) for state in opened.store.file_states(home).values()]
     unfinished = sorted(state.file_path for state in states if state.status == "ingesting")
     unreadable = {state.file_path: state.unreadable for state in states if state.unreadable}
-    missing = [one.root for one in opened.place.watched if one.is_named and not os.path.isdir(one.root)]
-    watcher = watcher_of(opened.place.database)
+    missing = [one.root for one in opened.location.watched if one.is_named and not os.path.isdir(one.root)]
+    watcher = watcher_of(opened.location.database)
     opened.terminal.result(
         {
             "ok": not missing,
-            "store": opened.place.database,
+            "store": opened.location.database,
             "is_newer": opened.store.is_newer,
             "is_rebuilt": opened.is_rebuilt,
             **counts._asdict(),
             "unfinished": unfinished,
             "unreadable": unreadable,
-            "watched": [one.root for one in opened.place.watched],
+            "watched": [one.root for one in opened.location.watched],
             "missing": missing,
             "watcher": watcher or None,
         }
@@ -63,7 +63,7 @@ def _check(opened: OpenStore) -> int:
 
 
 def _groups(opened: OpenStore) -> list[str]:
-    return sorted({watched.home for watched in opened.place.watched})
+    return sorted({watched.home for watched in opened.location.watched})
 
 
 def _print(
@@ -75,7 +75,9 @@ def _print(
     watcher: int,
 ) -> None:
     terminal = opened.terminal
-    _item(terminal, "store", f"{terminal.short(opened.place.database)}, {megabytes(counts['database_bytes'])}, whole")
+    _item(
+        terminal, "store", f"{terminal.short(opened.location.database)}, {megabytes(counts['database_bytes'])}, whole"
+    )
     files = counted(counts["files"], "file")
     _item(
         terminal,
@@ -87,7 +89,7 @@ def _print(
     statuses = [f"{number} {status}" for status, number in sorted(counts["conversations"].items())]
     _item(terminal, "conversations", ", ".join(statuses) or "none yet")
     _item(terminal, "watch", f"runs, process {watcher}" if watcher else "does not run")
-    for one in opened.place.watched:
+    for one in opened.location.watched:
         is_there = os.path.isdir(one.root)
         _item(terminal, "watched", terminal.short(one.root) + ("" if is_there else " (not there)"))
     for path in missing:

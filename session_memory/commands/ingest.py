@@ -10,7 +10,7 @@ import time
 
 from ..errors import SessionMemoryError
 from ..store.ingest.unchanged import unchanged_files
-from ..store.location import find_place
+from ..store.location import find_location
 from ..system.terminal import Terminal
 from ..text.format import counted
 from ..text.timestamps import now_milliseconds
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Takes in what was asked for; 1 if something could not be read. Raises SessionMemoryError."""
     if not (arguments.file or arguments.dir or arguments.reimport or arguments.json):
-        files = unchanged_files(find_place(arguments.home, os.environ), now_milliseconds())
+        files = unchanged_files(find_location(arguments.home, os.environ), now_milliseconds())
         if files:
             Terminal(os.environ).line(_nothing_new(files))
             return 0
@@ -59,13 +59,13 @@ def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
     from .paths import directory_at, file_at
 
     if opened.store.is_newer:
-        raise IngestError(f"{opened.terminal.short(opened.place.database)}: {NEWER}")
+        raise IngestError(f"{opened.terminal.short(opened.location.database)}: {NEWER}")
     if arguments.file and arguments.dir:
         raise IngestError("--file and --dir do not go together", "run it once for each")
-    for fault in opened.place.home.settings().faults:
+    for fault in opened.location.home.settings().faults:
         note(fault)
-    file = file_at(arguments.file, opened.place) if arguments.file else None
-    directories = (directory_at(arguments.dir, opened.place),) if arguments.dir else opened.place.watched
+    file = file_at(arguments.file, opened.location) if arguments.file else None
+    directories = (directory_at(arguments.dir, opened.location),) if arguments.dir else opened.location.watched
     if arguments.reimport:
         # Only files that are there to be read again: what is gone would be lost.
         for one in [file] if file else _files(directories):
@@ -84,7 +84,7 @@ def _take(opened: OpenStore, directories: Sequence[SourceDirectory], file: Sourc
     def take(progress: Progress | None) -> IngestReport:
         if file:
             return take_files(opened.store, file.directory.home, [file], progress)
-        return take_in(opened.store, opened.place.watching(directories), progress, workers=os.cpu_count() or 1)
+        return take_in(opened.store, opened.location.watching(directories), progress, workers=os.cpu_count() or 1)
 
     if opened.terminal.is_json:
         return take(None)
@@ -105,7 +105,7 @@ def _show(opened: OpenStore, report: IngestReport, ready: int, seconds: float) -
 
     terminal = opened.terminal
     if not report.files and not report.problems:
-        roots = ", ".join(terminal.short(directory.root) for directory in opened.place.watched)
+        roots = ", ".join(terminal.short(directory.root) for directory in opened.location.watched)
         terminal.line(f"No transcripts in {roots}.")
     elif not report.bytes:
         terminal.line(_nothing_new(report.files))
@@ -124,7 +124,7 @@ def _show(opened: OpenStore, report: IngestReport, ready: int, seconds: float) -
     if terminal.is_json:
         numbers = {name: value for name, value in vars(report).items() if name != "problems"}
         problems = [{"path": path, "problem": why} for path, why in report.problems]
-        database = os.path.abspath(opened.place.database)
+        database = os.path.abspath(opened.location.database)
         terminal.result(
             {**numbers, "ready": ready, "seconds": round(seconds, 3), "problems": problems, "store": database}
         )

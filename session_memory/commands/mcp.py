@@ -13,7 +13,7 @@ from ..tools.call import call
 from ..tools.stdio_server import serve_this_process
 
 if TYPE_CHECKING:
-    from ..store.place import StorePlace
+    from ..store.location import StoreLocation
     from ..store.sqlite.memory_index import IndexedMemory
     from ..tools.backend import Backend
     from ..tools.call import Call
@@ -27,12 +27,12 @@ class WrongPlaceError(SessionMemoryError):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of mcp."""
-    place = parser.add_mutually_exclusive_group()
-    place.add_argument("--home", metavar="PATH", help="the agent home, or the runtime's directory, to look in")
-    place.add_argument(
+    location = parser.add_mutually_exclusive_group()
+    location.add_argument("--home", metavar="PATH", help="the agent home, or the runtime's directory, to look in")
+    location.add_argument(
         "--host", metavar="DIR", help="the directory of a host, one group of which is served: see --group"
     )
-    place.add_argument(
+    location.add_argument(
         "--ipc", metavar="DIR", help="a group's data/ipc directory: its host answers through files there"
     )
     parser.add_argument("--group", metavar="NAME", help="the group whose sessions are served")
@@ -82,7 +82,7 @@ def _group_backend(directory: str, group: str) -> Backend:
     return GroupBackend(layout, group, sessions, memory_search=_search_memories)
 
 
-def _search_memories(place: StorePlace, query: str, limit: int) -> list[IndexedMemory]:
+def _search_memories(location: StoreLocation, query: str, limit: int) -> list[IndexedMemory]:
     from ..memories.library import search_memories  # needs apsw, which the Python of a plugin's server may not have
 
-    return search_memories(place, query, limit)
+    return search_memories(location, query, limit)

@@ -60,7 +60,7 @@ def _run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     if bool(words) == (arguments.action == "list"):
         problem = "nothing was named" if not words else f"list takes nothing: {words[0]!r}"
         raise UnknownMemoryError(f"memories {arguments.action}: {problem}", "see session-memory memories --help")
-    with open_index(opened.place) as index:
+    with open_index(opened.location) as index:
         return actions[arguments.action](opened, index, arguments)
 
 
@@ -81,7 +81,7 @@ def _search(opened: OpenStore, index: MemoryIndex, arguments: argparse.Namespace
 
 def _filter(opened: OpenStore, arguments: argparse.Namespace) -> MemoryFilter:
     kinds = (arguments.kind,) if arguments.kind else ()
-    return MemoryFilter(opened.place.homes, kinds, arguments.untrusted, arguments.superseded, arguments.limit)
+    return MemoryFilter(opened.location.homes, kinds, arguments.untrusted, arguments.superseded, arguments.limit)
 
 
 def _show_all(opened: OpenStore, found: list[IndexedMemory], nothing: str) -> None:
@@ -136,14 +136,14 @@ def _show_one(opened: OpenStore, memory: IndexedMemory, home: str) -> None:
         terminal.line(f"  superseded{by}: it no longer holds")
     for at, _, conversation, strategy in memory.origins:
         terminal.line(f"  {time_text(at)}, by {strategy}: session-memory show {conversation}{home}")
-    terminal.line(f"  {terminal.short(f'{folder_of(opened.place, memory.home)}/{memory.path}')}")
+    terminal.line(f"  {terminal.short(f'{folder_of(opened.location, memory.home)}/{memory.path}')}")
 
 
 def _forget(opened: OpenStore, index: MemoryIndex, arguments: argparse.Namespace) -> int:
     chosen = {memory.id: memory for id in arguments.words for memory in [_chosen(opened, index, id)]}
     for group in dict.fromkeys(memory.home for memory in chosen.values()):
         ids = [memory.id for memory in chosen.values() if memory.home == group]
-        library_of(opened.place, index, group).forget(ids)
+        library_of(opened.location, index, group).forget(ids)
     opened.terminal.result({"forgotten": list(chosen)})
     opened.terminal.line(f"{'1 memory' if len(chosen) == 1 else f'{len(chosen)} memories'} forgotten.")
     return 0
@@ -152,7 +152,7 @@ def _forget(opened: OpenStore, index: MemoryIndex, arguments: argparse.Namespace
 def _chosen(opened: OpenStore, index: MemoryIndex, id: str) -> IndexedMemory:
     """The memory whose id is `id` or begins so. Raises UnknownMemoryError."""
     wanted = id.removeprefix("^").lower()
-    found = index.beginning_with(wanted, opened.place.homes) if wanted else []
+    found = index.beginning_with(wanted, opened.location.homes) if wanted else []
     if not found:
         raise UnknownMemoryError(f"no memory has the id {id!r}", "session-memory memories lists them")
     if len({memory.id for memory in found}) > 1:

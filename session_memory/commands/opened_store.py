@@ -7,7 +7,7 @@ import sys
 from functools import partial
 
 from ..store import refresh as store_refresh
-from ..store.location import find_place
+from ..store.location import find_location
 from ..system.terminal import Terminal
 
 TYPE_CHECKING = False
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from ..store.ingest.ingestion import Progress
-    from ..store.place import StorePlace
+    from ..store.location import StoreLocation
     from ..store.sqlite.engine import SqliteStore
 
 
 class OpenStore:
     """What a command works with: the store, where it lies, and the terminal. `is_rebuilt`: it had to be made anew."""
 
-    def __init__(self, store: SqliteStore, place: StorePlace, terminal: Terminal, is_rebuilt: bool) -> None:
+    def __init__(self, store: SqliteStore, location: StoreLocation, terminal: Terminal, is_rebuilt: bool) -> None:
         self.store = store
-        self.place = place
+        self.location = location
         self.terminal = terminal
         self.is_rebuilt = is_rebuilt
 
@@ -35,20 +35,20 @@ def with_store(arguments: argparse.Namespace, work: Callable[[OpenStore], int]) 
     """What `work` returns, done with the open store; done again where that turns out to be corrupt and is made anew.
     Raises SessionMemoryError."""
     terminal = Terminal(os.environ, is_json=arguments.json)
-    place = find_place(arguments.home, os.environ)
+    location = find_location(arguments.home, os.environ)
     return store_refresh.use_store(
-        place,
-        lambda store, is_rebuilt: work(OpenStore(store, place, terminal, is_rebuilt)),
+        location,
+        lambda store, is_rebuilt: work(OpenStore(store, location, terminal, is_rebuilt)),
         lambda text: note(terminal.short(text)),
-        partial(_shown, terminal, place),
+        partial(_shown, terminal, location),
         workers=os.cpu_count() or 1,
     )
 
 
 def refresh(opened: OpenStore) -> None:
     """Takes in what is new before a question is answered: see store.refresh."""
-    shown = partial(_shown, opened.terminal, opened.place)
-    store_refresh.refresh(opened.store, opened.place, note, shown, workers=os.cpu_count() or 1)
+    shown = partial(_shown, opened.terminal, opened.location)
+    store_refresh.refresh(opened.store, opened.location, note, shown, workers=os.cpu_count() or 1)
 
 
 def note(text: str) -> None:
@@ -56,7 +56,7 @@ def note(text: str) -> None:
     print(f"session-memory: {text}", file=sys.stderr, flush=True)
 
 
-def _shown(terminal: Terminal, place: StorePlace, store: SqliteStore) -> AbstractContextManager[Progress]:
+def _shown(terminal: Terminal, location: StoreLocation, store: SqliteStore) -> AbstractContextManager[Progress]:
     from .progress import shown  # only for the first import
 
-    return shown(terminal, store, place.watched)
+    return shown(terminal, store, location.watched)

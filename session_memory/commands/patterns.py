@@ -42,7 +42,7 @@ def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
     from ..store.sqlite.tool_uses import conversation_steps
 
     refresh(opened)
-    wanted = filter_of(arguments, opened.place)._replace(limit=NO_LIMIT)
+    wanted = filter_of(arguments, opened.location)._replace(limit=NO_LIMIT)
     found = find_habits(conversation_steps(opened.store, wanted))
     opened.terminal.result(_as_json(found, arguments.limit))
     if not found.tool_uses:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..memories.runner import PlannedPart, StrategyRun
     from ..memories.writer import MemoryWriter
     from ..settings.sections import MemorySettings
-    from ..store.place import StorePlace
+    from ..store.location import StoreLocation
     from ..store.values import Conversation
     from .opened_store import OpenStore
 
@@ -56,13 +56,13 @@ def run(arguments: argparse.Namespace) -> int:
     return with_store(arguments, lambda opened: _process(opened, arguments))
 
 
-def memory_settings(place: StorePlace) -> MemorySettings:
+def memory_settings(location: StoreLocation) -> MemorySettings:
     """The section `memories` of the home that a store belongs to."""
-    return sections.memory_settings(home_of(place).settings().memories)
+    return sections.memory_settings(home_of(location).settings().memories)
 
 
 @contextmanager
-def prepared(place: StorePlace, ids: Sequence[str] = ()) -> Iterator[tuple[StrategyRun, MemoryWriter]]:
+def prepared(location: StoreLocation, ids: Sequence[str] = ()) -> Iterator[tuple[StrategyRun, MemoryWriter]]:
     """A run with the strategies `ids`, or those that are configured, and the writer of the memories that they make.
 
     From here on this process has the guard that keeps hooks silent in a runtime that a strategy starts. Raises
@@ -71,19 +71,19 @@ def prepared(place: StorePlace, ids: Sequence[str] = ()) -> Iterator[tuple[Strat
     from ..memories.runner import opened
 
     os.environ[ENV_GUARD] = "1"
-    with opened(place.database, memory_settings(place), place.homes, ids) as work:
-        keep = memory_writer(place)
-        keep.attach(work.strategies, strategies_directory(place))
+    with opened(location.database, memory_settings(location), location.homes, ids) as work:
+        keep = memory_writer(location)
+        keep.attach(work.strategies, strategies_directory(location))
         yield work, keep
 
 
-def work_off_for_watch(place: StorePlace, stop: Callable[[], bool]) -> Iterator[str]:
+def work_off_for_watch(location: StoreLocation, stop: Callable[[], bool]) -> Iterator[str]:
     """Where the configuration says that `watch` makes memories: makes them of the conversations that wait, and yields a
     line for each. None is begun later than WATCH_SECONDS. Raises SessionMemoryError."""
-    if not memory_settings(place).watch:
+    if not memory_settings(location).watch:
         return
     deadline = time.monotonic() + WATCH_SECONDS
-    with prepared(place) as (work, keep):
+    with prepared(location) as (work, keep):
         for id, error in work.missing:
             yield f"{id}: {error}"
         for done in work.work_off(keep, stop=lambda: stop() or time.monotonic() > deadline):
@@ -94,11 +94,11 @@ def _process(opened: OpenStore, arguments: argparse.Namespace) -> int:
     if opened.store.is_newer:
         note(NEWER)
         return 1
-    for fault in opened.place.home.settings().faults:
+    for fault in opened.location.home.settings().faults:
         note(fault)
     refresh(opened)
     opened.store.mark_ready(now_milliseconds())
-    with prepared(opened.place, (arguments.strategy,) if arguments.strategy else ()) as (work, keep):
+    with prepared(opened.location, (arguments.strategy,) if arguments.strategy else ()) as (work, keep):
         for id, error in work.missing:
             note(f"{id}: {error}" + (f" ({error.hint})" if error.hint else ""))
         statuses = ("archived",) if arguments.archived else ()

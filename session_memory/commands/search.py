@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
     refresh(opened)
     query = " ".join(arguments.query)
-    hits = opened.store.search(query, filter_of(arguments, opened.place)._replace(role=arguments.role))
+    hits = opened.store.search(query, filter_of(arguments, opened.location)._replace(role=arguments.role))
     commands = [_command(hit, arguments.home) for hit in hits]
     remembered = _show_memories(opened, query) if _is_unlimited(arguments) else []
     as_json = [_as_json(hit, command) for hit, command in zip(hits, commands)]
@@ -73,7 +73,7 @@ def _show_memories(opened: OpenStore, query: str) -> list[dict[str, Any]]:
     from ..memories.library import search_memories
     from .memories import as_json, line_of
 
-    found = search_memories(opened.place, query, MEMORIES)
+    found = search_memories(opened.location, query, MEMORIES)
     for memory in found:
         opened.terminal.line(line_of(memory))
     if found:

@@ -51,7 +51,7 @@ def number_of(entry: StoredEntry) -> int:
 
 
 def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
-    conversation = opened.store.conversation(arguments.conversation, opened.place.homes)
+    conversation = opened.store.conversation(arguments.conversation, opened.location.homes)
     if conversation is None:
         raise NotInStoreError(
             f"there is no conversation {arguments.conversation}", "session-memory conversations lists those there are"

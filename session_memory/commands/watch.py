@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING
 
 from ..errors import ConfigError, LockedError, SessionMemoryError
-from ..store.location import find_place
+from ..store.location import find_location
 from ..store.refresh import NEWER, open_store
 from ..store.sqlite.repair import rebuilt_notice
 from ..system.terminal import Terminal
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..store.ingest.ingestion import IngestReport
-    from ..store.place import StorePlace
+    from ..store.location import StoreLocation
     from ..store.sqlite.engine import SqliteStore
 
 SUMMARY = "keep the store up to date while sessions go on, until it is stopped"
@@ -47,10 +47,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.print_service:
         terminal.line(service(arguments.print_service, arguments.home, os.environ).rstrip("\n"))
         return 0
-    place = find_place(arguments.home, os.environ)
+    location = find_location(arguments.home, os.environ)
     try:
-        with watch_lock(place.database):
-            _watch(place, lambda: _understood(arguments.home), terminal, is_once=arguments.once)
+        with watch_lock(location.database):
+            _watch(location, lambda: _understood(arguments.home), terminal, is_once=arguments.once)
     except LockedError as error:
         if not arguments.once:
             raise
@@ -58,17 +58,17 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _understood(path: str | None) -> StorePlace:
+def _understood(path: str | None) -> StoreLocation:
     """The store as the settings are now. Raises ConfigError where they changed to something that is not understood:
     what held before goes on holding."""
-    place = find_place(path, os.environ)
-    faults = place.home.settings().faults
+    location = find_location(path, os.environ)
+    faults = location.home.settings().faults
     if faults:
         raise ConfigError(faults[0])
-    return place
+    return location
 
 
-def _watch(place: StorePlace, find: Callable[[], StorePlace], terminal: Terminal, *, is_once: bool) -> None:
+def _watch(location: StoreLocation, find: Callable[[], StoreLocation], terminal: Terminal, *, is_once: bool) -> None:
     from ..upkeep.watch import Watcher
 
     stop = threading.Event()
@@ -76,20 +76,20 @@ def _watch(place: StorePlace, find: Callable[[], StorePlace], terminal: Terminal
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
 
-    def opened(place: StorePlace) -> SqliteStore:
-        store = open_store(place)
+    def opened(location: StoreLocation) -> SqliteStore:
+        store = open_store(location)
         if store.set_aside:
             log.say(terminal.short(rebuilt_notice(store.set_aside)))
         if store.is_newer:
             store.close()
-            raise WatchError(f"{terminal.short(place.database)}: {NEWER}")
+            raise WatchError(f"{terminal.short(location.database)}: {NEWER}")
         return store
 
     def make_memories(_: SqliteStore) -> None:
         from .process import work_off_for_watch
 
         try:
-            for line in work_off_for_watch(watcher.place, stop.is_set):
+            for line in work_off_for_watch(watcher.location, stop.is_set):
                 log.say(line)
         except SessionMemoryError as error:
             log.say_once(str(error))
@@ -98,7 +98,7 @@ def _watch(place: StorePlace, find: Callable[[], StorePlace], terminal: Terminal
     if is_once:
         watcher.run_once()
         return
-    log.say("watching " + ", ".join(terminal.short(one.root) for one in place.watched))
+    log.say("watching " + ", ".join(terminal.short(one.root) for one in location.watched))
     watcher.run()
     log.say("stopped")
 

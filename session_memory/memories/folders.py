@@ -12,42 +12,42 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..runtimes import Runtime
-    from ..store.place import StorePlace
+    from ..store.location import StoreLocation
     from ..store.values import Conversation
 
 
-def folder_of(place: StorePlace, group: str) -> str:
+def folder_of(location: StoreLocation, group: str) -> str:
     """The directory with the memories of a group of the store ('' where it knows no groups)."""
-    return home_of(place, group).memories_dir
+    return home_of(location, group).memories_dir
 
 
-def home_of(place: StorePlace, group: str = "") -> Home:
+def home_of(location: StoreLocation, group: str = "") -> Home:
     """The home of a group whose entries the store holds, or the one that the store belongs to."""
-    host = place.home.root
-    return home_at(f"{host}/groups/{group}", os.environ, host=host) if group else place.home
+    host = location.home.root
+    return home_at(f"{host}/groups/{group}", os.environ, host=host) if group else location.home
 
 
-def groups_of(place: StorePlace) -> list[str]:
+def groups_of(location: StoreLocation) -> list[str]:
     """The groups whose memories whoever asks may see; [''] where there are none."""
-    if place.homes is not None:
-        return list(place.homes)
-    groups = list(dict.fromkeys(watched.home for watched in place.watched))
+    if location.homes is not None:
+        return list(location.homes)
+    groups = list(dict.fromkeys(watched.home for watched in location.watched))
     return groups or [""]
 
 
-def is_untrusted(place: StorePlace, conversation: Conversation) -> bool:
+def is_untrusted(location: StoreLocation, conversation: Conversation) -> bool:
     """Whether a rule marks the session of a conversation so: by its name, title or id, or by its group; a rule of the
     host's, or of the group's own. Raises ConfigError."""
     group = conversation.home
-    names = [conversation.session_id, conversation.title, *_names_of(home_of(place, group).root, conversation)]
+    names = [conversation.session_id, conversation.title, *_names_of(home_of(location, group).root, conversation)]
     names += [conversation.source_file.partition("/")[0]]  # where Pi has a folder for each name
     names += [group] if group else []
-    return home_of(place, group).settings().rule(*names).untrusted
+    return home_of(location, group).settings().rule(*names).untrusted
 
 
-def strategies_directory(place: StorePlace) -> str:
+def strategies_directory(location: StoreLocation) -> str:
     """Where strategies keep things of their own: beside the store."""
-    return f"{os.path.dirname(place.database)}/strategies"
+    return f"{os.path.dirname(location.database)}/strategies"
 
 
 def _names_of(root: str, conversation: Conversation) -> list[str]:

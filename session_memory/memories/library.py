@@ -21,7 +21,7 @@ from .similarity import contradicts, says_the_same, wording
 from .strategy import StrategyError
 
 if TYPE_CHECKING:
-    from ..store.place import StorePlace
+    from ..store.location import StoreLocation
 
 LOCK_WAIT_SECONDS = 30.0
 ATTEMPTS = 5
@@ -148,28 +148,28 @@ class Library:
 
 
 @contextmanager
-def open_index(place: StorePlace) -> Iterator[MemoryIndex]:
+def open_index(location: StoreLocation) -> Iterator[MemoryIndex]:
     """The index of the memories that belong to a store, brought up to date with their pages. Raises SessionMemoryError,
     OSError."""
-    index = MemoryIndex(place.database)
+    index = MemoryIndex(location.database)
     try:
-        for group in groups_of(place):
-            library_of(place, index, group).refresh()
+        for group in groups_of(location):
+            library_of(location, index, group).refresh()
         yield index
     finally:
         index.close()
 
 
-def library_of(place: StorePlace, index: MemoryIndex, group: str) -> Library:
+def library_of(location: StoreLocation, index: MemoryIndex, group: str) -> Library:
     """The memories of a group."""
-    return Library(folder_of(place, group), index, group)
+    return Library(folder_of(location, group), index, group)
 
 
-def search_memories(place: StorePlace, query: str, limit: int) -> list[IndexedMemory]:
+def search_memories(location: StoreLocation, query: str, limit: int) -> list[IndexedMemory]:
     """The memories that fit a query best, best first: those that hold, of trusted sessions. Raises SessionMemoryError,
     OSError."""
-    with open_index(place) as index:
-        return index.search(query, MemoryFilter(place.homes, is_untrusted=False, limit=limit))
+    with open_index(location) as index:
+        return index.search(query, MemoryFilter(location.homes, is_untrusted=False, limit=limit))
 
 
 class _PageChanges:

@@ -13,7 +13,7 @@ from .similarity import wording
 from .strategy import KnownMemory, StrategyContext
 
 if TYPE_CHECKING:
-    from ..store.place import StorePlace
+    from ..store.location import StoreLocation
     from ..store.values import Conversation, StoredEntry
     from .strategy import MemoryResult, Strategy
 
@@ -65,10 +65,12 @@ class MemoryWriter:
                 attach(StrategyContext(directory, self.known, self._is_untrusted))
 
 
-def memory_writer(place: StorePlace) -> MemoryWriter:
+def memory_writer(location: StoreLocation) -> MemoryWriter:
     """The writer for the memories that are made of a store's conversations."""
     return MemoryWriter(
-        place.database, lambda group: folder_of(place, group), lambda conversation: is_untrusted(place, conversation)
+        location.database,
+        lambda group: folder_of(location, group),
+        lambda conversation: is_untrusted(location, conversation),
     )
 
 

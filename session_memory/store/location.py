@@ -10,11 +10,10 @@ from ..settings import homes
 from ..settings.sections import store_settings
 from ..text.names import is_name
 from .ingest.sources import SourceDirectory
-from .place import Archives, StorePlace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from ..runtimes.contract import RuntimeFiles
     from ..settings.homes import Home
@@ -25,11 +24,40 @@ FILE = "store/memory.db"
 _WORK_DIRS = ("", "/home")
 
 
+class Archives:
+    """A directory with archives, of the group `home` ('' without groups), confined as in sources.SourceDirectory."""
+
+    def __init__(self, directory: str, home: str = "", confined_to: str = "") -> None:
+        self.directory = directory
+        self.home = home
+        self.confined_to = confined_to
+
+
+class StoreLocation:
+    """The store's file; what is watched for it; the archives that stand in for transcripts which are gone; the groups
+    whose entries may be seen (None: all that it holds); the home that it belongs to."""
+
+    def __init__(
+        self, database: str, watched: Iterable[SourceDirectory], archives: Iterable[Archives],
+        homes: tuple[str, ...] | None, settings: StoreSettings, home: Home,
+    ) -> None:  # fmt: skip
+        self.database = database
+        self.watched = tuple(watched)
+        self.archives = tuple(archives)
+        self.homes = homes
+        self.settings = settings
+        self.home = home
+
+    def watching(self, watched: Iterable[SourceDirectory]) -> StoreLocation:
+        """The same store, with something else that is watched for it."""
+        return StoreLocation(self.database, watched, self.archives, self.homes, self.settings, self.home)
+
+
 class NoStoreError(SessionMemoryError):
     """A path that nobody's store belongs to."""
 
 
-def find_place(path: str | None, environ: Mapping[str, str]) -> StorePlace:
+def find_location(path: str | None, environ: Mapping[str, str]) -> StoreLocation:
     """The store of the home `path`, else of the agent home or host that we are in, else of this user.
 
     Raises NoStoreError for a path that is no home, ConfigError.
@@ -73,20 +101,20 @@ def _runtime_homes(directory: str, environ: Mapping[str, str]) -> Iterator[tuple
             yield files, home
 
 
-def _of_person(home: Home) -> StorePlace:
+def _of_person(home: Home) -> StoreLocation:
     """All sessions of a user in the usual directories of whatever runtimes."""
     settings = store_settings(home.settings().memory, home.root)
     roots = [f"{home.root}/{one.FILES.USUAL_DIR}/{one.FILES.PROJECTS_FOLDER}" for one in all_runtimes()]
     return _place(home, [SourceDirectory(root) for root in roots], settings)
 
 
-def _of_runtime(files: RuntimeFiles, home: Home, user: str) -> StorePlace:
+def _of_runtime(files: RuntimeFiles, home: Home, user: str) -> StoreLocation:
     """The sessions of a runtime whose directory is not the usual one."""
     settings = store_settings(home.settings().memory, user)
     return _place(home, [SourceDirectory(f"{home.root}/{files.PROJECTS_FOLDER}")], settings)
 
 
-def _of_agent(home: Home, environ: Mapping[str, str], user: str) -> StorePlace:
+def _of_agent(home: Home, environ: Mapping[str, str], user: str) -> StoreLocation:
     """The sessions of one agent: its own directories whole; of the user's what was started in it or has a name."""
     settings = store_settings(home.settings().memory, user)
     own: dict[str, SourceDirectory] = {}
@@ -108,7 +136,7 @@ def _of_agent(home: Home, environ: Mapping[str, str], user: str) -> StorePlace:
     return _place(home, list(own.values()), settings)
 
 
-def _of_host(host: str, group_root: str, environ: Mapping[str, str]) -> StorePlace:
+def _of_host(host: str, group_root: str, environ: Mapping[str, str]) -> StoreLocation:
     """One group of a host, or all of them where `group_root` is ''. What ends a conversation is for all the same."""
     from ..settings.host_layout import Layout
 
@@ -125,7 +153,7 @@ def _of_host(host: str, group_root: str, environ: Mapping[str, str]) -> StorePla
     ]
     archives = [Archives(group.conversations_dir, group.name, layout.root) for group in groups]
     visible = tuple(names) if group_root else None
-    return StorePlace(f"{layout.root}/{FILE}", watched, archives, visible, settings, home)
+    return StoreLocation(f"{layout.root}/{FILE}", watched, archives, visible, settings, home)
 
 
 def _host_of(directory: str) -> str:
@@ -145,10 +173,10 @@ def _group_names(groups_dir: str) -> list[str]:
     return sorted(name for name in names if is_name(name) and name.casefold() != GLOBAL)
 
 
-def _place(home: Home, own: list[SourceDirectory], settings: StoreSettings) -> StorePlace:
+def _place(home: Home, own: list[SourceDirectory], settings: StoreSettings) -> StoreLocation:
     """The store in a home, for the directories that its settings name, else for those of its `own`."""
     watched = own
     if settings.watch_paths is not None:
         watched = [SourceDirectory(path, is_named=True) for path in settings.watch_paths]
     archives = [Archives(home.conversations_dir)]
-    return StorePlace(f"{home.memory_dir}/{FILE}", watched, archives, None, settings, home)
+    return StoreLocation(f"{home.memory_dir}/{FILE}", watched, archives, None, settings, home)

@@ -1,4 +1,4 @@
-"""The store of a place, opened and brought up to date: made anew where it is corrupt, its conversations cut as the
+"""A store, opened and brought up to date: made anew where it is corrupt, its conversations cut as the
 settings say, with what is new in the transcripts and, where these are gone, in archives."""
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from .ingest.ingestion import Progress
-    from .place import StorePlace
+    from .location import StoreLocation
 
     Result = TypeVar("Result")
     Note = Callable[[str], None]
@@ -36,10 +36,10 @@ class _OutOfTimeError(Exception):
     """More is new than there was time for."""
 
 
-def open_store(place: StorePlace) -> SqliteStore:
+def open_store(location: StoreLocation) -> SqliteStore:
     """The store, its conversations cut as the settings say. Raises DatabaseError."""
-    settings = place.settings
-    store = SqliteStore(place.database, gap=settings.gap, least_messages=settings.least_messages)
+    settings = location.settings
+    store = SqliteStore(location.database, gap=settings.gap, least_messages=settings.least_messages)
     try:
         if not store.is_newer:
             recut(store, settings.gap_minutes)
@@ -50,15 +50,15 @@ def open_store(place: StorePlace) -> SqliteStore:
 
 
 def use_store(
-    place: StorePlace, work: Callable[[SqliteStore, bool], Result], note: Note, shown: ProgressShown | None = None,
-    *, workers: int = 0,
+    location: StoreLocation, work: Callable[[SqliteStore, bool], Result], note: Note,
+    shown: ProgressShown | None = None, *, workers: int = 0,
 ) -> Result:  # fmt: skip
     """What `work` returns, which is called with the open store and whether it had to be made anew. A store that turns
     out to be corrupt is set aside, and the work is done again with a new one. `note` is called with what the user
     should know. Raises SessionMemoryError."""
 
     def use(aside: str) -> Result:
-        store = open_store(place)
+        store = open_store(location)
         try:
             aside = aside or store.set_aside
             if aside:
@@ -67,7 +67,7 @@ def use_store(
                 note(NEWER)
                 return _read_newer(store, lambda: work(store, bool(aside)))
             if aside:
-                refresh(store, place, note, shown, workers=workers)
+                refresh(store, location, note, shown, workers=workers)
             return work(store, bool(aside))
         finally:
             store.close()
@@ -77,7 +77,7 @@ def use_store(
         try:
             return use(aside)
         except CorruptDatabaseError:
-            aside = set_aside_if_corrupt(place.database, is_certain=is_certain)
+            aside = set_aside_if_corrupt(location.database, is_certain=is_certain)
     return use(aside)
 
 
@@ -95,27 +95,27 @@ def _read_newer(store: SqliteStore, work: Callable[[], Result]) -> Result:
 
 
 def refresh(
-    store: SqliteStore, place: StorePlace, note: Note, shown: ProgressShown | None = None, *, workers: int = 0
+    store: SqliteStore, location: StoreLocation, note: Note, shown: ProgressShown | None = None, *, workers: int = 0
 ) -> None:
     """Takes in what is new before a question is answered: everything where the store is empty, with its progress
     `shown` and read by so many `workers` (see Ingestion), else as much as REFRESH_SECONDS allow. Where that fails the
     question is answered from what is known, and `note` is called with the reason. Raises CorruptDatabaseError."""
     if store.is_newer:
         return
-    with explained(place.database):
-        if count_unchanged(store.connection, place, now_milliseconds()):
+    with explained(location.database):
+        if count_unchanged(store.connection, location, now_milliseconds()):
             return
     from .ingest.intake import take_in  # only now: usually nothing is new
 
     try:
         if not is_empty(store):
             progress = _until(time.monotonic() + REFRESH_SECONDS)
-            take_in(store, place, progress, batch_bytes=REFRESH_BATCH_BYTES)
+            take_in(store, location, progress, batch_bytes=REFRESH_BATCH_BYTES)
         elif shown:
             with shown(store) as progress:
-                take_in(store, place, progress, workers=workers)
+                take_in(store, location, progress, workers=workers)
         else:
-            take_in(store, place, workers=workers)
+            take_in(store, location, workers=workers)
         store.mark_ready(now_milliseconds())
     except _OutOfTimeError:
         note(UNFINISHED)

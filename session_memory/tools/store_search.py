@@ -12,13 +12,13 @@ from .backend import SearchResult
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from ..store.place import StorePlace
+    from ..store.location import StoreLocation
     from ..store.sqlite.memory_index import IndexedMemory
     from ..store.values import Hit
     from .backend import Search
 
     # As `memories.library.search_memories`: whoever serves the tools passes it, since tools lie beside memories.
-    MemorySearch = Callable[[StorePlace, str, int], list[IndexedMemory]]
+    MemorySearch = Callable[[StoreLocation, str, int], list[IndexedMemory]]
 
 MOST_MEMORIES = 3  # they come before what was said
 
@@ -30,12 +30,12 @@ def store_search(
     no store, or it cannot be used, `archive_search` is called instead."""
 
     def search(query: str, limit: int) -> list[SearchResult]:
-        from ..store.location import find_place
+        from ..store.location import find_location
 
         try:
-            place = find_place(path, environ)
-            if os.path.exists(place.database):  # making one takes longer than a question may
-                return _search(place, query, limit, memory_search)
+            location = find_location(path, environ)
+            if os.path.exists(location.database):  # making one takes longer than a question may
+                return _search(location, query, limit, memory_search)
         except (ImportError, SessionMemoryError):  # apsw is not installed; the database is locked or corrupt
             pass
         return archive_search(query, limit)
@@ -43,17 +43,17 @@ def store_search(
     return search
 
 
-def _search(place: StorePlace, query: str, limit: int, memory_search: MemorySearch | None) -> list[SearchResult]:
+def _search(location: StoreLocation, query: str, limit: int, memory_search: MemorySearch | None) -> list[SearchResult]:
     from ..store.refresh import open_store, refresh
     from ..store.values import Filter
 
-    store = open_store(place)
+    store = open_store(location)
     try:
-        refresh(store, place, _note)
-        said = [_said(hit) for hit in store.search(query, Filter(homes=place.homes, limit=limit))]
+        refresh(store, location, _note)
+        said = [_said(hit) for hit in store.search(query, Filter(homes=location.homes, limit=limit))]
     finally:
         store.close()
-    memories = memory_search(place, query, min(limit, MOST_MEMORIES)) if memory_search else []
+    memories = memory_search(location, query, min(limit, MOST_MEMORIES)) if memory_search else []
     return [*map(_remembered, memories), *said][:limit]
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from watchfiles.main import FileChange
 
     from ..store.ingest.sources import SourceDirectory
-    from ..store.place import StorePlace
+    from ..store.location import StoreLocation
     from ..store.sqlite.engine import SqliteStore
 
     Step = Callable[[SqliteStore], None]
@@ -74,29 +74,29 @@ class StoppedError(Exception):
 class Watcher:
     """Keeps one store up to date.
 
-    `find_place` says what is to be watched, and is asked again at every poll; `open_store` opens the store of a place;
-    `say` is called with lines for the log, `tell` with what was taken in; `steps` are done at every poll after that;
-    `stop` ends it within a moment, whatever it is at.
+    `find_location` says what is to be watched, and is asked again at every poll; `open_store` opens its store; `say` is
+    called with lines for the log, `tell` with what was taken in; `steps` are done at every poll after that; `stop` ends
+    it within a moment, whatever it is at.
     """
 
     def __init__(
         self,
-        find_place: Callable[[], StorePlace],
-        open_store: Callable[[StorePlace], SqliteStore],
+        find_location: Callable[[], StoreLocation],
+        open_store: Callable[[StoreLocation], SqliteStore],
         stop: Event,
         say: Callable[[str], None],
         tell: Callable[[IngestReport], None],
         steps: Sequence[Step] = (),
     ) -> None:
-        self._find_place = find_place
+        self._find_location = find_location
         self._open_store = open_store
         self._stop = stop
         self._say = say
         self._tell = tell
         self._steps = steps
-        self.place = find_place()  # as it was found last
-        self._store = open_store(self.place)
-        self._inode = _inode(self.place.database)
+        self.location = find_location()  # as it was found last
+        self._store = open_store(self.location)
+        self._inode = _inode(self.location.database)
         self._changed = ChangedFiles()
         self._poll_at = 0.0
         self._last_problem = ""
@@ -119,22 +119,22 @@ class Watcher:
     def _poll(self) -> None:
         """Takes in all that is new, marks the conversations that have ended, does the other steps."""
         self._changed.clear()
-        self._find_place_anew()
-        self._poll_at = time.monotonic() + self.place.settings.poll_seconds
+        self._find_location_anew()
+        self._poll_at = time.monotonic() + self.location.settings.poll_seconds
         if self._done(self._take_all) and self._done(self._mark_ready):
             for step in self._steps:
                 if not self._stop.is_set():
                     self._done(lambda step=step: step(self._store))  # type: ignore[misc]
 
-    def _find_place_anew(self) -> None:
+    def _find_location_anew(self) -> None:
         """There may be new groups, named sessions or settings. With broken settings the last ones hold."""
         try:
-            place = self._find_place()
+            location = self._find_location()
         except (SessionMemoryError, OSError) as error:
             self._say_problem(str(error))
             return
-        has_other_settings = place.settings != self.place.settings
-        self.place = place
+        has_other_settings = location.settings != self.location.settings
+        self.location = location
         if has_other_settings:
             self._done(self._reopen)
 
@@ -151,7 +151,7 @@ class Watcher:
                 if self._roots() != roots:
                     return
         except (OSError, WatchfilesRustInternalError) as error:
-            seconds = self.place.settings.poll_seconds
+            seconds = self.location.settings.poll_seconds
             self._say_problem(f"changes cannot be watched ({error}): looking every {seconds:g} s")
             self._work()
             self._stop.wait(seconds)
@@ -172,7 +172,7 @@ class Watcher:
     def _note_changes(self, changes: Iterable[FileChange]) -> None:
         now = time.monotonic()
         for _, path in changes:
-            for directory in self.place.watched:
+            for directory in self.location.watched:
                 key = _key(path, directory.root)
                 if key and directory.holds(key) and os.path.isfile(path):
                     self._changed.add(f"{directory.root}/{key}", now)
@@ -192,7 +192,7 @@ class Watcher:
                 self._changed.add(path, now)
 
     def _take_all(self) -> None:
-        self._tell(take_in(self._store, self.place, self._check_stop, batch_bytes=BATCH_BYTES))
+        self._tell(take_in(self._store, self.location, self._check_stop, batch_bytes=BATCH_BYTES))
 
     def _take(self, paths: list[str]) -> None:
         report = IngestReport()
@@ -205,7 +205,7 @@ class Watcher:
         self._tell(report)
 
     def _directory_of(self, path: str) -> SourceDirectory:
-        return next(one for one in self.place.watched if one.holds(_key(path, one.root)))
+        return next(one for one in self.location.watched if one.holds(_key(path, one.root)))
 
     def _mark_ready(self) -> None:
         self._store.mark_ready(now_milliseconds())
@@ -214,13 +214,13 @@ class Watcher:
         """Whether some work could be done. What stands in its way is said, and the work is tried again at the next
         poll; a store that is corrupt, or that somebody has set aside, is made anew."""
         try:
-            if _inode(self.place.database) != self._inode:
+            if _inode(self.location.database) != self._inode:
                 self._reopen()
             work()
         except StoppedError:
             return False
         except CorruptDatabaseError as error:
-            aside = set_aside_if_corrupt(self.place.database)
+            aside = set_aside_if_corrupt(self.location.database)
             self._say(f"{error}: it is {aside} now, and built anew" if aside else str(error))
             self._reopen()
             return False
@@ -231,8 +231,8 @@ class Watcher:
 
     def _reopen(self) -> None:
         self._store.close()
-        self._store = self._open_store(self.place)
-        self._inode = _inode(self.place.database)
+        self._store = self._open_store(self.location)
+        self._inode = _inode(self.location.database)
         self._poll_at = 0.0
 
     def _say_problem(self, text: str) -> None:
@@ -246,7 +246,7 @@ class Watcher:
             raise StoppedError
 
     def _roots(self) -> list[str]:
-        return sorted({one.root for one in self.place.watched if os.path.isdir(one.root)})
+        return sorted({one.root for one in self.location.watched if os.path.isdir(one.root)})
 
 
 def _key(path: str, root: str) -> str:

@@ -106,21 +106,21 @@ def test_what_was_skipped_is_taken_up_again_when_that_is_asked_for(machine):
 
 def test_watch_does_the_same_if_it_is_told_to(machine, monkeypatch):
     from session_memory.commands.process import work_off_for_watch
-    from session_memory.store.location import find_place
+    from session_memory.store.location import find_location
     from session_memory.store.sqlite.engine import SqliteStore
 
     for name in ("SESSION_MEMORY_HOME", "CLAUDE_CONFIG_DIR", "PI_CODING_AGENT_DIR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("SESSION_MEMORY_GUARD", "")  # so that what it sets there is taken back
     machine.run("process", "--dry-run")
-    place = find_place(str(machine.home), {"HOME": str(machine.home)})
-    assert list(work_off_for_watch(place, lambda: False)) == []
+    location = find_location(str(machine.home), {"HOME": str(machine.home)})
+    assert list(work_off_for_watch(location, lambda: False)) == []
     machine.config("memories: {watch: true}\n")
-    assert len(list(work_off_for_watch(place, lambda: True))) == 1
-    lines = list(work_off_for_watch(place, lambda: False))
+    assert len(list(work_off_for_watch(location, lambda: True))) == 1
+    lines = list(work_off_for_watch(location, lambda: False))
     assert len(lines) == CONVERSATIONS - 1
     assert all(line.startswith("archived ") for line in lines)
-    store = SqliteStore(place.database)
+    store = SqliteStore(location.database)
     assert store.counts().conversations == {"archived": CONVERSATIONS, "skipped": 1}
     store.close()
 

@@ -27,7 +27,7 @@ from session_memory.errors import SessionMemoryError
 from session_memory.host.callbacks import archive_callback, updates_callback
 from session_memory.host.ipc import answer_requests, write_snapshots
 from session_memory.store.ingest.intake import take_in
-from session_memory.store.location import find_place
+from session_memory.store.location import find_location
 from session_memory.store.sqlite.engine import SqliteStore
 from session_memory.tools import TOOLS
 from session_memory.tools.archive_search import search_archives
@@ -73,9 +73,9 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GroupDir]:
     host = GroupDir(tmp_path / "host")
     for group in GROUPS:
         fill(host, group)
-    place = find_place(str(host.root), {"HOME": str(tmp_path)})
-    store = SqliteStore(place.database)
-    assert take_in(store, place).problems == []
+    location = find_location(str(host.root), {"HOME": str(tmp_path)})
+    store = SqliteStore(location.database)
+    assert take_in(store, location).problems == []
     store.close()
     yield host
     host.close()

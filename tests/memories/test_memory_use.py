@@ -22,8 +22,7 @@ from session_memory.memories import folders as memory_folders
 from session_memory.memories.strategy import Memory
 from session_memory.settings import homes
 from session_memory.settings.sections import StoreSettings
-from session_memory.store.location import find_place
-from session_memory.store.place import StorePlace
+from session_memory.store.location import StoreLocation, find_location
 from session_memory.store.sqlite.memory_index import MemoryIndex
 
 
@@ -217,8 +216,8 @@ class TestCommand:
         from session_memory.memories.library import search_memories
 
         person.keep(EXPIRY)
-        place = find_place(None, os.environ)
-        assert [memory.title for memory in search_memories(place, "jwt", 5)] == [EXPIRY.title]
+        location = find_location(None, os.environ)
+        assert [memory.title for memory in search_memories(location, "jwt", 5)] == [EXPIRY.title]
 
 
 class TestFolders:
@@ -229,11 +228,11 @@ class TestFolders:
         (tmp_path / "host/store").mkdir(parents=True)
         (tmp_path / "host/groups").mkdir()
         (tmp_path / "host/store/messages.db").touch()
-        person = find_place(str(tmp_path), environ)
+        person = find_location(str(tmp_path), environ)
         assert memory_folders.folder_of(person, "") == f"{tmp_path}/.session-memory/memories"
-        agent = find_place(str(tmp_path / "agent"), environ)
+        agent = find_location(str(tmp_path / "agent"), environ)
         assert memory_folders.folder_of(agent, "") == f"{tmp_path}/agent/memories"
-        host = find_place(str(tmp_path / "host"), environ)
+        host = find_location(str(tmp_path / "host"), environ)
         assert memory_folders.folder_of(host, "a") == f"{tmp_path}/host/groups/a/memories"
         prompt = homes.runtime_home(f"{tmp_path}/.claude", ".claude", environ)
         assert prompt.memories_dir == memory_folders.folder_of(person, "")
@@ -243,31 +242,31 @@ class TestRules:
     """Which sessions are untrusted, by the rules of config.yaml."""
 
     @pytest.fixture
-    def place(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StorePlace:
+    def location(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StoreLocation:
         monkeypatch.setenv("HOME", str(tmp_path / "user"))
         monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
         home = homes.home_at(f"{tmp_path}/agent", os.environ)
-        return StorePlace(f"{home.memory_dir}/store/memory.db", (), (), None, StoreSettings(), home)
+        return StoreLocation(f"{home.memory_dir}/store/memory.db", (), (), None, StoreSettings(), home)
 
     @pytest.mark.parametrize(
         ("rule", "is_untrusted"),
         [("public-*", True), ("main", False), ("Auth", True), ("d58a79a7-1111-*", True), ("other", False)],
     )
     def test_a_session_is_known_by_its_name_its_title_and_its_id(
-        self, place: StorePlace, tmp_path: Path, rule: str, is_untrusted: bool
+        self, location: StoreLocation, tmp_path: Path, rule: str, is_untrusted: bool
     ) -> None:
         home = NamedHome(tmp_path / "agent")
         home.session("main")
         name = home.root / ".session-memory/sessions/public-chat.json"
         name.write_text(json.dumps({"sessionId": conversation().session_id}))
         (home.root / ".session-memory/config.yaml").write_text(f'sessions:\n  "{rule}": {{untrusted: true}}\n')
-        assert memory_folders.is_untrusted(place, conversation()) is is_untrusted
+        assert memory_folders.is_untrusted(location, conversation()) is is_untrusted
 
     def test_a_group_cannot_trust_itself_where_its_host_does_not(self, tmp_path: Path) -> None:
         home = homes.home_at(str(tmp_path), os.environ)
-        place = StorePlace(f"{tmp_path}/store/memory.db", (), (), None, StoreSettings(), home)
+        location = StoreLocation(f"{tmp_path}/store/memory.db", (), (), None, StoreSettings(), home)
         for home, flag in (tmp_path, "true"), (tmp_path / "groups/web", "false"):
             (home / ".session-memory").mkdir(parents=True)
             (home / ".session-memory/config.yaml").write_text(f"sessions:\n  web: {{untrusted: {flag}}}\n")
-        assert memory_folders.is_untrusted(place, conversation(home="web"))
-        assert not memory_folders.is_untrusted(place, conversation(home="work"))
+        assert memory_folders.is_untrusted(location, conversation(home="web"))
+        assert not memory_folders.is_untrusted(location, conversation(home="work"))

@@ -8,7 +8,7 @@ import pytest
 
 from session_memory.settings.homes import Home, agent_home, home_at, person_home, runtime_home
 from session_memory.settings.notices import notices, untold
-from session_memory.store.location import NoStoreError, find_place
+from session_memory.store.location import NoStoreError, find_location
 
 
 def place_of(home: Home) -> str:
@@ -67,21 +67,21 @@ class TestStores:
         for name in (".claude", "work/.claude"):
             (tmp_path / name / "projects").mkdir(parents=True)
         environ = {"HOME": str(tmp_path)}
-        person = find_place(str(tmp_path), environ)
-        work = find_place(str(tmp_path / "work/.claude"), environ)
+        person = find_location(str(tmp_path), environ)
+        work = find_location(str(tmp_path / "work/.claude"), environ)
         assert person.database == f"{tmp_path}/.session-memory/store/memory.db"
         assert [one.root for one in work.watched] == [f"{tmp_path}/work/.claude/projects"]
         assert f"{tmp_path}/work/.claude/projects" not in [one.root for one in person.watched]
-        chosen = find_place(None, {**environ, "CLAUDE_CONFIG_DIR": str(tmp_path / "work/.claude")})
+        chosen = find_location(None, {**environ, "CLAUDE_CONFIG_DIR": str(tmp_path / "work/.claude")})
         assert chosen.database == work.database
         asked_in_pi = {"CLAUDE_CONFIG_DIR": str(tmp_path / "work/.claude"), "PI_SESSION_ID": "x"}
-        assert find_place(str(tmp_path / ".claude"), environ).database == person.database
-        assert find_place(str(tmp_path / ".session-memory"), {**environ, **asked_in_pi}).database == person.database
+        assert find_location(str(tmp_path / ".claude"), environ).database == person.database
+        assert find_location(str(tmp_path / ".session-memory"), {**environ, **asked_in_pi}).database == person.database
 
     def test_any_other_directory_is_refused(self, tmp_path: Path) -> None:
         (tmp_path / "x").mkdir()
         with pytest.raises(NoStoreError):
-            find_place(str(tmp_path / "x"), {"HOME": str(tmp_path)})
+            find_location(str(tmp_path / "x"), {"HOME": str(tmp_path)})
 
 
 class TestNotices:

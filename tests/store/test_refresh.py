@@ -11,7 +11,7 @@ from store_scene import MONDAY, StoreUser
 
 from session_memory.store import refresh as refreshing
 from session_memory.store.ingest.unchanged import unchanged_files
-from session_memory.store.location import find_place
+from session_memory.store.location import find_location
 from session_memory.store.refresh import NEWER, UNFINISHED, open_store, refresh, use_store
 from session_memory.system.files import stamp_of
 from session_memory.system.sqlite import DatabaseError
@@ -26,14 +26,14 @@ def machine(tmp_path):
 
 
 def place_of(machine):
-    return find_place(None, {"HOME": str(machine.home)})
+    return find_location(None, {"HOME": str(machine.home)})
 
 
 def refreshed(machine, notes, shown=None):
-    place = place_of(machine)
-    store = open_store(place)
+    location = place_of(machine)
+    store = open_store(location)
     try:
-        refresh(store, place, notes.append, shown)
+        refresh(store, location, notes.append, shown)
     finally:
         store.close()
 
@@ -101,13 +101,13 @@ def test_to_a_newer_store_nothing_is_added(machine):
     sqlite3.connect(machine.database, isolation_level=None).execute("INSERT INTO migrations VALUES ('of_tomorrow', '')")
     machine.session("two", user("more", at=MONDAY))
     notes = []
-    place = place_of(machine)
+    location = place_of(machine)
 
     def work(store, is_rebuilt):
-        refresh(store, place, notes.append)
+        refresh(store, location, notes.append)
         return store.counts().entries
 
-    assert (use_store(place, work, notes.append), notes) == (2, [NEWER])
+    assert (use_store(location, work, notes.append), notes) == (2, [NEWER])
 
 
 class TestUnchanged:

@@ -17,7 +17,7 @@ from store_scene import MONDAY, WAIT_SECONDS, StoreUser
 from session_memory.settings.homes import person_home
 from session_memory.settings.sections import StoreSettings
 from session_memory.store.ingest.sources import SourceDirectory
-from session_memory.store.place import StorePlace
+from session_memory.store.location import StoreLocation
 from session_memory.store.sqlite.engine import SqliteStore
 from session_memory.upkeep.watch import FORCED_SECONDS, QUIET_SECONDS, ChangedFiles, Watcher
 
@@ -240,8 +240,12 @@ def test_without_events_it_looks_now_and_then(machine, monkeypatch):
 
     monkeypatch.setattr("watchfiles.watch", no_events)
     watched = [SourceDirectory(str(machine.projects))]
-    place = StorePlace(str(machine.database), watched, [], None, StoreSettings((), 60, 0.1), person_home(os.environ))
-    watching = Watcher(lambda: place, lambda place: SqliteStore(place.database), stop, said.append, lambda report: None)
+    location = StoreLocation(
+        str(machine.database), watched, [], None, StoreSettings((), 60, 0.1), person_home(os.environ)
+    )
+    watching = Watcher(
+        lambda: location, lambda location: SqliteStore(location.database), stop, said.append, lambda report: None
+    )
 
     def go_on_until_it_is_seen():
         append(machine.projects / "-srv-agent" / "one.jsonl", user("unseen", at=MONDAY + 9))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..contract import Store
-    from ..place import Archives
+    from ..location import Archives
 
 SOURCE = "archive"
 PREFIX = "conversations/"

@@ -12,26 +12,26 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ..contract import Store
-    from ..place import StorePlace
+    from ..location import StoreLocation
     from ..values import FileState
     from .ingestion import Progress
     from .sources import SourceDirectory, SourceFile
 
 
 def take_in(
-    store: Store, place: StorePlace, progress: Progress | None = None, *, batch_bytes: int = BATCH_BYTES,
+    store: Store, location: StoreLocation, progress: Progress | None = None, *, batch_bytes: int = BATCH_BYTES,
     workers: int = 0,
 ) -> IngestReport:  # fmt: skip
     """Takes in everything that is new, and reports it. What `progress` raises comes through; what was stored until then
     is stored. Raises DatabaseError."""
     report = IngestReport()
-    for home in dict.fromkeys([directory.home for directory in place.watched]):
+    for home in dict.fromkeys([directory.home for directory in location.watched]):
         ingestion = Ingestion(store, home, progress, batch_bytes, workers)
-        for directory in place.watched:
+        for directory in location.watched:
             if directory.home == home and directory.is_expected():
                 ingestion.scan(directory)
         report.add(ingestion.report)
-    for archives in place.archives:
+    for archives in location.archives:
         # Listing them takes a while: only where something has changed, or nothing is known as yet.
         if report.bytes or report.gone or not store.file_states(archives.home):
             report.add(take_archives(store, archives))

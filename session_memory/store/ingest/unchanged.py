@@ -14,21 +14,21 @@ if TYPE_CHECKING:
     from apsw import Connection
 
     from ...system.files import Stamp
-    from ..place import StorePlace
+    from ..location import StoreLocation
     from .sources import SourceDirectory
 
 
-def unchanged_files(place: StorePlace, now: int) -> int | None:
+def unchanged_files(location: StoreLocation, now: int) -> int | None:
     """How many files there are, if all of them are in the store as they are, none is gone, and no conversation has
     ended since; None if something is to be done, or in doubt. `now` is in milliseconds since the epoch."""
     import apsw
 
-    if not os.path.exists(place.database):
+    if not os.path.exists(location.database):
         return None
     connection = None
     try:
-        connection = connected(place.database)
-        return count_unchanged(connection, place, now)
+        connection = connected(location.database)
+        return count_unchanged(connection, location, now)
     except apsw.Error:
         return None
     finally:
@@ -36,14 +36,14 @@ def unchanged_files(place: StorePlace, now: int) -> int | None:
             connection.close()
 
 
-def count_unchanged(connection: Connection, place: StorePlace, now: int) -> int | None:
+def count_unchanged(connection: Connection, location: StoreLocation, now: int) -> int | None:
     """The same over an open database. Raises what apsw raises."""
-    if gap_minutes(connection) != place.settings.gap_minutes or has_ended(connection, now - place.settings.gap):
+    if gap_minutes(connection) != location.settings.gap_minutes or has_ended(connection, now - location.settings.gap):
         return None
-    if any(is_unfinished(connection, home) for home in {directory.home for directory in place.watched}):
+    if any(is_unfinished(connection, home) for home in {directory.home for directory in location.watched}):
         return None
     total = 0
-    for directory in place.watched:
+    for directory in location.watched:
         known = known_files(connection, directory.home, directory.root)
         try:
             files = _unchanged_in(directory, known)
