@@ -29,6 +29,7 @@ from session_memory.host.ipc import answer_requests
 from session_memory.host.ledger import Ledger
 from session_memory.host.orphans import running_pids
 from session_memory.host.values import ChatReply
+from session_memory.runtimes.claude import files as claude_files
 from session_memory.settings.host_layout import Group, Layout
 from session_memory.tools import GroupBackend, ToolResult, call
 from session_memory.transcripts.pointers import SessionManager
@@ -273,7 +274,7 @@ class HostMachine:
         for one in self._opened:
             one.close()
         for config_dir in self.root.glob("h/data/sessions/*/.claude"):
-            for pid in running_pids(str(config_dir)):
+            for pid in running_pids(claude_files, str(config_dir)):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
         shutil.rmtree(self.root, ignore_errors=True)

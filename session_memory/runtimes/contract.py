@@ -74,6 +74,9 @@ class RuntimeFiles(Protocol):
     PROJECTS_FOLDER: str
     """The folder in it that holds a folder of transcripts for each project."""
 
+    PROGRAM: str
+    """A word in the command line of the runtime's processes."""
+
     OWN_ID_VARIABLE: str
     """The variable in which an agent's commands find the id of its session."""
 
@@ -102,6 +105,10 @@ class RuntimeFiles(Protocol):
 
     def live_session_id(self, config_dir: str, pid: int) -> str:
         """The id of the session that is open in the runtime's process `pid`; '' where nothing tells."""
+
+    def live_processes(self, config_dir: str) -> list[tuple[int, str]]:
+        """The runtime's processes that are noted in `config_dir`, running or not: the id of each, and its start time as
+        proc(5) has it ('' where that is not noted)."""
 
     def session_id_of(self, path: str) -> str:
         """The id of the session whose transcript lies at `path`."""

@@ -19,6 +19,7 @@ from host_scene import PROGRAM, Echo, HostMachine, about
 from session_memory.host.agent import WITHOUT
 from session_memory.host.orphans import running_pids
 from session_memory.host.values import TaskRun
+from session_memory.runtimes.claude import files as claude_files
 from session_memory.transcripts.pointers import LOST
 
 TOOL = "mcp__session-memory__"
@@ -104,7 +105,7 @@ class TestSessions:
         host.ask(group, "plan m-bed-1")
         before = host.sessions.get(group)
         assert before is not None
-        host.wait(lambda: not running_pids(host.group(group).config_dir), "end of the idle runtime")
+        host.wait(lambda: not running_pids(claude_files, host.group(group).config_dir), "end of the idle runtime")
         transcript = Path(host.group(group).transcript(before))
         if is_there:
             transcript.write_text("no transcript\n")

@@ -15,6 +15,7 @@ SESSIONS_FOLDER = "sessions"
 USUAL_DIR = ".claude"
 PROJECTS_FOLDER = "projects"
 OWN_ID_VARIABLE = "CLAUDE_CODE_SESSION_ID"
+PROGRAM = "claude"
 MOST_UNITS = 200  # of an encoded path
 
 
@@ -114,6 +115,19 @@ def live_session_id(config_dir: str, pid: int) -> str:
     except (OSError, ValueError, KeyError, TypeError):
         return ""
     return session_id if is_name(session_id) else ""
+
+
+def live_processes(config_dir: str) -> list[tuple[int, str]]:
+    """The processes that are noted in `sessions/<pid>.json`, each with its start as proc(5) has it ('' for none)."""
+    directory = config_dir + "/sessions"
+    found = []
+    for _, content in read_each(directory, os.listdir(directory) if is_directory(directory) else ()):
+        try:
+            noted = decode(content.decode())
+            found.append((int(noted["pid"]), str(noted.get("procStart", ""))))
+        except (ValueError, KeyError, TypeError):
+            continue
+    return found
 
 
 def _named_in(sessions_dir: str, project_dir: str) -> list[Session]:

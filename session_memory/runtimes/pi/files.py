@@ -13,6 +13,7 @@ SESSIONS_FOLDER = "pi-sessions"
 USUAL_DIR = ".pi/agent"
 PROJECTS_FOLDER = "sessions"
 OWN_ID_VARIABLE = "PI_SESSION_ID"
+PROGRAM = "pi"
 
 
 def config_dir(environ: Mapping[str, str]) -> str:
@@ -100,6 +101,11 @@ def session_id_of(path: str) -> str:
 def live_session_id(config_dir: str, pid: int) -> str:
     """Always '': pi notes nothing of its processes."""
     return ""
+
+
+def live_processes(config_dir: str) -> list[tuple[int, str]]:
+    """Always empty: pi notes nothing of its processes."""
+    return []
 
 
 def _holds(directory: str, session_id: str) -> bool:
