@@ -31,7 +31,7 @@ HEAD_BYTES = 16 * 1024
 _PACKAGE = "session_memory"
 # What a prompt loads, at its start or later; what these import at their head goes into the bundle with them.
 _LOADED = (
-    "hooks.main", "hooks.prompt", "settings.compiled", "settings.rules", "settings.rules",
+    "hooks.main", "hooks.prompt", "settings.compiled", "settings.rules",
     "runtimes.claude.hooks", "runtimes.claude.files", "runtimes.claude.records",
     "runtimes.pi.hooks", "runtimes.pi.files", "runtimes.pi.records",
     "activity.forks", "activity.report", "activity.unseen", "activity.updates", "activity.prompt_memories",
