@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 def is_answered(event: Event, runtime: Runtime) -> bool:
     """Whether the session starts in a way that there is something to do."""
-    return event.get("source") in ("fork", "compact", "startup", "clear")
+    return event.get("source") in ("fork", "compact", "startup", "clear", "resume")
 
 
 def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
-    """Notes where a fork begins; else tells the session of its past, and its user what is wrong in the settings. Raises
+    """Notes where a fork begins, tells the session of its past, and its user what is wrong in the settings. Raises
     SessionMemoryError, OSError."""
-    if context.event["source"] == "fork":
+    source = context.event["source"]
+    if source == "fork":
         start_listening(context)
-        return
     hooks = context.runtime.HOOKS
-    notice = untold(context.home) if context.event["source"] != "compact" else ""
+    notice = untold(context.home) if source != "compact" else ""
     text = past_of(context)
     if notice or text:
         output = hooks.notice_output(notice) if notice else {}
@@ -35,11 +35,14 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
 
 
 def past_of(context: Context) -> str | None:
-    """After a compaction, where all of the conversation lies; else, if the settings ask for it, the last conversations
-    in the same directory."""
+    """After a compaction, where all of the conversation lies; for a new session, if the settings ask for it, the last
+    conversations in the same directory."""
     directory = context.home.conversations_dir
-    if context.event["source"] == "compact":
+    source = context.event["source"]
+    if source == "compact":
         found = find_archive(directory, context.session_id)
         return compaction_text(found[0]) if found else None
     count = context.settings.recent_conversations
-    return recent_text(directory, str(context.event.get("cwd", "")), count, context.session_id) if count else None
+    if not count or source not in ("startup", "clear"):
+        return None
+    return recent_text(directory, str(context.event.get("cwd", "")), count, context.session_id)

@@ -191,8 +191,8 @@ class TestConfig:
         old = plain.config_dir / ".session-memory" / "config.yaml"
         old.parent.mkdir()
         old.write_text("sessions: {email: {ignore: true}}\n")
-        for _ in range(2):
-            said = plain.run("session_start", source="clear", hook_event_name="SessionStart")
+        for source in ("startup", "resume", "clear", "fork"):
+            said = plain.run("session_start", source=source, hook_event_name="SessionStart")
             assert f"{old} is not read any more" in json.loads(said)["systemMessage"]
 
     def test_in_an_agent_home_the_rules_of_the_person_count_too(self, tmp_path):
