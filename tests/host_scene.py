@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from textwrap import indent
 from typing import Any, TypeVar
 
 from clients.claude import API_KEY, REPOSITORY
@@ -185,11 +186,11 @@ class HostMachine:
         )  # fmt: skip
 
     def init(self, *groups: str, config: str = "") -> HostMachine:
-        """Makes the host with these groups."""
+        """Makes the host with these groups; `config` is the section `host` of its settings."""
         done = self.command("init", *groups)
         assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
         if config:
-            Path(self.layout.config_file).write_text(config)
+            Path(self.layout.config_file).write_text("host:\n" + indent(config, "  "))
         return self
 
     @property

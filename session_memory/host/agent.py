@@ -28,7 +28,7 @@ from .group_files import instructions_for_all
 
 if TYPE_CHECKING:
     from ..settings.host_layout import Group, Layout
-    from ..settings.sections import HostConfig
+    from ..settings.sections import HostSettings
     from ..transcripts.pointers import SessionManager
     from .values import Prompt
 
@@ -149,7 +149,7 @@ def turn_end(message: ResultMessage) -> TurnEnded:
 
 
 def start(
-    layout: Layout, group: Group, config: HostConfig, sessions: SessionManager, name: str, resume: str | None,
+    layout: Layout, group: Group, config: HostSettings, sessions: SessionManager, name: str, resume: str | None,
     tell: Callable[[Event], None],
 ) -> Agent:  # fmt: skip
     """Starts the agent of a group in the session `resume`, or in a new one, which the group's other sessions know as
@@ -164,7 +164,7 @@ def start(
 
 
 def options(
-    layout: Layout, group: Group, config: HostConfig, sessions: SessionManager, name: str
+    layout: Layout, group: Group, config: HostSettings, sessions: SessionManager, name: str
 ) -> ClaudeAgentOptions:
     """How the runtime is started for a group.
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..runtimes.claude.install import NO_CALLBACK_EVENTS, wanted_hooks
 from ..settings.host_layout import Group, Layout, open_below
+from ..settings.keys import sample
 from ..settings.program import source_dir
 from ..system.files import write_atomically, write_private
 from ..system.json import encode
@@ -29,9 +30,10 @@ def prepare_host(layout: Layout) -> list[str]:
     """Makes the host's directory and its files where they are missing; returns the files made. Raises OSError."""
     layout.make()
     made = []
-    for path, name in ((layout.global_instructions, "groups/global/CLAUDE.md"), (layout.config_file, "host.yaml")):
+    instructions = _template("groups/global/CLAUDE.md")
+    for path, content in ((layout.global_instructions, instructions), (layout.config_file, sample().encode())):
         if not os.path.lexists(path):
-            write_private(path, _template(name))
+            write_private(path, content)
             made.append(path)
     return made
 

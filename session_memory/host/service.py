@@ -13,8 +13,9 @@ from typing import Any
 from ..archives.groups import open_sessions
 from ..errors import SessionMemoryError
 from ..memories.library import search_memories
+from ..settings.homes import home_at
 from ..settings.host_layout import Group, Layout
-from ..settings.sections import read_host
+from ..settings.sections import host_settings
 from ..system.files import open_private
 from ..text.format import one_line
 from ..text.sanitize import for_people
@@ -43,7 +44,10 @@ class Host:
     def __init__(self, layout: Layout, say: Callable[[str], None]) -> None:
         self._layout = layout
         self._say = say
-        self._config = read_host(layout.config_file)
+        settings = home_at(layout.root, os.environ).settings()
+        for fault in settings.faults:
+            say(fault)
+        self._config = host_settings(settings.host)
         prepare_host(layout)
         self._sessions = open_sessions(layout)
         self._ledger = Ledger(HostDatabase(layout.database))

@@ -20,7 +20,7 @@ from .recovery import recover
 
 if TYPE_CHECKING:
     from ..settings.host_layout import Group
-    from ..settings.sections import HostConfig
+    from ..settings.sections import HostSettings
     from ..transcripts.pointers import SessionManager
     from .ledger import Ledger
     from .values import Prompt
@@ -44,7 +44,7 @@ class Worker:
     """
 
     def __init__(
-        self, group: Group, ledger: Ledger, sessions: SessionManager, config: HostConfig, start: Start,
+        self, group: Group, ledger: Ledger, sessions: SessionManager, config: HostSettings, start: Start,
         log: Callable[[str], None],
     ) -> None:  # fmt: skip
         self.group = group

@@ -29,8 +29,8 @@ DEFAULTS: dict[str, Any] = {
 class Settings:
     """What config.yaml sets, or its defaults; docs/configuration.md tells what each key means.
 
-    `memory` and `memories` are those sections as far as they are set, for sections.py. `rules` are patterns with a rule
-    each. `faults` say, a line each, what in the files could not be understood.
+    `memory`, `memories` and `host` are those sections as far as they are set, for sections.py. `rules` are patterns
+    with a rule each. `faults` say, a line each, what in the files could not be understood.
     """
 
     def __init__(
@@ -46,6 +46,7 @@ class Settings:
         self.recent_conversations: int = merged["recent_conversations"]
         self.memory: dict[str, Any] = values.get("memory", {})
         self.memories: dict[str, Any] = values.get("memories", {})
+        self.host: dict[str, Any] = values.get("host", {})
         self.faults = faults
         self._rules = [(pattern, rule) for pattern, rule in rules]
 

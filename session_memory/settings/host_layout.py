@@ -45,7 +45,7 @@ class Layout:
         self.socket = self.store_dir + "/host.sock"
         self.lock_file = self.store_dir + "/host.lock"
         self.log_file = self.store_dir + "/host.log"
-        self.config_file = self.root + "/host.yaml"
+        self.config_file = f"{self.root}/{MEMORY_DIR}/config.yaml"
         self.groups_dir = self.root + "/groups"
         self.global_instructions = f"{self.groups_dir}/{GLOBAL}/CLAUDE.md"
 

@@ -1,4 +1,4 @@
-"""The table of all keys that config.yaml and host.yaml may hold: what a value may be, its default, what it is for.
+"""The table of all keys that config.yaml may hold: what a value may be, its default, what it is for.
 
 The check (check.py), the values in force (sections.py), the sample file that a new home gets and the key reference in
 docs/configuration.md all follow from it. `python -m session_memory.settings.keys` writes the last two anew.
@@ -166,28 +166,25 @@ KEYS = (
         "memories.prices", PRICES, {}, "Dollars for a million tokens, where ours are wrong.",
         sample="{my-model: {input: 1, output: 5, cached: 0.1}}",
     ),
-)  # fmt: skip
-
-HOST_KEYS = (
     Key(
-        "model", MODEL, None, "The model, as Claude Code knows it; without it the runtime's own choice.",
+        "host.model", MODEL, None, "The model, as Claude Code knows it; without it the runtime's own choice.",
         sample="claude-sonnet-5",
     ),
     Key(
-        "groups_at_once", WHOLE, 5,
-        "How many groups talk to a model at the same time; the others wait for their turn.", 1, 100,
+        "host.groups_at_once", WHOLE, 5,
+        "How many groups talk to a model at a time; the others wait.", 1, 100,
     ),
     Key(
-        "idle_seconds", NUMBER, 60,
+        "host.idle_seconds", NUMBER, 60,
         "How long an agent with nothing to do is kept ready for the next message.", 0, 24 * 3600,
     ),
     Key(
-        "allowed_tools", TEXTS, [],
-        "What agents may use without being asked for, besides working on the files of their own group.\n"
-        "An entry such as Bash, or Read without a path, reaches what belongs to other groups too.",
+        "host.allowed_tools", TEXTS, [],
+        "What agents may use unasked, besides the files of their own group. An entry such as Bash, or Read\n"
+        "without a path, reaches other groups too.",
         sample="[WebSearch]",
     ),
-    Key("attempts", WHOLE, 5, "How often a message is tried before the chat is told that there is no answer.", 1, 20),
+    Key("host.attempts", WHOLE, 5, "How often a message is tried before the chat hears of no answer.", 1, 20),
 )  # fmt: skip
 
 SECTIONS = {
@@ -197,11 +194,12 @@ SECTIONS = {
     "memories.filtering": "What a model gets to read of a conversation.",
     "memories.summary": "",
     "memories.graphiti": "",
+    "host": "A host of several groups of agents: `session-memory host run`.",
 }
 # Under these ids a strategy finds its own keys, and refuses to work with wrong ones.
 BUILT_IN_STRATEGIES = ("extractive", "summary", "graphiti")
 
-_HEAD = "# session-memory: settings of this {}. Every key is optional; these are the defaults.\n"
+_HEAD = "# session-memory: settings of this home. Every key is optional; these are the defaults.\n"
 _BEGIN = "<!-- the keys: written by python -m session_memory.settings.keys -->\n"
 _END = "<!-- end of the keys -->\n"
 
@@ -235,12 +233,7 @@ def written(value: Any) -> str:
 
 def sample() -> str:
     """The commented config.yaml that a new home gets: every key with its default."""
-    return _HEAD.format("home") + _commented(KEYS)
-
-
-def host_sample() -> str:
-    """The commented host.yaml that a new host gets."""
-    return _HEAD.format("host") + _commented(HOST_KEYS)
+    return _HEAD + _commented(KEYS)
 
 
 def reference() -> str:
@@ -281,8 +274,10 @@ def _commented(keys: tuple[Key, ...]) -> str:
                 )
         value = key.sample or written(key.default)
         if sections:
-            line = f"# {'  ' * len(sections)}{key.last_name}: {value}"
-            lines.append(f"{line:<40} # {key.about}")
+            indent = "  " * len(sections)
+            *above, beside = key.about.split("\n")
+            lines += [f"# {indent}# {line}" for line in above]
+            lines.append(f"{f'# {indent}{key.last_name}: {value}':<40} # {beside}")
         else:
             lines += ["", *(f"# {line}" for line in key.about.split("\n")), f"# {key.name}: {value}"]
     return "\n".join(lines) + "\n"
@@ -294,7 +289,6 @@ def main() -> None:
 
     root = Path(__file__).resolve().parents[2]
     (root / "templates/_base/.session-memory/config.yaml").write_text(sample())
-    (root / "templates/host/host.yaml").write_text(host_sample())
     page = root / "docs/configuration.md"
     page.write_text(with_reference(page.read_text()))
 

@@ -1,4 +1,4 @@
-"""The sections of config.yaml, and host.yaml, as values with every default filled in."""
+"""The sections of config.yaml as values with every default filled in."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import keys
-from .keys import HOST_KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
 _DEFAULTS = {key.name: key.default for key in keys.KEYS}
-_HOST_DEFAULTS = {key.name: key.default for key in HOST_KEYS}
 
 
 class StoreSettings(NamedTuple):
@@ -57,14 +55,14 @@ class MemorySettings(NamedTuple):
     values: Mapping[str, Any] = {}
 
 
-class HostConfig(NamedTuple):
-    """The settings of a host."""
+class HostSettings(NamedTuple):
+    """The section `host`."""
 
     model: str | None = None
-    groups_at_once: int = _HOST_DEFAULTS["groups_at_once"]
-    idle_seconds: float = _HOST_DEFAULTS["idle_seconds"]
+    groups_at_once: int = _DEFAULTS["host.groups_at_once"]
+    idle_seconds: float = _DEFAULTS["host.idle_seconds"]
     allowed_tools: tuple[str, ...] = ()
-    attempts: int = _HOST_DEFAULTS["attempts"]
+    attempts: int = _DEFAULTS["host.attempts"]
 
 
 def store_settings(section: Mapping[str, Any], user_home: str) -> StoreSettings:
@@ -105,15 +103,10 @@ def strategy_settings(name: str, values: Any) -> dict[str, Any]:
     return require([key for key in keys.KEYS if key.section == section], values, f"memories: {name}")
 
 
-def read_host(path: str) -> HostConfig:
-    """The settings that host.yaml holds; the defaults where there is no such file. Raises ConfigError, OSError."""
-    from .check import require
-    from .yaml_file import read_document
-
-    if not os.path.lexists(path):
-        return HostConfig()
-    values = require(HOST_KEYS, read_document(path).values, path)
-    return HostConfig(**{**values, "allowed_tools": tuple(values["allowed_tools"])})
+def host_settings(section: Mapping[str, Any]) -> HostSettings:
+    """The settings in the section `host` as it was checked."""
+    values = keys.filled("host", section)
+    return HostSettings(**{**values, "allowed_tools": tuple(values["allowed_tools"])})
 
 
 def _as_list(value: Any) -> list[Any]:

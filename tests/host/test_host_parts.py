@@ -12,16 +12,17 @@ import pytest
 from fakes.fake_anthropic import FakeAnthropic
 from host_scene import HostMachine
 
-from session_memory.errors import ConfigError, SessionMemoryError
+from session_memory.errors import SessionMemoryError
 from session_memory.host.group_files import instructions_for_all, name_session, prepare_group, prepare_host
 from session_memory.host.lock import host_lock, is_running
 from session_memory.host.orphans import running_pids
 from session_memory.host.recovery import RecoveredAnswer, recover
 from session_memory.runtimes import runtime
 from session_memory.runtimes.claude import files as claude_files
+from session_memory.settings.homes import home_at
 from session_memory.settings.host_layout import GroupNameError, Layout, OutsideGroupError, open_below
-from session_memory.settings.keys import host_sample
-from session_memory.settings.sections import HostConfig, read_host
+from session_memory.settings.keys import sample
+from session_memory.settings.sections import HostSettings, host_settings
 
 
 def user(uuid: str) -> dict[str, object]:
@@ -167,31 +168,37 @@ class TestLeftover:
 
 
 class TestConfig:
-    def test_what_the_template_documents_are_the_defaults(self, tmp_path: Path) -> None:
+    @staticmethod
+    def told(layout: Layout) -> tuple[HostSettings, list[str]]:
+        """The settings that the host goes by, and what it says of its file."""
+        settings = home_at(layout.root, {"HOME": layout.root}).settings()
+        return host_settings(settings.host), list(settings.faults)
+
+    def test_a_new_host_gets_a_file_of_comments_and_the_defaults_hold(self, tmp_path: Path) -> None:
+        layout = Layout(tmp_path)
+        assert layout.config_file in prepare_host(layout)
+        assert Path(layout.config_file).read_text() == sample()
+        assert self.told(layout) == (HostSettings(), [])
+
+    def test_what_the_section_says_holds(self, tmp_path: Path) -> None:
         layout = Layout(tmp_path)
         prepare_host(layout)
-        assert Path(layout.config_file).read_text() == host_sample()
-        assert read_host(layout.config_file) == HostConfig()
-        Path(layout.config_file).write_text(
-            "".join(
-                line.removeprefix("# ") + "\n"
-                for line in host_sample().splitlines()
-                if line.startswith("# ") and line[2:].partition(":")[0] in HostConfig._fields
-            )
-        )
-        told = read_host(layout.config_file)
-        defaults = HostConfig(model="claude-sonnet-5", allowed_tools=("WebSearch",))
-        assert told == defaults
+        Path(layout.config_file).write_text("host: {model: opus, idle_seconds: 0.5, allowed_tools: [WebSearch]}\n")
+        wanted = HostSettings(model="opus", idle_seconds=0.5, allowed_tools=("WebSearch",))
+        assert self.told(layout) == (wanted, [])
 
     @pytest.mark.parametrize(
         "text",
-        ["[", "- a", "colour: red", "groups_at_once: 0", "groups_at_once: 1.5", "idle_seconds: -1", "attempts: yes",
+        ["colour: red", "groups_at_once: 0", "groups_at_once: 1.5", "idle_seconds: -1", "attempts: yes please",
          "model: 3", "allowed_tools: Bash", "allowed_tools: [1]"],
     )  # fmt: skip
-    def test_what_is_not_as_documented_is_refused(self, tmp_path: Path, text: str) -> None:
-        (tmp_path / "host.yaml").write_text(text)
-        with pytest.raises(ConfigError, match=r"host\.yaml"):
-            read_host(str(tmp_path / "host.yaml"))
+    def test_a_wrong_key_costs_that_key_alone_and_is_said(self, tmp_path: Path, text: str) -> None:
+        layout = Layout(tmp_path)
+        prepare_host(layout)
+        Path(layout.config_file).write_text(f"host:\n  {text}\n")
+        settings, [fault] = self.told(layout)
+        assert settings == HostSettings()
+        assert fault.startswith(f"{layout.config_file}:2: host.{text.partition(':')[0]}") or "colour" in fault
 
 
 class TestCommands:

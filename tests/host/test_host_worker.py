@@ -19,9 +19,9 @@ from session_memory.host.ledger import Ledger
 from session_memory.host.values import Prompt
 from session_memory.host.worker import Worker
 from session_memory.settings.host_layout import Group, Layout
-from session_memory.settings.sections import HostConfig
+from session_memory.settings.sections import HostSettings
 
-CONFIG = HostConfig(idle_seconds=0.01, attempts=2)
+CONFIG = HostSettings(idle_seconds=0.01, attempts=2)
 
 
 class CrashError(BaseException):

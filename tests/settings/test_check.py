@@ -10,7 +10,7 @@ import pytest
 from session_memory.errors import ConfigError
 from session_memory.settings.check import compile_files
 from session_memory.settings.compiled import DEFAULTS, Settings, load
-from session_memory.settings.keys import HOST_KEYS, KEYS
+from session_memory.settings.keys import KEYS
 from session_memory.settings.sections import MemorySettings, memory_settings, store_settings, strategy_settings
 
 
@@ -271,6 +271,6 @@ def test_a_prompt_needs_no_key_that_the_table_does_not_have() -> None:
 def test_every_default_is_a_value_that_the_key_may_have() -> None:
     from session_memory.settings.check import problem_with
 
-    for key in (*KEYS, *HOST_KEYS):
+    for key in KEYS:
         if key.default is not None and key.name != "sessions":
             assert problem_with(key, key.default) == ""

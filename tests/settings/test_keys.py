@@ -7,8 +7,8 @@ from pathlib import Path
 import yaml
 
 from session_memory.settings import keys
-from session_memory.settings.check import FileCheck, require
-from session_memory.settings.keys import HOST_KEYS, KEYS
+from session_memory.settings.check import FileCheck
+from session_memory.settings.keys import KEYS
 
 ROOT = Path(__file__).resolve().parents[2]
 WRITE_ANEW = "run: python -m session_memory.settings.keys"
@@ -33,21 +33,14 @@ def test_the_sample_shows_every_key_with_its_default(tmp_path: Path) -> None:
         assert found == (yaml.safe_load(key.sample) if key.sample else key.default), key.name
 
 
-def test_the_sample_of_a_host_does_too() -> None:
-    values = yaml.safe_load(uncommented(keys.host_sample()))
-    assert list(values) == [key.name for key in HOST_KEYS]
-    assert require(HOST_KEYS, values, "host.yaml") == values
-
-
 def test_the_sample_is_all_comments_and_no_line_is_long() -> None:
-    for line in (keys.sample() + keys.host_sample()).splitlines():
+    for line in keys.sample().splitlines():
         assert not line or line.startswith("#")
         assert len(line) <= 120
 
 
 def test_the_templates_and_the_documentation_are_as_the_table_says() -> None:
     assert (ROOT / "templates/_base/.session-memory/config.yaml").read_text() == keys.sample(), WRITE_ANEW
-    assert (ROOT / "templates/host/host.yaml").read_text() == keys.host_sample(), WRITE_ANEW
     page = (ROOT / "docs/configuration.md").read_text()
     assert keys.with_reference(page) == page, WRITE_ANEW
 
