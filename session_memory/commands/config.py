@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from ..errors import SessionMemoryError
 from ..memories.folders import groups_of, home_of
 from ..settings import edit, keys
-from ..settings.check import FileCheck, closest, problem_with
+from ..settings.check import FileCheck, problem_with
 from ..settings.keys import KEYS, Key, written
 from ..settings.notices import notices
+from ..settings.rules_check import PROJECTS, SECTIONS, WORDS, closest, is_path
 from ..store.location import find_location
 from ..system.terminal import Terminal
 from ..text.sanitize import for_people
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 SUMMARY = "show the settings in force and where each comes from, or set one"
 _TEXT_KINDS = (keys.ASSISTANT, keys.MODEL, keys.TEXT, keys.URL, keys.VARIABLE)
-_RULE_KEYS = ("ignore", "text", "untrusted")
 
 
 class UnknownKeyError(SessionMemoryError):
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     own = FileCheck(home.config_file) if os.path.lexists(home.config_file) else None
     rules = _rules(home, own)
-    values = {key.name: _value(key, own) for key in KEYS if key.name != "sessions" and key.about}
+    values = {key.name: _value(key, own) for key in KEYS if key.name not in SECTIONS and key.about}
     if arguments.key:
         return _show_one(arguments.key, values, rules, terminal)
     found = notices(home)
@@ -86,12 +86,17 @@ def _rules(home: Home, own: FileCheck | None) -> list[dict[str, Any]]:
     """The rules that count in a home, each with the file it stands in."""
     shared = [FileCheck(path) for path in home.rules_files if os.path.lexists(path)]
     files = [*([own] if own else []), *shared]
-    return [{"pattern": pattern, "rule": rule, "source": file.path} for file in files for pattern, rule in file.rules]
+    return [
+        {"section": section, "pattern": pattern, "rule": rule, "source": file.path}
+        for section in SECTIONS
+        for file in files
+        for pattern, rule in (file.projects if section == PROJECTS else file.rules)
+    ]
 
 
 def _show_all(home: Home, values: dict[str, tuple[Any, str]], rules: list[dict[str, Any]], terminal: Terminal) -> None:
     rows = [(name, written(value), source) for name, (value, source) in values.items()]
-    rows += [(f"sessions.{one['pattern']}", written(one["rule"]), one["source"]) for one in rules]
+    rows += [(f"{one['section']}.{one['pattern']}", written(one["rule"]), one["source"]) for one in rules]
     shown = [(for_people(name), for_people(value), terminal.short(source) or "default") for name, value, source in rows]
     widths = [max(len(row[column]) for row in shown) for column in (0, 1)]
     there = "" if os.path.lexists(home.config_file) else ", which is not there yet"
@@ -102,10 +107,11 @@ def _show_all(home: Home, values: dict[str, tuple[Any, str]], rules: list[dict[s
 
 
 def _show_one(name: str, values: dict[str, tuple[Any, str]], rules: list[dict[str, Any]], terminal: Terminal) -> int:
-    if name == "sessions":
-        for one in rules:
+    if name in SECTIONS:
+        found = [one for one in rules if one["section"] == name]
+        for one in found:
             terminal.line(for_people(f"{one['pattern']}: {written(one['rule'])}  ({terminal.short(one['source'])})"))
-        terminal.result({"key": name, "rules": rules})
+        terminal.result({"key": name, "rules": found})
         return 0
     key = _key(name)
     value, source = values[key.name]
@@ -118,10 +124,12 @@ def _checked(name: str, text: str) -> tuple[tuple[str, ...], Any]:
     """The key's path and the value that `text` stands for. Raises UnknownKeyError."""
     section, _, rest = name.partition(".")
     pattern, _, rule_key = rest.rpartition(".")
-    if section == "sessions":
+    if section in SECTIONS:
         value = edit.parsed(text)
-        if rule_key not in _RULE_KEYS or not pattern or not isinstance(value, bool):
-            hint = "for example: session-memory config sessions.email.text false"
+        is_right = bool(pattern) and (section != PROJECTS or is_path(pattern))
+        if rule_key not in WORDS or not is_right or not isinstance(value, bool):
+            example = "projects.~/private.ignore true" if section == PROJECTS else "sessions.email.text false"
+            hint = f"for example: session-memory config {example}"
             raise UnknownKeyError(f"{name} {text}: a rule is ignore, text or untrusted, true or false", hint)
         return (section, pattern, rule_key), value
     key = _key(name)

@@ -7,7 +7,7 @@ could have meant; a file that cannot be read at all hides everything.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import ConfigError
 from ..system.files import write_atomically
@@ -15,18 +15,14 @@ from ..system.json import encode
 from . import keys
 from .compiled import Settings, stamps_of
 from .keys import KEYS, SECTIONS, Key
-from .rules import HIDDEN
+from .rules_check import SECTIONS as OF_RULES
+from .rules_check import RulesCheck, closest, short
 from .yaml_file import KeyPath, read_document
 
-ALL_SESSIONS = "*"
-_VALUE_CHARACTERS = 60
-_RULE_KEYS = ("ignore", "text", "untrusted")
-_STRICTEST = {"ignore": True, "text": False, "untrusted": True}
-# Words for excluding something: an unknown key like one of these may have been meant to.
-_EXCLUDING = ("sessions", *_RULE_KEYS, "exclude", "excluded", "hide", "hidden", "private", "privacy", "secret")
-_RESERVED_NAMES = ("User", "Tool")
+if TYPE_CHECKING:
+    from .rules import PatternRule
 
-PatternRule = tuple[str, dict[str, bool]]
+_RESERVED_NAMES = ("User", "Tool")
 
 
 class Fault(NamedTuple):
@@ -38,11 +34,13 @@ class Fault(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """What of the files holds: `values`, in which sections are dictionaries; `rules`; `faults`, a line each."""
+    """What of the files holds: `values`, in which sections are dictionaries; the `rules` of sessions; `faults`, a line
+    each; the rules of `projects`."""
 
     values: dict[str, Any]
     rules: list[PatternRule]
     faults: list[str]
+    projects: list[PatternRule]
 
 
 class FileCheck:
@@ -51,7 +49,7 @@ class FileCheck:
     def __init__(self, path: str) -> None:
         self.path = path
         self.values: dict[str, Any] = {}
-        self.rules: list[PatternRule] = []
+        self._rules = RulesCheck()
         self.faults: list[Fault] = []
         self.lines: dict[KeyPath, int] = {}
         try:
@@ -64,8 +62,18 @@ class FileCheck:
             self.lines = document.lines
             self.values = self._section("", document.values)
 
+    @property
+    def rules(self) -> list[PatternRule]:
+        """The rules of sessions."""
+        return self._rules.sessions
+
+    @property
+    def projects(self) -> list[PatternRule]:
+        """The rules of projects."""
+        return self._rules.projects
+
     def _give_up(self, problem: str) -> None:
-        self.rules.append((ALL_SESSIONS, HIDDEN))
+        self._rules.hide_all()
         self.faults.append(Fault("", f"{problem}; until it can be read nothing is told of any session", True))
 
     def _section(self, section: str, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -74,8 +82,8 @@ class FileCheck:
         found: dict[str, Any] = {}
         for name, value in values.items():
             full = f"{section}.{name}" if section else name
-            if full == "sessions":
-                self._take_rules(value)
+            if full in OF_RULES:
+                self._take_rules(full, value)
             elif name in known:
                 self._take(known[name], value, found)
             elif value is None and full in SECTIONS:
@@ -122,52 +130,20 @@ class FileCheck:
         return wrong
 
     def _unknown(self, name: str, value: Any, meant: str) -> None:
-        patterns = _excluded_by(name.rpartition(".")[2], value)
-        self.rules += [(pattern, HIDDEN) for pattern in patterns]
+        told = self._rules.take_unknown(name.rpartition(".")[2], value)
         text = f"unknown key {name}" + (f", perhaps {meant}" if meant else "")
-        if patterns:
-            text += f"; since it may be meant to exclude something, nothing is told of {_enumerated(patterns)}"
-        self._fault(name, text, is_of_rules=bool(patterns))
+        if told:
+            text += f"; since it may be meant to exclude something, nothing is told of {told}"
+        self._fault(name, text, is_of_rules=bool(told))
 
-    def _take_rules(self, value: Any) -> None:
-        if value is None:
-            return
-        if isinstance(value, dict):
-            for name, rule in value.items():
-                self._take_rule(name, rule)
-            return
-        patterns = _names_in(value) or [ALL_SESSIONS]
-        self._hide(patterns, "sessions", "sessions should map a name to its rule, such as {email: {text: false}}")
+    def _take_rules(self, section: str, value: Any) -> None:
+        self._rules.take(section, value)
+        for at, text in self._rules.faults:
+            self._fault(".".join(at), text, at, is_of_rules=True)
+        self._rules.faults.clear()
 
-    def _take_rule(self, name: str, rule: Any) -> None:
-        key = f"sessions.{name}"
-        pattern = name.partition("*")[0] + "*" if "*" in name[:-1] else name
-        if pattern != name:
-            self._fault(key, f"{key}: a * may stand at the end alone; it is taken for {pattern}", is_of_rules=True)
-        if not isinstance(rule, dict) or not rule:
-            self._hide([pattern], key, f"{key} is {_short(rule)}, not a rule such as {{ignore: true}}")
-            return
-        taken = {}
-        for word, value in rule.items():
-            if word not in _RULE_KEYS:
-                meant = closest(word, _RULE_KEYS)
-                text = f"{key}: unknown key {word}" + (f", perhaps {meant}" if meant else "")
-                self._hide([pattern], key, text)
-            elif isinstance(value, bool):
-                taken[word] = value
-            else:
-                taken[word] = _STRICTEST[word]
-                text = f"{key}: {word} is {_short(value)}, not true or false; {keys.written(taken[word])} holds"
-                self._fault(key, text, is_of_rules=True)
-        self.rules.append((pattern, taken))
-
-    def _hide(self, patterns: list[str], key: str, problem: str) -> None:
-        self.rules += [(pattern, HIDDEN) for pattern in patterns]
-        self._fault(key, f"{problem}; nothing is told of {_enumerated(patterns)}", is_of_rules=True)
-
-    def _fault(self, key: str, text: str, *, is_of_rules: bool = False) -> None:
-        path = tuple(key.split(".")) if not key.startswith("sessions.") else ("sessions", key[len("sessions.") :])
-        line = self.lines.get(path)
+    def _fault(self, key: str, text: str, at: KeyPath = (), *, is_of_rules: bool = False) -> None:
+        line = self.lines.get(at or tuple(key.split(".")))
         where = f"{self.path}:{line}" if line else self.path
         self.faults.append(Fault(key, f"{where}: {text}", is_of_rules))
 
@@ -177,13 +153,15 @@ def read(paths: Sequence[str]) -> Checked:
     own = FileCheck(paths[0]) if paths[0] else None
     values = own.values if own else {}
     rules = list(own.rules) if own else []
+    projects = list(own.projects) if own else []
     faults = [fault.text for fault in own.faults] if own else []
     for path in paths[1:]:
         if path:
             shared = FileCheck(path)
             rules += shared.rules
+            projects += shared.projects
             faults += [fault.text for fault in shared.faults if fault.is_of_rules]
-    return Checked(values, rules, faults)
+    return Checked(values, rules, faults, projects)
 
 
 def compile_files(config_file: str, compiled_file: str, rules_files: Sequence[str]) -> Settings:
@@ -191,13 +169,13 @@ def compile_files(config_file: str, compiled_file: str, rules_files: Sequence[st
     what cannot be understood: see `Settings.faults`."""
     stamps = stamps_of(config_file, rules_files)
     paths = [path if stamp else "" for path, stamp in zip((config_file, *rules_files), stamps)]
-    values, rules, faults = read(paths)
-    text = encode({"stamps": stamps, "values": values, "rules": rules, "faults": faults})
+    checked = read(paths)
+    text = encode({"stamps": stamps, **checked._asdict()})
     try:
         write_atomically(compiled_file, text.encode())
     except OSError:  # a state directory that cannot be written costs the next prompt the same again
         pass
-    return Settings(values, rules, faults)
+    return Settings(*checked)
 
 
 def require(table: Iterable[Key], values: Any, where: str) -> dict[str, Any]:
@@ -225,7 +203,7 @@ def problem_with(key: Key, value: Any) -> str:
         return f"{key.name} stands there twice, with different values"
     if _CHECKS[key.kind](key, value):
         return ""
-    shown = "as it is" if key.kind == keys.VARIABLE else _short(value)  # it may be the secret itself
+    shown = "as it is" if key.kind == keys.VARIABLE else short(value)  # it may be the secret itself
     return f"{key.name} is {shown}, not {key.expected}"
 
 
@@ -289,41 +267,3 @@ def _strategies(values: Mapping[str, Any]) -> list[Any]:
 
 def _below(section: str) -> list[str]:
     return [one for one in SECTIONS if one.rpartition(".")[0] == section]
-
-
-def _excluded_by(name: str, value: Any) -> list[str]:
-    """The patterns of what an unknown key may have been meant to exclude."""
-    if isinstance(value, dict):
-        if any(closest(key, _RULE_KEYS) for key in value):  # `email: {ignore: true}` outside of `sessions`
-            return [name]
-        found = [pattern for key, one in value.items() for pattern in _excluded_by(key, one)]
-        return found or (list(value) or [ALL_SESSIONS] if closest(name, _EXCLUDING) else [])
-    if not closest(name, _EXCLUDING) or value is None or value is (closest(name, ("text",)) != ""):
-        return []
-    return _names_in(value) or [ALL_SESSIONS]
-
-
-def _names_in(value: Any) -> list[str]:
-    """The names of sessions in a value that should have been rules."""
-    if isinstance(value, str):
-        return [one.strip() for one in value.split(",") if one.strip()]
-    if isinstance(value, list | tuple):
-        return [name for one in value for name in _names_in(one)]
-    return list(value) if isinstance(value, dict) else []
-
-
-def closest(name: str, words: Iterable[str]) -> str:
-    """The word that somebody may have meant by `name`; '' if none is like it."""
-    from difflib import get_close_matches
-
-    by_lower = {word.lower(): word for word in words}
-    return next((by_lower[one] for one in get_close_matches(name.lower(), list(by_lower), 1, 0.75)), "")
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= _VALUE_CHARACTERS else text[: _VALUE_CHARACTERS - 1] + "…"
-
-
-def _enumerated(patterns: Sequence[str]) -> str:
-    return "any session" if ALL_SESSIONS in patterns else ", ".join(patterns)

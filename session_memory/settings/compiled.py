@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from os import stat_result
     from typing import Any
 
-    from .rules import Rule
+    from .rules import PatternRule, Rule
 
 # What a prompt, an archive and the start of a session go by. The table of all keys takes these defaults from here: a
 # prompt does not load it.
@@ -29,13 +29,15 @@ DEFAULTS: dict[str, Any] = {
 class Settings:
     """What config.yaml sets, or its defaults; docs/configuration.md tells what each key means.
 
-    `memory`, `memories` and `host` are those sections as far as they are set, for sections.py. `rules` are patterns
-    with a rule each. `faults` say, a line each, what in the files could not be understood.
+    `memory`, `memories` and `host` are those sections as far as they are set, for sections.py. `rules` are patterns of
+    sessions with a rule each, `projects` those of directories. `faults` say, a line each, what in the files could not
+    be understood.
     """
 
     def __init__(
-        self, values: dict[str, Any], rules: Iterable[tuple[str, dict[str, bool]]] = (), faults: Sequence[str] = ()
-    ) -> None:
+        self, values: dict[str, Any], rules: Iterable[PatternRule] = (), faults: Sequence[str] = (),
+        projects: Iterable[PatternRule] = (),
+    ) -> None:  # fmt: skip
         merged = {**DEFAULTS, **values}
         self.scope: str = merged["scope"]
         self.first_sight_seconds: float = merged["first_sight_hours"] * 3600
@@ -49,17 +51,31 @@ class Settings:
         self.host: dict[str, Any] = values.get("host", {})
         self.faults = faults
         self._rules = [(pattern, rule) for pattern, rule in rules]
+        self._projects = [(pattern, rule) for pattern, rule in projects]
 
     @property
     def has_rules(self) -> bool:
-        """Whether there is a rule for any session."""
-        return bool(self._rules)
+        """Whether there is a rule for any session or project."""
+        return bool(self._rules or self._projects)
 
-    def rule(self, *names: str) -> Rule:
-        """The rule for a session known by any of `names`; where several patterns fit, the strictest of each."""
-        from .rules import strictest
+    @property
+    def has_project_rules(self) -> bool:
+        """Whether there is a rule for any project."""
+        return bool(self._projects)
 
-        return strictest(self._rules, names)
+    def rule(self, *names: str, directory: str = "") -> Rule:
+        """The rule for a session known by any of `names` that was started in `directory` ('' where that is not known);
+        where several fit, the strictest of each."""
+        from .rules import stricter, strictest
+
+        rule = strictest(self._rules, names)
+        return stricter(rule, self.rule_for_directory(directory)) if self._projects else rule
+
+    def rule_for_directory(self, directory: str) -> Rule:
+        """The rule for what is said while in `directory`, whoever's session it is."""
+        from .rules import strictest_in
+
+        return strictest_in(self._projects, (directory,))
 
 
 def load(config_file: str, compiled_file: str, rules_files: Sequence[str] = ()) -> Settings | None:
@@ -71,7 +87,7 @@ def load(config_file: str, compiled_file: str, rules_files: Sequence[str] = ()) 
     try:
         compiled = decode(read_whole(compiled_file).decode())
         if compiled["stamps"] == stamps:
-            return Settings(compiled["values"], compiled["rules"], compiled["faults"])
+            return Settings(compiled["values"], compiled["rules"], compiled["faults"], compiled["projects"])
     except (OSError, ValueError, KeyError, TypeError):
         pass
     return None

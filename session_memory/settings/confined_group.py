@@ -95,7 +95,7 @@ def _settings(group: Group) -> Settings:
         if not is_regular(os.fstat(descriptor)):
             raise OutsideGroupError(f"{path}: not a regular file", "put a file in its place")
         held = pinned_descriptor(descriptor, path)
-        values, rules, faults = check.read([held, *shared])
-        return Settings(values, rules, [fault.replace(held, path) for fault in faults])
+        checked = check.read([held, *shared])
+        return Settings(*checked._replace(faults=[fault.replace(held, path) for fault in checked.faults]))
     finally:
         os.close(descriptor)

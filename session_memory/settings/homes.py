@@ -11,7 +11,7 @@ An *agent home* is a directory whose sessions have names (`.session-memory/sessi
 
 from __future__ import annotations
 
-from ..system.files import is_directory, os
+from ..system.files import is_directory, is_file, os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ class Home:
         self.state_dir = memory_dir + "/state"
         self.log_file = self.state_dir + "/hook.log"
         self.config_file = memory_dir + "/config.yaml"
+        self.compiled_file = self.state_dir + "/config.json"
         self.conversations_dir = content_dir + "/conversations"
         self.memories_dir = content_dir + "/memories"
 
@@ -61,12 +62,11 @@ class Home:
         """What config.yaml says, every key optional, with the rules of `rules_files`."""
         from .compiled import load
 
-        compiled_file = self.state_dir + "/config.json"
-        settings = load(self.config_file, compiled_file, self.rules_files)
+        settings = load(self.config_file, self.compiled_file, self.rules_files)
         if settings is None:
             from .check import compile_files
 
-            settings = compile_files(self.config_file, compiled_file, self.rules_files)
+            settings = compile_files(self.config_file, self.compiled_file, self.rules_files)
         return settings
 
 
@@ -109,7 +109,19 @@ def home_at(root: str, environ: Mapping[str, str], *, sessions_dir: str = "", ho
     rules_files = [f"{_person_dir(environ)}/config.yaml"]
     if host:
         rules_files.append(f"{host}/{MEMORY_DIR}/config.yaml")
-    return Home(root, f"{root}/{MEMORY_DIR}", root, sessions_dir=sessions_dir, rules_files=tuple(rules_files))
+    home = Home(root, f"{root}/{MEMORY_DIR}", root, sessions_dir=sessions_dir, rules_files=tuple(rules_files))
+    if host:  # a group's agent could leave out the host's rules from a compiled file of its own
+        home.compiled_file = f"{host}/{MEMORY_DIR}/state/groups/{root.rpartition('/')[2]}.json"
+    return home
+
+
+def host_of(directory: str) -> str:
+    """The host that `directory` is, or is a group of; '' if it is neither."""
+    parts = directory.rsplit("/", 2)
+    for host in (directory, parts[0] if parts[1:-1] == ["groups"] else ""):
+        if host and is_directory(f"{host}/groups") and is_file(f"{host}/store/messages.db"):
+            return host
+    return ""
 
 
 def agent_home(start: str, environ: Mapping[str, str], *, stop: str = "", folder: str = "sessions") -> Home | None:

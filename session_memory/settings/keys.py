@@ -69,7 +69,7 @@ _EXPECTED = {
     TEXTS: "a list such as [WebSearch]",
     ASSISTANT: "a name of at most 40 characters, not User or Tool, which archives use themselves",
     PATHS: "an absolute path, or a list of them; ~ is your home directory",
-    RULES: "for each session a rule such as {ignore: true}: ignore, text or untrusted, true or false",
+    RULES: "for each a rule such as {ignore: true}: ignore, text or untrusted, true or false",
     PRICES: "dollars for each model, such as {my-model: {input: 1, output: 5, cached: 0.1}}",
     STRATEGIES: "a list such as [extractive], each id once",
     MODEL: "the name of a model",
@@ -106,6 +106,12 @@ KEYS = (
         "session is never mentioned, with `text: false` only who, when and how much; what is remembered of one with\n"
         "`untrusted: true` is kept apart.",
         sample='{scratch: {ignore: true}, email: {text: false}, "public-*": {text: false, untrusted: true}}',
+    ),
+    Key(
+        "projects", RULES, {},
+        "The same for a directory (absolute, or below ~/) and all below it; a * at the end stands for any ending.\n"
+        "They hold for sessions that were started there, and for what others said while they were there.",
+        sample='{~/private: {ignore: true}, "~/work/client-*": {text: false}}',
     ),
     Key(
         "memory.watchPath", PATHS, None,

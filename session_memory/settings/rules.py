@@ -1,10 +1,12 @@
-"""The rules for sessions: what a person excludes, matched by patterns; where several fit, the strictest of each."""
+"""The rules of a person: what they exclude of sessions and projects. Where several fit, the strictest of each word."""
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    PatternRule = tuple[str, dict[str, bool]]  # a pattern with the words of its rule
 
 
 class Rule:
@@ -24,18 +26,42 @@ class Rule:
 HIDDEN = {"ignore": True, "text": False}
 
 
-def strictest(rules: Iterable[tuple[str, dict[str, bool]]], names: Iterable[str]) -> Rule:
-    """The rule for a session known by any of `names`, where `rules` are patterns with the words of a rule each."""
+def strictest(rules: Iterable[PatternRule], names: Iterable[str]) -> Rule:
+    """The rule for a session known by any of `names`."""
     names = tuple(names)
-    found = Rule()
-    for pattern, rule in rules:
-        if any(fits(pattern, name) for name in names):
-            found.ignore = found.ignore or rule.get("ignore", False)
-            found.text = found.text and rule.get("text", True)
-            found.untrusted = found.untrusted or rule.get("untrusted", False)
-    return found
+    return _joined([rule for pattern, rule in rules if any(fits(pattern, name) for name in names)])
+
+
+def strictest_in(projects: Iterable[PatternRule], directories: Iterable[str]) -> Rule:
+    """The rule for what is done in a directory, of which `directories` are the spellings."""
+    directories = tuple(directories)
+    return _joined([rule for pattern, rule in projects if any(covers(pattern, one) for one in directories)])
+
+
+def stricter(one: Rule, other: Rule) -> Rule:
+    """Both rules at once."""
+    return Rule(one.ignore or other.ignore, one.text and other.text, one.untrusted or other.untrusted)
 
 
 def fits(pattern: str, name: str) -> bool:
     """Whether `name` is `pattern`, or begins with it where it ends in `*`."""
     return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
+
+
+def covers(pattern: str, directory: str) -> bool:
+    """Whether `directory` is `pattern` or lies below it; where that ends in `*`, whether it begins so. A pattern that
+    does not begin at the root may begin at any step of the path."""
+    path = directory.replace("\\", "/").rstrip("/") + "/"
+    start = pattern[:-1] if pattern.endswith("*") else pattern.rstrip("/") + "/"
+    if start[:1] == "/" or start[1:2] == ":" or not start:
+        return path.startswith(start)
+    return f"/{start}" in f"/{path}"
+
+
+def _joined(rules: Iterable[dict[str, bool]]) -> Rule:
+    found = Rule()
+    for rule in rules:
+        found.ignore = found.ignore or rule.get("ignore", False)
+        found.text = found.text and rule.get("text", True)
+        found.untrusted = found.untrusted or rule.get("untrusted", False)
+    return found

@@ -65,7 +65,7 @@ def find_location(path: str | None, environ: Mapping[str, str]) -> StoreLocation
     user = homes.user_dir(environ)
     start = os.path.abspath(path) if path else environ.get(homes.ENV_HOME) or os.getcwd()
     home = _agent_home_at(start, environ, user)
-    host = _host_of(home.root if home else start)
+    host = homes.host_of(home.root if home else start)
     if host:
         return _of_host(host, home.root if home else "", environ)
     if home:
@@ -154,15 +154,6 @@ def _of_host(host: str, group_root: str, environ: Mapping[str, str]) -> StoreLoc
     archives = [Archives(group.conversations_dir, group.name, layout.root) for group in groups]
     visible = tuple(names) if group_root else None
     return StoreLocation(f"{layout.root}/{FILE}", watched, archives, visible, settings, home)
-
-
-def _host_of(directory: str) -> str:
-    """The host that `directory` is, or is a group of; '' if it is neither."""
-    above, _, folder = os.path.dirname(directory).rpartition("/")
-    for host in (directory, above if folder == "groups" else ""):
-        if host and os.path.isfile(f"{host}/store/messages.db") and os.path.isdir(f"{host}/groups"):
-            return host
-    return ""
 
 
 def _group_names(groups_dir: str) -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from session_memory.errors import ConfigError
+from session_memory.settings import keys
 from session_memory.settings.check import compile_files
 from session_memory.settings.compiled import DEFAULTS, Settings, load
 from session_memory.settings.keys import KEYS
@@ -207,6 +208,77 @@ class TestRules:
         assert (rule.ignore, rule.text, rule.untrusted) == (False, False, True)
 
 
+class TestProjects:
+    def test_a_rule_is_for_a_directory_and_all_below_it(self, config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("HOME", "/home/ada")
+        config.write_text(
+            "projects: {~/private: {ignore: true}, /srv/app/: {text: false}, '/work/client-*': {untrusted: true}}\n"
+        )
+        found = settings(config)
+        assert found.faults == []
+        directories = ("/home/ada/private", "/home/ada/private/a/b", "/home/ada/private2", "/home/ada", "")
+        assert [found.rule_for_directory(one).ignore for one in directories] == [True, True, False, False, False]
+        assert [found.rule_for_directory(one).text for one in ("/srv/app", "/srv/app/x", "/srv")] == [
+            False,
+            False,
+            True,
+        ]
+        assert [found.rule_for_directory(f"/work/{one}").untrusted for one in ("client-a/x", "client")] == [True, False]
+
+    def test_it_counts_for_a_session_beside_the_rules_for_its_names(self, config: Path) -> None:
+        config.write_text("projects: {/a: {text: false}}\nsessions: {email: {untrusted: true}}\n")
+        rule = settings(config).rule("email", directory="/a/b")
+        assert (rule.ignore, rule.text, rule.untrusted) == (False, False, True)
+        assert settings(config).rule("email", directory="/b").text
+
+    def test_a_link_to_a_directory_means_where_it_leads(self, config: Path, tmp_path: Path) -> None:
+        (tmp_path / "there").mkdir()
+        (tmp_path / "link").symlink_to("there")
+        config.write_text(f"projects: {{{tmp_path}/link: {{ignore: true}}, {tmp_path}/li*: {{text: false}}}}\n")
+        found = settings(config)
+        assert [found.rule_for_directory(f"{tmp_path}/{one}").ignore for one in ("link/x", "there/x")] == [True, True]
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "projects: [/home/ada/private]",
+            "projects: /home/ada/private, /elsewhere",
+            "projects: {/home/ada/private: hidden}",
+            "projects: {/home/ada/private: {ignroe: true}}",
+            "projects: {/home/ada/private: {ignore: maybe}}",
+            "projects: {private: {ignore: true}}",
+            "projects: {ada/private/: {ignore: true}}",
+            "projects: {/home/ada/private*x: {ignore: true}}",
+            "project: {/home/ada/private: {ignore: true}}",
+            "directories: [/home/ada/private]",
+            "/home/ada/private: {ignore: true}",
+            "memory: {projects: {/home/ada/private: {ignore: true}}}",
+            "sessions: {/home/ada/private: {ignore: true}}",
+            "exclude: /home/ada/private",
+            "ignore: [/home/ada/private]",
+        ],
+    )
+    def test_what_may_have_been_meant_to_exclude_a_directory_hides_it_alone(self, config: Path, text: str) -> None:
+        config.write_text(f"scope: all\n{text}\n")
+        found = settings(config)
+        directories = ("/home/ada/private/x", "/home/ada/public")
+        assert [found.rule_for_directory(one).ignore for one in directories] == [True, False]
+        assert found.faults
+        assert hidden(found, "email", "main") == []
+
+    @pytest.mark.parametrize("text", ["projects: 3", "projects: true", "project: [{}]"])
+    def test_what_names_no_directory_hides_all(self, config: Path, text: str) -> None:
+        config.write_text(text)
+        assert hidden(settings(config), "email", "main") == ["email", "main"]
+
+    def test_each_fault_is_told_with_its_line(self, config: Path) -> None:
+        config.write_text("scope: all\nprojects:\n  private: {ignore: true}\n")
+        assert settings(config).faults == [
+            f"{config}:3: projects.private is no absolute path, nor begins with ~/; nothing is told of private, "
+            "wherever that is"
+        ]
+
+
 class TestRulesOfOthers:
     def test_rules_add_up_and_nothing_else_is_inherited(self, config: Path, tmp_path: Path) -> None:
         person = tmp_path / "person.yaml"
@@ -272,5 +344,5 @@ def test_every_default_is_a_value_that_the_key_may_have() -> None:
     from session_memory.settings.check import problem_with
 
     for key in KEYS:
-        if key.default is not None and key.name != "sessions":
+        if key.default is not None and key.kind != keys.RULES:
             assert problem_with(key, key.default) == ""

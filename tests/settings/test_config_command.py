@@ -62,7 +62,9 @@ class TestShowing:
         (person.home / "agent/.session-memory/sessions").mkdir(parents=True)
         shown = person.shown("--home", "agent")
         assert shown["values"]["scope"] == {"value": "project", "source": None}
-        assert shown["rules"] == [{"pattern": "email", "rule": {"text": False}, "source": str(person.config)}]
+        assert shown["rules"] == [
+            {"section": "sessions", "pattern": "email", "rule": {"text": False}, "source": str(person.config)}
+        ]
 
     def test_what_is_not_understood_is_said_and_fails(self, person: Person) -> None:
         person.config.write_text("scope: galaxy\n")
@@ -120,11 +122,17 @@ class TestSetting:
             "a.b": {"ignore": True},
         }
 
+    def test_and_by_the_path_of_a_directory(self, person: Person) -> None:
+        assert person.run("projects.~/private.ignore", "true").returncode == 0
+        assert yaml.safe_load(person.config.read_text())["projects"] == {"~/private": {"ignore": True}}
+        shown = person.run("projects").stdout
+        assert shown.startswith(f"{person.home}/private: {{ignore: true}}  (~/.session-memory/config.yaml)")
+
     @pytest.mark.parametrize(
         "words",
         [
             ("scope", "galaxy"), ("scoop", "all"), ("max_characters", "7"), ("sessions.email.text", "maybe"),
-            ("sessions.email", "true"), ("sessions", "{}"), ("memories.graphiti.key_env", "sk-my key"),
+            ("sessions.email", "true"), ("sessions", "{}"), ("projects.private.ignore", "true"), ("memories.graphiti.key_env", "sk-my key"),
         ],
     )  # fmt: skip
     def test_what_is_wrong_is_refused_and_changes_nothing(self, person: Person, words: tuple[str, str]) -> None:

@@ -50,4 +50,4 @@ def test_the_example_in_the_documentation_is_right(tmp_path: Path) -> None:
     path.write_text((ROOT / "docs/configuration.md").read_text().partition("```yaml\n")[2].partition("```")[0])
     checked = FileCheck(str(path))
     assert checked.faults == []
-    assert len(checked.rules) == 3
+    assert (len(checked.rules), len(checked.projects)) == (3, 1)

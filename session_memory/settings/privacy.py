@@ -1,0 +1,90 @@
+"""What may be told of a session: by the rules of the person, of those who ask, and of the agent home it started in.
+
+The rules of all of them count and the stricter wins, whoever reads, and in whichever store the session lies.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ..runtimes import all_runtimes
+from . import homes
+from .rules import Rule, stricter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from .compiled import Settings
+    from .homes import Home
+
+
+class Privacy:
+    """The rules as they are when it is made. `asking` are homes whose rules count for every session, beside the
+    person's: whoever asks, or has the store that is read."""
+
+    def __init__(self, environ: Mapping[str, str], *asking: Home) -> None:
+        self._environ = environ
+        self._folders = tuple(dict.fromkeys([runtime.FILES.SESSIONS_FOLDER for runtime in all_runtimes()]))
+        self._always = _by_file([homes.person_home(environ), *asking])
+        self._user = homes.user_dir(environ)
+        self._settings: dict[str, Settings] = {}
+        self._of_start: dict[str, list[Settings]] = {}
+        self._spelled: dict[str, str] = {}
+
+    def rule(self, start_directory: str, *names: str) -> Rule:
+        """The rule for a session that was started in `start_directory` ('' where that is not known) and goes by any of
+        `names`: its name, its title, its id."""
+        settings = self._for(start_directory)
+        rule = _strictest([one.rule(*names) for one in settings])
+        return stricter(rule, self.of_directory(start_directory, start_directory))
+
+    def of_directory(self, directory: str, start_directory: str = "") -> Rule:
+        """The rule for what is said while in `directory`, in a session that was started in `start_directory`."""
+        settings = [one for one in self._for(start_directory) if one.has_project_rules]
+        if not directory or not settings:
+            return Rule()
+        if directory not in self._spelled:
+            self._spelled[directory] = os.path.realpath(directory)
+        spellings = {directory, self._spelled[directory]}
+        return _strictest([one.rule_for_directory(spelled) for one in settings for spelled in spellings])
+
+    def has_rules(self, start_directory: str = "") -> bool:
+        """Whether there is any rule for sessions that were started there."""
+        return any(one.has_rules for one in self._for(start_directory))
+
+    def files(self, start_directory: str = "") -> list[str]:
+        """The settings whose rules count for a session that was started there, whether they are there or not."""
+        found = {**self._always, **_by_file(self._homes_of(start_directory))}
+        return list(dict.fromkeys([path for home in found.values() for path in (home.config_file, *home.rules_files)]))
+
+    def _for(self, start_directory: str) -> list[Settings]:
+        """The settings whose rules count for a session; looked for once a directory."""
+        if start_directory not in self._of_start:
+            found = {**self._always, **_by_file(self._homes_of(start_directory))}
+            for path, home in found.items():
+                if path not in self._settings:
+                    self._settings[path] = home.settings()
+            self._of_start[start_directory] = [self._settings[path] for path in found]
+        return self._of_start[start_directory]
+
+    def _homes_of(self, start_directory: str) -> list[Home]:
+        """The agent homes that a directory is in, as each runtime that names sessions there sees it."""
+        found = []
+        for folder in self._folders if start_directory.startswith("/") else ():
+            home = homes.agent_home(start_directory, self._environ, stop=self._user, folder=folder)
+            if home is not None:
+                host = homes.host_of(home.root)
+                found.append(homes.home_at(home.root, self._environ, host=host) if host else home)
+        return found
+
+
+def _by_file(found: Sequence[Home]) -> dict[str, Home]:
+    return {home.config_file: home for home in found}
+
+
+def _strictest(rules: Sequence[Rule]) -> Rule:
+    found = Rule()
+    for rule in rules:
+        found = stricter(found, rule)
+    return found

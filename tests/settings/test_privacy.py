@@ -1,0 +1,100 @@
+"""Which rules count for a session: the person's, those of whoever asks, those of the agent home it was started in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from session_memory.settings.homes import home_at
+from session_memory.settings.privacy import Privacy
+
+IGNORE_EMAIL = "sessions: {email: {ignore: true}}\n"
+
+
+def rules(place: Path, text: str) -> None:
+    (place / ".session-memory").mkdir(parents=True, exist_ok=True)
+    (place / ".session-memory/config.yaml").write_text(text)
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Path:
+    (tmp_path / "agent/.session-memory/sessions").mkdir(parents=True)
+    return tmp_path / "agent"
+
+
+def test_without_rules_all_may_be_told(tmp_path: Path) -> None:
+    privacy = Privacy({"HOME": str(tmp_path)})
+    rule = privacy.rule("/somewhere", "email")
+    assert (rule.ignore, rule.text, rule.untrusted, privacy.has_rules("/somewhere")) == (False, True, False, False)
+
+
+@pytest.mark.parametrize("name", ["main", "Mail of the week", "0000-1111", "email-7"])
+def test_the_person_s_rules_are_by_any_name_of_a_session(tmp_path: Path, name: str) -> None:
+    rules(
+        tmp_path,
+        'sessions: {main: {ignore: true}, Mail of the week: {ignore: true}, 0000-1111: {ignore: true}, "email-*": {ignore: true}}',
+    )
+    assert Privacy({"HOME": str(tmp_path)}).rule("", "x", name).ignore
+
+
+def test_the_rules_of_the_agent_home_count_for_what_was_started_in_it(tmp_path: Path, agent: Path) -> None:
+    rules(agent, IGNORE_EMAIL)
+    privacy = Privacy({"HOME": str(tmp_path)})
+    assert [privacy.rule(str(tmp_path / one), "email").ignore for one in ("agent", "agent/src/x", "other")] == [
+        True, True, False,
+    ]  # fmt: skip
+
+
+def test_of_the_person_s_and_the_home_s_the_stricter_holds(tmp_path: Path, agent: Path) -> None:
+    rules(agent, "sessions: {email: {ignore: false, text: false}, web: {ignore: false}}\n")
+    rules(tmp_path, "sessions: {email: {text: true}, web: {ignore: true}}\n")
+    privacy = Privacy({"HOME": str(tmp_path)})
+    assert [(rule.ignore, rule.text) for rule in (privacy.rule(str(agent), one) for one in ("email", "web"))] == [
+        (False, False), (True, True),
+    ]  # fmt: skip
+
+
+def test_those_of_whoever_asks_count_for_all(tmp_path: Path, agent: Path) -> None:
+    rules(agent, IGNORE_EMAIL)
+    environ = {"HOME": str(tmp_path)}
+    assert Privacy(environ, home_at(str(agent), environ)).rule("/elsewhere", "email").ignore
+
+
+def test_what_is_said_in_an_excluded_directory_is_excluded_by_the_home_s_rules_too(tmp_path: Path, agent: Path) -> None:
+    rules(tmp_path, "projects: {~/private: {ignore: true}}\n".replace("~", str(tmp_path)))
+    rules(agent, "projects: {/srv/client: {text: false}}\n")
+    privacy = Privacy({"HOME": str(tmp_path)})
+    assert privacy.of_directory(f"{tmp_path}/private/notes").ignore
+    assert not privacy.of_directory("/srv/client", str(agent)).text
+    assert privacy.of_directory("/srv/client", "/elsewhere").text
+    assert privacy.rule(f"{tmp_path}/private", "any").ignore
+
+
+def test_a_directory_that_is_named_by_a_link_is_the_one_it_leads_to(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    rules(tmp_path, f"projects: {{{tmp_path}/there: {{ignore: true}}}}\n")
+    (tmp_path / "link").symlink_to("there")
+    assert Privacy({"HOME": str(tmp_path)}).of_directory(f"{tmp_path}/link/x").ignore
+
+
+def test_an_agent_of_a_group_cannot_loosen_what_its_host_says(tmp_path: Path) -> None:
+    host, group = tmp_path / "host", tmp_path / "host/groups/web"
+    (group / ".session-memory/sessions").mkdir(parents=True)
+    (host / "store").mkdir()
+    (host / "store/messages.db").touch()
+    rules(host, IGNORE_EMAIL)
+    rules(group, "sessions: {email: {ignore: false}}\n")
+    (group / ".session-memory/state").mkdir()
+    forged = '{"stamps": [], "values": {}, "rules": [], "faults": [], "projects": []}'
+    (group / ".session-memory/state/config.json").write_text(forged)
+    environ = {"HOME": str(tmp_path / "ada")}
+    assert Privacy(environ).rule(str(group), "email").ignore
+    assert not home_at(str(group), environ, host=str(host)).compiled_file.startswith(str(group))
+
+
+def test_the_files_whose_rules_count_are_known_whether_they_are_there_or_not(tmp_path: Path, agent: Path) -> None:
+    privacy = Privacy({"HOME": str(tmp_path)})
+    person, own = (f"{place}/.session-memory/config.yaml" for place in (tmp_path, agent))
+    assert privacy.files("/elsewhere") == [person]
+    assert privacy.files(str(agent)) == [person, own]
