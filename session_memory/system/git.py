@@ -1,0 +1,236 @@
+"""Git's files, read without starting git: which worktree of which repository a directory is in, what is checked out
+there, how HEAD moved, and what is staged.
+
+`GIT_DIR` and the like count for nothing: what a repository is, its files say.
+"""
+
+from __future__ import annotations
+
+from .files import NotAFileError, is_directory, is_file, is_regular, open_regular, os, read_at, read_whole
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from os import stat_result
+
+LOG_BYTES = 64 * 1024  # of the log of HEAD, from its end
+INDEX_BYTES = 64 * 1024 * 1024
+MOST_WORKTREES = 500
+_ENTRY_BYTES = 62  # of an entry of the index, before its path
+_REF = "ref: "
+_BRANCH = "refs/heads/"
+
+
+class Worktree:
+    """A worktree: its `root` ('' for a bare repository), its own `git_dir`, the `common_dir` that it shares with the
+    other worktrees of the repository, and the `name` that git gave it, or that of its directory where it is the main
+    one."""
+
+    __slots__ = ("common_dir", "git_dir", "name", "root")
+
+    def __init__(self, root: str, git_dir: str, common_dir: str) -> None:
+        self.root = root
+        self.git_dir = git_dir
+        self.common_dir = common_dir
+        self.name = _base(root if git_dir == common_dir else git_dir) or _base(common_dir)
+
+
+class HeadMove:
+    """A line of the log of HEAD: the commits before and after, the time in seconds since the epoch, and what git says
+    that it did, as `checkout: moving from main to fix/x`."""
+
+    __slots__ = ("after", "before", "message", "time")
+
+    def __init__(self, before: str, after: str, time: int, message: str) -> None:
+        self.before = before
+        self.after = after
+        self.time = time
+        self.message = message
+
+    @property
+    def branches(self) -> tuple[str, str] | None:
+        """From which branch or commit to which, where something was checked out."""
+        head, _, moved = self.message.partition(": moving from ")
+        before, separator, after = moved.partition(" to ")
+        return (before, after) if separator and head == "checkout" else None
+
+
+def find_worktree(directory: str, user_dir: str = "") -> Worktree | None:
+    """The worktree that a directory (an absolute path) is in; None where it is in none, and where the repository is at
+    the person's home directory `user_dir` or above, since such a one is not about what lies below."""
+    directory = directory.rstrip("/")
+    while directory and directory != user_dir and not user_dir.startswith(directory + "/"):
+        found = _worktree_at(directory)
+        if found is not None:
+            return found
+        directory = directory.rpartition("/")[0]
+    return None
+
+
+def worktrees_of(common_dir: str) -> list[Worktree]:
+    """The worktrees of a repository, the main one first, where it can be told; not those whose directory is gone."""
+    found = []
+    root, _, name = common_dir.rpartition("/")
+    if name == ".git" and root:
+        found.append(Worktree(root, common_dir, common_dir))
+    for name in _listing(common_dir + "/worktrees")[:MOST_WORKTREES]:
+        git_dir = f"{common_dir}/worktrees/{name}"
+        link = _first_line(git_dir + "/gitdir")
+        root = _resolved(link, git_dir).rpartition("/")[0] if link else ""
+        if root and is_directory(root):
+            found.append(Worktree(root, git_dir, common_dir))
+    return found
+
+
+def head_of(git_dir: str) -> str:
+    """The branch that is checked out, else the commit; '' where that cannot be told."""
+    head = _first_line(git_dir + "/HEAD")
+    if not head:
+        return ""
+    if not head.startswith(_REF):
+        return head if len(head) >= 40 and " " not in head else ""
+    name = head[len(_REF) :].strip()
+    # A repository with a table in place of files for its refs has this here, for programs that do not know.
+    return "" if name.endswith("/.invalid") else name.removeprefix(_BRANCH)
+
+
+def is_commit(head: str) -> bool:
+    """Whether what `head_of` gives is a commit and no branch."""
+    return len(head) >= 40 and not head.strip("0123456789abcdef")
+
+
+def head_stamp(git_dir: str) -> list[int]:
+    """What stays the same as long as HEAD is not moved: two calls of `stat`."""
+    return [*_stamp(git_dir + "/HEAD"), *_stamp(git_dir + "/logs/HEAD")]
+
+
+def head_moves(git_dir: str, since: float) -> list[HeadMove]:
+    """How HEAD moved since a time in seconds since the epoch, in order; nothing where the repository keeps no log."""
+    path = git_dir + "/logs/HEAD"
+    try:
+        descriptor = open_regular(path)
+    except OSError:
+        return []
+    try:
+        size = os.fstat(descriptor).st_size
+        lines = read_at(descriptor, max(0, size - LOG_BYTES), size).split(b"\n")
+    finally:
+        os.close(descriptor)
+    moves = []
+    for line in reversed(lines):
+        move = _head_move(line.decode("utf-8", "replace"))
+        if move is not None:
+            if move.time < int(since):
+                break
+            moves.append(move)
+    return moves[::-1]
+
+
+def is_staged_as_it_is(worktree: Worktree, path: str) -> bool:
+    """Whether the index has the file at `path` (absolute) with the size and time that it has on disk, so that what is
+    in it was added or committed. False too where the index is of a form that shortens paths."""
+    name = path.removeprefix(worktree.root + "/").encode("utf-8", "surrogateescape") + b"\0"
+    try:
+        status = os.stat(path, follow_symlinks=False)
+        descriptor = open_regular(worktree.git_dir + "/index")
+    except OSError:
+        return False
+    try:
+        index = read_at(descriptor, 0, min(os.fstat(descriptor).st_size, INDEX_BYTES))
+    finally:
+        os.close(descriptor)
+    at = index.find(name)
+    while at >= 0:
+        entry = index[at - _ENTRY_BYTES : at] if at >= _ENTRY_BYTES else b""
+        if entry and int.from_bytes(entry[60:62], "big") & 0xFFF == min(len(name) - 1, 0xFFF):
+            return _is_same(entry, status)
+        at = index.find(name, at + 1)
+    return False
+
+
+def _is_same(entry: bytes, status: stat_result) -> bool:
+    """Whether an entry of the index was made from a file with this status."""
+    seconds, nanoseconds = int.from_bytes(entry[8:12], "big"), int.from_bytes(entry[12:16], "big")
+    modified = seconds * 1_000_000_000 + nanoseconds
+    is_same_time = abs(status.st_mtime_ns - modified) < 1_000 if nanoseconds else status.st_mtime_ns // 10**9 == seconds
+    return is_same_time and int.from_bytes(entry[36:40], "big") == status.st_size & 0xFFFFFFFF
+
+
+def _worktree_at(directory: str) -> Worktree | None:
+    """The worktree whose root is `directory`, or the bare repository that is there."""
+    path = directory + "/.git"
+    try:
+        status = os.stat(path)
+    except OSError:
+        is_bare = is_file(directory + "/HEAD") and is_directory(directory + "/objects")
+        return Worktree("", _real(directory), _common_dir(_real(directory))) if is_bare else None
+    if not is_regular(status):
+        git_dir = _real(path)
+    else:  # of a linked worktree or of a submodule
+        link = _first_line(path)
+        if not link.startswith("gitdir: "):
+            return None
+        git_dir = _resolved(link[len("gitdir: ") :], directory)
+    if not _exists(git_dir + "/HEAD"):
+        return None
+    return Worktree(directory, git_dir, _common_dir(git_dir))
+
+
+def _common_dir(git_dir: str) -> str:
+    shared = _first_line(git_dir + "/commondir")
+    return _resolved(shared, git_dir) if shared else git_dir
+
+
+def _head_move(line: str) -> HeadMove | None:
+    """What a line of the log says: `<before> <after> <who> <<mail>> <seconds> <zone>\\t<message>`."""
+    head, _, message = line.partition("\t")
+    commits, _, when = head.rpartition("> ")
+    words = commits.split(" ", 2)
+    seconds = when.partition(" ")[0]
+    if len(words) < 3 or not seconds.isdecimal():
+        return None
+    return HeadMove(words[0], words[1], int(seconds), message.strip())
+
+
+def _stamp(path: str) -> tuple[int, int, int]:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return 0, 0, 0
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _first_line(path: str) -> str:
+    """The first line of a small file; '' where there is none."""
+    try:
+        return read_whole(path).partition(b"\n")[0].decode("utf-8", "surrogateescape").strip()
+    except (OSError, NotAFileError):
+        return ""
+
+
+def _exists(path: str) -> bool:
+    try:
+        os.lstat(path)
+    except OSError:
+        return False
+    return True
+
+
+def _listing(directory: str) -> list[str]:
+    try:
+        return sorted(os.listdir(directory))
+    except OSError:
+        return []
+
+
+def _resolved(path: str, base: str) -> str:
+    return _real(path if path.startswith("/") or path[1:2] == ":" else f"{base}/{path}")
+
+
+def _real(path: str) -> str:
+    from os.path import realpath
+
+    return realpath(path)
+
+
+def _base(path: str) -> str:
+    return path.rpartition("/")[2]

@@ -1,0 +1,188 @@
+"""What is read of git's files, held against what git itself says of the same repositories."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from git_scene import git, repository
+
+from session_memory.system import files
+from session_memory.system import git as git_files
+from session_memory.system.git import (
+    find_worktree,
+    head_moves,
+    head_of,
+    head_stamp,
+    is_commit,
+    is_staged_as_it_is,
+    worktrees_of,
+)
+
+
+def said_by_git(directory: Path) -> tuple[str, str, str]:
+    asked = ("--show-toplevel", "--absolute-git-dir", "--git-common-dir")
+    root, git_dir, common = (git(directory, "rev-parse", question) for question in asked)
+    return root, git_dir, os.path.realpath(directory / common)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return repository(tmp_path / "app", src__app="1\n")
+
+
+class TestWorktrees:
+    def test_a_directory_is_in_the_worktree_that_git_says(self, root):
+        git(root, "worktree", "add", "-q", "../fix", "-b", "fix/login")
+        for directory in (root, root / "src", root.parent / "fix", root.parent / "fix" / "src"):
+            found = find_worktree(str(directory))
+            assert (found.root, found.git_dir, found.common_dir) == said_by_git(directory)
+
+    def test_a_worktree_within_the_other_is_one_of_its_own(self, root):
+        git(root, "worktree", "add", "-q", ".claude/worktrees/fix")
+        found = find_worktree(str(root / ".claude/worktrees/fix/src"))
+        assert (found.name, found.root) == ("fix", str(root / ".claude/worktrees/fix"))
+        assert found.common_dir == find_worktree(str(root)).common_dir
+
+    def test_links_between_a_repository_and_its_worktree_may_be_relative(self, root):
+        git(root, "worktree", "add", "-q", "../fix")
+        (root.parent / "fix" / ".git").write_text("gitdir: ../app/.git/worktrees/fix\n")
+        (root / ".git/worktrees/fix/gitdir").write_text("../../../../fix/.git\n")
+        found = find_worktree(str(root.parent / "fix"))
+        assert found.common_dir == f"{root}/.git"
+        assert [one.root for one in worktrees_of(found.common_dir)] == [str(root), f"{root.parent}/fix"]
+
+    def test_a_submodule_is_a_repository_of_its_own(self, root, tmp_path):
+        part = repository(tmp_path / "part")
+        git(root, "submodule", "--quiet", "add", str(part), "vendor/part")
+        found = find_worktree(str(root / "vendor/part"))
+        assert (found.root, found.git_dir, found.common_dir) == said_by_git(root / "vendor/part")
+        assert found.common_dir != find_worktree(str(root)).common_dir
+
+    def test_the_worktrees_of_a_bare_repository_are_one_repository_with_it(self, root, tmp_path):
+        (tmp_path / "all").mkdir()
+        git(tmp_path, "clone", "-q", "--bare", str(root), "all/.bare")
+        (tmp_path / "all" / ".git").write_text("gitdir: ./.bare\n")
+        git(tmp_path / "all", "worktree", "add", "-q", "main")
+        common = {find_worktree(str(tmp_path / "all" / below)).common_dir for below in (".bare", "main", "main/src")}
+        assert common == {str(tmp_path / "all" / ".bare")}
+        assert find_worktree(str(tmp_path / "all" / ".bare" / "refs")).root == ""
+
+    def test_git_variables_count_for_nothing(self, root, tmp_path, monkeypatch):
+        other = repository(tmp_path / "other")
+        monkeypatch.setenv("GIT_DIR", str(other / ".git"))
+        monkeypatch.setenv("GIT_COMMON_DIR", str(other / ".git"))
+        assert find_worktree(str(root)).common_dir == f"{root}/.git"
+
+    @pytest.mark.parametrize("above", ["", "/.."])
+    def test_a_repository_at_the_persons_home_or_above_does_not_count(self, root, above):
+        home = root / "home" if above else root
+        (home / "work").mkdir(parents=True)
+        assert find_worktree(str(home / "work"), str(home)) is None
+        assert find_worktree(str(home / "work"), "/nobody").root == str(root)
+
+    def test_without_a_repository_there_is_none(self, tmp_path):
+        (tmp_path / "plain" / ".git").mkdir(parents=True)
+        assert find_worktree(str(tmp_path / "plain")) is None
+        (tmp_path / "broken").mkdir()
+        (tmp_path / "broken" / ".git").write_text("gitdir: /nowhere\n")
+        assert find_worktree(str(tmp_path / "broken")) is None
+
+    def test_worktrees_that_are_gone_are_not_listed(self, root):
+        git(root, "worktree", "add", "-q", "../fix")
+        git(root, "worktree", "add", "-q", "../old")
+        (root.parent / "old").rename(root.parent / "moved")
+        assert [one.name for one in worktrees_of(f"{root}/.git")] == ["app", "fix"]
+
+    def test_it_takes_two_calls_a_directory_and_three_more(self, root, monkeypatch):
+        (root / "a/b/c").mkdir(parents=True)
+        calls = counted_calls(monkeypatch)
+        find_worktree(str(root / "a/b/c"))
+        assert len(calls) == 2 * 3 + 3
+
+
+class TestHead:
+    def test_head_is_a_branch_or_a_commit(self, root):
+        git_dir = f"{root}/.git"
+        assert head_of(git_dir) == "main"
+        git(root, "switch", "-q", "-c", "fix/login")
+        assert head_of(git_dir) == "fix/login"
+        git(root, "checkout", "-q", "--detach")
+        assert head_of(git_dir) == git(root, "rev-parse", "HEAD")
+        assert is_commit(head_of(git_dir))
+
+    def test_each_worktree_has_its_own(self, root):
+        git(root, "worktree", "add", "-q", "../fix", "-b", "fix/login")
+        assert head_of(find_worktree(str(root.parent / "fix")).git_dir) == "fix/login"
+        assert head_of(find_worktree(str(root)).git_dir) == "main"
+
+    def test_the_log_tells_how_it_moved(self, root):
+        begun = time.time()
+        git(root, "switch", "-q", "-c", "fix/login")
+        (root / "src/app").write_text("2\n")
+        git(root, "commit", "-q", "-a", "-m", "change: moving from a to b")
+        git(root, "switch", "-q", "main")
+        moves = head_moves(f"{root}/.git", begun)[-3:]
+        assert [move.branches for move in moves] == [("main", "fix/login"), None, ("fix/login", "main")]
+        assert moves[1].after == git(root, "rev-parse", "fix/login")
+        assert abs(moves[1].time - time.time()) < 60
+        assert head_moves(f"{root}/.git", time.time() + 10) == []
+
+    def test_its_stamp_changes_when_it_moves_and_only_then(self, root):
+        before = head_stamp(f"{root}/.git")
+        (root / "src/app").write_text("2\n")
+        git(root, "add", "-A")
+        git(root, "status")
+        assert head_stamp(f"{root}/.git") == before
+        git(root, "commit", "-q", "-m", "two")
+        committed = head_stamp(f"{root}/.git")
+        git(root, "switch", "-q", "-c", "other")
+        assert len({tuple(stamp) for stamp in (before, committed, head_stamp(f"{root}/.git"))}) == 3
+
+    def test_where_there_is_no_head_nothing_is_told(self, tmp_path):
+        assert (head_of(str(tmp_path)), head_moves(str(tmp_path), 0)) == ("", [])
+        assert head_stamp(str(tmp_path)) == [0] * 6
+
+
+class TestIndex:
+    def test_a_file_is_staged_as_it_is_from_add_to_its_next_change(self, root):
+        worktree = find_worktree(str(root))
+        path = root / "src/app"
+        path.write_text("22\n")
+        assert not is_staged_as_it_is(worktree, str(path))
+        git(root, "add", "-A")
+        assert is_staged_as_it_is(worktree, str(path))
+        git(root, "commit", "-q", "-m", "two")
+        assert is_staged_as_it_is(worktree, str(path))
+        path.write_text("3\n")
+        assert not is_staged_as_it_is(worktree, str(path))
+
+    def test_what_git_does_not_know_is_not_staged(self, root):
+        (root / "pp").write_text("1\n")  # the end of a path that it knows
+        assert not is_staged_as_it_is(find_worktree(str(root)), str(root / "pp"))
+        assert not is_staged_as_it_is(find_worktree(str(root)), str(root / "gone"))
+
+
+def counted_calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The paths that are asked for from here on."""
+    calls: list[str] = []
+
+    real = files.os
+
+    class Counting:
+        def __getattr__(self, name: str) -> object:
+            call = getattr(real, name)
+            if name not in ("stat", "lstat", "open", "listdir"):
+                return call
+
+            def counted(path: str, *arguments: object, **named: object) -> object:
+                calls.append(str(path))
+                return call(path, *arguments, **named)
+
+            return counted
+
+    for module in (files, git_files):
+        monkeypatch.setattr(module, "os", Counting())
+    return calls
