@@ -76,9 +76,10 @@ def summarize(entries: Iterable[Entry]) -> SessionSummary | None:
 
 
 class Report:
-    """One session to be told of: its name, its summary, whether its text may be shown, and when it was last active."""
+    """One session to be told of: its name and the place that it is named with, its summary, whether its text may be
+    shown, and when it was last active."""
 
-    __slots__ = ("is_partial", "last_active", "name", "summary", "with_text")
+    __slots__ = ("is_partial", "last_active", "name", "place", "summary", "with_text")
 
     def __init__(
         self,
@@ -86,10 +87,12 @@ class Report:
         summary: SessionSummary,
         *,
         last_active: float,
+        place: str = "",
         with_text: bool = True,
         is_partial: bool = False,
     ) -> None:
         self.name = name
+        self.place = place
         self.summary = summary
         self.last_active = last_active
         self.with_text = with_text
@@ -110,12 +113,14 @@ def report_of(unseen: Unseen, settings: Settings, now: float) -> Report | None:
     elif not name and rule.text:
         name = shorten(one_line(title), NAME_CHARACTERS)
     name = name or session.key
+    place = f", in worktree {shorten(session.worktree, NAME_CHARACTERS)}" if session.worktree else ""
     if session.is_elsewhere:
         directory = unseen.entries[-1].cwd.replace("\\", "/").rstrip("/").rpartition("/")[2]
         name = f"{shorten(name, NAME_CHARACTERS)} in {directory}" if directory else name
     return Report(
         name,
         summary,
+        place=place,
         last_active=summary.last_timestamp or now,
         with_text=rule.text,
         is_partial=unseen.is_partial,

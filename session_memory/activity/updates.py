@@ -53,11 +53,12 @@ def _lines(reports: list[Report], told: int, now: float) -> list[_Line]:
         files = report.summary.edited_files
         texts += [
             report.name,
+            report.place,
             report.summary.first_user_text if has_text else "",
             files[0] if has_text and len(files) == 1 else "",
         ]
     quotable = iter(_quotable(texts))
-    return [_Line(report, now, *parts) for report, parts in zip(reports, zip(quotable, quotable, quotable))]
+    return [_Line(report, now, *parts) for report, parts in zip(reports, zip(*[quotable] * 4))]
 
 
 def _fair_texts(lines: list[_Line], room: int) -> list[str]:
@@ -92,10 +93,10 @@ def _fair_shares(wanted: list[int], room: int) -> list[int]:
 class _Line:
     """What can be said of one session: who, when, how much, the request, what was done, the last answer."""
 
-    def __init__(self, report: Report, now: float, name: str, request: str, edited_file: str) -> None:
+    def __init__(self, report: Report, now: float, name: str, place: str, request: str, edited_file: str) -> None:
         """Of the texts of `report` these are quotable already; `raw_answer` is not."""
         summary = report.summary
-        self.name = shorten(name, NAME_CHARACTERS) or "unnamed"
+        self.name = (shorten(name, NAME_CHARACTERS) or "unnamed") + place
         self.raw_answer = summary.last_assistant_text if report.with_text else ""
         count = f"{summary.messages}+ messages" if report.is_partial else counted(summary.messages, "message")
         self._head = f"- {self.name} ({age(now - report.last_active)}, {count})"

@@ -32,6 +32,7 @@ _PACKAGE = "session_memory"
 # What a prompt loads, at its start or later; what these import at their head goes into the bundle with them.
 _LOADED = (
     "hooks.main", "hooks.prompt", "settings.compiled", "settings.rules",
+    "transcripts.projects", "transcripts.project_folders",
     "runtimes.claude.hooks", "runtimes.claude.files", "runtimes.claude.records",
     "runtimes.pi.hooks", "runtimes.pi.files", "runtimes.pi.records",
     "activity.forks", "activity.report", "activity.unseen", "activity.updates", "activity.prompt_memories",

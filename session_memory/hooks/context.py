@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..runtimes import Runtime
+    from ..runtimes.contract import Folders
     from ..settings.compiled import Settings
     from ..transcripts.entries import Session
 
@@ -28,11 +29,13 @@ class Context:
 
     `session` is its key in the home: the name in an agent home ('' where it has none), else the same as `session_id`,
     the runtime's own. `own_path` is its transcript, which may not be there yet, `config_dir` the runtime's directory
-    ('' where that is not asked for). `named` are the named sessions of the home where they were read already.
+    ('' where that is not asked for), `directory` the one that the session was started in. `named` are the named
+    sessions of the home where they were read already.
     """
 
     __slots__ = (
         "config_dir",
+        "directory",
         "event",
         "home",
         "named",
@@ -53,6 +56,7 @@ class Context:
         *,
         session_id: str,
         config_dir: str = "",
+        directory: str = "",
         named: list[Session] | None = None,
     ) -> None:
         """Raises ConfigError where the home's settings cannot be used."""
@@ -63,6 +67,7 @@ class Context:
         self.own_path = own_path
         self.runtime = runtime
         self.config_dir = config_dir
+        self.directory = directory
         self.named = named
         self.settings: Settings = home.settings()
 
@@ -77,9 +82,23 @@ class Context:
         """The sessions that this one may be told of."""
         found = self.named
         if found is None:
-            scope = self.settings.scope
-            found = self.runtime.FILES.other_sessions(self.home.sessions_dir, self.config_dir, self.own_path, scope)
+            scope, files = self.settings.scope, self.runtime.FILES
+            folders = () if self.home.sessions_dir else self._project_folders()
+            found = files.other_sessions(self.home.sessions_dir, self.config_dir, self.own_path, scope, folders)
         return [session for session in found if session.key != self.session]
+
+    def _project_folders(self) -> Folders:
+        from ..transcripts.projects import kept_folders
+
+        folder = self.own_path.rpartition("/")[0].rpartition("/")[2]
+        index_file = f"{self.home.state_dir}/projects/{folder}.json"
+        folders = kept_folders(self.directory, index_file)
+        if folders is None:
+            from ..transcripts.project_folders import keep_folders
+
+            user_dir = self.home.user_dir
+            folders = keep_folders(self.runtime, self.config_dir, self.directory, user_dir, index_file)
+        return folders
 
 
 def home_of(event: Event, environ: Mapping[str, str], runtime: Runtime) -> Home:
@@ -113,6 +132,7 @@ def context_of(event: Event, environ: Mapping[str, str], runtime: Runtime, home:
         runtime,
         session_id=session_id,
         config_dir=config_dir,
+        directory=runtime.HOOKS.project_start(event, environ),
         named=named,
     )
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from ..transcripts.entries import Entry, Reply, Session
 
+Folders = Sequence[tuple[str, str]]  # of transcripts, each with the name of its worktree, '' for that at hand
 ToolResult = tuple[str, bool, object]  # the id of the call, whether it went wrong, a string or blocks with text
 
 
@@ -86,22 +87,32 @@ class RuntimeFiles(Protocol):
     def project_dir(self, config_dir: str, cwd: str) -> str:
         """The directory for the transcripts of sessions that are started in `cwd`."""
 
-    def sessions_in(self, project_dir: str, is_elsewhere: bool = ...) -> list[Session]:
-        """The sessions whose transcripts lie in `project_dir`."""
+    def folders_below(self, config_dir: str, directory: str) -> list[str]:
+        """The folders that may hold the transcripts of sessions that were started in `directory` or below it. Their
+        names do not tell for certain: `/srv/app-old` may be named as `/srv/app/old`."""
+
+    def sessions_in(self, folder: str, is_elsewhere: bool = ..., worktree: str = ...) -> list[Session]:
+        """The sessions whose transcripts lie in `folder`."""
 
     def session_names(self, sessions_dir: str) -> list[str]:
         """The names of the sessions of an agent home, in no particular order."""
 
-    def other_sessions(self, sessions_dir: str, config_dir: str, own_path: str, scope: str) -> list[Session]:
+    def other_sessions(
+        self, sessions_dir: str, config_dir: str, own_path: str, scope: str, folders: Folders = ...
+    ) -> list[Session]:
         """The sessions of an agent home, or, where `sessions_dir` is '', those of the project or of `all`.
 
-        The session at hand may be among them."""
+        A project is the folder that the own transcript lies in, and `folders`. The session at hand may be among the
+        sessions."""
 
     def named_sessions(self, sessions_dir: str, config_dir: str, root: str) -> list[Session]:
         """The named sessions of the agent home `root`, wherever their transcripts lie."""
 
-    def project_sessions(self, config_dir: str, own_id: str, directory: str, scope: str) -> list[Session]:
-        """The sessions of the project of the session `own_id`, or of `directory`, or of `all` projects."""
+    def project_sessions(
+        self, config_dir: str, own_id: str, directory: str, scope: str, folders: Folders = ...
+    ) -> list[Session]:
+        """The sessions of the project of the session `own_id`, or of `directory`, or of `all` projects. A project is
+        one folder, and `folders`."""
 
     def live_session_id(self, config_dir: str, pid: int) -> str:
         """The id of the session that is open in the runtime's process `pid`; '' where nothing tells."""
@@ -128,6 +139,9 @@ class RuntimeHooks(Protocol):
 
     def start_dir(self, event: Mapping[str, Any], environ: Mapping[str, str]) -> str:
         """The directory from which upwards an agent home is looked for."""
+
+    def project_start(self, event: Mapping[str, Any], environ: Mapping[str, str]) -> str:
+        """The directory that the session was started in, which says of what project it is."""
 
     def config_dir(self, event: Mapping[str, Any], environ: Mapping[str, str]) -> str:
         """The runtime's own directory, which is the home where there is no agent home."""

@@ -94,13 +94,15 @@ class Reply(Value):
 class Session(Value):
     """A session of a home: its key (unique in the home), its transcript (perhaps not there yet), its name.
 
-    `name` is '' where only the transcript knows it; `is_elsewhere` tells that it belongs to another project.
+    `name` is '' where only the transcript knows it; `is_elsewhere` tells that it belongs to another project; `worktree`
+    names the one of the project that it was started in, '' where that is the same as that of the session at hand.
     """
 
-    __slots__ = ("is_elsewhere", "key", "name", "path")
+    __slots__ = ("is_elsewhere", "key", "name", "path", "worktree")
 
-    def __init__(self, key: str, path: str, name: str = "", is_elsewhere: bool = False) -> None:
+    def __init__(self, key: str, path: str, name: str = "", is_elsewhere: bool = False, worktree: str = "") -> None:
         self.key = key
         self.path = path
         self.name = name
         self.is_elsewhere = is_elsewhere
+        self.worktree = worktree

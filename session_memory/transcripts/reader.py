@@ -149,14 +149,15 @@ class TranscriptReader:
 
 
 class TranscriptHead:
-    """What the first lines of a transcript tell: the id of its first entry, the first time and the first prompt ('' or
-    None where there is none), and a title with its rank."""
+    """What the first lines of a transcript tell: the id of its first entry, the first time, the first directory and the
+    first prompt ('' or None where there is none), and a title with its rank."""
 
-    __slots__ = ("first_id", "first_time", "prompt", "title")
+    __slots__ = ("cwd", "first_id", "first_time", "prompt", "title")
 
     def __init__(self, runtime: Runtime, descriptor: int) -> None:
         """Reads HEAD_BYTES at most. Raises OSError."""
         self.first_id = ""
+        self.cwd = ""
         self.first_time: float | None = None
         self.prompt = ""
         lines = head_lines(descriptor, HEAD_BYTES)
@@ -164,6 +165,7 @@ class TranscriptHead:
         for entry in reader.forward(lines):
             if isinstance(entry, Entry):
                 self.first_id = self.first_id or entry.id
+                self.cwd = self.cwd or entry.cwd
                 self.first_time = entry.timestamp if self.first_time is None else self.first_time
                 if entry.role == "user":
                     self.prompt = self.prompt or entry.text

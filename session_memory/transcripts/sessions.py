@@ -11,6 +11,7 @@ from ..system.files import open_regular
 from ..text.format import one_line, shorten
 from ..text.sanitize import for_people
 from .lines import first_line
+from .project_folders import project_folders
 from .reader import HEAD_BYTES, TranscriptHead, TranscriptReader
 
 TYPE_CHECKING = False
@@ -136,5 +137,6 @@ def _in_plain_homes(
     asking = [pair for pair in plain if environ.get(pair[0].FILES.OWN_ID_VARIABLE)]
     for runtime, home in asking or plain:
         own_id = environ.get(runtime.FILES.OWN_ID_VARIABLE, "")
-        for session in runtime.FILES.project_sessions(home.root, own_id, start, scope):
+        folders = project_folders(runtime, home.root, start, home.user_dir)
+        for session in runtime.FILES.project_sessions(home.root, own_id, start, scope, folders):
             yield session, runtime, home

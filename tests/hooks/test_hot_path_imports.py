@@ -24,7 +24,7 @@ EVERY_PROMPT = {
     "session_memory.errors", "session_memory.system.json", "session_memory.system.files", "session_memory.settings.homes",
     "session_memory.hooks.context", "session_memory.hooks.main", "session_memory.hooks.prompt", "session_memory.text.names", "session_memory.runtimes", "session_memory.runtimes.claude",
     "session_memory.runtimes.claude.files", "session_memory.runtimes.claude.hooks",
-    "session_memory.settings.compiled",
+    "session_memory.settings.compiled", "session_memory.transcripts.projects",
 }  # fmt: skip
 # Those with something to tell pay for these too.
 SOMETHING_NEW = {
@@ -34,6 +34,8 @@ SOMETHING_NEW = {
     "session_memory.activity.forks", "session_memory.activity.report", "session_memory.transcripts.lines", "session_memory.activity.updates", "session_memory.text.format",
     "session_memory.settings.rules",
 }  # fmt: skip
+# What a project is has to be found out once, and again where a directory changed.
+NEW_PROJECT = {"session_memory.transcripts.project_folders", "session_memory.system.git"}
 
 
 class TestHotPath:
@@ -41,6 +43,7 @@ class TestHotPath:
         path = plain.session(*exchange("hello", "hi"))
         an_hour_ago = time.time() - 3600  # what was written just now would be looked at once more
         os.utime(path, (an_hour_ago, an_hour_ago))
+        settle_directories(plain)
         plain.run()
         output, loaded = run_hook(plain)
         assert output == b""
@@ -48,17 +51,24 @@ class TestHotPath:
 
     def test_a_prompt_with_something_new_loads_these_modules_and_no_others(self, plain):
         path = plain.session(*exchange("hello", "hi"))
+        settle_directories(plain)
         plain.run()
         append(path, *exchange("how is it going?", "Fine."))
         output, loaded = run_hook(plain)
         assert b"how is it going?" in output
         assert loaded == not_built_in(EVERY_PROMPT | SOMETHING_NEW)
 
-    def test_the_first_prompt_ever_loads_no_more_than_any_with_something_new(self, plain):
+    def test_the_first_prompt_ever_loads_what_finds_the_project_too(self, plain):
         plain.session(*exchange("hello", "hi"))
         output, loaded = run_hook(plain)
         assert b"hello" in output
-        assert loaded == not_built_in(EVERY_PROMPT | SOMETHING_NEW)
+        assert loaded == not_built_in(EVERY_PROMPT | SOMETHING_NEW | NEW_PROJECT)
+
+
+def settle_directories(plain: PlainUser) -> None:
+    """Makes the directories of transcripts so old that they are not looked at twice."""
+    for directory in (plain.project_dir, plain.project_dir.parent):
+        os.utime(directory, (1, 1))
 
 
 def run_hook(plain: PlainUser) -> tuple[bytes, set[str]]:

@@ -341,6 +341,31 @@ class TestFiles:
             session.path for session in files.other_sessions("", str(tmp_path), str(own), "project")
         ]
 
+    def test_the_folders_of_a_directory_and_of_those_below_it_are_found(self, fixture, tmp_path):
+        files = fixture.runtime.FILES
+        inside = [Path(files.project_dir(str(tmp_path), f"/srv/app{below}")) for below in ("", "/src", "/a/b")]
+        for folder in (*inside, Path(files.project_dir(str(tmp_path), "/srv/apple")), tmp_path / "other"):
+            folder.mkdir(parents=True)
+        assert sorted(files.folders_below(str(tmp_path), "/srv/app")) == sorted(map(str, inside))
+        assert files.folders_below(str(tmp_path / "gone"), "/srv/app") == []
+
+    def test_the_sessions_in_further_folders_of_the_project_are_named_with_their_worktree(self, fixture, tmp_path):
+        path, files = fixture.laid_out(tmp_path), fixture.runtime.FILES
+        own = f"{files.project_dir(str(tmp_path), '/srv/other')}/own.jsonl"
+        folders = [(str(path.parent), "fix-login")]
+        for found in (
+            files.other_sessions("", str(tmp_path), own, "project", folders),
+            files.other_sessions("", str(tmp_path), own, "all", folders),
+            files.project_sessions(str(tmp_path), "", "/srv/other", "project", folders),
+        ):
+            assert [(session.path, session.worktree, session.is_elsewhere) for session in found] == [
+                (str(path), "fix-login", False)
+            ]
+
+    def test_an_event_says_in_which_directory_the_session_was_started(self, fixture, tmp_path):
+        event = {**fixture.event(fixture.laid_out(tmp_path)), "cwd": "/srv/app"}
+        assert fixture.runtime.HOOKS.project_start(event, {}) == "/srv/app"
+
     def test_where_there_are_no_sessions_none_are_found(self, fixture, tmp_path):
         files = fixture.runtime.FILES
         assert files.sessions_in(str(tmp_path / "gone")) == []

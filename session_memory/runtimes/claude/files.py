@@ -11,6 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from ..contract import Folders
+
 SESSIONS_FOLDER = "sessions"
 USUAL_DIR = ".claude"
 PROJECTS_FOLDER = "projects"
@@ -56,29 +58,34 @@ def encode_cwd(cwd: str) -> str:
     return f"{encoded[:MOST_UNITS]}-{_base36(checksum)}"
 
 
-def sessions_in(project_dir: str, is_elsewhere: bool = False) -> list[Session]:
-    """The sessions whose transcripts lie in `project_dir`, without those of sub-agents."""
+def folders_below(config_dir: str, directory: str) -> list[str]:
+    """The folders whose names begin as that of `directory` does, as far as a long one is not shortened."""
+    name = encode_cwd(directory)
+    within = name[:MOST_UNITS] if len(name) > MOST_UNITS else name + "-"
+    projects_dir = f"{config_dir}/{PROJECTS_FOLDER}"
+    return [f"{projects_dir}/{one}" for one in _listing(projects_dir) if one == name or one.startswith(within)]
+
+
+def sessions_in(folder: str, is_elsewhere: bool = False, worktree: str = "") -> list[Session]:
+    """The sessions whose transcripts lie in `folder`, without those of sub-agents."""
     return [
-        Session(file[:-6], f"{project_dir}/{file}", is_elsewhere=is_elsewhere)
-        for file in _listing(project_dir)
+        Session(file[:-6], f"{folder}/{file}", "", is_elsewhere, worktree)
+        for file in _listing(folder)
         if file.endswith(".jsonl") and not file.startswith((".", "agent-"))
     ]
 
 
-def other_sessions(sessions_dir: str, config_dir: str, own_path: str, scope: str) -> list[Session]:
+def other_sessions(
+    sessions_dir: str, config_dir: str, own_path: str, scope: str, folders: Folders = ()
+) -> list[Session]:
     """The named sessions of an agent home, else those of the project that the transcript lies in, or of all."""
     own_dir = own_path.rpartition("/")[0]
-    if sessions_dir:
-        return _named_in(sessions_dir, own_dir)
-    return _all_sessions(config_dir, own_dir) if scope == "all" else sessions_in(own_dir)
+    return _named_in(sessions_dir, own_dir) if sessions_dir else _sessions(config_dir, own_dir, scope, folders)
 
 
-def project_sessions(config_dir: str, own_id: str, directory: str, scope: str) -> list[Session]:
+def project_sessions(config_dir: str, own_id: str, directory: str, scope: str, folders: Folders = ()) -> list[Session]:
     """The sessions of the project of `own_id`, or of `directory`, or of `all` projects."""
-    found = _dir_of(config_dir, own_id, directory)
-    if scope == "all":
-        return _all_sessions(config_dir, found)
-    return sessions_in(found) if found else []
+    return _sessions(config_dir, _dir_of(config_dir, own_id, directory), scope, folders)
 
 
 def named_sessions(sessions_dir: str, config_dir: str, root: str) -> list[Session]:
@@ -150,13 +157,18 @@ def _pointers(sessions_dir: str, names: Iterable[str]) -> Iterator[tuple[str, st
             yield file[: -len(".json")], session_id
 
 
-def _all_sessions(config_dir: str, own_dir: str) -> list[Session]:
-    """The sessions of all projects; those outside `own_dir` are marked as elsewhere."""
-    projects_dir = f"{config_dir}/{PROJECTS_FOLDER}"
-    found = []
-    for name in _listing(projects_dir):
-        directory = f"{projects_dir}/{name}"
-        found += sessions_in(directory, is_elsewhere=directory != own_dir)
+def _sessions(config_dir: str, own_dir: str, scope: str, folders: Folders) -> list[Session]:
+    """The sessions in `own_dir` and in `folders`, and with the scope `all` those elsewhere."""
+    found = sessions_in(own_dir) if own_dir else []
+    for folder, worktree in folders:
+        if folder != own_dir:
+            found += sessions_in(folder, worktree=worktree)
+    if scope == "all":
+        of_project = {own_dir, *[folder for folder, _ in folders]}
+        projects_dir = f"{config_dir}/{PROJECTS_FOLDER}"
+        for name in _listing(projects_dir):
+            if f"{projects_dir}/{name}" not in of_project:
+                found += sessions_in(f"{projects_dir}/{name}", is_elsewhere=True)
     return found
 
 

@@ -30,6 +30,11 @@ def start_dir(event: Event, environ: Mapping[str, str]) -> str:
     return environ.get("CLAUDE_PROJECT_DIR") or as_string(event.get("cwd"))
 
 
+def project_start(event: Event, environ: Mapping[str, str]) -> str:
+    """The same."""
+    return start_dir(event, environ)
+
+
 def config_dir(event: Event, environ: Mapping[str, str]) -> str:
     """The directory over the transcript's `projects/`, else `$CLAUDE_CONFIG_DIR`, else `~/.claude`."""
     above = as_string(event.get("transcript_path")).rpartition("/")[0].rpartition("/")[0]

@@ -9,6 +9,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ..contract import Folders
+
 SESSIONS_FOLDER = "pi-sessions"
 USUAL_DIR = ".pi/agent"
 PROJECTS_FOLDER = "sessions"
@@ -33,39 +35,52 @@ def encode_cwd(cwd: str) -> str:
     return f"--{cwd.lstrip('/').replace('/', '-').replace(':', '-')}--"
 
 
-def sessions_in(directory: str, is_elsewhere: bool = False) -> list[Session]:
+def folders_below(config_dir: str, directory: str) -> list[str]:
+    """The folders whose names begin as that of `directory` does."""
+    name = encode_cwd(directory.rstrip("/"))
+    within = name[: -len("--")] + "-"
+    sessions_dir = f"{config_dir}/{PROJECTS_FOLDER}"
+    return [f"{sessions_dir}/{one}" for one in _listing(sessions_dir) if one == name or one.startswith(within)]
+
+
+def sessions_in(folder: str, is_elsewhere: bool = False, worktree: str = "") -> list[Session]:
     """A session for each file `<time>_<id>.jsonl`. Ids begin with the time as well: none may be shortened."""
     return [
-        Session(session_id_of(file), f"{directory}/{file}", is_elsewhere=is_elsewhere)
-        for file in _listing(directory)
+        Session(session_id_of(file), f"{folder}/{file}", "", is_elsewhere, worktree)
+        for file in _listing(folder)
         if file.endswith(".jsonl") and not file.startswith(".")
     ]
 
 
-def other_sessions(sessions_dir: str, config_dir: str, own_path: str, scope: str) -> list[Session]:
+def other_sessions(
+    sessions_dir: str, config_dir: str, own_path: str, scope: str, folders: Folders = ()
+) -> list[Session]:
     """The named sessions of an agent home, each with the file that was written last; else those of the project, which
-    is the directory that the own file lies in, or of all projects."""
+    is the folder that the own file lies in and `folders`, or of all projects."""
     if sessions_dir:
         names = session_names(sessions_dir)
         found = [Session(name, latest_transcript(sessions_dir, name), name) for name in names]
     else:
         own_dir = own_path.rpartition("/")[0]
         found = sessions_in(own_dir)
+        for folder, worktree in folders:
+            if folder != own_dir:
+                found += sessions_in(folder, worktree=worktree)
         if scope == "all":
-            projects_dir = f"{config_dir}/{PROJECTS_FOLDER}"
-            for folder in _listing(projects_dir):
-                directory = f"{projects_dir}/{folder}"
-                if directory != own_dir:
-                    found += sessions_in(directory, is_elsewhere=True)
+            of_project = {own_dir, *[folder for folder, _ in folders]}
+            sessions_dir = f"{config_dir}/{PROJECTS_FOLDER}"
+            for name in _listing(sessions_dir):
+                if f"{sessions_dir}/{name}" not in of_project:
+                    found += sessions_in(f"{sessions_dir}/{name}", is_elsewhere=True)
     return [session for session in found if session.path and session.path != own_path]
 
 
-def project_sessions(config_dir: str, own_id: str, directory: str, scope: str) -> list[Session]:
+def project_sessions(config_dir: str, own_id: str, directory: str, scope: str, folders: Folders = ()) -> list[Session]:
     """The sessions of the project of `own_id`, or of `directory`, or of `all` projects."""
     sessions_dir = f"{config_dir}/{PROJECTS_FOLDER}"
     found = next((f for f in _listing(sessions_dir) if own_id and _holds(f"{sessions_dir}/{f}", own_id)), "")
     own_dir = f"{sessions_dir}/{found}" if found else project_dir(config_dir, directory)
-    return other_sessions("", config_dir, f"{own_dir}/", scope)
+    return other_sessions("", config_dir, f"{own_dir}/", scope, folders)
 
 
 def named_sessions(sessions_dir: str, config_dir: str, root: str) -> list[Session]:

@@ -30,6 +30,11 @@ def start_dir(event: Event, environ: Mapping[str, str]) -> str:
     return _session_dir(event) or as_string(event.get("cwd"))
 
 
+def project_start(event: Event, environ: Mapping[str, str]) -> str:
+    """The directory that the agent works in, which stays the same."""
+    return as_string(event.get("cwd"))
+
+
 def config_dir(event: Event, environ: Mapping[str, str]) -> str:
     """The directory over the session's file where it lies in `sessions/--<cwd>--/`, else `$PI_CODING_AGENT_DIR`, else
     `~/.pi/agent`."""

@@ -1,0 +1,46 @@
+"""The folders of transcripts that belong to one project, as an index keeps them, and whether that still holds.
+
+Runtimes keep a folder of transcripts for each directory that sessions are started in. Which of them are of one
+repository `project_folders` finds, once; a prompt only asks whether what it follows from is still the same.
+"""
+
+from __future__ import annotations
+
+from ..system.files import os, read_whole
+from ..system.json import decode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..runtimes.contract import Folders
+
+
+def kept_folders(start: str, index_file: str) -> Folders | None:
+    """The folders in the index of the project of sessions that are started in `start`, each with the name of its
+    worktree, '' for that of `start`. None where it has to be made anew."""
+    index = read_index(index_file)
+    try:
+        if index["start"] == start and all([path_stamp(path) == stamp for path, stamp in index["stamps"]]):
+            return index["folders"]  # type: ignore[no-any-return]
+    except (KeyError, TypeError, ValueError):
+        pass
+    return None
+
+
+def read_index(index_file: str) -> dict[str, Any]:
+    """The index of a project; empty where it cannot be read."""
+    try:
+        index = decode(read_whole(index_file).decode())
+    except (OSError, ValueError):
+        return {}
+    return index if isinstance(index, dict) else {}
+
+
+def path_stamp(path: str) -> list[int]:
+    """What stays the same as long as nothing is added to a directory or taken from it, or written to a file."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return [0, 0, 0]
+    return [status.st_ino, status.st_size, status.st_mtime_ns]
