@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check(opened: OpenStore) -> int:
-    found = faults(opened.store)
+    found = faults(opened.store.connection, opened.store.path)
     if found:
         raise CorruptDatabaseError(f"{opened.location.database}: {found[0]}", "session-memory ingest builds it anew")
     counts = opened.store.counts(opened.location.homes)
@@ -49,6 +49,7 @@ def _check(opened: OpenStore) -> int:
             "ok": not missing,
             "store": opened.location.database,
             "is_newer": opened.store.is_newer,
+            "obstacle": str(opened.store.obstacle) if opened.store.obstacle else None,
             "is_rebuilt": opened.is_rebuilt,
             **counts._asdict(),
             "unfinished": unfinished,
@@ -92,6 +93,8 @@ def _print(
     for one in opened.location.watched:
         is_there = os.path.isdir(one.root)
         _item(terminal, "watched", terminal.short(one.root) + ("" if is_there else " (not there)"))
+    if opened.store.obstacle and not opened.store.is_newer:
+        terminal.note(f"nothing new can be taken in: {terminal.short(str(opened.store.obstacle))}")
     for path in missing:
         terminal.note(f"{terminal.short(path)} is not there: see watchPath in config.yaml")
     for path in unfinished[:SHOWN_FILES]:

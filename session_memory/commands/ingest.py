@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
             return 0
     from .opened_store import with_store
 
-    return with_store(arguments, lambda opened: _ingest(opened, arguments))
+    return with_store(arguments, lambda opened: _ingest(opened, arguments), writes=True)
 
 
 def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
@@ -60,6 +60,8 @@ def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
 
     if opened.store.is_newer:
         raise IngestError(f"{opened.terminal.short(opened.location.database)}: {NEWER}")
+    if opened.store.obstacle:
+        raise opened.store.obstacle
     if arguments.file and arguments.dir:
         raise IngestError("--file and --dir do not go together", "run it once for each")
     for fault in opened.location.home.settings().faults:

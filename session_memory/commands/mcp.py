@@ -14,7 +14,9 @@ from ..tools.stdio_server import serve_this_process
 
 if TYPE_CHECKING:
     from ..store.location import StoreLocation
+    from ..store.refresh import Note
     from ..store.sqlite.memory_index import IndexedMemory
+    from ..system.sqlite import Patience
     from ..tools.backend import Backend
     from ..tools.call import Call
 
@@ -82,7 +84,9 @@ def _group_backend(directory: str, group: str) -> Backend:
     return GroupBackend(layout, group, sessions, memory_search=_search_memories)
 
 
-def _search_memories(location: StoreLocation, query: str, limit: int) -> list[IndexedMemory]:
+def _search_memories(
+    location: StoreLocation, query: str, limit: int, note: Note, patience: Patience
+) -> list[IndexedMemory]:
     from ..memories.library import search_memories  # needs apsw, which the Python of a plugin's server may not have
 
-    return search_memories(location, query, limit)
+    return search_memories(location, query, limit, note, patience)

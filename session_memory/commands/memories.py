@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Does what was asked for. Raises SessionMemoryError."""
-    return with_store(arguments, lambda opened: _run(opened, arguments))
+    return with_store(arguments, lambda opened: _run(opened, arguments), writes=arguments.action == "forget")
 
 
 def _run(opened: OpenStore, arguments: argparse.Namespace) -> int:
@@ -60,7 +60,7 @@ def _run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     if bool(words) == (arguments.action == "list"):
         problem = "nothing was named" if not words else f"list takes nothing: {words[0]!r}"
         raise UnknownMemoryError(f"memories {arguments.action}: {problem}", "see session-memory memories --help")
-    with open_index(opened.location) as index:
+    with open_index(opened.location, opened.note, opened.patience) as index:
         return actions[arguments.action](opened, index, arguments)
 
 

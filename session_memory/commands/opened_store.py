@@ -8,6 +8,7 @@ from functools import partial
 
 from ..store import refresh as store_refresh
 from ..store.location import find_location
+from ..system.sqlite import Patience
 from ..system.terminal import Terminal
 
 TYPE_CHECKING = False
@@ -18,37 +19,55 @@ if TYPE_CHECKING:
 
     from ..store.ingest.ingestion import Progress
     from ..store.location import StoreLocation
+    from ..store.refresh import Note
     from ..store.sqlite.engine import SqliteStore
 
 
 class OpenStore:
-    """What a command works with: the store, where it lies, and the terminal. `is_rebuilt`: it had to be made anew."""
+    """What a command works with: the store, where it lies, and the terminal. `is_rebuilt`: it had to be made anew.
+    `note` says what somebody should know, once. `patience` is that of a question, None for a command that writes."""
 
-    def __init__(self, store: SqliteStore, location: StoreLocation, terminal: Terminal, is_rebuilt: bool) -> None:
+    def __init__(
+        self, store: SqliteStore, location: StoreLocation, terminal: Terminal, is_rebuilt: bool, note: Note,
+        patience: Patience | None,
+    ) -> None:  # fmt: skip
         self.store = store
         self.location = location
         self.terminal = terminal
         self.is_rebuilt = is_rebuilt
+        self.note = note
+        self.patience = patience
 
 
-def with_store(arguments: argparse.Namespace, work: Callable[[OpenStore], int]) -> int:
+def with_store(arguments: argparse.Namespace, work: Callable[[OpenStore], int], *, writes: bool = False) -> int:
     """What `work` returns, done with the open store; done again where that turns out to be corrupt and is made anew.
-    Raises SessionMemoryError."""
+    Unless the command `writes` it is a question, which is answered soon, and from what is there. Raises
+    SessionMemoryError."""
     terminal = Terminal(os.environ, is_json=arguments.json)
     location = find_location(arguments.home, os.environ)
+    patience = None if writes else Patience(store_refresh.PATIENCE_SECONDS)
+    said: set[str] = set()
+
+    def note_once(text: str) -> None:
+        about = text.partition(":")[0]  # why something could not be taken in is told once, whatever it was
+        if about not in said:
+            said.add(about)
+            note(terminal.short(text))
+
     return store_refresh.use_store(
         location,
-        lambda store, is_rebuilt: work(OpenStore(store, location, terminal, is_rebuilt)),
-        lambda text: note(terminal.short(text)),
+        lambda store, is_rebuilt: work(OpenStore(store, location, terminal, is_rebuilt, note_once, patience)),
+        note_once,
         partial(_shown, terminal, location),
         workers=os.cpu_count() or 1,
+        patience=patience,
     )
 
 
 def refresh(opened: OpenStore) -> None:
     """Takes in what is new before a question is answered: see store.refresh."""
     shown = partial(_shown, opened.terminal, opened.location)
-    store_refresh.refresh(opened.store, opened.location, note, shown, workers=os.cpu_count() or 1)
+    store_refresh.refresh(opened.store, opened.location, opened.note, shown, workers=os.cpu_count() or 1)
 
 
 def note(text: str) -> None:

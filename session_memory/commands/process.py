@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Makes memories of the conversations that wait for it; 1 if some have to wait for another run. Raises
     SessionMemoryError."""
-    return with_store(arguments, lambda opened: _process(opened, arguments))
+    return with_store(arguments, lambda opened: _process(opened, arguments), writes=True)
 
 
 def memory_settings(location: StoreLocation) -> MemorySettings:

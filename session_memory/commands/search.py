@@ -73,7 +73,7 @@ def _show_memories(opened: OpenStore, query: str) -> list[dict[str, Any]]:
     from ..memories.library import search_memories
     from .memories import as_json, line_of
 
-    found = search_memories(opened.location, query, MEMORIES)
+    found = search_memories(opened.location, query, MEMORIES, opened.note, opened.patience)
     for memory in found:
         opened.terminal.line(line_of(memory))
     if found:

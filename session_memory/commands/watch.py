@@ -50,12 +50,13 @@ def run(arguments: argparse.Namespace) -> int:
     location = find_location(arguments.home, os.environ)
     try:
         with watch_lock(location.database):
-            _watch(location, lambda: _understood(arguments.home), terminal, is_once=arguments.once)
+            is_done = _watch(location, lambda: _understood(arguments.home), terminal, is_once=arguments.once)
     except LockedError as error:
         if not arguments.once:
             raise
         _Log(terminal).say(terminal.short(str(error)))
-    return 0
+        return 0
+    return 0 if is_done else 1
 
 
 def _understood(path: str | None) -> StoreLocation:
@@ -68,7 +69,8 @@ def _understood(path: str | None) -> StoreLocation:
     return location
 
 
-def _watch(location: StoreLocation, find: Callable[[], StoreLocation], terminal: Terminal, *, is_once: bool) -> None:
+def _watch(location: StoreLocation, find: Callable[[], StoreLocation], terminal: Terminal, *, is_once: bool) -> bool:
+    """Watches; False if what was there could not all be taken in by the only look at it."""
     from ..upkeep.watch import Watcher
 
     stop = threading.Event()
@@ -77,12 +79,12 @@ def _watch(location: StoreLocation, find: Callable[[], StoreLocation], terminal:
         signal.signal(number, lambda *_: stop.set())
 
     def opened(location: StoreLocation) -> SqliteStore:
-        store = open_store(location)
+        store = open_store(location, log.say)
         if store.set_aside:
             log.say(terminal.short(rebuilt_notice(store.set_aside)))
-        if store.is_newer:
+        if store.obstacle:
             store.close()
-            raise WatchError(f"{terminal.short(location.database)}: {NEWER}")
+            raise WatchError(f"{terminal.short(location.database)}: {NEWER}") if store.is_newer else store.obstacle
         return store
 
     def make_memories(_: SqliteStore) -> None:
@@ -96,11 +98,11 @@ def _watch(location: StoreLocation, find: Callable[[], StoreLocation], terminal:
 
     watcher = Watcher(find, opened, stop, log.say, log.tell, steps=[make_memories])
     if is_once:
-        watcher.run_once()
-        return
+        return watcher.run_once()
     log.say("watching " + ", ".join(terminal.short(one.root) for one in location.watched))
     watcher.run()
     log.say("stopped")
+    return True
 
 
 class _Log:

@@ -10,8 +10,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from ..errors import LockedError
+from ..store.refresh import not_taken_in
 from ..store.sqlite.memory_index import IndexedMemory, MemoryFilter, MemoryIndex
 from ..system.files import lock
+from ..system.sqlite import CorruptDatabaseError, DatabaseError
 from ..text.sanitize import for_storage
 from . import forgotten, pages, prompt_index
 from .folders import folder_of, groups_of
@@ -22,6 +25,8 @@ from .strategy import StrategyError
 
 if TYPE_CHECKING:
     from ..store.location import StoreLocation
+    from ..store.refresh import Note
+    from ..system.sqlite import Patience
 
 LOCK_WAIT_SECONDS = 30.0
 ATTEMPTS = 5
@@ -49,11 +54,11 @@ class Library:
         wanted = set(ids)
         self._changed(lambda: self._forget(wanted))
 
-    def refresh(self) -> None:
-        """Brings the index up to date with the pages."""
+    def refresh(self, wait_seconds: float = LOCK_WAIT_SECONDS) -> None:
+        """Brings the index up to date with the pages. Waits for whoever is at work on them for so long."""
         if not os.path.isdir(self.directory) and not self._index.pages(self.home):
             return  # nothing was ever kept: no reason to make a directory
-        with self._locked():
+        with self._locked(wait_seconds):
             self._refresh()
 
     def current(self, kind: str, *, is_untrusted: bool) -> list[IndexedMemory]:
@@ -139,8 +144,8 @@ class Library:
         return read[path].is_settled if path in read else pages.is_settled(f"{self.directory}/{os.path.dirname(path)}")
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
-        held = lock(f"{self.directory}/.lock", LOCK_WAIT_SECONDS)
+    def _locked(self, wait_seconds: float = LOCK_WAIT_SECONDS) -> Iterator[None]:
+        held = lock(f"{self.directory}/.lock", wait_seconds)
         try:
             yield
         finally:
@@ -148,13 +153,20 @@ class Library:
 
 
 @contextmanager
-def open_index(location: StoreLocation) -> Iterator[MemoryIndex]:
-    """The index of the memories that belong to a store, brought up to date with their pages. Raises SessionMemoryError,
-    OSError."""
-    index = MemoryIndex(location.database)
+def open_index(location: StoreLocation, note: Note, patience: Patience | None = None) -> Iterator[MemoryIndex]:
+    """The index of the memories that belong to a store, brought up to date with their pages. With `patience`, for a
+    question, it is as it was where that cannot be done now, and `note` is called with the reason. Raises
+    SessionMemoryError, OSError."""
+    index = MemoryIndex(location.database, patience)
+    wait_seconds = max(0.0, patience.seconds) if patience else LOCK_WAIT_SECONDS
     try:
         for group in groups_of(location):
-            library_of(location, index, group).refresh()
+            try:
+                library_of(location, index, group).refresh(wait_seconds)
+            except (DatabaseError, LockedError, OSError) as error:
+                if patience is None or isinstance(error, CorruptDatabaseError):
+                    raise
+                note(not_taken_in(error))
         yield index
     finally:
         index.close()
@@ -165,10 +177,11 @@ def library_of(location: StoreLocation, index: MemoryIndex, group: str) -> Libra
     return Library(folder_of(location, group), index, group)
 
 
-def search_memories(location: StoreLocation, query: str, limit: int) -> list[IndexedMemory]:
-    """The memories that fit a query best, best first: those that hold, of trusted sessions. Raises SessionMemoryError,
-    OSError."""
-    with open_index(location) as index:
+def search_memories(
+    location: StoreLocation, query: str, limit: int, note: Note, patience: Patience | None
+) -> list[IndexedMemory]:
+    """The memories that fit a query best, best first: those that hold, of trusted sessions. See `open_index`."""
+    with open_index(location, note, patience) as index:
         return index.search(query, MemoryFilter(location.homes, is_untrusted=False, limit=limit))
 
 

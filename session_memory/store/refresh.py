@@ -3,14 +3,17 @@ settings say, with what is new in the transcripts and, where these are gone, in 
 
 from __future__ import annotations
 
+import os
 import time
 
-from ..errors import SessionMemoryError
+from ..errors import SessionMemoryError, described
 from ..system.sqlite import UPDATE, CorruptDatabaseError, DatabaseError, NewerDatabaseError, explained
 from ..text.timestamps import now_milliseconds
 from .ingest.unchanged import count_unchanged
 from .sqlite.engine import SqliteStore
-from .sqlite.repair import is_empty, rebuilt_notice, recut, set_aside_if_corrupt
+from .sqlite.queue_copy import path_of
+from .sqlite.repair import BUILT_ANEW, damage_recognised, is_empty, rebuilt_notice, recut, set_aside_if_corrupt
+from .sqlite.schema import complete
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import TypeVar
 
+    from ..system.sqlite import Patience
     from .ingest.ingestion import Progress
     from .location import StoreLocation
 
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
     ProgressShown = Callable[[SqliteStore], AbstractContextManager[Progress]]
 
 REFRESH_SECONDS = 3.0
+PATIENCE_SECONDS = 2.0  # that a question waits for other processes, which leaves a second to answer it
 REFRESH_BATCH_BYTES = 4 * 1024 * 1024
 NEWER = "a newer session-memory made this store: it can be searched, but nothing is added; update: python3 install.py"
 UNFINISHED = "much is new, and not all of it is known yet: session-memory ingest takes it in"
@@ -36,39 +41,56 @@ class _OutOfTimeError(Exception):
     """More is new than there was time for."""
 
 
-def open_store(location: StoreLocation) -> SqliteStore:
-    """The store, its conversations cut as the settings say. Raises DatabaseError."""
+def open_store(location: StoreLocation, note: Note | None = None, patience: Patience | None = None) -> SqliteStore:
+    """The store, whole, its conversations cut as the settings say. With `patience`, for a question, it is as it was
+    where that cannot be done now. `note` is called with what was mended. Raises DatabaseError."""
     settings = location.settings
-    store = SqliteStore(location.database, gap=settings.gap, least_messages=settings.least_messages)
+    store = SqliteStore(location.database, gap=settings.gap, least_messages=settings.least_messages, patience=patience)
     try:
-        if not store.is_newer:
-            recut(store, settings.gap_minutes)
+        if not store.obstacle:
+            _bring_in_order(store, settings.gap_minutes, note)
+    except DatabaseError as error:
+        if patience is None or isinstance(error, CorruptDatabaseError):
+            store.close()
+            raise
     except BaseException:
         store.close()
         raise
     return store
 
 
+def _bring_in_order(store: SqliteStore, gap_minutes: int, note: Note | None) -> None:
+    made = complete(store.connection, store.path)
+    if made and note:
+        note(f"the store lacked {', '.join(made)}: made anew")
+    recut(store, gap_minutes)
+
+
 def use_store(
     location: StoreLocation, work: Callable[[SqliteStore, bool], Result], note: Note,
-    shown: ProgressShown | None = None, *, workers: int = 0,
+    shown: ProgressShown | None = None, *, workers: int = 0, patience: Patience | None = None,
 ) -> Result:  # fmt: skip
     """What `work` returns, which is called with the open store and whether it had to be made anew. A store that turns
-    out to be corrupt is set aside, and the work is done again with a new one. `note` is called with what the user
-    should know. Raises SessionMemoryError."""
+    out to be corrupt is set aside, and the work is done again with a new one. With `patience` other processes are
+    waited for no longer than that: for a question, which is answered from what is there. `note` is called with what the
+    user should know. Raises SessionMemoryError."""
 
     def use(aside: str) -> Result:
-        store = open_store(location)
+        store = open_store(location, note, patience)
         try:
             aside = aside or store.set_aside
             if aside:
                 note(rebuilt_notice(aside))
+            elif store.is_new and os.path.lexists(path_of(location.database)):
+                note(f"the store was empty: it is {BUILT_ANEW}")
             if store.is_newer:
                 note(NEWER)
-                return _read_newer(store, lambda: work(store, bool(aside)))
+            if store.obstacle:
+                return _only_read(store, store.obstacle, lambda: work(store, bool(aside)))
             if aside:
                 refresh(store, location, note, shown, workers=workers)
-            return work(store, bool(aside))
+            with damage_recognised(store):
+                return work(store, bool(aside))
         finally:
             store.close()
 
@@ -81,17 +103,19 @@ def use_store(
     return use(aside)
 
 
-def _read_newer(store: SqliteStore, work: Callable[[], Result]) -> Result:
-    """Does the work with a newer store, as far as an older program can: what it does not understand is no fault of the
-    store, which must not be set aside for that. Raises NewerDatabaseError."""
+def _only_read(store: SqliteStore, obstacle: DatabaseError, work: Callable[[], Result]) -> Result:
+    """Does the work with a store that can only be read, as far as that goes. What an older program does not understand,
+    or another one writes meanwhile, is no fault of the store, which must not be set aside for that. Raises
+    DatabaseError."""
     try:
         return work()
-    except (OSError, NewerDatabaseError):
-        raise
     except Exception as error:
-        if isinstance(error, SessionMemoryError) and not isinstance(error, DatabaseError):
+        is_ours = isinstance(error, SessionMemoryError) and not isinstance(error, DatabaseError)
+        if is_ours or error is obstacle or isinstance(error, OSError):
             raise
-        raise NewerDatabaseError(f"{store.path}: this version cannot read it", UPDATE) from error
+        if store.is_newer:
+            raise NewerDatabaseError(f"{store.path}: this version cannot read it", UPDATE) from error
+        raise obstacle from error
 
 
 def refresh(
@@ -105,6 +129,9 @@ def refresh(
     with explained(location.database):
         if count_unchanged(store.connection, location, now_milliseconds()):
             return
+    if store.obstacle:
+        note(not_taken_in(store.obstacle))
+        return
     from .ingest.intake import take_in  # only now: usually nothing is new
 
     try:
@@ -122,7 +149,12 @@ def refresh(
     except CorruptDatabaseError:
         raise
     except DatabaseError as error:
-        note(f"what is new could not be taken in: {error}")
+        note(not_taken_in(error))
+
+
+def not_taken_in(error: Exception) -> str:
+    """What to say where a question is answered from what is known already."""
+    return f"what is new could not be taken in: {described(error)}"
 
 
 def _until(deadline: float) -> Progress:

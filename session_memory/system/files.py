@@ -153,8 +153,9 @@ def write_private(path: str, content: bytes) -> None:
         written = 0
         while written < len(content):
             written += os.write(descriptor, content[written:])
-    except OSError:
+    except OSError as error:
         os.unlink(path)
+        error.filename = path  # which a write does not know
         raise
     finally:
         os.close(descriptor)

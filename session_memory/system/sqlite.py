@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from ..errors import SessionMemoryError
+from ..errors import SessionMemoryError, described, no_room
 from ..text.timestamps import iso_time
-from .files import lock, open_private, open_regular
+from .files import is_file, lock, open_private, open_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,63 +25,150 @@ BUSY_MILLISECONDS = 30_000
 LOCK_WAIT_SECONDS = 10.0
 PAGE_CACHE_KIBIBYTES = 16 * 1024
 LEAST_FREE_PAGES = 32  # fewer free pages are no reason for a VACUUM
-CORRUPT, OUTDATED = "corrupt", "outdated"  # why a file was set aside, as its new name says
 FREE_SHARE = 4  # nor is less than a quarter of all pages
+FULL_BYTES = 64 * 1024  # with less a device is full: SQLite needs 32 KiB beside a database to open it
+_MAKE_ROOM = "nothing was lost: make room and run it again"
+_PAUSE_SECONDS = 0.01
+_SUFFIXES = ("-wal", "-shm", "")  # the database itself last: without it a log is nothing
+_MIGRATION_NAME = re.compile(r"[a-z]\w*")
 
 
 class DatabaseError(SessionMemoryError):
     """The database cannot be used as it is: locked for long, full disk, no permission."""
 
 
+class LockedDatabaseError(DatabaseError):
+    """Another process writes to the database for longer than is waited."""
+
+
 class CorruptDatabaseError(DatabaseError):
-    """The file is no database, or a damaged one."""
+    """The file is no database, or a damaged one. `WHY` is what it is called once it is set aside."""
+
+    WHY = "corrupt"
 
 
 class OutdatedDatabaseError(CorruptDatabaseError):
     """The database has tables from before the first migration, so that it cannot be migrated."""
+
+    WHY = "outdated"
+
+
+class ForeignDatabaseError(CorruptDatabaseError):
+    """The database has tables, and no record of a migration of ours."""
+
+    WHY = "foreign"
 
 
 class NewerDatabaseError(DatabaseError):
     """A newer version of the program has migrated the database: it can be read, but not written."""
 
 
-class Database:
-    """An open file, made by `migrations` where it is missing. `is_newer`: it can only be read.
+class Patience:
+    """How long somebody waits for other processes in all, whatever they are in the way of."""
 
-    A file that is corrupt or outdated is set aside, and a new one made: `set_aside` is where it went ('' if none did).
-    Before that `salvage` is called with its path, to keep what can be read of it.
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def wait(self, _: int = 0) -> bool:
+        """Waits for a moment; False where there is no time left. A busy handler of SQLite."""
+        if self.seconds <= 0:
+            return False
+        began = time.monotonic()
+        time.sleep(_PAUSE_SECONDS)
+        self.seconds -= time.monotonic() - began
+        return True
+
+
+class Database:
+    """An open file, made by `migrations` where it is missing. With `patience` other processes are waited for no longer.
+
+    A file that is corrupt, outdated or foreign is set aside, and a new one made: `set_aside` is where it went ('' if
+    none did). Before that `salvage` is called with its path, to keep what can be read of it. `is_new` tells whether one
+    was made. `obstacle` is why the file can only be read (no room or no permission to write, a newer version), None
+    where it can be written.
     """
 
     def __init__(
-        self, path: str, migrations: Sequence[Migration], salvage: Callable[[str], None] | None = None
-    ) -> None:
+        self, path: str, migrations: Sequence[Migration], salvage: Callable[[str], None] | None = None,
+        patience: Patience | None = None,
+    ) -> None:  # fmt: skip
         self.path = path
+        self._migrations = migrations
         self._salvage = salvage
+        self._patience = patience
         self.set_aside = ""
+        self.is_new = False
+        self.obstacle: DatabaseError | None = None
         try:
-            self.connection, self.is_newer = _opened(path, migrations)
+            self.connection = self._opened()
         except CorruptDatabaseError:
             held = lock(f"{path}.lock", LOCK_WAIT_SECONDS)
             try:
-                self.connection, self.is_newer = self._opened_anew(path, migrations)
+                self.connection = self._opened_anew()
             finally:
                 os.close(held)
+        except LockedDatabaseError:
+            raise
+        except DatabaseError as error:
+            self.connection = self._opened_as_it_is(error)
 
-    def _opened_anew(self, path: str, migrations: Sequence[Migration]) -> tuple[Connection, bool]:
+    @property
+    def is_newer(self) -> bool:
+        """Whether a newer version made the database."""
+        return isinstance(self.obstacle, NewerDatabaseError)
+
+    def _opened_anew(self) -> Connection:
         """To be called under the lock. Tries again first: another process may have set the file aside by now."""
         try:
-            return _opened(path, migrations)
+            return self._opened()
         except CorruptDatabaseError as error:
             if self._salvage:
-                self._salvage(path)
-            self.set_aside = set_aside(path, OUTDATED if isinstance(error, OutdatedDatabaseError) else CORRUPT)
-            return _opened(path, migrations)
+                self._salvage(self.path)
+            self.set_aside = set_aside(self.path, error.WHY)
+            return self._opened()
+
+    def _opened(self) -> Connection:
+        """The connection to a database that is as the migrations make it. Raises DatabaseError."""
+        with _opening(self.path):
+            connection = connect(self.path, patience=self._patience)
+            try:
+                applied = _applied(connection, self.path, self._migrations)
+                if applied - _names(self._migrations):
+                    self.obstacle = NewerDatabaseError(
+                        f"{self.path}: made by a newer version, so it is only read", UPDATE
+                    )
+                else:
+                    self.is_new = not applied
+                    migrate(connection, self._migrations)
+            except BaseException:
+                connection.close()
+                raise
+            return connection
+
+    def _opened_as_it_is(self, error: DatabaseError) -> Connection:
+        """The connection to a database that can only be read, for the reason that `error` tells; raises that where
+        there is nothing to be read."""
+        from .sqlite_reading import open_as_it_is
+
+        if not is_file(self.path):
+            raise error
+        with explained(self.path):
+            connection = open_as_it_is(_without_links(self.path))
+        try:
+            with explained(self.path):
+                if _names(self._migrations) <= _applied(connection, self.path, self._migrations):
+                    self.obstacle = error
+                    return connection
+        except CorruptDatabaseError:
+            pass
+        connection.close()
+        raise error
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         """A transaction for writing, rolled back if the block raises. Raises DatabaseError."""
-        if self.is_newer:
-            raise NewerDatabaseError(f"{self.path}: made by a newer version, so it is only read", UPDATE)
+        if self.obstacle:
+            raise self.obstacle
         with explained(self.path), writing(self.connection):
             yield self.connection
 
@@ -89,26 +177,34 @@ class Database:
         self.connection.close()
 
 
-def connect(path: str, synchronous: str = "normal") -> Connection:
+def connect(path: str, synchronous: str = "normal", patience: Patience | None = None) -> Connection:
     """A connection to the database at `path`, created with mode 0600 where it is missing.
 
     Commits reach the disk before they return where `synchronous` is full. Raises OSError, also where a link or anything
     else stands there, and what apsw raises.
     """
-    import apsw
-
     os.close(open_private(path, os.O_RDWR))
     os.close(open_regular(path))
-    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOFOLLOW)
+    connection = open_file(path)
     try:
-        connection.set_busy_timeout(BUSY_MILLISECONDS)
-        _choose_wal(connection)
+        if patience:
+            connection.set_busy_handler(patience.wait)
+        else:
+            connection.set_busy_timeout(BUSY_MILLISECONDS)
+        _choose_wal(connection, patience or Patience(BUSY_MILLISECONDS / 1000))
         connection.execute(f"PRAGMA synchronous = {synchronous}; PRAGMA temp_store = memory")
         connection.execute(f"PRAGMA cache_size = -{PAGE_CACHE_KIBIBYTES}")
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def open_file(path: str) -> Connection:
+    """A connection to the file at `path`, which is there and no link. Raises what apsw raises."""
+    import apsw
+
+    return apsw.Connection(_without_links(path), flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOFOLLOW)
 
 
 @contextmanager
@@ -126,14 +222,14 @@ def writing(connection: Connection) -> Iterator[None]:
 
 def migrate(connection: Connection, migrations: Sequence[Migration]) -> None:
     """Applies the migrations that the database has no record of, in order, each in one transaction with its record."""
-    applied = _applied(connection)
+    applied = _recorded(connection)
     missing = [migration for migration in migrations if migration.__name__ not in applied]
     for migration in missing:
         with writing(connection):
             connection.execute(
                 "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL)"
             )
-            if migration.__name__ not in _applied(connection):
+            if migration.__name__ not in _recorded(connection):
                 migration(connection)
                 applied_at = iso_time(time.time())
                 connection.execute("INSERT INTO migrations VALUES (?, ?)", (migration.__name__, applied_at))
@@ -169,11 +265,35 @@ def explained(path: str) -> Iterator[None]:
     except (apsw.CorruptError, apsw.NotADBError) as error:
         raise CorruptDatabaseError(f"{path}: {error}", "the next run sets it aside and builds a new one") from error
     except apsw.BusyError as error:
-        raise DatabaseError(f"{path}: another process has kept it locked", "try again when that is done") from error
-    except apsw.FullError as error:
-        raise DatabaseError(f"{path}: the disk is full", "nothing was lost: make room and run it again") from error
-    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError, apsw.PermissionsError) as error:
+        hint = "try again when that is done"
+        raise LockedDatabaseError(f"another process is writing to {path}, and has kept it locked", hint) from error
+    except (apsw.CantOpenError, apsw.FullError, apsw.IOError, apsw.PermissionsError, apsw.ReadOnlyError) as error:
+        stray = _stray(path)
+        if stray:
+            raise CorruptDatabaseError(f"{stray}: not a regular file") from error
+        if isinstance(error, apsw.FullError) or _is_full(path):
+            raise DatabaseError(no_room(path), _MAKE_ROOM) from error
         raise DatabaseError(f"{path}: {error}") from error
+
+
+@contextmanager
+def _opening(path: str) -> Iterator[None]:
+    """As `explained`, also for what the system says of the file."""
+    try:
+        with explained(path):
+            yield
+    except OSError as error:
+        if os.path.lexists(path) and not is_file(path):
+            raise CorruptDatabaseError(f"{path}: not a regular file") from error
+        raise DatabaseError(described(error)) from error
+
+
+def _is_full(path: str) -> bool:
+    try:
+        device = os.statvfs(os.path.dirname(path))
+    except (AttributeError, OSError):  # Windows has none
+        return False
+    return device.f_bavail * device.f_frsize < FULL_BYTES
 
 
 def fetch(connection: Connection, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
@@ -181,53 +301,66 @@ def fetch(connection: Connection, sql: str, values: Sequence[Any] = ()) -> list[
     return connection.execute(sql, values).fetchall()
 
 
-def set_aside(path: str, why: str = CORRUPT) -> str:
+def set_aside(path: str, why: str = CorruptDatabaseError.WHY) -> str:
     """Moves a database that cannot be used out of the way, with its write-ahead log, to `<path>.<why>-<time>`. Returns
     the new path. Raises OSError."""
     aside = f"{path}.{why}-{time.strftime('%Y%m%d-%H%M%S')}"
     number = 2
     while os.path.lexists(aside):
         aside, number = f"{aside.partition('~')[0]}~{number}", number + 1
-    for suffix in ("-wal", "-shm", ""):
+    for suffix in _SUFFIXES:
         if os.path.lexists(path + suffix):
             os.replace(path + suffix, aside + suffix)
     return aside
 
 
-def _opened(path: str, migrations: Sequence[Migration]) -> tuple[Connection, bool]:
-    """The connection, and whether the database is newer: then it has migrations that we do not, and is not migrated."""
-    with explained(path):
-        connection = connect(path)
-        try:
-            applied = _applied(connection)
-            if applied and migrations[0].__name__ not in applied:
-                raise OutdatedDatabaseError(f"{path}: made by an earlier version")
-            if applied - {migration.__name__ for migration in migrations}:
-                return connection, True
-            migrate(connection, migrations)
-        except BaseException:
-            connection.close()
-            raise
-        return connection, False
+def _applied(connection: Connection, path: str, migrations: Sequence[Migration]) -> set[str]:
+    """The names of the migrations that were applied. Raises CorruptDatabaseError where they are no record of ours."""
+    import apsw
+
+    try:
+        names = _recorded(connection)
+    except apsw.SQLError as error:
+        raise CorruptDatabaseError(f"{path}: {error}") from error
+    if not names and fetch(connection, "SELECT 1 FROM sqlite_schema WHERE name != 'migrations' LIMIT 1"):
+        raise ForeignDatabaseError(f"{path}: no record of what made it")
+    if not all(isinstance(name, str) and _MIGRATION_NAME.fullmatch(name) for name in names):
+        raise CorruptDatabaseError(f"{path}: its record of migrations is garbled")
+    if names and migrations[0].__name__ not in names:
+        raise OutdatedDatabaseError(f"{path}: made by an earlier version")
+    return names
 
 
-def _applied(connection: Connection) -> set[str]:
+def _recorded(connection: Connection) -> set[str]:
     if not fetch(connection, "SELECT 1 FROM sqlite_schema WHERE name = 'migrations'"):
         return set()
     return {name for (name,) in fetch(connection, "SELECT name FROM migrations")}
 
 
-def _choose_wal(connection: Connection) -> None:
+def _names(migrations: Sequence[Migration]) -> set[str]:
+    return {migration.__name__ for migration in migrations}
+
+
+def _without_links(path: str) -> str:
+    """`path` as SQLite takes it: where it is told not to follow a link as the file, it takes none as a directory."""
+    return f"{os.path.realpath(os.path.dirname(path))}/{os.path.basename(path)}"
+
+
+def _stray(path: str) -> str:
+    """What stands in the place of the database or of a file beside it and is no file; '' if nothing does."""
+    places = [path + suffix for suffix in _SUFFIXES]
+    return next((place for place in places if os.path.lexists(place) and not is_file(place)), "")
+
+
+def _choose_wal(connection: Connection, patience: Patience) -> None:
     """Switches the database to WAL. SQLite does not wait for its busy timeout where several do this at once: we do."""
     import apsw
 
-    deadline = time.monotonic() + BUSY_MILLISECONDS / 1000
     while True:
         try:
             connection.pragma("journal_mode", "wal")
         except apsw.BusyError:
-            if time.monotonic() > deadline:
+            if not patience.wait():
                 raise
-            time.sleep(0.01)
         else:
             return

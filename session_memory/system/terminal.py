@@ -10,7 +10,7 @@ import sys
 from contextlib import contextmanager
 
 from .. import NAME
-from ..errors import SessionMemoryError
+from ..errors import SessionMemoryError, described
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,8 +36,7 @@ def exit_code(command: Callable[[], int]) -> int:
     except BrokenPipeError:  # as of `| head`; what is still buffered must not fail at the end of the process
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        _print_error(f"{where}{error.strerror or error}")
+        _print_error(described(error))
     except KeyboardInterrupt:
         print(f"\n{NAME}: stopped; running it again goes on from here", file=sys.stderr)
         return 130

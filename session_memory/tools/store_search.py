@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ..store.location import StoreLocation
+    from ..store.refresh import Note
     from ..store.sqlite.memory_index import IndexedMemory
     from ..store.values import Hit
+    from ..system.sqlite import Patience
     from .backend import Search
 
     # As `memories.library.search_memories`: whoever serves the tools passes it, since tools lie beside memories.
-    MemorySearch = Callable[[StoreLocation, str, int], list[IndexedMemory]]
+    MemorySearch = Callable[[StoreLocation, str, int, Note, Patience], list[IndexedMemory]]
 
 MOST_MEMORIES = 3  # they come before what was said
 
@@ -44,16 +46,18 @@ def store_search(
 
 
 def _search(location: StoreLocation, query: str, limit: int, memory_search: MemorySearch | None) -> list[SearchResult]:
-    from ..store.refresh import open_store, refresh
+    from ..store.refresh import PATIENCE_SECONDS, open_store, refresh
     from ..store.values import Filter
+    from ..system.sqlite import Patience
 
-    store = open_store(location)
+    patience = Patience(PATIENCE_SECONDS)
+    store = open_store(location, _note, patience)
     try:
         refresh(store, location, _note)
         said = [_said(hit) for hit in store.search(query, Filter(homes=location.homes, limit=limit))]
     finally:
         store.close()
-    memories = memory_search(location, query, min(limit, MOST_MEMORIES)) if memory_search else []
+    memories = memory_search(location, query, min(limit, MOST_MEMORIES), _note, patience) if memory_search else []
     return [*map(_remembered, memories), *said][:limit]
 
 

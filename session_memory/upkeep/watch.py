@@ -11,10 +11,10 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from ..errors import SessionMemoryError
+from ..errors import SessionMemoryError, described
 from ..store.ingest.ingestion import IngestReport
 from ..store.ingest.intake import take_files, take_in
-from ..store.sqlite.repair import set_aside_if_corrupt
+from ..store.sqlite.repair import damage_recognised, rebuilt_notice, set_aside_if_corrupt
 from ..system.sqlite import CorruptDatabaseError, DatabaseError
 from ..text.timestamps import now_milliseconds
 
@@ -100,6 +100,7 @@ class Watcher:
         self._changed = ChangedFiles()
         self._poll_at = 0.0
         self._last_problem = ""
+        self._problems = 0  # of the last look at everything
 
     def run(self) -> None:
         """Watches until it is told to stop."""
@@ -109,22 +110,31 @@ class Watcher:
         finally:
             self._store.close()
 
-    def run_once(self) -> None:
-        """Does what is to be done now, and no more."""
+    def run_once(self) -> bool:
+        """Does what is to be done now, and no more; again where the store had to be made anew meanwhile. False if not
+        all that was there could be taken in."""
         try:
-            self._poll()
+            for _ in range(2):
+                inode = self._inode
+                is_done = self._poll()
+                if inode == self._inode:
+                    break
+            return is_done and not self._problems
         finally:
             self._store.close()
 
-    def _poll(self) -> None:
-        """Takes in all that is new, marks the conversations that have ended, does the other steps."""
+    def _poll(self) -> bool:
+        """Takes in all that is new, marks the conversations that have ended, does the other steps. False if the first
+        two could not be done."""
         self._changed.clear()
         self._find_location_anew()
         self._poll_at = time.monotonic() + self.location.settings.poll_seconds
-        if self._done(self._take_all) and self._done(self._mark_ready):
+        is_done = self._done(self._take_all) and self._done(self._mark_ready)
+        if is_done:
             for step in self._steps:
                 if not self._stop.is_set():
                     self._done(lambda step=step: step(self._store))  # type: ignore[misc]
+        return is_done
 
     def _find_location_anew(self) -> None:
         """There may be new groups, named sessions or settings. With broken settings the last ones hold."""
@@ -192,7 +202,9 @@ class Watcher:
                 self._changed.add(path, now)
 
     def _take_all(self) -> None:
-        self._tell(take_in(self._store, self.location, self._check_stop, batch_bytes=BATCH_BYTES))
+        report = take_in(self._store, self.location, self._check_stop, batch_bytes=BATCH_BYTES)
+        self._problems = len(report.problems)
+        self._tell(report)
 
     def _take(self, paths: list[str]) -> None:
         report = IngestReport()
@@ -216,16 +228,17 @@ class Watcher:
         try:
             if _inode(self.location.database) != self._inode:
                 self._reopen()
-            work()
+            with damage_recognised(self._store):
+                work()
         except StoppedError:
             return False
         except CorruptDatabaseError as error:
             aside = set_aside_if_corrupt(self.location.database)
-            self._say(f"{error}: it is {aside} now, and built anew" if aside else str(error))
+            self._say(rebuilt_notice(aside) if aside else str(error))
             self._reopen()
             return False
         except (DatabaseError, OSError) as error:
-            self._say_problem(str(error))
+            self._say_problem(described(error))
             return False
         return True
 

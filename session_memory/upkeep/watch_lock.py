@@ -39,6 +39,8 @@ def watcher_of(database: str) -> int:
             return 0
     except Timeout:
         pass
+    except OSError:  # where nothing can be written
+        return 0
     try:
         return int(read_whole(_process_file(database)))
     except (OSError, ValueError):

@@ -217,7 +217,7 @@ class TestCommand:
 
         person.keep(EXPIRY)
         location = find_location(None, os.environ)
-        assert [memory.title for memory in search_memories(location, "jwt", 5)] == [EXPIRY.title]
+        assert [memory.title for memory in search_memories(location, "jwt", 5, print, None)] == [EXPIRY.title]
 
 
 class TestFolders:

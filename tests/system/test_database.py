@@ -177,6 +177,16 @@ def test_what_goes_wrong_in_a_transaction_undoes_all_of_it(path):
 def test_a_link_in_the_place_of_the_database_is_not_followed(path, tmp_path):
     path.parent.mkdir()
     path.symlink_to(tmp_path / "elsewhere.db")
-    with pytest.raises(OSError, match=r"symbolic|links"):
-        opened(path)
+    made = opened(path)
+    assert Path(made.set_aside).is_symlink()
     assert not (tmp_path / "elsewhere.db").exists()
+    assert path.is_file()
+    assert not path.is_symlink()
+
+
+def test_a_link_on_the_way_to_the_database_is_followed(path, tmp_path):
+    opened(path).close()
+    (tmp_path / "link").symlink_to(path.parent)
+    with opened(tmp_path / "link" / path.name).transaction() as connection:
+        connection.execute("INSERT INTO notes VALUES ('x')")
+    assert opened(path).connection.execute("SELECT text FROM notes").get == "x"

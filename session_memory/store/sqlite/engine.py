@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from apsw import Connection
 
+    from ...system.sqlite import DatabaseError, Patience
+
 _STATE_COLUMNS = (
     "home, file_path, root, source, session_id, id, status, last_modified, file_size, last_processed_offset, "
     "generation, inode, head, tail, next_ordinal, unreadable, first_entry_timestamp, last_entry_timestamp, cwd, "
@@ -29,11 +31,13 @@ class SqliteStore:
     """See the protocol for what each method returns. A silence of more than `gap` milliseconds ends a conversation; one
     with fewer than `least_messages` is skipped."""
 
-    def __init__(self, path: str, *, gap: int = 3_600_000, least_messages: int = 5) -> None:
+    def __init__(
+        self, path: str, *, gap: int = 3_600_000, least_messages: int = 5, patience: Patience | None = None
+    ) -> None:
         self.path = path
         self._gap = gap
         self._least_messages = least_messages
-        self._database = open_database(path)
+        self._database = open_database(path, patience)
 
     @property
     def connection(self) -> Connection:
@@ -46,9 +50,19 @@ class SqliteStore:
         return self._database.set_aside
 
     @property
+    def is_new(self) -> bool:
+        """Whether the database was made just now."""
+        return self._database.is_new
+
+    @property
     def is_newer(self) -> bool:
         """Whether a newer version made the database, so that it is only read."""
         return self._database.is_newer
+
+    @property
+    def obstacle(self) -> DatabaseError | None:
+        """Why the database can only be read; None where it can be written."""
+        return self._database.obstacle
 
     def file_states(self, home: str) -> dict[str, FileState]:
         with explained(self.path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...settings.sections import StoreSettings
+from ...system.sqlite import open_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,9 +24,7 @@ _ENDED = "SELECT 1 FROM memory_conversations WHERE status = 'active' AND coalesc
 
 def connected(database: str) -> Connection:
     """A connection to a database that is there. Raises what apsw raises."""
-    import apsw
-
-    connection = apsw.Connection(database, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOFOLLOW)
+    connection = open_file(database)
     connection.set_busy_timeout(BUSY_MILLISECONDS)
     return connection
 

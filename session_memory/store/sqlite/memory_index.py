@@ -18,6 +18,8 @@ from .search_index import terms_of
 if TYPE_CHECKING:
     from apsw import Connection
 
+    from ...system.sqlite import Patience
+
     Changed = tuple[str, Sequence["IndexedMemory"]]
 
 _COLUMNS = (
@@ -60,9 +62,9 @@ class MemoryFilter(NamedTuple):
 class MemoryIndex:
     """Safe to use from several processes at once. Methods raise DatabaseError."""
 
-    def __init__(self, database: str) -> None:
+    def __init__(self, database: str, patience: Patience | None = None) -> None:
         self.path = database
-        self._database = open_database(database)
+        self._database = open_database(database, patience)
 
     def close(self) -> None:
         """Closes the database."""

@@ -11,9 +11,9 @@ import os
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from ...system.files import open_private, read_whole, write_atomically
+from ...system.files import is_file, open_private, read_whole, write_atomically
 from ...system.json import decode, encode
-from ...system.sqlite import fetch
+from ...system.sqlite import fetch, open_file, set_aside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,7 +54,8 @@ def note(connection: Connection, table: str, *key: Any) -> None:
 
 def shorten(connection: Connection) -> None:
     """Writes the copy anew without the lines that do not count any more, where these are many or hold what was made of
-    a conversation, which may be forgotten later; also where there is no copy. Within a transaction, as `note`."""
+    a conversation, which may be forgotten later; also where there is no copy, or a damaged one. Within a transaction,
+    as `note`."""
     path = path_of(connection.filename)
     [(number, results)] = fetch(
         connection,
@@ -66,7 +67,7 @@ def shorten(connection: Connection) -> None:
     except OSError:
         content = b""
     is_long = len(content) > _SPARE_BYTES + _BYTES_A_ROW * number
-    if is_long or content.count(_RESULT) > results or (number and not content):
+    if is_long or content.count(_RESULT) > results or len(_rows_in(content)) < number:
         try:
             _write(path, _all_rows(connection))
         except OSError:
@@ -104,8 +105,7 @@ def salvage(database: str) -> None:
 
     rows: Rows = {}
     try:
-        flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOFOLLOW
-        with closing(apsw.Connection(database, flags=flags)) as connection:
+        with closing(open_file(database)) as connection:
             for table in _KEYS:
                 for order in ("ASC", "DESC"):  # from both ends up to where it is damaged
                     key = ", ".join(f"{column} {order}" for column in _KEYS[table])
@@ -147,11 +147,14 @@ def _all_rows(connection: Connection) -> Rows:
 
 
 def _read(path: str) -> Rows:
-    """The rows of a copy; of a line that is damaged, nothing."""
+    """The rows of a copy; of a line that is damaged, nothing; none where it cannot be read."""
     try:
-        content = read_whole(path)
+        return _rows_in(read_whole(path))
     except OSError:
         return {}
+
+
+def _rows_in(content: bytes) -> Rows:
     rows: Rows = {}
     for line in content.splitlines():
         try:
@@ -180,4 +183,6 @@ def _line(table: str, row: Row) -> bytes:
 
 
 def _write(path: str, rows: Rows) -> None:
+    if os.path.lexists(path) and not is_file(path):
+        set_aside(path)
     write_atomically(path, b"".join([_line(table, row) for table, row in rows.values()]))

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+from ...errors import SessionMemoryError
 from ...system.files import lock
-from ...system.sqlite import LOCK_WAIT_SECONDS, OUTDATED, CorruptDatabaseError, explained, fetch, set_aside
+from ...system.sqlite import (
+    LOCK_WAIT_SECONDS,
+    CorruptDatabaseError,
+    ForeignDatabaseError,
+    OutdatedDatabaseError,
+    explained,
+    fetch,
+    open_file,
+    set_aside,
+)  # fmt: skip
 from ..values import ITEM_BITS
 from .known_files import gap_minutes as cut_with
+from .schema import differences
+from .search_index import indexed_texts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +30,7 @@ if TYPE_CHECKING:
     from ..conversations import ConversationSpan
     from .engine import SqliteStore
 
+BUILT_ANEW = "built anew from transcripts and, where these are gone, archives"
 _CHECKED_FAULTS = 10
 _ITEMS = """
     SELECT id, message, timestamp, octet_length(content) FROM memory_transcript_entries WHERE id BETWEEN ?1 AND ?2
@@ -44,20 +59,44 @@ def holds_memories(store: SqliteStore) -> bool:
         return bool(fetch(store.connection, "SELECT 1 FROM memories LIMIT 1"))
 
 
-def faults(store: SqliteStore) -> list[str]:
-    """What SQLite finds wrong with the file, at most _CHECKED_FAULTS; empty if it is whole. Reads all of it."""
+def faults(connection: Connection, path: str) -> list[str]:
+    """What is wrong with a store, at most _CHECKED_FAULTS that SQLite finds; empty if it is whole. Reads all of it."""
     try:
-        with explained(store.path):
-            rows = fetch(store.connection, f"PRAGMA quick_check({_CHECKED_FAULTS})")
+        with explained(path):
+            rows = fetch(connection, f"PRAGMA quick_check({_CHECKED_FAULTS})")
+            found = [text for (text,) in rows if text != "ok"] or differences(connection)
+            return found or ([] if _is_indexed(connection) else ["its search index lacks texts"])
     except CorruptDatabaseError as error:
         return [str(error)]
-    return [text for (text,) in rows if text != "ok"]
+
+
+def _is_indexed(connection: Connection) -> bool:
+    """Whether the search index holds most of the texts: one that was emptied is whole for SQLite."""
+    [(texts,)] = fetch(connection, "SELECT count(*) FROM memory_transcript_entries")
+    return bool(indexed_texts(connection) * 2 >= texts)
+
+
+@contextmanager
+def damage_recognised(store: SqliteStore) -> Iterator[None]:
+    """Raises CorruptDatabaseError in place of whatever else fails within the block where a check finds the store
+    damaged: a value of another type than was stored, a column that is gone."""
+    try:
+        with explained(store.path):
+            yield
+    except (SessionMemoryError, OSError):
+        raise
+    except Exception as error:
+        found = faults(store.connection, store.path)
+        if found:
+            raise CorruptDatabaseError(f"{store.path}: {found[0]}") from error
+        raise
 
 
 def rebuilt_notice(aside: str) -> str:
     """What to tell a person of a store that was set aside as `aside`."""
-    why = "was made by an earlier version" if f".{OUTDATED}-" in aside else "was corrupt"
-    return f"the store {why}: it is {aside} now, and built anew from transcripts and, where these are gone, archives"
+    reasons = {OutdatedDatabaseError.WHY: "was made by an earlier version", ForeignDatabaseError.WHY: "was not ours"}
+    why = next((reason for word, reason in reasons.items() if f".{word}-" in aside), "was corrupt")
+    return f"the store {why}: it is {aside} now, and {BUILT_ANEW}"
 
 
 def set_aside_if_corrupt(path: str, *, is_certain: bool = False) -> str:
@@ -76,17 +115,12 @@ def set_aside_if_corrupt(path: str, *, is_certain: bool = False) -> str:
 
 
 def _is_whole(path: str) -> bool:
-    import apsw
-
+    with explained(path):
+        connection = open_file(path)
     try:
-        with explained(path):
-            connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOFOLLOW)
-            try:
-                return fetch(connection, f"PRAGMA quick_check({_CHECKED_FAULTS})") == [("ok",)]
-            finally:
-                connection.close()
-    except CorruptDatabaseError:
-        return False
+        return not faults(connection, path)
+    finally:
+        connection.close()
 
 
 def recut(store: SqliteStore, gap_minutes: int) -> bool:

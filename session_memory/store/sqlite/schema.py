@@ -3,34 +3,75 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 
 from ...system.files import read_whole
-from ...system.sqlite import Database
+from ...system.sqlite import CorruptDatabaseError, Database, Patience, explained, fetch, writing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from apsw import Connection
 
 TOKENIZER = "porter unicode61 remove_diacritics 2"  # as in schema.sql
+_CREATED = re.compile(r"^CREATE (?:VIRTUAL )?(TABLE|INDEX|VIEW|TRIGGER) (\w+).*?;\n(?=\n|CREATE|--|$)", re.M | re.S)
 
 
 def create_store(connection: Connection) -> None:
     """All tables and views, and in them what is known from before of the queue and the token accounts."""
     from .queue_copy import restore
 
-    connection.execute(read_whole(os.path.join(os.path.dirname(__file__), "schema.sql")).decode())
-    restore(connection)
+    connection.execute(_schema())
+    if connection.filename:  # not in memory
+        restore(connection)
 
 
 # Each runs once, in one transaction with its record.
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (create_store,)
 
 
-def open_database(path: str) -> Database:
+def open_database(path: str, patience: Patience | None = None) -> Database:
     """The database at `path`, made where it is missing; set aside and made anew where it is corrupt, with the queue
     and the token accounts as far as they can be had. Raises DatabaseError, OSError."""
-    return Database(path, MIGRATIONS, _salvage)
+    return Database(path, MIGRATIONS, _salvage, patience)
+
+
+def complete(connection: Connection, path: str) -> list[str]:
+    """Makes anew what is missing of views, indexes and triggers; returns their names. Raises CorruptDatabaseError where
+    a table is missing, DatabaseError."""
+    with explained(path):
+        there = {name for (name,) in fetch(connection, "SELECT name FROM sqlite_schema")}
+        missing = [found for found in _CREATED.finditer(_schema()) if found[2] not in there]
+        for found in missing:
+            if found[1] == "TABLE":
+                raise CorruptDatabaseError(f"{path}: its table {found[2]} is missing")
+        if missing:
+            with writing(connection):
+                for found in missing:
+                    connection.execute(found[0].replace(found[2], f"IF NOT EXISTS {found[2]}", 1))
+    return [found[2] for found in missing]
+
+
+def differences(connection: Connection) -> list[str]:
+    """What the tables of the database lack of one that was just made."""
+    import apsw
+
+    sql = (
+        "SELECT made.name, field.name FROM sqlite_schema AS made, pragma_table_info(made.name) AS field "
+        "WHERE made.type = 'table' AND made.name NOT LIKE 'sqlite_%'"
+    )
+    fresh = apsw.Connection(":memory:")
+    try:
+        for migration in MIGRATIONS:
+            migration(fresh)
+        missing = set(fetch(fresh, sql)) - set(fetch(connection, sql))
+    finally:
+        fresh.close()
+    return [f"its table {table} has no {column}" for table, column in sorted(missing)]
+
+
+def _schema() -> str:
+    return read_whole(os.path.join(os.path.dirname(__file__), "schema.sql")).decode()
 
 
 def _salvage(path: str) -> None:

@@ -155,6 +155,16 @@ class SqliteSearchIndex:
         return {row[0]: Conversation._make(row) for row in self._connection.execute(sql, (ids_of(ids),))}
 
 
+def indexed_texts(connection: Connection) -> int:
+    """How many texts the index holds: FTS5 keeps that as the first number of its first record, in seven bits a byte."""
+    number = 0
+    for byte in connection.execute("SELECT block FROM memory_search_data WHERE id = 1").get or b"":
+        number = number << 7 | byte & 0x7F
+        if byte < 0x80:
+            break
+    return number
+
+
 def terms_of(connection: Connection) -> Terms:
     """Terms as the index has them, made with its tokenizer."""
     import apsw

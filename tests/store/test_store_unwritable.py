@@ -1,0 +1,187 @@
+"""Where nothing can be written - another process is at it, the device is full, the directory is read-only - questions are
+answered from what is there, soon, and say so; what takes something in fails and says why."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from records import user
+from store_scene import COMMAND, MONDAY, StoreUser, trip
+
+PROMISED_SECONDS = 3.0
+START_SECONDS = 1.5  # of Python, on a machine that is busy with other tests
+HOLDS_LOCKS = """
+import fcntl, os, sqlite3, sys, time
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("BEGIN IMMEDIATE")
+connection.execute("INSERT INTO memory_pages VALUES ('', 'x', 'x')")
+lock = os.open(sys.argv[2], os.O_CREAT | os.O_RDWR)
+fcntl.flock(lock, fcntl.LOCK_EX)
+print("held", flush=True)
+time.sleep(600)
+"""
+QUESTIONS = [
+    ("search", "cherry"),
+    ("show", "1"),
+    ("conversations",),
+    ("errors", "3 failed"),
+    ("patterns",),
+    ("memories",),
+    ("memories", "search", "Japan"),
+    ("health-check",),
+]
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[StoreUser]:
+    """A user with memories; one more session is new."""
+    machine = StoreUser(tmp_path / "user")
+    memory = machine.home / ".session-memory"
+    memory.mkdir()
+    is_mounted = os.geteuid() == 0 and _mount("-t", "tmpfs", "-o", "size=4m", "tmpfs", str(memory))
+    machine.session("one", *trip())
+    assert machine.run("process").returncode == 0
+    machine.session("two", user("what is new", at=MONDAY))
+    try:
+        yield machine
+    finally:
+        if is_mounted:
+            subprocess.run(["umount", "-l", memory], check=True)
+
+
+def _mount(*options: str) -> bool:
+    return subprocess.run(["mount", *options], capture_output=True, check=False).returncode == 0
+
+
+@contextmanager
+def written_by_another(machine: StoreUser) -> Iterator[None]:
+    """A process that is writing to the store and to the memories has been stopped."""
+    command = [sys.executable, "-c", HOLDS_LOCKS, machine.database, machine.home / ".session-memory/memories/.lock"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as writer:
+        assert writer.stdout
+        assert writer.stdout.readline() == b"held\n"
+        writer.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            writer.kill()
+
+
+@contextmanager
+def full(machine: StoreUser) -> Iterator[None]:
+    """Nothing more fits on the device of the store; where none can be mounted, no process may write a byte."""
+    memory = machine.home / ".session-memory"
+    if not os.path.ismount(memory):
+        machine.limit = "ulimit -f 0; "  # type: ignore[attr-defined]
+        yield
+        return
+    with (memory / "fill").open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(4096))
+        except OSError:
+            pass
+    yield
+
+
+@contextmanager
+def limited(machine: StoreUser) -> Iterator[None]:
+    """No process may write a byte to a file, as where a quota is used up."""
+    machine.limit = "ulimit -f 0; "  # type: ignore[attr-defined]
+    yield
+
+
+@contextmanager
+def read_only(machine: StoreUser) -> Iterator[None]:
+    """The store's directory may not be written to."""
+    memory = machine.home / ".session-memory"
+    if os.path.ismount(memory):
+        subprocess.run(["mount", "-o", "remount,ro", memory], check=True)
+    else:
+        for path in [memory, *memory.rglob("*")]:
+            path.chmod(0o500 if path.is_dir() else 0o400)
+    yield
+    for path in [] if os.path.ismount(memory) else [memory, *memory.rglob("*")]:
+        path.chmod(0o700)
+
+
+def run(machine: StoreUser, *words: str) -> subprocess.CompletedProcess[str]:
+    limit = getattr(machine, "limit", "")
+    command = ("sh", "-c", f'{limit}exec "$@"', "sh", sys.executable, "-c", COMMAND, *words)
+    return machine.run_command(*command)
+
+
+CASES = {
+    written_by_another: "another process is writing to ~/.session-memory/store/memory.db",
+    full: "no space left on the device that holds ",
+    limited: "",  # SQLite says no more than that it was an error
+    read_only: ".session-memory/store/",
+}
+
+
+@pytest.mark.parametrize("words", QUESTIONS, ids=" ".join)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+def test_questions_are_answered_from_what_is_there(machine, case, words):
+    expected = machine.run(*words).stdout if words[0] in ("show", "memories") else ""
+    machine.session("three", user("what is newer", at=MONDAY))
+    with case(machine):
+        began = time.monotonic()
+        done = run(machine, *words)
+        took = time.monotonic() - began
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stdout + done.stderr
+    assert took < PROMISED_SECONDS + START_SECONDS
+    assert done.stdout.startswith(expected)
+    assert done.stdout.strip()
+    if words[0] in ("search", "conversations", "errors", "patterns"):
+        assert done.stderr.count("\n") == 1, done.stderr
+        assert done.stderr.startswith("session-memory: what is new could not be taken in: ")
+        assert CASES[case] in done.stderr
+
+
+@pytest.mark.parametrize("case", [full, limited, read_only], ids=lambda case: case.__name__)
+@pytest.mark.parametrize("words", [("ingest",), ("watch", "--once"), ("process",)], ids=" ".join)
+def test_what_cannot_be_taken_in_is_a_failure_that_says_why(machine, case, words):
+    with case(machine):
+        done = run(machine, *words)
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False), done.stdout + done.stderr
+    assert CASES[case] in done.stdout + done.stderr
+    assert done.stdout + done.stderr
+    assert "[Errno" not in done.stdout + done.stderr
+
+
+def test_a_store_with_a_log_that_was_left_is_read_where_nothing_can_be_made(machine):
+    with written_by_another(machine):
+        pass  # killed: its log stays
+    for suffix in ("-shm",):
+        Path(f"{machine.database}{suffix}").unlink(missing_ok=True)
+    with read_only(machine):
+        assert "**cherry**" in run(machine, "search", "cherry").stdout
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+def test_the_tools_answer_from_what_is_there(machine, case):
+    asked = {"name": "search_sessions", "arguments": {"query": "cherry blossom"}}
+    calls = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": asked},
+    ]
+    with case(machine):
+        began = time.monotonic()
+        limit = getattr(machine, "limit", "")
+        done = subprocess.run(
+            ["sh", "-c", f'{limit}exec "$@"', "sh", sys.executable, "-c", COMMAND, "mcp"],
+            input="".join(json.dumps(call) + "\n" for call in calls), text=True, capture_output=True, check=False,
+            env=machine.environment, cwd=machine.home, timeout=60,
+        )  # fmt: skip
+        took = time.monotonic() - began
+    assert "The cherry blossom is in April" in done.stdout, done.stdout + done.stderr
+    assert took < PROMISED_SECONDS + START_SECONDS
