@@ -27,7 +27,10 @@ from ..text.markdown import begins_a_block, escape, unescape
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-USER, TOOL = "User", "Tool"
+USER, TASK, TOOL = "User", "Task", "Tool"
+ASKING = (USER, TASK)  # whose messages an agent answers
+# How the prompt of a task begins, which a host gives an agent; an archive has the task's own words.
+TASK_INTRODUCTION = "[A scheduled task: nobody has just written this. What you answer goes to the chat.]"
 COMPACTED = "*Compacted here: from now on the agent knew what came before as a summary.*"
 TITLE_CHARACTERS = 80
 TOOL_CHARACTERS = 120
@@ -51,6 +54,13 @@ def render_header(title: str, archived: float) -> str:
 def title_in(first_line: str) -> str:
     """The title that the first line of an archive holds."""
     return unescape(first_line.strip().removeprefix("# "))
+
+
+def asked(text: str) -> tuple[str, str]:
+    """Who speaks in a message that an agent answers, and what is said: a user, or a task in its own words."""
+    if text.startswith(TASK_INTRODUCTION):
+        return TASK, text[len(TASK_INTRODUCTION) :].lstrip()
+    return USER, text
 
 
 def render_message(speaker: str, text: str, limit: int) -> str:

@@ -17,7 +17,7 @@ from .format import (
     TOOL,
     TOOL_CHARACTERS,
     TRAILER_BYTES,
-    USER,
+    asked,
     render_compaction,
     render_header,
     render_message,
@@ -221,7 +221,7 @@ def _write_messages(source: ArchiveSource, file: BinaryIO, style: ArchiveStyle, 
                 for index, entry in enumerate(message):
                     written.add(entry, is_new_message=index == 0)
                 if message and message[0].role == "user":
-                    prompt = prompt or message[0].text
+                    prompt = prompt or asked(message[0].text)[1]
             file.write(_rendered(batch, style).encode("utf-8", "replace"))
     finally:
         os.close(descriptor)
@@ -275,7 +275,7 @@ def _parts(message: list[Entry], text: str, style: ArchiveStyle) -> Iterator[str
     if not message:
         yield render_compaction()
     if text:
-        speaker = USER if message[0].role == "user" else style.assistant
+        speaker, text = asked(text) if message[0].role == "user" else (style.assistant, text)
         yield render_message(speaker, text, style.message_characters)
     if style.with_tools:
         for entry in message:

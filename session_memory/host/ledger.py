@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from ..archives.format import TASK_INTRODUCTION
 from ..errors import SessionMemoryError
 from ..text.timestamps import iso_time
 from .schedule import Schedule
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 MOST_MESSAGES = 50  # in one prompt
 LAST_SEEN, LAST_ANSWERED = "last_timestamp", "last_agent_timestamp"
-TASK_INTRODUCTION = "[A scheduled task: nobody has just written this. What you answer goes to the chat.]"
 
 
 class UnknownGroupError(SessionMemoryError):

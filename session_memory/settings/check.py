@@ -22,7 +22,7 @@ from .yaml_file import KeyPath, read_document
 if TYPE_CHECKING:
     from .rules import PatternRule
 
-_RESERVED_NAMES = ("User", "Tool")
+_RESERVED_NAMES = ("User", "Task", "Tool")
 
 
 class Fault(NamedTuple):

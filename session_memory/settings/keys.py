@@ -67,7 +67,7 @@ _EXPECTED = {
     FLAG: "true or false",
     TEXT: "a text",
     TEXTS: "a list such as [WebSearch]",
-    ASSISTANT: "a name of at most 40 characters, not User or Tool, which archives use themselves",
+    ASSISTANT: "a name of at most 40 characters, not User, Task or Tool, which archives use themselves",
     PATHS: "an absolute path, or a list of them; ~ is your home directory",
     RULES: "for each a rule such as {ignore: true}: ignore, text or untrusted, true or false",
     PRICES: "dollars for each model, such as {my-model: {input: 1, output: 5, cached: 0.1}}",

@@ -7,7 +7,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
-from ..archives.format import USER, messages_in, title_in
+from ..archives.format import ASKING, messages_in, title_in
 from ..archives.list import list_archives
 from ..store.search.query import STOP_WORDS
 from ..system.files import open_regular, read_at
@@ -69,7 +69,7 @@ def _in_archive(path: str, facts: dict[str, Any], words: list[re.Pattern[str]]) 
         if in_message or (in_title and place == 0):
             scored.append(((len(in_message | in_title), last or 0.0, place), speaker, said))
     for score, speaker, said in heapq.nlargest(HITS_OF_ONE_SESSION, scored, key=lambda one: one[0]):
-        role = "user" if speaker == USER else "assistant"
+        role = "user" if speaker in ASKING else "assistant"
         name = os.path.basename(path)
         yield score, SearchResult(facts["session"], title, role, last, _snippet(said, words), name)
 

@@ -18,6 +18,7 @@ from text_scene import PIECES, samples
 from session_memory.archives.format import facts_in, render_trailer, slug
 from session_memory.archives.list import find_archive, list_archives
 from session_memory.archives.writer import ArchiveStyle
+from session_memory.host.ledger import task_text
 from session_memory.runtimes.claude import records as claude
 from session_memory.text.markdown import unescape
 from session_memory.text.sanitize import for_people
@@ -83,6 +84,13 @@ def test_an_archive_reads_as_its_snapshot_says(page, tmp_path, folder, situation
     for one in records:  # ids differ from run to run
         text = text.replace(one.get("uuid", "-----"), "<id>")
     assert f"{written.name}\n\n{text}" == page
+
+
+def test_a_task_speaks_as_task_in_its_own_words_and_gives_the_title(tmp_path, folder):
+    task = user(task_text("Water the beans."), at=MONDAY)
+    written = archive(write(tmp_path / "t.jsonl", task, assistant("Done.", at=MONDAY + 1)), folder)
+    assert messages(written) == [("Task", "Water the beans."), ("G2", "Done.")]
+    assert written.name == "2026-09-21-water-the-beans.md"
 
 
 class TestNames:

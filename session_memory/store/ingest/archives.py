@@ -10,7 +10,7 @@ import os
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-from ...archives.format import TOOL, USER, messages_in, title_in
+from ...archives.format import ASKING, TOOL, messages_in, title_in
 from ...archives.list import list_archives
 from ...system.confined_files import OutsideGroupError, pinned
 from ...system.files import open_regular, read_at
@@ -103,7 +103,7 @@ def _entries(text: str, facts: dict[str, Any], home: str) -> list[NewEntry]:
     for number, (speaker, words) in enumerate(said):
         when = _milliseconds(facts.get("last")) if number == len(said) - 1 else None
         key = key_of(f"{home}{SOURCE} {facts['session']} {number} {speaker} {words}")
-        role = "user" if speaker == USER else "assistant"
+        role = "user" if speaker in ASKING else "assistant"
         if speaker == TOOL:
             name, _, argument = words.partition(" ")
             tool = NewTool(key, key, name or UNKNOWN_NAME, "other", argument)
