@@ -24,16 +24,30 @@ from fakes.loopback import Json, Request
 from records import exchange, new_id, write
 
 from session_memory.archives.groups import open_sessions
+from session_memory.host.administration import HostAdministration
 from session_memory.host.channels import terminal
 from session_memory.host.database import HostDatabase
 from session_memory.host.ipc import answer_requests
 from session_memory.host.ledger import Ledger
+from session_memory.host.log import HostLog
 from session_memory.host.orphans import running_pids
 from session_memory.host.values import ChatReply
 from session_memory.runtimes.claude import files as claude_files
 from session_memory.settings.host_layout import Group, Layout
 from session_memory.tools import GroupBackend, ToolResult, call
 from session_memory.transcripts.pointers import SessionManager
+
+
+class Told(HostLog):
+    """A host's log that keeps what it told."""
+
+    def __init__(self, directory: Path) -> None:
+        self.events: list[str] = []
+        self.faults: list[str] = []
+        super().__init__(str(directory / "host.log"), lambda line, is_fault: self._of(is_fault).append(line))
+
+    def _of(self, is_fault: bool) -> list[str]:
+        return self.faults if is_fault else self.events
 
 
 class GroupDir:
@@ -45,14 +59,24 @@ class GroupDir:
         self.layout.make()
         self.sessions = open_sessions(self.layout)
         self.root = Path(self.layout.root)
+        self._ledger: Ledger | None = None
 
     def close(self) -> None:
         self.sessions.close()
+        if self._ledger is not None:
+            self._ledger.close()
 
     def add(self, name: str) -> Group:
         group = self.layout.group(name)
         group.make()
+        self.ledger.register(name, f"chat:{name}", name, "", False)
         return group
+
+    @property
+    def ledger(self) -> Ledger:
+        if self._ledger is None:
+            self._ledger = Ledger(HostDatabase(self.layout.database))
+        return self._ledger
 
     def transcript(self, name: str, session_id: str) -> Path:
         return Path(self.layout.group(name).transcript(session_id))
@@ -65,7 +89,7 @@ class GroupDir:
         return session_id
 
     def backend(self, name: str) -> GroupBackend:
-        return GroupBackend(self.layout, name, self.sessions)
+        return GroupBackend(self.layout, name, self.sessions, administration=HostAdministration(self.layout, name))
 
     def call(self, group: str, tool: str, /, **arguments: Any) -> ToolResult:
         """Has the agent of `group` call a tool."""
@@ -253,6 +277,12 @@ class HostMachine:
         _, reply_id = self.ledger.reply_to(message_id, jid)
         assert reply_id is not None, "the agent had nothing to say"
         return self.ledger.replies(reply_id - 1, jid, limit=1)[0]
+
+    def due(self, group: str, prompt: str, mode: str = "group") -> str:
+        """Gives a group a task that is due at once; its id."""
+        ledger = Ledger(self.ledger.database, lambda: 0.0)  # for which that time is still to come
+        jid = self.ledger.group(group).jid
+        return ledger.schedule.add(group, jid, prompt, "once", "2026-01-01T00:00:00", mode).id
 
     def ask(self, group: str, text: str, sender: str = "") -> str:
         """What a group's agent answers."""

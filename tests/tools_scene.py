@@ -15,12 +15,25 @@ from session_memory.transcripts.entries import Entry
 MONDAY = 1_790_000_000.0
 
 
+class FakeAdministration:
+    """The host of main's agent, which raises `fails` whatever it is asked."""
+
+    group, is_main = "main", True
+
+    def __init__(self, fails: Exception) -> None:
+        self._fails = fails
+
+    def __getattr__(self, name: str) -> Any:
+        raise self._fails
+
+
 class FakeBackend:
-    """A backend whose sessions a test made up; `fails` is raised by whatever it is asked."""
+    """A backend whose sessions a test made up; `fails` is raised by whatever it is asked, also of a host."""
 
     def __init__(self, *sessions: ListedSession, fails: Exception | None = None) -> None:
         self._sessions = [*sessions]
         self._fails = fails
+        self.administration = FakeAdministration(fails) if fails else None
 
     def sessions(self) -> list[ListedSession]:
         self._fail()

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
 from ..system.terminal import exit_code
-from ..tools.call import call
+from ..tools.call import Served, call
+from ..tools.host_tools import tools_for
 from ..tools.stdio_server import serve_this_process
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from ..store.sqlite.memory_index import IndexedMemory
     from ..system.sqlite import Patience
     from ..tools.backend import Backend
-    from ..tools.call import Call
 
 SUMMARY = "serve the tools for sessions to an MCP client, on stdin and stdout"
 
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Serves until the client closes stdin. Raises SessionMemoryError."""
     if bool(arguments.host) != bool(arguments.group):
         raise WrongPlaceError("--host and --group go together", "session-memory mcp --host DIR --group NAME")
-    serve_this_process(_call(arguments))
+    serve_this_process(_served(arguments))
     return 0
 
 
@@ -56,22 +56,25 @@ def main(words: list[str] | None = None) -> int:
     return exit_code(lambda: run(arguments))
 
 
-def _call(arguments: argparse.Namespace) -> Call:
+def _served(arguments: argparse.Namespace) -> Served:
     if arguments.ipc:
         from ..tools.request_files import RequestFiles
 
         if not os.path.isdir(f"{arguments.ipc}/tasks"):
             raise WrongPlaceError(f"{arguments.ipc}: no tasks/ in there", "name the group's directory in data/ipc")
-        return RequestFiles(arguments.ipc).call
+        return RequestFiles(arguments.ipc).served()
     if arguments.host:
-        return partial(call, _group_backend(arguments.host, arguments.group))
-    from ..tools.home_backend import HomeBackend
+        backend = _group_backend(arguments.host, arguments.group)
+    else:
+        from ..tools.home_backend import HomeBackend
 
-    return partial(call, HomeBackend(arguments.home, os.environ, memory_search=_search_memories))
+        backend = HomeBackend(arguments.home, os.environ, memory_search=_search_memories)
+    return Served(tools_for(backend), partial(call, backend))
 
 
 def _group_backend(directory: str, group: str) -> Backend:
     from ..archives.groups import open_sessions
+    from ..host.administration import HostAdministration
     from ..settings.host_layout import Layout
     from ..tools.group_backend import GroupBackend
 
@@ -80,8 +83,9 @@ def _group_backend(directory: str, group: str) -> Backend:
         raise WrongPlaceError(f"{directory}: no host", "name the directory with store/messages.db in it")
     if not os.path.isdir(layout.group(group).root):
         raise WrongPlaceError(f"{directory}: no group {group}", "its directory would be in groups/")
+    administration = HostAdministration(layout, group)
     sessions = open_sessions(layout)
-    return GroupBackend(layout, group, sessions, memory_search=_search_memories)
+    return GroupBackend(layout, group, sessions, memory_search=_search_memories, administration=administration)
 
 
 def _search_memories(

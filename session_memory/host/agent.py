@@ -20,16 +20,15 @@ from claude_agent_sdk import (
     UserMessage,
 )
 
-from ..memories.library import search_memories
 from ..settings.homes import ENV_HOME, ENV_SESSION
-from ..tools import GroupBackend, sdk_server
+from ..tools import sdk_server
 from .callbacks import archive_callback, updates_callback
 from .group_files import instructions_for_all
 
 if TYPE_CHECKING:
     from ..settings.host_layout import Group, Layout
     from ..settings.sections import HostSettings
-    from ..transcripts.pointers import SessionManager
+    from ..tools import GroupBackend
     from .values import Prompt
 
 TOOLS = "session-memory"
@@ -149,13 +148,13 @@ def turn_end(message: ResultMessage) -> TurnEnded:
 
 
 def start(
-    layout: Layout, group: Group, config: HostSettings, sessions: SessionManager, name: str, resume: str | None,
+    layout: Layout, group: Group, config: HostSettings, backend: GroupBackend, name: str, resume: str | None,
     tell: Callable[[Event], None],
 ) -> Agent:  # fmt: skip
     """Starts the agent of a group in the session `resume`, or in a new one, which the group's other sessions know as
     `name`."""
     session_id = resume or str(uuid.uuid4())
-    found = options(layout, group, config, sessions, name)
+    found = options(layout, group, config, backend, name)
     if resume:
         found.resume = resume
     else:
@@ -163,16 +162,13 @@ def start(
     return Agent(found, session_id, tell)
 
 
-def options(
-    layout: Layout, group: Group, config: HostSettings, sessions: SessionManager, name: str
-) -> ClaudeAgentOptions:
+def options(layout: Layout, group: Group, config: HostSettings, backend: GroupBackend, name: str) -> ClaudeAgentOptions:
     """How the runtime is started for a group.
 
     An agent works in its group's directory alone: for what lies elsewhere the runtime would ask for permission, and
     nobody answers. The agent of main may read the whole host.
     """
     shared = "" if group.is_main else instructions_for_all(layout)
-    backend = GroupBackend(layout, group.name, sessions, memory_search=search_memories)
     prompt: Any = {"type": "preset", "preset": "claude_code", **({"append": shared} if shared else {})}
     return ClaudeAgentOptions(
         cwd=group.root,

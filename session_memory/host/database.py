@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..system.sqlite import connect, migrate, writing
 from ..transcripts.pointers import MIGRATIONS as POINTERS
-from .values import ChatReply, Message, Prompt, RegisteredGroup, Task, TaskRun
+from .values import Arrival, Chat, ChatReply, Message, Prompt, RegisteredGroup, Task, TaskRun
 
 if TYPE_CHECKING:
     import apsw
@@ -67,10 +67,35 @@ class HostDatabase:
             *group, added_at,
         )  # fmt: skip
 
+    def change_group(self, folder: str, group: RegisteredGroup) -> None:
+        """Changes all but the folder of a group; its tasks go along to another chat."""
+        self._change(
+            "UPDATE scheduled_tasks SET chat_jid = ? WHERE group_folder = ? "
+            "AND chat_jid = (SELECT jid FROM registered_groups WHERE folder = ?)",
+            group.jid, folder, folder,
+        )  # fmt: skip
+        self._change(
+            "UPDATE registered_groups SET jid = ?, name = ?, trigger_pattern = ?, requires_trigger = ? "
+            "WHERE folder = ?",
+            group.jid, group.name, group.trigger_pattern, group.requires_trigger, folder,
+        )  # fmt: skip
+
+    def remove_group(self, folder: str) -> None:
+        """Removes a group; its chat, its messages and its tasks stay."""
+        self._change("DELETE FROM registered_groups WHERE folder = ?", folder)
+
     # Chats and messages
 
+    def chats(self) -> list[Chat]:
+        """All chats, the one that was last active first."""
+        rows = self._rows(
+            "SELECT jid, coalesce(name, ''), coalesce(last_message_time, '') FROM chats "
+            "ORDER BY last_message_time DESC, jid"
+        )
+        return [Chat._make(row) for row in rows]
+
     def add_chat(self, jid: str, name: str | None, last_message_time: str) -> None:
-        """Adds a chat, or brings a known one up to date."""
+        """Adds a chat, or brings a known one up to date. Without `name` its id is its first name."""
         self._change(
             "INSERT INTO chats (jid, name, last_message_time, channel) VALUES (?, coalesce(?, ?), ?, ?) "
             "ON CONFLICT (jid) DO UPDATE SET name = coalesce(?, name), "
@@ -139,6 +164,20 @@ class HostDatabase:
 
     # The inbox
 
+    def last_arrival(self) -> int:
+        """The place in the inbox of the message that came last; 0 where none ever came."""
+        ((found,),) = self._rows("SELECT coalesce(max(seq), 0) FROM inbox")
+        return int(str(found))
+
+    def arrivals(self, after: int) -> list[Arrival]:
+        """The messages that came behind a place in the inbox, in their order."""
+        rows = self._rows(
+            "SELECT i.seq, i.group_folder, m.sender_name, length(m.content) FROM inbox i JOIN messages m "
+            "ON m.id = i.message_id AND m.chat_jid = i.chat_jid WHERE i.seq > ? ORDER BY i.seq",
+            after,
+        )
+        return [Arrival._make(row) for row in rows]
+
     def add_to_inbox(self, message_id: str, jid: str, folder: str) -> None:
         """Has a message wait for its answer."""
         self._change("INSERT INTO inbox (message_id, chat_jid, group_folder) VALUES (?, ?, ?)", message_id, jid, folder)
@@ -181,7 +220,8 @@ class HostDatabase:
     ) -> int:
         """Adds an open prompt; its id."""
         self._change(
-            "INSERT INTO prompts (group_folder, chat_jid, uuid, task_id, due_at) VALUES (?, ?, ?, ?, ?)",
+            "INSERT INTO prompts (group_folder, chat_jid, uuid, task_id, due_at) VALUES (?, ?, ?, ?, ?) "
+            "ON CONFLICT (task_id, due_at) DO NOTHING",  # the same time twice, as when the clock is set back
             folder, jid, uuid, task_id, due_at,
         )  # fmt: skip
         return self.connection.last_insert_rowid()
@@ -271,6 +311,24 @@ class HostDatabase:
     def set_next_run(self, task_id: str, next_run: str | None, status: str) -> None:
         """Sets when a task is due next, and its status."""
         self._change("UPDATE scheduled_tasks SET status = ?, next_run = ? WHERE id = ?", status, next_run, task_id)
+
+    def change_task(self, task: Task) -> None:
+        """Changes what a task is to do, when, and whether."""
+        self._change(
+            "UPDATE scheduled_tasks SET prompt = ?, schedule_type = ?, schedule_value = ?, context_mode = ?, "
+            "next_run = ?, status = ? WHERE id = ?",
+            task.prompt, task.schedule_type, task.schedule_value, task.context_mode, task.next_run, task.status,
+            task.id,
+        )  # fmt: skip
+
+    def status_of(self, task_id: str) -> str:
+        """The status of a task; '' where there is none."""
+        rows = self._rows("SELECT status FROM scheduled_tasks WHERE id = ?", task_id)
+        return str(rows[0][0]) if rows else ""
+
+    def remove_waiting_prompts(self, task_id: str) -> None:
+        """Removes the prompts of a task that no agent was given."""
+        self._change("DELETE FROM prompts WHERE task_id = ? AND answered_at IS NULL AND begun_at IS NULL", task_id)
 
     def remove_task(self, task_id: str) -> None:
         """Removes a task, its log and its prompts."""

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..runtimes.claude.install import NO_CALLBACK_EVENTS, wanted_hooks
 from ..settings.host_layout import Group, Layout, open_below
@@ -15,6 +15,10 @@ from ..settings.keys import sample
 from ..settings.program import source_dir
 from ..system.files import write_atomically, write_private
 from ..system.json import encode
+from .values import LOCAL
+
+if TYPE_CHECKING:
+    from .ledger import Ledger
 
 CHAT = "chat"
 TEMPLATE = "host"
@@ -54,6 +58,18 @@ def prepare_group(group: Group) -> list[str]:
         write_private(group.settings_file, json.dumps(first_settings(), indent=2).encode() + b"\n")
         made.append(group.settings_file)
     return made
+
+
+def add_group(
+    layout: Layout, ledger: Ledger, name: str, chat: str = "", title: str = "", trigger: str = ""
+) -> list[str]:
+    """Registers a group, for the chat `chat` or ('') the terminal's, and makes what is its own; the files made.
+
+    What a group of this name left is taken up. Raises SessionMemoryError, OSError.
+    """
+    group = layout.group(name)
+    ledger.register(name, chat or f"{LOCAL}{name}", title or name, trigger, bool(trigger))
+    return prepare_group(group)
 
 
 def first_settings() -> dict[str, Any]:

@@ -27,7 +27,7 @@ from ..system.json import decode
 from ..text.names import is_name
 from ..text.sanitize import for_prompt
 from ..tools.call import ToolResult, call
-from ..tools.definitions import TOOLS
+from ..tools.host_tools import tools_for
 
 if TYPE_CHECKING:
     from ..settings.host_layout import Group, Layout
@@ -48,11 +48,12 @@ _COLUMNS = ("id", "group_folder", "session_id", "name", "created_at", "archived_
 def write_snapshots(layout: Layout, group: str, sessions: SessionManager, tasks: Rows = (), groups: Rows = ()) -> None:
     """Writes the snapshots of a group: its history, and its own of `tasks` and `groups`.
 
-    `tasks` have a `group_folder`, `groups` a `folder`. Main gets all of them, and the history of all groups that are
-    given. Raises OSError, OutsideGroupError.
+    `tasks` have a `group_folder`, `groups` a `folder`, '' for a chat without one. Main gets all of them, and the
+    history of all groups that are given. Raises OSError, OutsideGroupError.
     """
     own = layout.group(group)
-    names = [group, *[str(row["folder"]) for row in groups if row["folder"] != group]] if own.is_main else [group]
+    others = [str(row["folder"]) for row in groups if row["folder"] not in (group, "")]
+    names = [group, *others] if own.is_main else [group]
     history = [dict(zip(_COLUMNS, entry)) for name in names for entry in sessions.get_history(name)]
     snapshots = {
         "session_history": {"active": sessions.get(group), "sessions": _visible(history, "group_folder", own)},
@@ -189,7 +190,7 @@ def _answer(files: _RequestFiles, request_id: str, backend: Backend, *, is_again
     try:
         request = decode(files.read(request_id).decode())
         name, arguments = request["tool"], request.get("arguments")
-        tool = next(tool for tool in TOOLS if tool.name == name)
+        tool = next(tool for tool in tools_for(backend) if tool.name == name)
     except TooLargeError:
         return ToolResult(f"A request has at most {REQUEST_BYTES} bytes. Ask again with less", True)
     except OSError:
@@ -197,9 +198,9 @@ def _answer(files: _RequestFiles, request_id: str, backend: Backend, *, is_again
     except (ValueError, KeyError, TypeError, AttributeError):
         return ToolResult('A request is JSON such as {"tool": "list_sessions", "arguments": {}}. Write it anew', True)
     except StopIteration:
-        names = ", ".join(tool.name for tool in TOOLS)
+        names = ", ".join(tool.name for tool in tools_for(backend))
         return ToolResult(f"There is no such tool. Ask for one of {names}", True)
-    if is_again and not tool.is_read_only:
+    if is_again and not (tool.is_read_only or tool.is_idempotent):
         return ToolResult(f"The host was interrupted in {name}. Look with list_sessions whether it was done", True)
     return call(backend, tool.name, arguments)
 

@@ -17,15 +17,22 @@ from typing import TYPE_CHECKING
 
 from ..archives.format import TASK_INTRODUCTION
 from ..errors import SessionMemoryError
+from ..text.characters import plain
+from ..text.format import one_line, shorten
 from ..text.timestamps import iso_time
-from .schedule import Schedule
-from .values import ChatReply, Message, Prompt, RegisteredGroup
+from .schedule import ACTIVE, PAUSED, Schedule
+from .values import Chat, ChatReply, Message, Prompt, RegisteredGroup
 
 if TYPE_CHECKING:
     from .database import HostDatabase
 
 MOST_MESSAGES = 50  # in one prompt
+MOST_CHAT_CHARACTERS = 200  # in the id or the name of a chat
 LAST_SEEN, LAST_ANSWERED = "last_timestamp", "last_agent_timestamp"
+
+
+class EmptyMessageError(SessionMemoryError):
+    """A message without a text."""
 
 
 class UnknownGroupError(SessionMemoryError):
@@ -48,18 +55,50 @@ class Ledger:
         self, folder: str, jid: str, name: str, trigger_pattern: str, requires_trigger: bool
     ) -> RegisteredGroup:
         """Has the messages of a chat answered by the group `folder`. Raises UnknownGroupError where either is taken."""
-        try:
-            re.compile(trigger_pattern)
-        except re.error as error:
-            raise UnknownGroupError(f"the trigger {trigger_pattern!r}: {error}") from None
-        registered = RegisteredGroup(jid, name, folder, trigger_pattern, requires_trigger)
+        registered = _checked(RegisteredGroup(jid, name, folder, trigger_pattern, requires_trigger))
         with self.database.transaction():
             for group in self.groups():
                 if group.jid == jid or group.folder.casefold() == folder.casefold():
                     raise UnknownGroupError(f"group {group.folder} has the chat {group.jid} already")
             self.database.add_group(registered, self._iso())
-            self.database.add_chat(jid, name, self._iso())
+            self._meet(jid, name)
         return registered
+
+    def update(
+        self, folder: str, *, name: str | None = None, trigger: str | None = None, jid: str | None = None
+    ) -> RegisteredGroup:
+        """Changes what is given of a group; with '' as trigger it answers everything. Raises UnknownGroupError."""
+        with self.database.transaction():
+            group = self.group(folder)
+            if trigger is not None:
+                group = group._replace(trigger_pattern=trigger, requires_trigger=bool(trigger))
+            changed = _checked(group._replace(name=group.name if name is None else name, jid=jid or group.jid))
+            for other in self.groups():
+                if other.jid == changed.jid and other.folder != folder:
+                    raise UnknownGroupError(f"group {other.folder} has the chat {changed.jid} already")
+            self._meet(changed.jid, changed.name)
+            self.database.change_group(folder, changed)
+        return changed
+
+    def remove(self, folder: str) -> list[str]:
+        """Has a chat no longer answered by its group, whose files and messages stay; the ids of its tasks, which are
+        paused. Raises UnknownGroupError."""
+        with self.database.transaction():
+            self.group(folder)
+            self.database.remove_group(folder)
+            active = [task for task in self.schedule.tasks(folder) if task.status == ACTIVE]
+            for task in active:
+                self.database.set_next_run(task.id, task.next_run, PAUSED)
+        return [task.id for task in active]
+
+    def chats(self) -> list[Chat]:
+        """The chats that the host has heard of, the one that was last active first."""
+        return self.database.chats()
+
+    def note_chat(self, jid: str, name: str = "", at: str = "") -> None:
+        """Notes what a chat is called, and that something happened there. `at` is ISO 8601, '' for now."""
+        with self.database.transaction():
+            self.database.add_chat(jid, one_line(plain(name)) or None, at or self._iso())
 
     def groups(self) -> list[RegisteredGroup]:
         """All groups, by the name of their folder."""
@@ -76,11 +115,14 @@ class Ledger:
     def receive(self, jid: str, text: str, *, sender: str, sender_name: str, message_id: str = "", at: str = "") -> str:
         """Puts a message into the inbox of the group that has the chat `jid`; returns the message's id.
 
-        A message whose id is known in its chat already is the same one, and changes nothing. Raises UnknownGroupError.
+        A message whose id is known in its chat already is the same one, and changes nothing. Raises UnknownGroupError,
+        EmptyMessageError.
         """
+        text = text.replace("\0", "").encode("utf-8", "replace").decode()
+        if not text.strip():
+            raise EmptyMessageError("a message needs a text")
         timestamp = at or self._iso()
         message_id = message_id or uuid.uuid4().hex
-        text = text.replace("\0", "").encode("utf-8", "replace").decode()
         with self.database.transaction():
             folder = next((group.folder for group in self.groups() if group.jid == jid), None)
             if folder is None:
@@ -104,10 +146,11 @@ class Ledger:
         return [prompt._replace(text=self._text_of(prompt)) for prompt in found]
 
     def next_prompt(self, folder: str) -> Prompt | None:
-        """A new prompt of the messages that wait in the group's inbox; None where none is to be answered."""
+        """A new prompt of the messages that wait in the group's inbox; None where none is to be answered, or the group
+        is gone."""
         with self.database.transaction():
-            group = self.group(folder)
-            if not self._is_called(group):
+            group = next((group for group in self.groups() if group.folder == folder), None)
+            if group is None or not self._is_called(group):
                 return None
             prompt_id = self.database.add_prompt(folder, group.jid, str(uuid.uuid4()))
             self.database.move_into_prompt(folder, prompt_id, MOST_MESSAGES)
@@ -183,10 +226,19 @@ class Ledger:
     def _text_of(self, prompt: Prompt) -> str:
         return task_text(prompt.text) if prompt.task else messages_text(self.database.messages_of(prompt.id))
 
+    def answers(self, folder: str, text: str) -> bool:
+        """Whether the group's agent would answer a message with this text. Raises UnknownGroupError."""
+        group = self.group(folder)
+        return _calls(group, text) or self._is_called(group)
+
     def _is_called(self, group: RegisteredGroup) -> bool:
         """Whether one of the messages that wait is for the agent."""
-        texts = self.database.waiting_texts(group.folder)
-        return any(not group.requires_trigger or re.search(group.trigger_pattern, text) for text in texts)
+        return any(_calls(group, text) for text in self.database.waiting_texts(group.folder))
+
+    def _meet(self, jid: str, name: str) -> None:
+        """Has the chat be known; what a channel has called it stays. Inside a transaction."""
+        if jid not in {chat.jid for chat in self.chats()}:
+            self.database.add_chat(jid, name, "")
 
     def _post(self, jid: str, text: str, kind: str) -> int:
         """Adds a message of the agent, to be delivered; its id as a reply. Inside a transaction."""
@@ -204,6 +256,24 @@ class Ledger:
 
     def _iso(self) -> str:
         return iso_time(self._now())
+
+
+def _checked(group: RegisteredGroup) -> RegisteredGroup:
+    """The group with its name on one line. Raises UnknownGroupError where it cannot be as it is said to be."""
+    try:
+        re.compile(group.trigger_pattern)
+    except re.error as error:
+        raise UnknownGroupError(
+            f"the trigger {group.trigger_pattern!r}: {error}", "it is a regular expression"
+        ) from None
+    if not group.jid or one_line(plain(group.jid)) != group.jid or len(group.jid) > MOST_CHAT_CHARACTERS:
+        raise UnknownGroupError(f"{group.jid[:MOST_CHAT_CHARACTERS]!r} is no id of a chat", "such as telegram:123")
+    return group._replace(name=shorten(one_line(plain(group.name)), MOST_CHAT_CHARACTERS) or group.folder)
+
+
+def _calls(group: RegisteredGroup, text: str) -> bool:
+    """Whether a text is for the group's agent."""
+    return not group.requires_trigger or re.search(group.trigger_pattern, text, re.IGNORECASE) is not None
 
 
 def messages_text(messages: Sequence[Message]) -> str:

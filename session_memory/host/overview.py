@@ -7,15 +7,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from ..transcripts.pointers import SessionManager
     from .ledger import Ledger
-    from .values import Task
+    from .values import Chat, Task
+
+
+MOST_CHATS = 500  # without a group, the last active ones
 
 
 class GroupState(NamedTuple):
-    """A group: its chat, its active session ('' if none), when something was last said there (ISO 8601, '' if never),
-    how many earlier sessions have a name, how many messages wait or are being worked on, the next of its tasks."""
+    """A group: its chat, what that is called, what a message has to hold ('' for nothing), its active session ('' if
+    none), when something was last said there (ISO 8601, '' if never), how many earlier sessions have a name, how many
+    messages wait or are being worked on, the next of its tasks."""
 
     group: str
     chat: str
+    name: str
+    trigger: str
     session_id: str
     last_activity: str
     named_sessions: int
@@ -28,6 +34,19 @@ class GroupState(NamedTuple):
         return {**self._asdict(), "next_task": self.next_task._asdict() if self.next_task else None}
 
 
+def chat_rows(ledger: Ledger) -> list[dict[str, Any]]:
+    """The groups and the chats that no group answers in (their `folder` is ''), with the names of the columns."""
+    last = {chat.jid: chat.last_activity for chat in ledger.chats()}
+    groups = [{**group._asdict(), "last_activity": last.get(group.jid, "")} for group in ledger.groups()]
+    return groups + [{**chat._asdict(), "folder": ""} for chat in strangers(ledger)]
+
+
+def strangers(ledger: Ledger) -> list[Chat]:
+    """The chats that no group answers in, the last active ones first, MOST_CHATS at most."""
+    taken = {group.jid for group in ledger.groups()}
+    return [chat for chat in ledger.chats() if chat.jid not in taken][:MOST_CHATS]
+
+
 def group_states(ledger: Ledger, sessions: SessionManager) -> list[GroupState]:
     """The state of every group, by name."""
     active = sessions.all()
@@ -38,5 +57,10 @@ def group_states(ledger: Ledger, sessions: SessionManager) -> list[GroupState]:
         waiting, working = ledger.database.inbox_counts(name)
         next_task = next((task for task in tasks if task.group == name), None)
         last, named = ledger.database.last_message_time(name), len(sessions.get_history(name))
-        found.append(GroupState(name, group.jid, active.get(name, ""), last, named, waiting, working, next_task))
+        trigger = group.trigger_pattern if group.requires_trigger else ""
+        found.append(
+            GroupState(
+                name, group.jid, group.name, trigger, active.get(name, ""), last, named, waiting, working, next_task
+            )
+        )
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Callable
 from datetime import datetime
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
 from ..text.format import shorten
+from ..text.sanitize import for_people
 from ..text.timestamps import epoch_seconds, iso_time
 from .values import Task, TaskRun
 
@@ -17,8 +19,14 @@ if TYPE_CHECKING:
 
 TYPES = ("cron", "interval", "once")
 CONTEXT_MODES = ("group", "isolated")
+ACTIVE, PAUSED, COMPLETED = "active", "paused", "completed"
+CANCELLED = "cancelled"  # taken away in the middle of a run, whose answer is still to come
+STATUSES = (ACTIVE, PAUSED)  # what somebody may set
 RESULT_CHARACTERS = 200
 SHORTEST_INTERVAL_MILLISECONDS = 1000
+LONGEST_INTERVAL_MILLISECONDS = 10 * 366 * 24 * 3600 * 1000
+_LATEST = 253_402_214_400  # the last day of 9999: times are compared as texts
+_VALUE_CHARACTERS = 60
 
 
 class ScheduleError(SessionMemoryError):
@@ -33,77 +41,115 @@ class Schedule:
         self._now = now
 
     def add(self, group: str, jid: str, prompt: str, schedule_type: str, value: str, context_mode: str) -> Task:
-        """Adds a task, whose answers go to the chat `jid`. Raises ScheduleError."""
-        if context_mode not in CONTEXT_MODES:
-            raise ScheduleError(f"the context of a task is {' or '.join(CONTEXT_MODES)}, not {context_mode!r}")
-        if not prompt.strip():
-            raise ScheduleError("a task needs a prompt")
+        """Adds a task, whose answers go to the chat `jid`. What is asked for again, because its answer was lost in a
+        crash, is not added again. Raises ScheduleError."""
         now = self._now()
-        due = _iso_or_none(next_time(schedule_type, value, now))
-        added = Task(
-            f"task-{uuid.uuid4().hex[:12]}", group, jid, prompt, schedule_type, value, context_mode, next_run=due,
-            last_run=None, last_result=None, status="active", created_at=iso_time(now),
+        wanted = _checked(
+            Task(
+                f"task-{uuid.uuid4().hex[:12]}", group, jid, _storable(prompt), schedule_type, value, context_mode,
+                next_run=iso_time(first_time(schedule_type, value, now)), last_run=None, last_result=None,
+                status=ACTIVE, created_at=iso_time(now),
+            )
         )  # fmt: skip
         with self._database.transaction():
-            self._database.add_task(added)
-        return added
+            for task in self.tasks(group):
+                if _what_it_is(task) == _what_it_is(wanted):
+                    return task
+            self._database.add_task(wanted)
+        return wanted
 
-    def tasks(self) -> list[Task]:
-        """All tasks, the next one first."""
-        return self._database.tasks()
+    def tasks(self, group: str = "") -> list[Task]:
+        """The tasks of a group, or of all, the next one first."""
+        return [task for task in self._database.tasks(group) if task.status != CANCELLED]
 
-    def task(self, task_id: str) -> Task:
-        """The task with this id. Raises ScheduleError."""
-        for task in self.tasks():
+    def task(self, task_id: str, group: str = "") -> Task:
+        """The task with this id, of the group if one is given. Raises ScheduleError."""
+        for task in self.tasks(group):
             if task.id == task_id:
                 return task
-        raise ScheduleError(f"there is no task {task_id!r}", "session-memory host tasks lists them")
+        raise ScheduleError(f"there is no task {task_id!r}")
 
     def runs(self, task_id: str) -> list[TaskRun]:
         """How the runs of a task went, the first one first."""
         return self._database.runs(task_id)
 
-    def set_status(self, task_id: str, status: str) -> None:
-        """Pauses a task (`paused`) or resumes it (`active`); what it missed is not run. Raises ScheduleError."""
-        task, now = self.task(task_id), self._now()
-        due = task.next_run
-        if status == "active" and due is not None and due <= iso_time(now):
-            due = _iso_or_none(next_time(task.schedule_type, task.schedule_value, now))
-        with self._database.transaction():
-            self._database.set_next_run(task_id, due, status)
+    def update(self, task_id: str, group: str = "", **changes: str) -> Task:
+        """Changes prompt, schedule_type, schedule_value, context_mode or status (active, paused); the task after that.
 
-    def remove(self, task_id: str) -> None:
-        """Removes a task, its log, and its prompts. Raises ScheduleError."""
+        A new time counts from now; what was missed while a task was paused is not run. Raises ScheduleError.
+        """
         with self._database.transaction():
-            self.task(task_id)
-            self._database.remove_task(task_id)
+            now, before = self._now(), self.task(task_id, group)
+            task = _checked(before._replace(**{name: _storable(value) for name, value in changes.items()}))
+            is_new_time = (task.schedule_type, task.schedule_value) != (before.schedule_type, before.schedule_value)
+            if is_new_time and "status" not in changes and before.status == COMPLETED:
+                task = task._replace(status=ACTIVE)
+            is_late = task.next_run is None or task.next_run <= iso_time(now)
+            if is_new_time or (is_late and task.status == ACTIVE != before.status):
+                task = task._replace(next_run=iso_time(first_time(task.schedule_type, task.schedule_value, now)))
+            self._database.change_task(task)
+        return task
 
-    def start_due(self) -> None:
-        """Makes a prompt of each task that is due, and sets its next time, as one step.
+    def remove(self, task_id: str, group: str = "") -> None:
+        """Removes a task and its log; a run that has begun is still answered. Raises ScheduleError."""
+        with self._database.transaction():
+            self.task(task_id, group)
+            self._database.remove_waiting_prompts(task_id)
+            if self._database.has_open_prompt(task_id):
+                self._database.set_next_run(task_id, None, CANCELLED)
+            else:
+                self._database.remove_task(task_id)
+
+    def start_due(self) -> list[str]:
+        """Makes a prompt of each task that is due, and sets its next time, as one step; a line for each task that it
+        had to end, since its schedule names no time.
 
         What was missed while no host ran is run once. A task whose last run is not over is not started again.
         """
+        ended = []
         with self._database.transaction():
             now = self._now()
             for task in self.tasks():
-                if task.status != "active" or task.next_run is None or task.next_run > iso_time(now):
+                if task.status != ACTIVE or task.next_run is None or task.next_run > iso_time(now):
+                    continue
+                due = epoch_seconds(task.next_run) or now
+                try:
+                    following = next_time(task.schedule_type, task.schedule_value, now, due)
+                except ScheduleError as error:
+                    self._end(task, str(error))
+                    ended.append(f"{task.group}: {task.id} is ended: {error}")
                     continue
                 if not self._database.has_open_prompt(task.id):
                     self._database.add_prompt(task.group, task.jid, str(uuid.uuid4()), task.id, task.next_run)
-                due = epoch_seconds(task.next_run)
-                following = next_time(task.schedule_type, task.schedule_value, now, due)
                 self._database.set_next_run(task.id, _iso_or_none(following), task.status)
+        return ended
 
     def log_run(self, task_id: str, begun_at: str, result: str, error: str) -> None:
         """Logs a run that is over. Inside a transaction."""
+        if self._database.status_of(task_id) == CANCELLED:
+            self._database.remove_task(task_id)
+            return
         now = self._now()
         seconds = now - (epoch_seconds(begun_at) or now)
         run = TaskRun(
             task_id, begun_at or iso_time(now), max(0, round(seconds * 1000)), "error" if error else "success",
             None if error else result, error or None,
         )  # fmt: skip
-        summary = shorten(f"Error: {error}" if error else result or "Completed", RESULT_CHARACTERS)
+        summary = shorten(for_people(f"Error: {error}" if error else result or "Completed"), RESULT_CHARACTERS)
         self._database.add_run(run, summary)
+
+    def _end(self, task: Task, error: str) -> None:
+        self._database.set_next_run(task.id, None, ACTIVE)
+        self._database.add_run(TaskRun(task.id, iso_time(self._now()), 0, "error", None, error), f"Error: {error}")
+
+
+def first_time(schedule_type: str, value: str, now: float) -> float:
+    """When a task that is asked for now is due first, in seconds since the epoch. Raises ScheduleError where that is
+    past, or no time at all."""
+    due = next_time(schedule_type, value, now)
+    if due is None or due < now:
+        raise ScheduleError(f"{_shown(value)} is in the past", f"it is {datetime.fromtimestamp(now):%Y-%m-%dT%H:%M}")
+    return due
 
 
 def next_time(schedule_type: str, value: str, now: float, before: float | None = None) -> float | None:
@@ -115,31 +161,65 @@ def next_time(schedule_type: str, value: str, now: float, before: float | None =
     if schedule_type == "cron":
         return _next_of_cron(value, now)
     if schedule_type == "interval":
-        if not value.isdigit() or int(value) < SHORTEST_INTERVAL_MILLISECONDS:
-            hint = f"it is a number of milliseconds, at least {SHORTEST_INTERVAL_MILLISECONDS}"
-            raise ScheduleError(f"the interval {value!r} is too short or no number", hint)
+        is_number = re.fullmatch("[0-9]{1,15}", value) is not None
+        if not is_number or not SHORTEST_INTERVAL_MILLISECONDS <= int(value) <= LONGEST_INTERVAL_MILLISECONDS:
+            hint = f"a number from {SHORTEST_INTERVAL_MILLISECONDS} to {LONGEST_INTERVAL_MILLISECONDS}"
+            raise ScheduleError(f"{_shown(value)} is no interval in milliseconds", hint)
         seconds = int(value) / 1000
         return now + seconds if before is None else before + seconds * (max(0.0, now - before) // seconds + 1)
     if schedule_type == "once":
         try:
-            at = datetime.fromisoformat(value.replace("Z", "+00:00")).timestamp()
-        except (ValueError, OverflowError):
-            raise ScheduleError(f"{value!r} is no time", "write it as 2026-02-21T15:30:00") from None
+            at = datetime.fromisoformat(value.strip().replace("Z", "+00:00")).timestamp()
+            if at > _LATEST:
+                raise ValueError(value)
+        except (ValueError, OverflowError, OSError):
+            hint = "write it as 2026-02-21T15:30:00, or with its zone as 2026-02-21T15:30:00+01:00"
+            raise ScheduleError(f"{_shown(value)} is no time", hint) from None
         return at if before is None else None
-    raise ScheduleError(f"a schedule is {', '.join(TYPES)}, not {schedule_type!r}")
+    raise ScheduleError(f"a schedule is {', '.join(TYPES)}, not {_shown(schedule_type)}")
 
 
 def _next_of_cron(expression: str, now: float) -> float:
-    from croniter import croniter
+    from croniter import CroniterBadDateError, croniter
 
+    shown = f"the cron expression {_shown(expression)}"
+    if len(expression.split()) != 5 and not expression.startswith("@"):  # croniter also takes seconds and years
+        raise ScheduleError(f"{shown} has not the five fields minute, hour, day, month, weekday", "such as 0 8 * * 1-5")
     try:
         times = croniter(expression, datetime.fromtimestamp(now))
         due = now
         while due <= now:  # when clocks are set back, an hour comes twice
             due = times.get_next(datetime).timestamp()
+    except CroniterBadDateError:
+        raise ScheduleError(f"{shown} has no next time", "no such day comes") from None
     except (ValueError, KeyError, OverflowError) as error:
-        raise ScheduleError(f"the cron expression {expression!r}: {error}", "such as `0 8 * * 1-5`") from None
+        raise ScheduleError(f"{shown}: {shorten(str(error), 2 * _VALUE_CHARACTERS)}", "such as 0 8 * * 1-5") from None
     return due
+
+
+def _checked(task: Task) -> Task:
+    """The task, if all but its time is right. Raises ScheduleError."""
+    if task.context_mode not in CONTEXT_MODES:
+        problem = f"the context of a task is {' or '.join(CONTEXT_MODES)}, not {_shown(task.context_mode)}"
+        raise ScheduleError(problem)
+    if not task.prompt.strip():
+        raise ScheduleError("a task needs a prompt", "say what its agent is to do")
+    return task
+
+
+def _what_it_is(task: Task) -> tuple[object, ...]:
+    """What makes two tasks the same."""
+    is_over = task.id if task.status == COMPLETED else ""
+    return task.group, task.jid, task.prompt, task.schedule_type, task.schedule_value, task.context_mode, is_over
+
+
+def _storable(text: str) -> str:
+    """The text without what no database takes."""
+    return text.replace("\0", "").encode("utf-8", "replace").decode()
+
+
+def _shown(value: str) -> str:
+    return repr(shorten(value, _VALUE_CHARACTERS))
 
 
 def _iso_or_none(seconds: float | None) -> str | None:

@@ -58,7 +58,7 @@ CREATE TABLE scheduled_tasks (
     next_run TEXT,                      -- null: never again
     last_run TEXT,
     last_result TEXT,
-    status TEXT DEFAULT 'active',       -- or paused, completed
+    status TEXT DEFAULT 'active',       -- or paused, completed, cancelled (until its last run is over)
     created_at TEXT NOT NULL
 );
 CREATE INDEX idx_next_run ON scheduled_tasks(next_run);

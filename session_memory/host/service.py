@@ -16,18 +16,18 @@ from ..memories.library import search_memories
 from ..settings.homes import home_at
 from ..settings.host_layout import Group, Layout
 from ..settings.sections import host_settings
-from ..system.files import open_private
-from ..text.format import one_line
-from ..text.sanitize import for_people
-from ..text.timestamps import iso_time
+from ..text.format import counted
 from ..tools import GroupBackend
 from . import agent, ipc
-from .channels import LOCAL, Channel, Chats, channels_in
+from .administration import HostAdministration
+from .channels import Channel, Chats, channels_in
 from .channels.unix_socket import UnixSocket
 from .database import HostDatabase
 from .group_files import prepare_host
 from .ledger import Ledger
-from .values import ChatReply
+from .log import HostLog
+from .overview import chat_rows
+from .values import LOCAL, ChatReply
 from .worker import Worker
 
 POLL_SECONDS = 0.05
@@ -35,23 +35,22 @@ CLOCK_SECONDS = 1.0
 REQUEST_SECONDS = 0.2
 AGAIN_SECONDS, LONGEST_PAUSE_SECONDS = 5.0, 300.0
 LAST_TURN_SECONDS = 20.0
-LOG_BYTES = 1024 * 1024
 
 
 class Host:
     """The program that serves the host in `layout`. One at a time: see `lock.host_lock`."""
 
-    def __init__(self, layout: Layout, say: Callable[[str], None]) -> None:
+    def __init__(self, layout: Layout, show: Callable[[str, bool], None]) -> None:
         self._layout = layout
-        self._say = say
+        self._log = HostLog(layout.log_file, show)
+        prepare_host(layout)
         settings = home_at(layout.root, os.environ).settings()
         for fault in settings.faults:
-            say(fault)
+            self._log.fault(fault)
         self._config = host_settings(settings.host)
-        prepare_host(layout)
         self._sessions = open_sessions(layout)
         self._ledger = Ledger(HostDatabase(layout.database))
-        chats = Chats(self._ledger, self._wake)
+        chats = Chats(self._ledger, self._wake, self._log)
         self._channels: list[Channel] = [
             UnixSocket(layout.socket, chats), *channels_in(layout.root + "/channels", chats),
         ]  # fmt: skip
@@ -60,6 +59,7 @@ class Host:
         self._waiting: dict[str, None] = {}
         self._not_before: dict[str, float] = {}
         self._is_stopping = False
+        self._heard = self._ledger.database.last_arrival()
 
     async def run(self) -> None:
         """Serves until SIGTERM or SIGINT. Turns under way then have LAST_TURN_SECONDS to end, or until the next signal;
@@ -69,6 +69,7 @@ class Host:
             asyncio.get_running_loop().add_signal_handler(number, stopped.release)
         loops = [self._start_tasks, self._watch, self._dispatch, self._deliver, self._answer_requests]
         loops += [channel.serve for channel in self._channels]
+        self._log.event(f"serving {counted(len(self._ledger.groups()), 'group')}")
         tasks: list[asyncio.Task[Any]] = [asyncio.create_task(self._keep_up(loop)) for loop in loops]
         try:
             await stopped.acquire()
@@ -98,7 +99,7 @@ class Host:
             try:
                 await loop()
             except Exception as error:
-                self._log(f"{getattr(loop, '__qualname__', loop)}: {type(error).__name__}: {error}")
+                self._log.fault(f"{getattr(loop, '__qualname__', loop)}: {type(error).__name__}: {error}")
             pause = AGAIN_SECONDS if time.monotonic() - began > pause else min(2 * pause, LONGEST_PAUSE_SECONDS)
             await asyncio.sleep(pause)
 
@@ -108,7 +109,8 @@ class Host:
     async def _start_tasks(self) -> None:
         """Starts the tasks that are due; wakes the host for prompts that were put off until now."""
         while True:
-            self._ledger.schedule.start_due()
+            for ended in self._ledger.schedule.start_due():
+                self._log.fault(ended)
             self._wake()
             await asyncio.sleep(CLOCK_SECONDS)
 
@@ -127,6 +129,7 @@ class Host:
         while True:
             await self._is_new.wait()
             self._is_new.clear()
+            self._tell_arrivals()
             for name in sorted(self._ledger.ready_groups()):
                 if name in self._workers:
                     self._workers[name][0].poke()
@@ -140,11 +143,17 @@ class Host:
                 for worker, _ in self._workers.values():
                     worker.make_room()
 
+    def _tell_arrivals(self) -> None:
+        for one in self._ledger.database.arrivals(self._heard):
+            self._heard = one.seq
+            sender = f" from {one.sender}" if one.sender else ""
+            self._log.event(f"{one.group}: message{sender}, {counted(one.characters, 'character')}")
+
     def _start_worker(self, name: str) -> None:
         try:
             group = self._layout.group(name)
         except SessionMemoryError as error:
-            return self._log(str(error))
+            return self._log.fault(str(error))
         worker = Worker(group, self._ledger, self._sessions, self._config, self._start_agent, self._log)
         self._workers[name] = (worker, asyncio.create_task(self._work(worker)))
 
@@ -155,7 +164,7 @@ class Host:
         except asyncio.CancelledError:
             raise
         except Exception as error:
-            self._log(f"{name}: {type(error).__name__}: {error}")
+            self._log.fault(f"{name}: {type(error).__name__}: {error}")
             await asyncio.sleep(AGAIN_SECONDS)
         finally:
             del self._workers[name]
@@ -164,10 +173,19 @@ class Host:
     def _start_agent(
         self, group: Group, name: str, resume: str | None, tell: Callable[[agent.Event], None]
     ) -> agent.Agent:
+        self._write_snapshots(group.name)
+        return agent.start(self._layout, group, self._config, self._backend(group.name), name, resume, tell)
+
+    def _write_snapshots(self, group: str) -> None:
         tasks = [one.row() for one in self._ledger.schedule.tasks()]
-        groups = [one._asdict() for one in self._ledger.groups()]
-        ipc.write_snapshots(self._layout, group.name, self._sessions, tasks, groups)
-        return agent.start(self._layout, group, self._config, self._sessions, name, resume, tell)
+        ipc.write_snapshots(self._layout, group, self._sessions, tasks, chat_rows(self._ledger))
+
+    def _backend(self, group: str) -> GroupBackend:
+        """What the tools of a group's agent work over."""
+        administration = HostAdministration(self._layout, group)
+        return GroupBackend(
+            self._layout, group, self._sessions, memory_search=search_memories, administration=administration
+        )
 
     async def _deliver(self) -> None:
         """Sends replies to their chats, in each chat in their order."""
@@ -191,7 +209,7 @@ class Host:
                 if not reply.jid.startswith(LOCAL):
                     raise SessionMemoryError(f"no channel has the chat {reply.jid}")
         except Exception as error:
-            self._log(f"{reply.jid}: reply {reply.id} was not delivered: {error}")
+            self._log.fault(f"{reply.jid}: reply {reply.id} was not delivered: {error}")
             self._not_before[reply.jid] = time.monotonic() + AGAIN_SECONDS
             return False
         self._ledger.mark_delivered(reply.id)
@@ -201,22 +219,9 @@ class Host:
         """Answers the requests that agents without a database put down as files."""
         while True:
             for group in self._ledger.groups():
-                backend = GroupBackend(self._layout, group.folder, self._sessions, memory_search=search_memories)
+                backend = self._backend(group.folder)
                 with suppress(FileNotFoundError):  # a group that has not worked yet has no directory for them
-                    await asyncio.to_thread(ipc.answer_requests, self._layout, group.folder, backend)
+                    answered = await asyncio.to_thread(ipc.answer_requests, self._layout, group.folder, backend)
+                    if answered:
+                        self._write_snapshots(group.folder)
             await asyncio.sleep(REQUEST_SECONDS)
-
-    def _log(self, text: str) -> None:
-        """Writes a line for whoever runs the host, and to host.log, which is moved to host.log.1 once it is full."""
-        line = f"{iso_time(time.time())} {one_line(for_people(text))}"
-        self._say(line)
-        path = self._layout.log_file
-        with suppress(OSError):
-            descriptor = open_private(path, os.O_WRONLY | os.O_APPEND)
-            try:
-                os.write(descriptor, line.encode("utf-8", "replace") + b"\n")
-                is_full = os.fstat(descriptor).st_size > LOG_BYTES
-            finally:
-                os.close(descriptor)
-            if is_full:
-                os.replace(path, path + ".1")

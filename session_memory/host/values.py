@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+LOCAL = "local:"  # prefix of chats that no channel has: nothing is delivered, replies are read in the database
+
 
 class RegisteredGroup(NamedTuple):
     """A group and its chat: `jid` is the chat's id; with `requires_trigger` its agent answers what `trigger_pattern`
@@ -14,6 +16,23 @@ class RegisteredGroup(NamedTuple):
     folder: str
     trigger_pattern: str
     requires_trigger: bool
+
+
+class Chat(NamedTuple):
+    """A chat of which the host has heard: `last_activity` is when something was last said there, '' for never."""
+
+    jid: str
+    name: str
+    last_activity: str
+
+
+class Arrival(NamedTuple):
+    """A message that has come in, for the log: its place in the inbox, its group, who wrote it, its length."""
+
+    seq: int
+    group: str
+    sender: str
+    characters: int
 
 
 class Message(NamedTuple):

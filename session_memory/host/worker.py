@@ -13,6 +13,7 @@ from ..errors import SessionMemoryError
 from ..text.format import counted, one_line, shorten
 from ..text.names import is_name
 from ..text.sanitize import for_people
+from ..text.timestamps import epoch_seconds
 from .agent import Agent, Event, PromptTaken, RuntimeStopped, SessionStarted, TurnEnded
 from .group_files import CHAT, name_session, prepare_group
 from .orphans import wait_for_end
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from ..settings.sections import HostSettings
     from ..transcripts.pointers import SessionManager
     from .ledger import Ledger
+    from .log import HostLog
     from .values import Prompt
 
     # Starts an agent: the group, the name of its session, the session to go on with, and where its events go.
@@ -39,13 +41,12 @@ NO_SESSION = "No conversation found"  # what the runtime says of a session that 
 class Worker:
     """Works for one group until there is nothing to do, or until others wait.
 
-    The ledger alone says what is answered: all state here may be lost at any moment. `log` takes a line about what went
-    wrong.
+    The ledger alone says what is answered: all state here may be lost at any moment.
     """
 
     def __init__(
         self, group: Group, ledger: Ledger, sessions: SessionManager, config: HostSettings, start: Start,
-        log: Callable[[str], None],
+        log: HostLog,
     ) -> None:  # fmt: skip
         self.group = group
         self._ledger = ledger
@@ -113,6 +114,7 @@ class Worker:
                 self._adopt(session_id, list(prompts.values()))
             for answer in found.answers:
                 self._ledger.answer([prompts[one] for one in answer.uuids], answer.text)
+                self._log.event(f"{self.group.name}: took an answer from the transcript that an earlier host had not")
             for one in found.begun:
                 self._ledger.ask_again(prompts[one])
 
@@ -167,6 +169,10 @@ class Worker:
             self._pointer = None if task else self._sessions.usable(self.group.name)
             tell = self._events.put_nowait
             self._agent = self._start(self.group, self._name(), self._pointer, tell)
+            goes_on = f"goes on with session {self._pointer}" if self._pointer else "begins a session"
+            self._log.event(f"{self.group.name}: agent started, {goes_on}")
+        if prompt.task:
+            self._log.event(f"{self.group.name}: {prompt.task} begins")
         prompt = self._ledger.begin(prompt, self._agent.session_id)
         self._given[prompt.uuid] = prompt
         await self._agent.give(prompt)
@@ -197,10 +203,16 @@ class Worker:
             self._fail(prompts, ended.error)
         elif prompts:
             self._ledger.answer(prompts, ended.text)
+            self._tell_answered(prompts[0])
         elif ended.text.strip():
             self._ledger.notify(self._ledger.group(self.group.name).jid, ended.text)
         if not self._given and (self._task or not self._is_current()):
             await self._close()
+
+    def _tell_answered(self, prompt: Prompt) -> None:
+        begun = epoch_seconds(prompt.begun_at)
+        seconds = f" in {time.time() - begun:.1f} s" if begun else ""
+        self._log.event(f"{self.group.name}: {f'{prompt.task} done' if prompt.task else 'answered'}{seconds}")
 
     async def _check_life(self) -> None:
         """Gives up a runtime that has sent nothing for SILENCE_SECONDS; one that works sends messages."""
@@ -215,7 +227,7 @@ class Worker:
         still_open = {prompt.id for prompt in self._open_prompts(even_later=True)}
         prompts = [prompt for prompt in prompts if prompt.id in still_open]
         if self._pointer and not was_begun and NO_SESSION in error:
-            self._log(f"{self.group.name}: {self._pointer} cannot be gone on with: {one_line(for_people(error))}")
+            self._log.fault(f"{self.group.name}: {self._pointer} cannot be gone on with: {one_line(for_people(error))}")
             self._sessions.lose(self.group.name, self._pointer)  # the open prompts begin a new one
         else:
             self._fail(prompts, error)
@@ -223,7 +235,7 @@ class Worker:
     def _fail(self, prompts: list[Prompt], error: str) -> None:
         """Tries prompts again later, or, after the last time, answers with what went wrong."""
         reason = shorten(one_line(for_people(error)), ERROR_CHARACTERS)
-        self._log(f"{self.group.name}: {reason}")
+        self._log.fault(f"{self.group.name}: {reason}")
         for prompt in prompts:
             if prompt.attempt < self._config.attempts:
                 pause = FIRST_PAUSE_SECONDS * 2 ** (prompt.attempt - 1)
@@ -240,6 +252,7 @@ class Worker:
         if agent is None:
             return
         await agent.stop()
+        self._log.event(f"{self.group.name}: agent ended")
         while not self._events.empty():
             self._events.get_nowait()
         if not self._task and self._sessions.get(self.group.name) != agent.session_id:

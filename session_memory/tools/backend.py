@@ -45,6 +45,71 @@ class SearchResult(NamedTuple):
     conversation: str
 
 
+class ListedTask(NamedTuple):
+    """A scheduled task as the agent may see it; times are ISO 8601 in UTC, or None."""
+
+    id: str
+    group: str
+    prompt: str
+    schedule_type: str
+    schedule_value: str
+    context_mode: str
+    status: str
+    next_run: str | None
+    last_run: str | None
+    last_result: str | None
+
+
+class ListedChat(NamedTuple):
+    """A chat that the host has heard of, and the group that answers in it, '' for none. `trigger` is what its agent has
+    to be called by, '' where it answers everything; `last_activity` is ISO 8601 in UTC, '' for never."""
+
+    chat: str
+    name: str
+    group: str
+    trigger: str
+    last_activity: str
+
+
+class Administration(Protocol):
+    """What a host does for the agent of one of its groups, beyond its sessions. Its group is settled when it is
+    made; `is_main` says that it is the one that looks after the others.
+
+    A `group` that a method is given is '' for the agent's own. Methods raise as those of Backend do.
+    """
+
+    @property
+    def group(self) -> str:
+        """The agent's own group."""
+
+    @property
+    def is_main(self) -> bool:
+        """Whether the agent may name other groups."""
+
+    def tasks(self) -> list[ListedTask]:
+        """The tasks that the agent may change, the next one first."""
+
+    def schedule(
+        self, group: str, prompt: str, schedule_type: str, schedule_value: str, context_mode: str
+    ) -> ListedTask:
+        """Adds a task; one that is there already is not added again."""
+
+    def update_task(self, task_id: str, changes: dict[str, str]) -> ListedTask:
+        """Changes what is named of a task."""
+
+    def cancel_task(self, task_id: str) -> None:
+        """Takes a task away."""
+
+    def chats(self) -> list[ListedChat]:
+        """The chats of the host, those of groups first. For main."""
+
+    def register_group(self, group: str, chat: str, name: str, trigger: str) -> ListedChat:
+        """Makes a group that answers in a chat, '' for one that is spoken to at the terminal. For main."""
+
+    def update_group(self, group: str, changes: dict[str, str]) -> ListedChat:
+        """Changes the name, trigger or chat of a group. For main."""
+
+
 class Backend(Protocol):
     """The sessions of one agent. Which they are is settled when it is made: no argument of a tool names a group or a
     path, and the sessions that methods are given come from its own list.
@@ -52,6 +117,10 @@ class Backend(Protocol):
     Methods raise SessionMemoryError for what the model should know, OSError for what cannot be read. They are called
     from several threads.
     """
+
+    @property
+    def administration(self) -> Administration | None:
+        """What the host of the agent's group does for it; None where there is no host."""
 
     def sessions(self) -> list[ListedSession]:
         """The sessions, the latest first."""

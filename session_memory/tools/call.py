@@ -7,17 +7,24 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import LockedError, SessionMemoryError
 from . import results
-from .definitions import TOOLS
+from .host_tools import tools_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .backend import Backend
-    from .definitions import Schema
+    from .definitions import Schema, Tool
 
     Call = Callable[[str, object], "ToolResult"]
 
 _TYPES = {"string": (str, "a text"), "integer": (int, "a whole number")}
+
+
+class Served(NamedTuple):
+    """What a server offers to an agent: the tools, and what calls one by its name."""
+
+    tools: tuple[Tool, ...]
+    call: Call
 
 
 class ToolResult(NamedTuple):
@@ -29,7 +36,7 @@ class ToolResult(NamedTuple):
 
 def call(backend: Backend, name: str, arguments: object) -> ToolResult:
     """What the tool `name` returns for the arguments. Raises KeyError where there is no such tool, and nothing else."""
-    tool = {tool.name: tool for tool in TOOLS}[name]
+    tool = {tool.name: tool for tool in tools_for(backend)}[name]
     given = {} if arguments is None else arguments
     wrong = _what_is_wrong(given, tool.schema)
     if wrong:
@@ -60,6 +67,8 @@ def _what_is_wrong(given: object, schema: Schema) -> str:
     for key in schema["required"]:
         if key not in given:
             return f"`{key}` is missing; {takes}"
+    if len(given) < schema.get("minProperties", 0):
+        return f"it changes nothing; {takes}"
     for key, value in given.items():
         if key not in properties:
             return f"it has no argument `{str(key)[:40]}`; {takes}"
@@ -73,6 +82,8 @@ def _what_is_wrong_with(value: Any, schema: Schema) -> str:
     kind, words = _TYPES[schema["type"]]
     if not isinstance(value, kind) or isinstance(value, bool):
         return f"is {words}"
+    if "enum" in schema:
+        return "" if value in schema["enum"] else f"is {' or '.join(schema['enum'])}"
     if isinstance(value, str):
         low, high = schema["minLength"], schema["maxLength"]
         return "" if low <= len(value) <= high else f"is {low} to {high} characters"

@@ -33,7 +33,8 @@ MOST_SKIPPED = 100_000
 class Tool(NamedTuple):
     """A tool: `schema` is the JSON Schema of its arguments; `run` calls the backend and returns the text for the model.
 
-    `is_read_only` says that it changes nothing.
+    `is_read_only` says that it changes nothing, `is_idempotent` that a second call with the same arguments does not
+    either: after a crash it may be called again.
     """
 
     name: str
@@ -42,11 +43,12 @@ class Tool(NamedTuple):
     schema: Schema
     run: Callable[[Backend, Arguments], str]
     is_read_only: bool
+    is_idempotent: bool = False
 
     @property
     def annotations(self) -> dict[str, Any]:
         """What MCP clients may know of it, for instance before they ask the user."""
-        changes = {} if self.is_read_only else {"destructiveHint": False, "idempotentHint": False}
+        changes = {} if self.is_read_only else {"destructiveHint": False, "idempotentHint": self.is_idempotent}
         return {"title": self.title, "readOnlyHint": self.is_read_only, **changes, "openWorldHint": False}
 
 
@@ -76,17 +78,26 @@ def _resume(backend: Backend, arguments: Arguments) -> str:
     return for_prompt(backend.resume(session, arguments.get("save_as")))
 
 
-def _text(description: str, most: int = TEXT_CHARACTERS) -> Schema:
-    return {"type": "string", "description": description, "minLength": 1, "maxLength": most}
+def text_argument(description: str, most: int = TEXT_CHARACTERS, least: int = 1) -> Schema:
+    """The schema of a text."""
+    return {"type": "string", "description": description, "minLength": least, "maxLength": most}
 
 
-def _number(description: str, default: int, least: int, most: int) -> Schema:
+def choice_argument(description: str, *choices: str) -> Schema:
+    """The schema of one of several words."""
+    return {"type": "string", "description": description, "enum": [*choices]}
+
+
+def number_argument(description: str, default: int, least: int, most: int) -> Schema:
+    """The schema of a whole number."""
     return {"type": "integer", "description": description, "default": default, "minimum": least, "maximum": most}
 
 
-def _arguments(required: dict[str, Schema], optional: dict[str, Schema]) -> Schema:
+def arguments_schema(required: dict[str, Schema], optional: dict[str, Schema], least: int = 0) -> Schema:
+    """The schema of all arguments of a tool, at least so many of which have to be given."""
     properties = {**required, **optional}
-    return {"type": "object", "properties": properties, "required": [*required], "additionalProperties": False}
+    schema = {"type": "object", "properties": properties, "required": [*required], "additionalProperties": False}
+    return {**schema, "minProperties": least} if least else schema
 
 
 TOOLS = (
@@ -97,7 +108,9 @@ TOOLS = (
         "Use it to find the session that the user means ('the conversation about taxes', 'what we did on Discord') "
         "before read_session or resume_session, which take a name or an id from here. To find a conversation by what "
         "was said in it, use search_sessions.",
-        _arguments({}, {"skip": _number("Leave out this many of the latest, to see older ones.", 0, 0, MOST_SKIPPED)}),
+        arguments_schema(
+            {}, {"skip": number_argument("Leave out this many of the latest, to see older ones.", 0, 0, MOST_SKIPPED)}
+        ),
         _list,
         True,
     ),
@@ -107,7 +120,9 @@ TOOLS = (
         "Ends this conversation and keeps it under a name, so that the user's next message begins a new one with an "
         "empty context. Use it only when the user asks for that ('let us start over', 'new topic', 'clear this'). "
         "Nothing is lost: what was said stays searchable, and resume_session comes back to it.",
-        _arguments({"name": _text("What the user would call this conversation, such as `Japan trip`.")}, {}),
+        arguments_schema(
+            {"name": text_argument("What the user would call this conversation, such as `Japan trip`.")}, {}
+        ),
         _clear,
         False,
     ),
@@ -117,9 +132,13 @@ TOOLS = (
         "Goes on with an earlier conversation from the user's next message on, with all that was said in it. "
         "Use it when the user wants to continue, or switch to, another conversation. To look something up in one, use "
         "read_session or search_sessions: they leave this conversation as it is.",
-        _arguments(
-            {"id": _text("The id of the session as list_sessions shows it, such as `3`.")},
-            {"save_as": _text("A name to keep the present conversation under; without one it is not listed any more.")},
+        arguments_schema(
+            {"id": text_argument("The id of the session as list_sessions shows it, such as `3`.")},
+            {
+                "save_as": text_argument(
+                    "A name to keep the present conversation under; without one it is not listed any more."
+                )
+            },
         ),
         _resume,
         False,
@@ -131,9 +150,9 @@ TOOLS = (
         "to something earlier ('what did we decide about the budget?'), when context seems to be missing, or before "
         "you ask for what you may have been told. Give the words that were probably used, not a whole question: "
         "`budget decision Q3`. Answers with excerpts, each with its session; read_session shows more of that.",
-        _arguments(
-            {"query": _text("Words to look for; messages with most of them come first.", QUERY_CHARACTERS)},
-            {"limit": _number("How many excerpts to show.", 10, 1, MOST_FOUND)},
+        arguments_schema(
+            {"query": text_argument("Words to look for; messages with most of them come first.", QUERY_CHARACTERS)},
+            {"limit": number_argument("How many excerpts to show.", 10, 1, MOST_FOUND)},
         ),
         _search,
         True,
@@ -144,11 +163,15 @@ TOOLS = (
         "Shows the last messages of a session with their times, and a line such as `[Edit a.md]` for each tool use. "
         "Use it to see what was said or done in another session, or before you repeat work that it may have done. "
         "Start with few lines, and go further back with `skip` if the answer is not among them.",
-        _arguments(
-            {"name": _text("The name or id of the session as list_sessions shows it, or how one of them begins.")},
+        arguments_schema(
             {
-                "lines": _number("How many messages to show.", 20, 1, MOST_LINES),
-                "skip": _number("Leave out this many of the latest, to read further back.", 0, 0, MOST_SKIPPED),
+                "name": text_argument(
+                    "The name or id of the session as list_sessions shows it, or how one of them begins."
+                )
+            },
+            {
+                "lines": number_argument("How many messages to show.", 20, 1, MOST_LINES),
+                "skip": number_argument("Leave out this many of the latest, to read further back.", 0, 0, MOST_SKIPPED),
             },
         ),
         _read,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..settings.host_layout import Group, Layout
     from ..transcripts.entries import Entry
     from ..transcripts.pointers import PutBy, SessionManager
-    from .backend import Search, SearchResult
+    from .backend import Administration, Search, SearchResult
     from .store_search import MemorySearch
 
 _UNTITLED = "the present conversation"
@@ -33,7 +33,8 @@ class GroupBackend:
     """What the agent of a group sees, as a `Backend`.
 
     It searches in the store and with `memory_search`, or, where there is no store, in the archives. A `search` is used
-    in place of all that, and has to find what the group may see and no more. Raises GroupNameError.
+    in place of all that, and has to find what the group may see and no more. `administration` is what the group's host
+    does for it. Raises GroupNameError.
     """
 
     def __init__(
@@ -43,10 +44,12 @@ class GroupBackend:
         sessions: SessionManager,
         search: Search | None = None,
         memory_search: MemorySearch | None = None,
+        administration: Administration | None = None,
     ) -> None:
         self._layout = layout
         self._group = layout.group(group)
         self._sessions = sessions
+        self.administration = administration
         root = layout.root if self._group.is_main else self._group.root
         self._search = search or store_search(root, {}, self._search_archives, memory_search)
 

@@ -45,6 +45,11 @@ class HomeBackend:
         self._search = search or store_search(path, environ, self._search_archives, memory_search)
         self._found: dict[str, FoundSession] = {}
 
+    @property
+    def administration(self) -> None:
+        """See Backend."""
+        return None
+
     def sessions(self) -> list[ListedSession]:
         """See Backend."""
         try:

@@ -6,11 +6,14 @@ import json
 import os
 import time
 
+from ..settings.host_layout import MAIN
 from ..system.files import open_regular, read_at, write_private
-from .call import ToolResult
+from .call import Served, ToolResult
+from .host_tools import tools_of_group
 
 REQUEST_BYTES = 64 * 1024
 RESPONSE_BYTES = 256 * 1024
+SNAPSHOT_BYTES = 16 * 1024 * 1024
 WAIT_SECONDS = 60.0
 _PAUSE_SECONDS = 0.05
 
@@ -19,9 +22,28 @@ class RequestFiles:
     """Calls by way of the directory `path` that host and agent share, such as data/ipc/<group> mounted in a sandbox."""
 
     def __init__(self, path: str, wait_seconds: float = WAIT_SECONDS) -> None:
+        self._groups_file = path + "/available_groups.json"
         self._tasks_dir = path + "/tasks"
         self._responses_dir = path + "/responses"
         self._wait_seconds = wait_seconds
+
+    def served(self) -> Served:
+        """The tools that the host offers to this group, which asks for them here. Whose they are the host decides."""
+        return Served(tools_of_group(is_main=self._is_mains()), self.call)
+
+    def _is_mains(self) -> bool:
+        """Whether the group is main, as the host tells it: only main is told of main."""
+        try:
+            descriptor = open_regular(self._groups_file)
+        except OSError:
+            return False
+        try:
+            groups = json.loads(read_at(descriptor, 0, SNAPSHOT_BYTES))["groups"]
+            return any(group["folder"] == MAIN for group in groups)
+        except (ValueError, KeyError, TypeError):
+            return False
+        finally:
+            os.close(descriptor)
 
     def call(self, name: str, arguments: object) -> ToolResult:
         """What the host answers."""

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 
 from ..text.format import ELLIPSIS, counted, one_line, shorten
 from ..text.sanitize import for_prompt
-from ..text.timestamps import age
+from ..text.timestamps import age, epoch_seconds
 from ..transcripts.entries import Entry
 from ..transcripts.log import render
 
 if TYPE_CHECKING:
-    from .backend import ListedSession, SearchResult
+    from .backend import ListedChat, ListedSession, ListedTask, SearchResult
 
 RESULT_CHARACTERS = 8_000
 NAME_CHARACTERS = 100
 SNIPPET_CHARACTERS = 400
+TASK_CHARACTERS = 300
 CANDIDATES = 12
 NOTHING_FOUND = (
     "Nothing was found in earlier conversations. Try other words for the same thing, or fewer. What was said in a "
@@ -86,6 +87,46 @@ def search_results(found: list[SearchResult], limit: int) -> str:
     return "\n\n".join([heading, *blocks])
 
 
+def tasks(listed: list[ListedTask], own: str, now: float) -> str:
+    """The tasks, a line each; `own` is the agent's group."""
+    if not listed:
+        return f"There are no tasks. {clock(now)}"
+    return _bounded_list(f"{counted(len(listed), 'task')}. {clock(now)}", [f"- {task(one, own)}" for one in listed])
+
+
+def task(one: ListedTask, own: str) -> str:
+    """A task on one line: id, state, schedule, prompt, and how it went last."""
+    state = f"next {_local(one.next_run)}" if one.status == "active" and one.next_run else one.status
+    group = f", group {one.group}" if one.group != own else ""
+    when = f"{one.schedule_type} {_short(one.schedule_value)}"
+    last = f"; last run {_local(one.last_run)}: {_short(one.last_result or '')}" if one.last_run else ""
+    return f'{one.id} ({state}, {when}, context {one.context_mode}{group}): "{_short(one.prompt)}"{last}'
+
+
+def chats(listed: list[ListedChat], now: float) -> str:
+    """The groups with their chats, and the chats that no group answers in, a line each."""
+    groups = [f"- {chat(one, now)}" for one in listed if one.group]
+    others = [f"- {chat(one, now)}" for one in listed if not one.group]
+    heading = f"{counted(len(groups), 'group')}, and {counted(len(others), 'chat')} without one."
+    return _bounded_list(heading, groups + others)
+
+
+def chat(one: ListedChat, now: float) -> str:
+    """A chat on one line, and the group that answers in it."""
+    last = epoch_seconds(one.last_activity)
+    active = f"last active {age(now - last)}" if last else "nothing said yet"
+    known = f'"{_short(one.name)}", chat {_short(one.chat)}, {active}'
+    if not one.group:
+        return f"no group ({known})"
+    trigger = f"answers what holds `{_short(one.trigger)}`" if one.trigger else "answers everything"
+    return f"{one.group} ({known}, {trigger})"
+
+
+def clock(now: float) -> str:
+    """What time it is where tasks are due."""
+    return time.strftime("On the host it is %A, %Y-%m-%d %H:%M (UTC%z).", time.localtime(now))
+
+
 def problem(message: str, hint: str = "") -> str:
     """An error for the model: what is wrong, and what to do next."""
     return for_prompt(f"{message}. {hint[:1].upper()}{hint[1:]}".strip() if hint else message)
@@ -105,6 +146,28 @@ def name_of(one: ListedSession) -> str:
 def bounded(text: str) -> str:
     """`text` in at most RESULT_CHARACTERS, so that no result floods the agent that asked for it."""
     return shorten(text, RESULT_CHARACTERS)
+
+
+def _bounded_list(heading: str, lines: list[str]) -> str:
+    """The lines that there is room for under a heading, and how many there are beside them."""
+    room = RESULT_CHARACTERS - len(heading) - _CUT_CHARACTERS
+    shown: list[str] = []
+    for line in lines:
+        room -= len(line) + 1
+        if room < 0:
+            break
+        shown.append(line)
+    left = len(lines) - len(shown)
+    return "\n".join([heading, *shown, *([f"{left} more are not shown."] if left else [])])
+
+
+def _short(text: str) -> str:
+    return shorten(one_line(for_prompt(text)), TASK_CHARACTERS)
+
+
+def _local(text: str | None) -> str:
+    seconds = epoch_seconds(text)
+    return "never" if seconds is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
 
 
 def _label(one: ListedSession) -> str:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from .. import __version__
 from .call import call
-from .definitions import SERVER, TOOLS
+from .definitions import SERVER
+from .host_tools import tools_for
 
 if TYPE_CHECKING:
     from claude_agent_sdk import McpSdkServerConfig, SdkMcpTool
@@ -23,7 +24,7 @@ def sdk_server(backend: Backend) -> McpSdkServerConfig:
     """
     from claude_agent_sdk import create_sdk_mcp_server
 
-    return create_sdk_mcp_server(SERVER, __version__, [_tool(backend, tool) for tool in TOOLS])
+    return create_sdk_mcp_server(SERVER, __version__, [_tool(backend, tool) for tool in tools_for(backend)])
 
 
 def _tool(backend: Backend, tool: Tool) -> SdkMcpTool[Any]:

@@ -12,10 +12,10 @@ import sys
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from .. import __version__
-from .definitions import INSTRUCTIONS, SERVER, TOOLS
+from .definitions import INSTRUCTIONS, SERVER
 
 if TYPE_CHECKING:
-    from .call import Call
+    from .call import Served
 
     Message = dict[str, Any]
 
@@ -40,7 +40,7 @@ class _RequestError(Exception):
         self.error: Message = {"code": code, "message": message, **({"data": data} if data else {})}
 
 
-def serve(call: Call, source: BinaryIO, sink: BinaryIO) -> None:
+def serve(served: Served, source: BinaryIO, sink: BinaryIO) -> None:
     """Answers the requests in `source`, one a line, in their order, until that ends or nobody reads `sink` any more."""
     try:
         while line := source.readline(LINE_BYTES + 1):
@@ -50,7 +50,7 @@ def serve(call: Call, source: BinaryIO, sink: BinaryIO) -> None:
                     pass
             elif not line.strip():
                 continue
-            found = answers(call, line)
+            found = answers(served, line)
             if found is not None:
                 sink.write(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
                 sink.flush()
@@ -58,18 +58,18 @@ def serve(call: Call, source: BinaryIO, sink: BinaryIO) -> None:
         return
 
 
-def answers(call: Call, line: bytes) -> Message | list[Message] | None:
+def answers(served: Served, line: bytes) -> Message | list[Message] | None:
     """What is answered to one line: a message, for a batch a list of them, None where nothing is."""
     try:
         message = json.loads(line)
     except (ValueError, RecursionError):
         return _failed(None, _RequestError(PARSE_ERROR, "not JSON, or too long"))
     if isinstance(message, list) and message:  # clients of 2025-03-26 may send several at once
-        return [one for one in (_answer(call, part) for part in message) if one is not None] or None
-    return _answer(call, message)
+        return [one for one in (_answer(served, part) for part in message) if one is not None] or None
+    return _answer(served, message)
 
 
-def _answer(call: Call, message: object) -> Message | None:
+def _answer(served: Served, message: object) -> Message | None:
     if not isinstance(message, dict) or not isinstance(message.get("method"), str):
         if isinstance(message, dict) and ("result" in message or "error" in message):
             return None  # an answer, though we ask nothing
@@ -81,24 +81,24 @@ def _answer(call: Call, message: object) -> Message | None:
         return _failed(None, _RequestError(INVALID_REQUEST, "an id is a text or a whole number"))
     params = message.get("params")
     try:
-        result = _result(call, message["method"], params if isinstance(params, dict) else {})
+        result = _result(served, message["method"], params if isinstance(params, dict) else {})
     except _RequestError as refused:
         return _failed(request_id, refused)
     return {"jsonrpc": "2.0", "id": request_id, "result": result}
 
 
-def _result(call: Call, method: str, params: Message) -> Message:
+def _result(served: Served, method: str, params: Message) -> Message:
     meta = params.get("_meta")
     if method == "initialize":
         return _initialized(params)
     if not isinstance(meta, dict) or _VERSION_KEY not in meta:
-        return {} if method == "ping" else _served(call, method, params)
+        return {} if method == "ping" else _served(served, method, params)
     _check_version(meta)
     if method == "server/discover":
         versions = [*MODERN_VERSIONS, *HANDSHAKE_VERSIONS]
         found = {"supportedVersions": versions, "capabilities": _CAPABILITIES, "instructions": INSTRUCTIONS}
     else:
-        found = _served(call, method, params)
+        found = _served(served, method, params)
     cacheable = {} if method == "tools/call" else _CACHEABLE
     return {"resultType": "complete", **found, **cacheable, "_meta": {_META + "serverInfo": _INFO}}
 
@@ -121,16 +121,16 @@ def _check_version(meta: Message) -> None:
         raise _RequestError(INVALID_PARAMS, f"params._meta lacks {_CAPABILITIES_KEY}")
 
 
-def _served(call: Call, method: str, params: Message) -> Message:
+def _served(served: Served, method: str, params: Message) -> Message:
     """What both forms of the protocol have in common."""
     if method == "tools/list":
-        return {"tools": [_described(tool) for tool in TOOLS]}
+        return {"tools": [_described(tool) for tool in served.tools]}
     if method != "tools/call":
         raise _RequestError(METHOD_NOT_FOUND, f"no method {method[:80]}")
     name = params.get("name")
-    if name not in [tool.name for tool in TOOLS]:
+    if name not in [tool.name for tool in served.tools]:
         raise _RequestError(INVALID_PARAMS, f"no tool {str(name)[:80]!r}")
-    answer = call(str(name), params.get("arguments"))
+    answer = served.call(str(name), params.get("arguments"))
     return {"content": [{"type": "text", "text": answer.text}], "isError": answer.is_error}
 
 
@@ -145,8 +145,8 @@ def _failed(request_id: object, refused: _RequestError) -> Message:
     return {"jsonrpc": "2.0", "id": request_id, "error": refused.error}
 
 
-def serve_this_process(call: Call) -> None:
+def serve_this_process(served: Served) -> None:
     """Serves on stdin and stdout. Whatever else the process prints goes to stderr, where it disturbs nobody."""
     sink = sys.stdout.buffer
     sys.stdout = sys.stderr
-    serve(call, sys.stdin.buffer, sink)
+    serve(served, sys.stdin.buffer, sink)

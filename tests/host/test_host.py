@@ -185,10 +185,6 @@ class TestWhatAnAgentIsTold:
 
 
 class TestTasks:
-    def schedule(self, host: HostMachine, group: str, prompt: str, mode: str) -> str:
-        jid, schedule = host.ledger.group(group).jid, host.ledger.schedule
-        return schedule.add(group, jid, prompt, "once", "2026-01-01T00:00:00", mode).id
-
     def run_of(self, host: HostMachine, task: str) -> TaskRun:
         (run,) = host.wait(lambda: host.ledger.schedule.runs(task), "run of the task")
         return run
@@ -196,7 +192,7 @@ class TestTasks:
     def test_a_task_in_the_groups_context_goes_on_with_its_session(self, host: HostMachine, group: str) -> None:
         host.ask(group, "plan m-bed-1")
         before = host.sessions.get(group)
-        run = self.run_of(host, self.schedule(host, group, "water m-can-1", "group"))
+        run = self.run_of(host, host.due(group, "water m-can-1", "group"))
         assert (run.status, run.result, run.error) == ("success", "m-can-1", None)
         assert "plan m-bed-1" in about(host, "m-can-1")[0].text
         assert host.sessions.get(group) == before
@@ -208,7 +204,7 @@ class TestTasks:
         host.ask(group, "plan m-bed-1")
         before = host.sessions.get(group)
         host.api.replies = [{"text": "Watered."}]
-        task = self.schedule(host, group, "water m-can-1", "isolated")
+        task = host.due(group, "water m-can-1", "isolated")
         assert self.run_of(host, task).result == "Watered."
         (request,) = about(host, "m-can-1")
         assert "plan m-bed-1" not in "\n".join(m for m in request.text.splitlines() if not m.startswith("- chat ("))

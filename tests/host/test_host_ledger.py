@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
+from host_scene import Told
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -227,7 +228,8 @@ class TestSchedule:
         assert (found.status, found.last_run, found.last_result) == ("active", iso_time(NOON + 61), "Watered.")
 
     def test_a_run_that_failed_is_logged_as_that(self, ledger: Ledger, clock: Clock) -> None:
-        task = self.add(ledger, "once", "2026-02-21T11:00")
+        task = self.add(ledger, "once", "2026-02-21T13:00")
+        clock.now += 3600
         ledger.schedule.start_due()
         ledger.answer(ledger.open_prompts("main"), "There is no answer.", "no credit")
         (run,) = ledger.schedule.runs(task.id)
@@ -236,16 +238,17 @@ class TestSchedule:
 
     def test_a_paused_task_waits_and_goes_on_with_what_comes_next(self, ledger: Ledger, clock: Clock) -> None:
         task = self.add(ledger, "interval", "60000")
-        ledger.schedule.set_status(task.id, "paused")
+        ledger.schedule.update(task.id, status="paused")
         clock.now += 600
         ledger.schedule.start_due()
-        ledger.schedule.set_status(task.id, "active")
+        ledger.schedule.update(task.id, status="active")
         ledger.schedule.start_due()
         assert ledger.open_prompts("main") == []
         assert ledger.schedule.task(task.id).next_run == iso_time(clock.now + 60)
 
     def test_a_task_that_was_dropped_leaves_nothing_to_do(self, ledger: Ledger, clock: Clock) -> None:
-        task = self.add(ledger, "once", "2026-02-21T11:00")
+        task = self.add(ledger, "once", "2026-02-21T13:00")
+        clock.now += 3600
         ledger.schedule.start_due()
         ledger.schedule.remove(task.id)
         assert (ledger.schedule.tasks(), ledger.open_prompts("main")) == ([], [])
@@ -257,15 +260,15 @@ class TestChannels:
     def test_a_file_without_a_channel_is_named(self, tmp_path: Path, ledger: Ledger) -> None:
         (tmp_path / "pigeon.py").write_text("x = 1\n")
         with pytest.raises(ChannelError, match=r"pigeon\.py: it has no class `Channel`"):
-            channels_in(str(tmp_path), Chats(ledger, lambda: None))
+            channels_in(str(tmp_path), Chats(ledger, lambda: None, Told(tmp_path)))
 
     def test_there_need_not_be_any(self, tmp_path: Path, ledger: Ledger) -> None:
-        assert channels_in(str(tmp_path / "nothing"), Chats(ledger, lambda: None)) == []
+        assert channels_in(str(tmp_path / "nothing"), Chats(ledger, lambda: None, Told(tmp_path))) == []
 
     def test_a_path_that_is_too_long_for_a_socket_is_said(self, tmp_path: Path, ledger: Ledger) -> None:
         import asyncio
 
-        channel = UnixSocket(str(tmp_path / ("x" * 100) / "host.sock"), Chats(ledger, lambda: None))
+        channel = UnixSocket(str(tmp_path / ("x" * 100) / "host.sock"), Chats(ledger, lambda: None, Told(tmp_path)))
         with pytest.raises(SocketError, match="too long for a socket"):
             asyncio.run(channel.serve())
         assert socket.AF_UNIX

@@ -263,7 +263,19 @@ class TestCommands:
             (("add", "../main"), "'../main' is no name for a group"),
             (("add", "main"), "group main has the chat local:main already"),
             (("schedule", "main", "x", "--cron", "soon"), "the cron expression 'soon'"),
+            (("schedule", "main", "x", "--cron", "0 0 30 2 *"), "has no next time"),
+            *(
+                (("schedule", "main", "x", f"--every={text}"), f"--every {text}: it takes seconds, from 1 to")
+                for text in ("nan", "inf", "1e400", "0.2", "-5", "soon")
+            ),
+            (("schedule", "main", "x", "--once", "2020-01-01T00:00"), "'2020-01-01T00:00' is in the past\n  it is 2"),
+            (("schedule", "main", "x", "--once", "2099-01-01T00:00 Mars"), "is no time\n  write it as"),
+            (("schedule", "main", " ", "--every", "60"), "a task needs a prompt"),
             (("drop", "task-0"), "there is no task 'task-0'"),
+            (("say", "main", " "), "a message needs a text"),
+            (("set", "main", "--trigger", "["), "the trigger '['"),
+            (("set", "nobody", "--name", "x"), "there is no group 'nobody'"),
+            (("remove", "nobody"), "there is no group 'nobody'"),
         ],
     )
     def test_what_cannot_be_done_is_said_in_a_line_with_a_hint(
@@ -274,6 +286,51 @@ class TestCommands:
         assert (done.returncode, done.stdout) == (1, "")
         assert said in done.stderr
         assert "Traceback" not in done.stderr
+        assert done.stderr.count("\n") <= 2
+
+    def test_a_group_is_changed_removed_and_comes_back(self, machine: HostMachine) -> None:
+        machine.init("main")
+        machine.command("add", "family", "--chat", "telegram:7", "--name", "Us", "--trigger", "@anna")
+        changed = machine.command("set", "family", "--trigger", "", "--chat", "telegram:8", "--json")
+        assert json.loads(changed.stdout) == {
+            "group": "family", "chat": "telegram:8", "name": "Us", "trigger": "",
+        }  # fmt: skip
+        assert (
+            "family (We) answers what holds `@bert` in telegram:8"
+            in machine.command("set", "family", "--name", "We", "--trigger", "@bert").stdout
+        )
+        machine.command("schedule", "family", "water", "--every", "3600")
+        removed = json.loads(machine.command("remove", "family", "--json").stdout)
+        assert (len(removed["paused"]), removed["kept"]) == (1, ["groups/family", "data/sessions/family"])
+        assert Path(machine.group("family").instructions).is_file()
+        status = json.loads(machine.command("status", "--json").stdout)
+        assert [state["group"] for state in status["groups"]] == ["main"]
+        assert [chat["jid"] for chat in status["chats_without_group"]] == ["telegram:7", "telegram:8"]
+        assert machine.command("add", "family", "--chat", "telegram:8").returncode == 0
+        assert "paused" in machine.command("tasks").stdout
+
+    def test_chats_without_a_group_are_shown_with_their_names(self, machine: HostMachine) -> None:
+        machine.init("main")
+        machine.ledger.note_chat("telegram:9", "The street")
+        shown = machine.command("status").stdout
+        assert "chats without a group\n  just now     telegram:9  The street\n" in shown
+
+    def test_what_will_not_be_answered_is_said_at_once_also_where_a_host_runs(self, machine: HostMachine) -> None:
+        machine.init("main")
+        machine.command("add", "garden", "--trigger", "@anna")
+        with host_lock(machine.layout):  # as a running host holds it
+            done = machine.command("say", "garden", "hello")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "Kept, and not answered: garden answers what holds `@anna`." in done.stdout
+        machine.command("say", "garden", "hello @Anna", "--no-wait")
+        prompt = machine.ledger.next_prompt("garden")
+        assert prompt is not None
+
+    @pytest.mark.parametrize("action", ["add", "set", "remove", "status", "schedule", "tasks", "say"])
+    def test_every_action_has_help_and_json(self, machine: HostMachine, action: str) -> None:
+        shown = machine.command(action, "--help").stdout
+        assert "--json" in shown
+        assert shown.count("show this help") == 1
 
     def test_a_database_that_is_none_is_named_and_left_alone(self, machine: HostMachine) -> None:
         machine.init("main")

@@ -10,6 +10,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from host_scene import Told
 
 from session_memory.archives.groups import open_sessions
 from session_memory.host.agent import Event, PromptTaken, SessionStarted, TurnEnded
@@ -93,11 +94,13 @@ class Scene:
         self.layout = Layout(root)
         prepare_host(self.layout)
         self.runtime = Runtime(survives=survives)
-        self.log: list[str] = []
-        ledger = Ledger(HostDatabase(self.layout.database))
+        self.log = Told(root)
+        ledger = Ledger(HostDatabase(self.layout.database), lambda: 0.0)  # when that task's time is still to come
         ledger.register("main", "local:main", "main", "", False)
         self.message = ledger.receive("local:main", "plan the garden", sender="1", sender_name="")
         ledger.schedule.add("main", "local:main", "water", "once", "2026-01-01T00:00:00", "isolated")
+        ledger.close()
+        ledger = Ledger(HostDatabase(self.layout.database))
         ledger.schedule.start_due()
         ledger.close()
 
@@ -115,7 +118,7 @@ class Scene:
         ledger.database.connection.exec_trace = sessions._connection.exec_trace = step
         self.runtime.step = step
         group = self.layout.group("main")
-        worker = Worker(group, ledger, sessions, CONFIG, self.runtime.start, self.log.append)  # type: ignore[arg-type]
+        worker = Worker(group, ledger, sessions, CONFIG, self.runtime.start, self.log)  # type: ignore[arg-type]
         try:
             asyncio.run(worker.work())
         except CrashError:
@@ -144,7 +147,7 @@ def test_whenever_the_host_dies_everything_is_answered_once(tmp_path: Path, surv
         assert [run.status for run in ledger.schedule.runs(task.id)] == ["success"]
         assert set(scene.runtime.asked) == {text.removeprefix("answer to ") for text in (r.text for r in replies)}
         asked_again += len(scene.runtime.asked) - 2
-        assert scene.log == []
+        assert scene.log.faults == []
         check_the_pointer(scene)
         ledger.close()
         if is_whole:

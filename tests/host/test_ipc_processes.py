@@ -34,6 +34,8 @@ def box(tmp_path: Path) -> Iterator[Box]:
 class CountingBackend:
     """A backend that notes in a file what was done, so that it survives the process that did it."""
 
+    administration = None
+
     def __init__(self, ledger: Path) -> None:
         self._ledger = ledger
         self._ledger.touch()
@@ -130,6 +132,32 @@ def test_killed_at_any_step_a_request_is_answered_once_and_done_at_most_once(
         assert outcomes == {"There are no sessions yet."}
     taken = box.path.parent / ".taken" / "family"
     assert list(taken.iterdir()) == []
+
+
+def test_killed_at_any_step_a_task_that_was_asked_for_is_there_once_and_a_change_is_made(box: Box) -> None:
+    layout = Layout(box.host.layout.root)
+    steps = 0
+    while True:
+        agent, prompt, schedule = Agent(box), f"water {steps}", box.host.ledger.schedule
+        for tool in ("schedule_task", "update_task"):
+            if tool == "schedule_task":
+                wanted = {"prompt": prompt, "schedule_type": "interval", "schedule_value": "3600000"}
+            else:
+                (task,) = [one for one in schedule.tasks("family") if one.prompt == prompt]
+                wanted = {"id": task.id, "status": "paused"}
+            box.ask(f"{tool}-{steps}", tool, **wanted)
+            backend = box.host.backend("family")
+            was_killed = killed_at(steps, lambda backend=backend: answer_requests(layout, "family", backend))
+            agent.look()
+            assert exit_code(started(lambda backend=backend: answer_requests(layout, "family", backend))) == 0
+            agent.look()
+        assert [one["id"] for one in agent.read] == [f"schedule_task-{steps}", f"update_task-{steps}"]
+        assert [one["text"][:5] for one in agent.read] == ["Done:", "Done:"]
+        assert [one.status for one in schedule.tasks("family") if one.prompt == prompt] == ["paused"]
+        if not was_killed:
+            break
+        steps += 1
+    assert steps > 5
 
 
 def test_several_hosts_at_once_do_each_request_once(box: Box, tmp_path: Path) -> None:

@@ -20,17 +20,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from host_scene import GroupDir
+from host_scene import Box, GroupDir
 from records import assistant, exchange, record, user
 
 from session_memory.errors import SessionMemoryError
+from session_memory.host.administration import HostAdministration
 from session_memory.host.callbacks import archive_callback, updates_callback
 from session_memory.host.ipc import answer_requests, write_snapshots
 from session_memory.store.ingest.intake import take_in
 from session_memory.store.location import find_location
 from session_memory.store.sqlite.engine import SqliteStore
-from session_memory.tools import TOOLS
+from session_memory.tools import TOOLS, RefusedError
 from session_memory.tools.archive_search import search_archives
+from session_memory.tools.host_tools import tools_of_group
 
 GROUPS = ("main", "alpha", "beta")
 PAIRS = [*itertools.permutations(GROUPS, 2)]
@@ -64,7 +66,13 @@ def fill(host: GroupDir, group: str) -> None:
     Path(place.instructions).write_text(f"{mark(group)} instructions")
     Path(place.memory_home.config_file).write_text(f"assistant_name: {mark(group)}\n")
     Path(place.memory_home.sessions_dir, "job.json").write_text(json.dumps({"sessionId": session_id}))
+    host.ledger.update(group, name=f"{mark(group)} chat", trigger=f"{mark(group)} trigger")
+    assert not host.call(group, "schedule_task", **task_of(group)).is_error
     write_snapshots(host.layout, group, host.sessions, TASKS, FOLDERS)
+
+
+def task_of(group: str) -> dict[str, str]:
+    return {"prompt": f"{mark(group)} task", "schedule_type": "interval", "schedule_value": "3600000"}
 
 
 @pytest.fixture
@@ -91,6 +99,7 @@ def belongings(host: GroupDir, group: str) -> dict[str, Any]:
                 found[name] = os.readlink(path)
             elif path.is_file():
                 found[name] = path.read_bytes()
+    found["registration"], found["tasks"] = host.ledger.group(group), host.ledger.schedule.tasks(group)
     found["active"], found["history"] = host.sessions.get(group), host.sessions.get_history(group)
     return found
 
@@ -104,11 +113,12 @@ def hostile_names(host: GroupDir, other: str) -> list[str]:
     place = host.layout.group(other)
     active = host.sessions.get(other) or ""
     (cleared,) = host.sessions.get_history(other)
+    (task,) = host.ledger.schedule.tasks(other)
     alike = other.translate(str.maketrans({"a": "а", "e": "е", "p": "р"}))  # Cyrillic letters
     return [
         other, "..", f"../{other}", f"a/../../{other}", f"../../{other}/.claude", "/etc/passwd", host.layout.database,
         active, active[:8], active.upper(), str(cleared.id), cleared.session_id, cleared.name,
-        place.root, place.transcript(active), f"{active}.jsonl", f"{other}/{active}", f"conversations/../../{other}",
+        task.id, task.id.upper(), f"{task.id}' OR '1'='1", task.jid, place.root, place.transcript(active), f"{active}.jsonl", f"{other}/{active}", f"conversations/../../{other}",
         f"{active}\x00", f"\x00{active}", f"{other}\u200b", f"\u202e{other}", alike, f"{active}/", f"./{active}", "~", "*",
         "%2e%2e%2f" + other, f"' OR group_folder='{other}", f"{cleared.id} OR 1=1", f"{cleared.id}.0", f" {cleared.id}",
         "é" * 300, "x" * 300, "\ud800", "", " ",
@@ -119,16 +129,46 @@ def hostile_names(host: GroupDir, other: str) -> list[str]:
 def test_hostile_names_lead_no_tool_into_another_group(host: GroupDir, asking: str, other: str) -> None:
     before = belongings(host, other)
     told = []
+    tools = TOOLS if asking == "main" else tools_of_group(is_main=False)  # main's others do reach into groups
     for name in hostile_names(host, other):
-        for tool in TOOLS:
+        for tool in tools:
             for argument in tool.schema["properties"]:
                 required = {key: "x" for key in tool.schema["required"]}
                 told.append(host.call(asking, tool.name, **{**required, argument: name}).text)
             told.append(host.call(asking, tool.name, **{"group": other, "path": name}).text)
+            told.append(host.call(asking, tool.name, **{**task_of(asking), "group": other}).text)
+        if asking != "main":
+            told.append(host.call(asking, "update_task", id=name, prompt="x", status="paused").text)
     if asking == "main":
         assert any(mark(other) in text for text in told), "main sees all"
     else:
         assert [text for text in told if mark(other) in text] == []
+    assert belongings(host, other) == before
+
+
+@pytest.mark.parametrize(("asking", "other"), CONFINED)
+def test_the_tools_of_main_are_not_there_for_another_group(host: GroupDir, asking: str, other: str) -> None:
+    before = belongings(host, other)
+    for name in {tool.name for tool in tools_of_group(is_main=True)} - {
+        tool.name for tool in tools_of_group(is_main=False)
+    }:
+        with pytest.raises(KeyError):
+            host.call(asking, name, group=other, trigger="")
+        box = Box(host, asking)
+        box.ask(f"r-{name}", name, group=other, trigger="")
+        assert box.answer() == 1
+        assert box.response(f"r-{name}")["text"].startswith("There is no such tool.")
+        assert name not in box.response(f"r-{name}")["text"]
+    assert belongings(host, other) == before
+    own = HostAdministration(host.layout, asking)
+    for attempt in (
+        own.chats,
+        lambda: own.register_group("new", "", "", ""),
+        lambda: own.update_group(other, {"trigger": ""}),
+        lambda: own.schedule(other, "x", "interval", "3600000", "group"),
+    ):
+        with pytest.raises(RefusedError, match="only the agent of main"):
+            attempt()
     assert belongings(host, other) == before
 
 
@@ -139,6 +179,8 @@ def test_no_tool_tells_of_another_group_unasked(host: GroupDir, asking: str, oth
         host.call(asking, "search_sessions", query="SECRET OF asked answered earlier now", limit=50).text,
         *[host.call(asking, "read_session", name=one.id).text for one in host.backend(asking).sessions()],
         host.call(asking, "read_session", name="nobody").text,
+        host.call(asking, "list_tasks").text,
+        host.call(asking, "schedule_task", **{**task_of(asking), "schedule_value": "7200000"}).text,
     ]
     assert all(mark(asking) in text for text in told)
     assert not any(mark(other) in text or other in text for text in told)
@@ -202,6 +244,8 @@ def do_everything(host: GroupDir, group: str) -> list[str]:
         ("clear_session", {"name": f"{mark(group)} cleared"}),
         ("resume_session", {"id": f"{mark(group)} cleared", "save_as": f"{mark(group)} saved"}),
         ("resume_session", {"id": earlier(group), "save_as": f"{mark(group)} saved"}),
+        ("list_tasks", {}),
+        ("schedule_task", task_of(group)),
     ):
         told.append(host.call(group, tool, **arguments).text)
     tried(lambda: answer_requests(host.layout, group, host.backend(group)))

@@ -16,6 +16,7 @@ from tools_scene import FakeBackend, Home, some_sessions
 
 from session_memory.errors import LockedError, SessionMemoryError
 from session_memory.tools import TOOLS, HomeBackend, ToolResult, call
+from session_memory.tools.host_tools import tools_of_group
 from session_memory.tools.results import RESULT_CHARACTERS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -26,6 +27,9 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path / "agent")
 
 
+ALL = tools_of_group(is_main=True)
+
+
 def arguments(schema: dict[str, Any]) -> list[str]:
     """The arguments in a schema, those that may be left out with a question mark."""
     return [name if name in schema["required"] else f"{name}?" for name in schema["properties"]]
@@ -34,22 +38,34 @@ def arguments(schema: dict[str, Any]) -> list[str]:
 class TestDefinitions:
     def test_there_are_these_tools(self) -> None:
         names = ["list_sessions", "clear_session", "resume_session", "search_sessions", "read_session"]
+        of_tasks = ["schedule_task", "list_tasks", "update_task", "cancel_task"]
+        of_main = ["list_groups", "register_group", "update_group"]
         assert [tool.name for tool in TOOLS] == names
+        assert [tool.name for tool in tools_of_group(is_main=False)] == names + of_tasks
+        assert [tool.name for tool in ALL] == names + of_tasks + of_main
 
-    @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+    @pytest.mark.parametrize("tool", ALL, ids=lambda tool: tool.name)
     def test_a_schema_is_one_and_describes_each_argument(self, tool: Any) -> None:
         Draft202012Validator.check_schema(tool.schema)
         assert all(len(one["description"]) > 15 for one in tool.schema["properties"].values())
-        assert "Use it " in tool.description
+        assert len(tool.description) > 60
 
-    @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
-    def test_no_tool_takes_a_path_or_a_group(self, tool: Any) -> None:
-        assert {"id", "name", "query", "lines", "limit", "skip", "save_as"}.issuperset(tool.schema["properties"])
+    @pytest.mark.parametrize("tool", tools_of_group(is_main=False), ids=lambda tool: tool.name)
+    def test_no_tool_but_those_of_main_takes_a_path_or_a_group(self, tool: Any) -> None:
+        known = {"id", "name", "query", "lines", "limit", "skip", "save_as"}
+        known |= {"prompt", "schedule_type", "schedule_value", "context_mode", "status"}
+        assert known.issuperset(tool.schema["properties"])
 
-    @given(st.sampled_from(TOOLS), st.data())
+    @given(st.sampled_from(ALL), st.data())
     def test_arguments_are_refused_just_where_the_schema_refuses_them(self, tool: Any, data: st.DataObject) -> None:
         values = (
-            st.none() | st.booleans() | st.integers(-5, 600) | st.text(max_size=9) | st.just("x" * 201) | st.just([])
+            st.none()
+            | st.booleans()
+            | st.integers(-5, 600)
+            | st.text(max_size=9)
+            | st.just("x" * 201)
+            | st.just([])
+            | st.sampled_from(["once", "group", "paused"])
         )
         keys = st.sampled_from([*tool.schema["properties"], "path"])
         arguments = data.draw(st.dictionaries(keys, values) | values)
@@ -60,7 +76,7 @@ class TestDefinitions:
     def test_the_documentation_lists_them_with_their_arguments(self) -> None:
         text = (REPOSITORY / "docs" / "tools.md").read_text()
         listed = {name: words for name, words in re.findall(r"^\| `(\w+)\((.*?)\)` \|", text, re.MULTILINE)}
-        assert listed == {tool.name: ", ".join(arguments(tool.schema)) for tool in TOOLS}
+        assert listed == {tool.name: ", ".join(arguments(tool.schema)) for tool in ALL}
 
     def test_the_documentation_makes_a_server_as_it_says(self, tmp_path: Path) -> None:
         code = (REPOSITORY / "docs" / "tools.md").read_text().partition("```python\n")[2].partition("```")[0]

@@ -14,10 +14,9 @@ from typing import Protocol
 
 from ...errors import SessionMemoryError
 from ...text.names import is_name
-from ..ledger import Ledger
+from ..ledger import EmptyMessageError, Ledger, UnknownGroupError
+from ..log import HostLog
 from ..values import ChatReply
-
-LOCAL = "local:"  # prefix of chats that no channel has: nothing is delivered, replies are read in the database
 
 
 class ChannelError(SessionMemoryError):
@@ -27,19 +26,35 @@ class ChannelError(SessionMemoryError):
 class Chats:
     """The host's chats, for a channel. To be used from the host's event loop alone."""
 
-    def __init__(self, ledger: Ledger, wake: Callable[[], None]) -> None:
+    def __init__(self, ledger: Ledger, wake: Callable[[], None], log: HostLog) -> None:
         self._ledger = ledger
         self._wake = wake
+        self._log = log
+        self._strangers: set[str] = set()  # chats without a group that the log has named
 
     def receive(self, jid: str, text: str, *, sender: str, sender_name: str, message_id: str = "", at: str = "") -> str:
         """Puts a message into the inbox of the chat's group; returns the message's id.
 
         When this returns the message is on disk and can be acknowledged. With the id that it has in the chat it may be
-        received twice: the second time changes nothing. Raises UnknownGroupError for a chat that no group has.
+        received twice: the second time changes nothing. Of a message in a chat that no group has, and of one without a
+        text, it is only noted that the chat was active; then '' is returned.
         """
-        received = self._ledger.receive(jid, text, sender=sender, sender_name=sender_name, message_id=message_id, at=at)
+        try:
+            received = self._ledger.receive(
+                jid, text or "", sender=sender, sender_name=sender_name, message_id=message_id, at=at
+            )
+        except (UnknownGroupError, EmptyMessageError) as error:
+            self._ledger.note_chat(jid, at=at)
+            if isinstance(error, UnknownGroupError) and jid not in self._strangers:
+                self._strangers.add(jid)
+                self._log.event(f"{jid}: no group answers here; session-memory host add GROUP --chat {jid} makes one")
+            return ""
         self._wake()
         return received
+
+    def describe(self, jid: str, name: str, at: str = "") -> None:
+        """Notes what a chat is called, and when it was last active (now), whether a group has it or not."""
+        self._ledger.note_chat(jid, name, at)
 
     def chat_of(self, group: str) -> str:
         """The id of a group's chat. Raises UnknownGroupError."""

@@ -71,9 +71,11 @@ class UnixSocket:
             ((verb, values),) = json.loads(line).items()
             group = str(values["group"])
             if verb == "say":
-                sender = str(values.get("sender", ""))
+                sender, text = str(values.get("sender") or ""), values["text"]
+                if not isinstance(text, str) or not text.strip():
+                    raise SocketError("not understood: text is empty, or no text", UNDERSTOOD)
                 taken = self._chats.receive(
-                    self._chats.chat_of(group), str(values["text"]), sender=sender or "socket", sender_name=sender,
+                    self._chats.chat_of(group), text, sender=sender or "socket", sender_name=sender,
                     message_id=str(values.get("id", "")),
                 )  # fmt: skip
                 return {"taken": {"group": group, "id": taken}}

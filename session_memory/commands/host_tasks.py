@@ -1,0 +1,128 @@
+"""`session-memory host schedule`, `tasks`, `pause`, `unpause` and `drop`: the tasks of a host's groups."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from typing import TYPE_CHECKING
+
+from ..system.terminal import Terminal
+from ..text.characters import plain
+from ..text.format import one_line, shorten
+from ..text.timestamps import epoch_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..host.ledger import Ledger
+    from ..host.values import Task
+    from ..settings.host_layout import Layout
+
+PROMPT_CHARACTERS = 60
+
+
+def add_task_arguments(action: Callable[..., argparse.ArgumentParser]) -> None:
+    """The arguments of the actions here; `action` makes the parser of one."""
+    action("tasks", "show the scheduled tasks and how their last runs went")
+    found = action("schedule", "give a group's agent a task")
+    found.add_argument("group", metavar="GROUP")
+    found.add_argument("prompt", metavar="TEXT", nargs="+", help="what the agent is told when it is time")
+    when = found.add_mutually_exclusive_group(required=True)
+    when.add_argument("--cron", metavar="EXPRESSION", help="such as '0 8 * * 1-5', in local time")
+    when.add_argument("--every", metavar="SECONDS", help="such as 3600")
+    when.add_argument("--once", metavar="TIME", help="such as 2026-02-21T15:30")
+    found.add_argument("--isolated", action="store_true", help="in a session of its own, not in the group's")
+    for name, text in (("pause", "pause a task"), ("unpause", "have a task go on"), ("drop", "take a task away")):
+        found = action(name, text)
+        found.add_argument("task", metavar="TASK", help="its id, as `tasks` shows it")
+
+
+def tasks(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """Shows the tasks; the exit code, as of all actions here."""
+    planned = ledger_of(layout).schedule
+    found = planned.tasks()
+    for task in found:
+        terminal.line(f"{task.id}  {task.group}  {task.context_mode}  {_when(task)}")
+        terminal.item("", short(task.prompt))
+        if task.last_run:
+            terminal.item("last run", f"{local_time(task.last_run)}  {short(task.last_result or '')}")
+    if not found:
+        terminal.line('none; session-memory host schedule GROUP "text" --cron "0 8 * * 1-5" makes one')
+    terminal.result(
+        {"tasks": [{**task._asdict(), "runs": [one._asdict() for one in planned.runs(task.id)]}
+                   for task in found]}
+    )  # fmt: skip
+    return 0
+
+
+def schedule(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """Gives an agent a task."""
+    ledger = ledger_of(layout)
+    if arguments.cron is not None:
+        kind, value = "cron", arguments.cron
+    elif arguments.every is not None:
+        kind, value = "interval", _milliseconds(arguments.every)
+    else:
+        kind, value = "once", arguments.once
+    group = ledger.group(arguments.group)
+    mode = "isolated" if arguments.isolated else "group"
+    prompt = " ".join(arguments.prompt)
+    task = ledger.schedule.add(group.folder, group.jid, prompt, kind, value, mode)
+    terminal.line(f"{task.id}  {_when(task)}")
+    terminal.result({"task": task._asdict()})
+    return 0
+
+
+def change_task(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """Pauses a task, has it go on, or takes it away."""
+    planned = ledger_of(layout).schedule
+    if arguments.action == "drop":
+        planned.remove(arguments.task)
+        terminal.line(f"{arguments.task} is gone")
+        terminal.result({"task": None})
+        return 0
+    status = "paused" if arguments.action == "pause" else "active"
+    task = planned.update(arguments.task, status=status)
+    terminal.line(f"{task.id}  {_when(task)}")
+    terminal.result({"task": task._asdict()})
+    return 0
+
+
+def _milliseconds(seconds: str) -> str:
+    """An interval as tasks have it. Raises ScheduleError."""
+    from ..host.schedule import LONGEST_INTERVAL_MILLISECONDS, SHORTEST_INTERVAL_MILLISECONDS, ScheduleError
+
+    shortest, longest = SHORTEST_INTERVAL_MILLISECONDS // 1000, LONGEST_INTERVAL_MILLISECONDS // 1000
+    try:
+        number = float(seconds)
+    except ValueError:
+        number = math.nan
+    if not shortest <= number <= longest:
+        raise ScheduleError(f"--every {short(seconds)}: it takes seconds, from {shortest} to {longest}", "such as 3600")
+    return str(round(number * 1000))
+
+
+def ledger_of(layout: Layout) -> Ledger:
+    """What the host's database holds."""
+    from ..host.database import HostDatabase
+    from ..host.ledger import Ledger
+
+    return Ledger(HostDatabase(layout.database))
+
+
+def _when(task: Task) -> str:
+    if task.status != "active":
+        return task.status
+    return f"next {local_time(task.next_run)}" if task.next_run else "being done for the last time"
+
+
+def local_time(text: str | None) -> str:
+    """A time of the database as people here read it."""
+    seconds = epoch_seconds(text)
+    return "" if seconds is None else time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
+
+
+def short(text: str) -> str:
+    """The beginning of a text, on one line."""
+    return shorten(one_line(plain(text)), PROMPT_CHARACTERS)

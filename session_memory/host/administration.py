@@ -1,0 +1,150 @@
+"""What the agent of a group may do in its host: its tasks; for main those of all groups, the groups, and the chats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from ..tools.backend import ListedChat, ListedTask, RefusedError
+from .database import HostDatabase
+from .group_files import add_group
+from .ledger import Ledger
+from .schedule import ScheduleError
+
+if TYPE_CHECKING:
+    from ..settings.host_layout import Layout
+    from .values import Chat, RegisteredGroup, Task
+
+MOST_TASKS = 100  # of a group: a model that is led astray could add them without end
+SHORTEST_SECONDS = 60  # between two runs that an agent asks for; each costs tokens
+LIST = "use list_tasks to see the ids"
+
+
+class HostAdministration:
+    """See `tools.backend.Administration`. Each call opens the database for itself, since agents call from threads of
+    their own. Raises GroupNameError."""
+
+    def __init__(self, layout: Layout, group: str) -> None:
+        own = layout.group(group)
+        self.group = own.name
+        self.is_main = own.is_main
+        self._layout = layout
+
+    def tasks(self) -> list[ListedTask]:
+        """See Administration."""
+        with self._ledger() as ledger:
+            return [_listed(task) for task in ledger.schedule.tasks(self._reach)]
+
+    def schedule(
+        self, group: str, prompt: str, schedule_type: str, schedule_value: str, context_mode: str
+    ) -> ListedTask:
+        """See Administration."""
+        with self._ledger() as ledger:
+            self._check_pace(schedule_type, schedule_value)
+            target = ledger.group(self._named(group))
+            planned = [task for task in ledger.schedule.tasks(target.folder) if task.status != "completed"]
+            if len(planned) >= MOST_TASKS:
+                raise RefusedError(f"{target.folder} has {len(planned)} tasks, and can have no more", "cancel some")
+            task = ledger.schedule.add(
+                target.folder, target.jid, prompt, schedule_type, schedule_value.strip(), context_mode
+            )
+            return _listed(task)
+
+    def update_task(self, task_id: str, changes: dict[str, str]) -> ListedTask:
+        """See Administration."""
+        with self._ledger() as ledger, _hint():
+            before = ledger.schedule.task(task_id, self._reach)
+            after = {"schedule_type": before.schedule_type, "schedule_value": before.schedule_value, **changes}
+            if changes.keys() & {"schedule_type", "schedule_value"}:
+                self._check_pace(after["schedule_type"], after["schedule_value"])
+            return _listed(ledger.schedule.update(task_id, self._reach, **changes))
+
+    def cancel_task(self, task_id: str) -> None:
+        """See Administration."""
+        with self._ledger() as ledger, _hint():
+            ledger.schedule.remove(task_id, self._reach)
+
+    def chats(self) -> list[ListedChat]:
+        """See Administration."""
+        self._check_main()
+        with self._ledger() as ledger:
+            return _listed_chats(ledger)
+
+    def register_group(self, group: str, chat: str, name: str, trigger: str) -> ListedChat:
+        """See Administration."""
+        self._check_main()
+        with self._ledger() as ledger:
+            known = {one.folder: one for one in ledger.groups()}.get(group)
+            if known is None or (chat and known.jid != chat):  # else it is asked for again, as after a crash
+                add_group(self._layout, ledger, group, chat, name, trigger)
+            return _listed_chat(ledger, group)
+
+    def update_group(self, group: str, changes: dict[str, str]) -> ListedChat:
+        """See Administration."""
+        self._check_main()
+        with self._ledger() as ledger:
+            ledger.update(group, name=changes.get("name"), trigger=changes.get("trigger"), jid=changes.get("chat"))
+            return _listed_chat(ledger, group)
+
+    @property
+    def _reach(self) -> str:
+        """The group whose tasks the agent may see and change; '' for all."""
+        return "" if self.is_main else self.group
+
+    def _named(self, group: str) -> str:
+        if group and group != self.group:
+            self._check_main()
+        return group or self.group
+
+    def _check_main(self) -> None:
+        if not self.is_main:
+            raise RefusedError("only the agent of main may do that", "ask your user to speak with it")
+
+    @staticmethod
+    def _check_pace(schedule_type: str, value: str) -> None:
+        if schedule_type == "interval" and value.strip().isdecimal() and int(value) < SHORTEST_SECONDS * 1000:
+            raise RefusedError(
+                f"an interval has at least {SHORTEST_SECONDS * 1000} milliseconds", "ask for a longer one"
+            )
+
+    @contextmanager
+    def _ledger(self) -> Iterator[Ledger]:
+        ledger = Ledger(HostDatabase(self._layout.database))
+        try:
+            yield ledger
+        finally:
+            ledger.close()
+
+
+@contextmanager
+def _hint() -> Iterator[None]:
+    """Tells an agent where it finds the ids of tasks."""
+    try:
+        yield
+    except ScheduleError as error:
+        raise RefusedError(str(error), error.hint or LIST) from None
+
+
+def _listed(task: Task) -> ListedTask:
+    return ListedTask(
+        task.id, task.group, task.prompt, task.schedule_type, task.schedule_value, task.context_mode, task.status,
+        task.next_run, task.last_run, task.last_result,
+    )  # fmt: skip
+
+
+def _listed_chats(ledger: Ledger) -> list[ListedChat]:
+    groups = {group.jid: group for group in ledger.groups()}
+    found = [_with_group(chat, groups.get(chat.jid)) for chat in ledger.chats()]
+    return sorted(found, key=lambda one: (not one.group, one.group))
+
+
+def _listed_chat(ledger: Ledger, group: str) -> ListedChat:
+    return next(one for one in _listed_chats(ledger) if one.group == group)
+
+
+def _with_group(chat: Chat, group: RegisteredGroup | None) -> ListedChat:
+    if group is None:
+        return ListedChat(chat.jid, chat.name, "", "", chat.last_activity)
+    trigger = group.trigger_pattern if group.requires_trigger else ""
+    return ListedChat(chat.jid, group.name, group.folder, trigger, chat.last_activity)

@@ -1,0 +1,46 @@
+"""What a host tells of its work: a line for each event and each fault, live and in host.log."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from ..system.files import open_private
+from ..text.format import one_line, shorten
+from ..text.sanitize import for_people
+from ..text.timestamps import iso_time
+
+LOG_BYTES = 1024 * 1024
+LINE_CHARACTERS = 300
+
+
+class HostLog:
+    """The log in the file `path`, which is moved to `<path>.1` once it is full. `show` is called with each line,
+    without its time, and whether it tells of a fault."""
+
+    def __init__(self, path: str, show: Callable[[str, bool], None]) -> None:
+        self._path = path
+        self._show = show
+
+    def event(self, text: str) -> None:
+        """Tells of something that happened."""
+        self._write(text, is_fault=False)
+
+    def fault(self, text: str) -> None:
+        """Tells of something that went wrong."""
+        self._write(text, is_fault=True)
+
+    def _write(self, text: str, *, is_fault: bool) -> None:
+        line = shorten(one_line(for_people(text)), LINE_CHARACTERS)
+        self._show(line, is_fault)
+        with suppress(OSError):
+            descriptor = open_private(self._path, os.O_WRONLY | os.O_APPEND)
+            try:
+                os.write(descriptor, f"{iso_time(time.time())} {line}\n".encode("utf-8", "replace"))
+                is_full = os.fstat(descriptor).st_size > LOG_BYTES
+            finally:
+                os.close(descriptor)
+            if is_full:
+                os.replace(self._path, self._path + ".1")
