@@ -39,10 +39,25 @@ COMMANDS = {
 def main(words: list[str] | None = None) -> int:
     """Runs the subcommand that the arguments name; returns the exit code."""
     words = sys.argv[1:] if words is None else words
-    if not words or words[0] not in COMMANDS:
+    if words and words[0] not in COMMANDS and not words[0].startswith("-"):
+        return _unknown(words[0])
+    if not words:
+        _parser_of_all().print_help()
+        return 2
+    if words[0] not in COMMANDS:
         _parser_of_all().parse_args(words)  # prints help, or what is wrong, and exits
         return 2
     return exit_code(lambda: _run(words[0], words[1:]))
+
+
+def _unknown(name: str) -> int:
+    """Says that there is no such subcommand, and which may have been meant; returns the exit code of a wrong call."""
+    from .settings.rules_check import closest
+
+    meant = closest(name, COMMANDS)
+    hint = f"did you mean {NAME} {meant}?" if meant else f"{NAME} --help lists them"
+    print(f"{NAME}: there is no command {name!r}\n  {hint}", file=sys.stderr)
+    return 2
 
 
 def _run(name: str, words: list[str]) -> int:
@@ -66,9 +81,24 @@ def _help_formatter(prog: str) -> argparse.HelpFormatter:
 
 
 def _parser_of_all() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=NAME, description="A memory of all its sessions for an agent's home.")
+    parser = argparse.ArgumentParser(
+        prog=NAME, description="A memory of all its sessions for an agent's home.", epilog=_list_of_commands(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
     parser.add_argument("--version", action="version", version=f"{NAME} {__version__}")
-    subcommands = parser.add_subparsers(dest="subcommand", metavar="COMMAND", required=True)
-    for name in COMMANDS:
-        subcommands.add_parser(name, help=_module(name).SUMMARY)
+    parser.add_argument("command", metavar="COMMAND", nargs="?", help=f"see below; {NAME} COMMAND --help tells more")
     return parser
+
+
+def _list_of_commands() -> str:
+    """A line for each subcommand: argparse would put the longer names on lines of their own."""
+    import textwrap
+
+    width = max(map(len, COMMANDS)) + 4
+    lines = [
+        textwrap.fill(
+            _module(name).SUMMARY, columns() - 2, initial_indent=f"  {name:<{width - 2}}", subsequent_indent=" " * width
+        )
+        for name in COMMANDS
+    ]
+    return "\n".join(["commands:", *lines])

@@ -12,6 +12,7 @@ from ..errors import SessionMemoryError
 from ..system.terminal import Terminal
 from ..text.format import counted
 from ..transcripts.sessions import FoundSession, choose, find_sessions
+from .arguments import HOME
 
 SUMMARY = "keep conversations as Markdown in the home's conversations/"
 
@@ -22,9 +23,11 @@ class NothingChosenError(SessionMemoryError):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of archive."""
-    parser.add_argument("session", nargs="?", help="the session: its name, title or id, or how one of them begins")
+    parser.add_argument(
+        "session", metavar="SESSION", nargs="?", help="the session: its name, title or id, or how one of them begins"
+    )
     parser.add_argument("--all", action="store_true", help="every session of the home")
-    parser.add_argument("--home", metavar="PATH", help="the agent home, or the runtime's directory, to look in")
+    parser.add_argument("--home", metavar="PATH", help=HOME)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
@@ -32,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Archives what was asked for; 1 if something could not be. Raises SessionMemoryError."""
     terminal = Terminal(os.environ, is_json=arguments.json)
     if not arguments.session and not arguments.all:
-        raise NothingChosenError("no session was named", "name one (session_reader --list shows them), or use --all")
+        raise NothingChosenError("no session was named", "name one by its name, title or id, or use --all")
     found = find_sessions(arguments.home, arguments.all and not arguments.home, os.environ)
     chosen = found if arguments.all else [choose(found, arguments.session)]
     results = [_archive(one, f"{number}/{len(chosen)}", terminal) for number, one in enumerate(chosen, 1)]

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from ..store.location import StoreLocation
     from ..store.values import Filter
 
+HOME = "whose: an agent's home, a host, or a runtime's directory (~/.claude); else found from where you are"
 NO_LIMIT = 10**9  # as a filter's limit
 _UNIT_SECONDS = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _TIME_FORMATS = ("%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S")
@@ -24,7 +25,7 @@ def add_common(parser: argparse.ArgumentParser) -> None:
 
 def add_home(parser: argparse.ArgumentParser) -> None:
     """Adds `--home`."""
-    parser.add_argument("--home", metavar="PATH", help="whose store: an agent home, a host, or your home directory")
+    parser.add_argument("--home", metavar="PATH", help=HOME)
 
 
 def add_filter(parser: argparse.ArgumentParser, limit: int) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from ..store.values import STATUSES
-from ..text.format import one_line, shorten
+from ..store.values import STATUSES, Filter
+from ..text.format import enumerated, one_line, shorten
 from ..text.sanitize import all_for_prompt
 from .arguments import add_common, add_filter, filter_of
+from .nearest import check_names
 from .opened_store import refresh, with_store
-from .output import moment
+from .output import fields, moment
 
 if TYPE_CHECKING:
     import argparse
@@ -26,7 +27,8 @@ PROJECT_CHARACTERS = 24
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of conversations."""
-    parser.add_argument("--status", choices=STATUSES, default="", help="only those of this status")
+    statuses = f"only those that are {enumerated(STATUSES, 'or')}"
+    parser.add_argument("--status", metavar="STATUS", choices=STATUSES, default="", help=statuses)
     add_filter(parser, LIMIT)
     add_common(parser)
 
@@ -38,11 +40,17 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _list(opened: OpenStore, arguments: argparse.Namespace) -> int:
     refresh(opened)
-    found = opened.store.conversations(filter_of(arguments, opened.location)._replace(status=arguments.status))
-    opened.terminal.result({"conversations": [one._asdict() for one in found]})
+    wanted = filter_of(arguments, opened.location)._replace(status=arguments.status)
+    found = opened.store.conversations(wanted._replace(limit=wanted.limit + 1))
+    is_cut = len(found) > wanted.limit
+    found = found[: wanted.limit]
     if not found:
-        opened.terminal.line("No conversations.")
-        return 0
+        check_names(opened, wanted)
+    opened.terminal.result({"conversations": [fields(one) for one in found], "more": is_cut})
+    if not found:
+        is_limited = wanted._replace(limit=0, homes=None) != Filter(limit=0)
+        opened.terminal.line("No conversation is like that." if is_limited else "No conversations.")
+        return 1 if is_limited else 0
     titles = all_for_prompt([one.title for one in found])
     rows = [("ID", "LAST MESSAGE", "MESSAGES", "STATUS", "PROJECT", "TITLE")]
     rows += [_row(one, title) for one, title in zip(found, titles)]
@@ -51,6 +59,8 @@ def _list(opened: OpenStore, arguments: argparse.Namespace) -> int:
         cells = [cell.rjust(width) if cell.isdecimal() else cell.ljust(width) for cell, width in zip(row, widths)]
         line = "  ".join(cells).rstrip()
         opened.terminal.line(line if index else opened.terminal.paint("bold", line))
+    if is_cut:
+        opened.terminal.line(f"These are the latest {wanted.limit}; there are more: --limit N shows them.")
     return 0
 
 

@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
         _show_home(target, findings, trial, terminal)
     wrongs = sum(finding.state == WRONG for findings in found.values() for finding in findings)
     terminal.line()
-    terminal.line(terminal.paint("bold", "All is well." if not wrongs else f"{wrongs} of this is wrong; see above."))
+    terminal.line(terminal.paint("bold", _verdict(wrongs)))
     terminal.result(
         {
             "version": __version__,
@@ -99,3 +99,7 @@ def _show_home(target: Target, findings: list[Finding], trial: Trial | None, ter
     if trial is not None and trial.text:
         terminal.line()
         show_trial(trial, terminal, with_speed=False)
+
+
+def _verdict(wrongs: int) -> str:
+    return "All is well." if not wrongs else f"{wrongs} {'thing is' if wrongs == 1 else 'things are'} wrong; see above."

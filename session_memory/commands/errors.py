@@ -10,8 +10,9 @@ from ..store.values import Filter
 from ..text.format import counted, one_line
 from ..text.sanitize import all_for_prompt, for_prompt
 from .arguments import NO_LIMIT, add_common, add_filter, filter_of
+from .nearest import check_names
 from .opened_store import refresh, with_store
-from .output import brief, moment
+from .output import brief, iso, moment
 
 if TYPE_CHECKING:
     import argparse
@@ -56,14 +57,18 @@ def _find(opened: OpenStore, text: str, wanted: Filter) -> int:
     everywhere = conversation_steps(opened.store, wanted._replace(limit=NO_LIMIT), with_errors=True)
     found = matching_errors(text, everywhere)
     shown = found[: wanted.limit]
+    if not found:
+        check_names(opened, wanted)
     said = [] if found else opened.store.search(one_line(text), wanted)
     opened.terminal.result(
         {"seen": [_as_json(one) for one in shown], "all": len(found), "said": [_said_json(hit) for hit in said]}
     )
-    for one in shown:
+    for index, one in enumerate(shown):
+        if index:
+            opened.terminal.line()
         _show(opened, one)
     if len(found) > len(shown):
-        opened.terminal.line(f"{len(found) - len(shown)} more like it: --limit shows them.")
+        opened.terminal.line(f"\n{len(found) - len(shown)} more like it: --limit N shows them.")
     if not found:
         opened.terminal.line("No tool has failed like that." + (" Its words were said in:" if said else ""))
     for hit in said:
@@ -85,7 +90,6 @@ def _show(opened: OpenStore, one: ErrorMatch) -> None:
     terminal.line(
         f"  solved  {'it worked ' + brief(one.solved, ERROR_CHARACTERS) if one.solved else 'not that it was seen'}"
     )
-    terminal.line()
 
 
 def _as_json(one: ErrorMatch) -> dict[str, Any]:
@@ -98,7 +102,7 @@ def _as_json(one: ErrorMatch) -> dict[str, Any]:
         "tool": tool.tool,
         "argument": text,
         "times": one.failure.times,
-        "at": tool.timestamp,
+        "at": iso(tool.timestamp),
         "conversation": conversation.id,
         "session": conversation.session_id,
         "title": title,
@@ -114,6 +118,6 @@ def _said_json(hit: Hit) -> dict[str, Any]:
     return {
         "conversation": hit.conversation.id,
         "session": hit.conversation.session_id,
-        "at": hit.entry.timestamp,
+        "at": iso(hit.entry.timestamp),
         "text": for_prompt(hit.snippet),
     }

@@ -31,7 +31,7 @@ class NothingToFilterError(SessionMemoryError):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of filter."""
-    parser.add_argument("path", nargs="*", help="a transcript, or a directory of them")
+    parser.add_argument("path", metavar="PATH", nargs="*", help="a transcript, or a directory of them")
     parser.add_argument("--all", action="store_true", help="all transcripts that go into the store")
     parser.add_argument("--show", action="store_true", help="print what is left instead of how much")
     add_common(parser)
@@ -105,8 +105,8 @@ def _measure(paths: list[str], settings: MemorySettings, terminal: Terminal) -> 
     terminal.line(f"{share}{total.characters_after:,} after ({pieces}).")
     terminal.line("Before is what the messages hold: text, thinking, tool parameters, tool results; no images.")
     if total.file_bytes:
-        share = f"{1 - total.characters_after / total.file_bytes:.1%}"
-        terminal.line(f"The files themselves are {total.file_bytes:,} bytes, of which it is {share} less.")
+        share = f"{max(0.0, 1 - total.characters_after / total.file_bytes):.1%}"
+        terminal.line(f"That is {share} less than the files themselves, which are {total.file_bytes:,} bytes.")
     left_out = len(paths) - len(rows)
     if left_out:
         terminal.note(f"{counted(left_out, 'file')} left out, which no known runtime wrote")

@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
         terminal.line(_line(fact))
     if not found:
         terminal.line(f"The graph knows nothing about {brief(query, QUERY_CHARACTERS)}.")
-    return 0
+    return 0 if found else 1
 
 
 def search_graph(location: StoreLocation, query: str, limit: int, *, is_untrusted: bool = False) -> list[GraphFact]:

@@ -79,12 +79,9 @@ def _print(
     _item(
         terminal, "store", f"{terminal.short(opened.location.database)}, {megabytes(counts['database_bytes'])}, whole"
     )
-    files = counted(counts["files"], "file")
-    _item(
-        terminal,
-        "transcripts",
-        f"{files}, {counts['gone']} of them gone, {counts['ingesting']} not yet read to the end",
-    )
+    rest = {"gone": "of them gone", "ingesting": "not yet read to the end"}
+    notes = [f"{counts[name]} {text}" for name, text in rest.items() if counts[name]]
+    _item(terminal, "transcripts", ", ".join([counted(counts["files"], "file"), *notes]))
     said = f"{entries(counts['entries'])}, {counted(counts['tool_uses'], 'tool use')}"
     _item(terminal, "holds", f"{said}, {megabytes(counts['text_bytes'])} of text")
     statuses = [f"{number} {status}" for status, number in sorted(counts["conversations"].items())]

@@ -12,6 +12,7 @@ from ..system.terminal import exit_code
 from ..tools.call import Served, call
 from ..tools.host_tools import tools_for
 from ..tools.stdio_server import serve_this_process
+from .arguments import HOME
 
 if TYPE_CHECKING:
     from ..store.location import StoreLocation
@@ -30,7 +31,7 @@ class WrongPlaceError(SessionMemoryError):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of mcp."""
     location = parser.add_mutually_exclusive_group()
-    location.add_argument("--home", metavar="PATH", help="the agent home, or the runtime's directory, to look in")
+    location.add_argument("--home", metavar="PATH", help=HOME)
     location.add_argument(
         "--host", metavar="DIR", help="the directory of a host, one group of which is served: see --group"
     )

@@ -12,11 +12,11 @@ from ..memories.format import time_text
 from ..memories.library import library_of, open_index
 from ..memories.strategies.summary.reply import KINDS
 from ..store.sqlite.memory_index import MemoryFilter
-from ..text.format import one_line
+from ..text.format import enumerated, one_line
 from ..text.sanitize import for_prompt
 from .arguments import add_common, add_limit
 from .opened_store import OpenStore, with_store
-from .output import brief, moment
+from .output import brief, fields, iso, moment
 
 if TYPE_CHECKING:
     from ..store.sqlite.memory_index import IndexedMemory, MemoryIndex
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 SUMMARY = "what is remembered: list, search, show or forget it"
 LIMIT = 20
 TITLE_CHARACTERS = 100
+_ORIGIN = ("at", "session", "conversation", "strategy")
 _ACTIONS = """\
   memories                    the latest
   memories search WORDS       those that fit best
@@ -40,9 +41,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of memories."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _ACTIONS
-    parser.add_argument("action", nargs="?", default="list", choices=("list", "search", "show", "forget"))
-    parser.add_argument("words", nargs="*", metavar="WORDS or ID", help="what to look for, or which")
-    parser.add_argument("--kind", choices=("episode", *KINDS), default="", help="only these")
+    actions = ("list", "search", "show", "forget")
+    parser.add_argument("action", metavar="ACTION", nargs="?", default="list", choices=actions, help="see below")
+    parser.add_argument("words", metavar="WORDS or ID", nargs="*", help="what to look for, or which")
+    kinds = ("episode", *KINDS)
+    only = f"only those of a kind: {enumerated(kinds, 'or')}"
+    parser.add_argument("--kind", metavar="KIND", choices=kinds, default="", help=only)
     parser.add_argument("--superseded", action="store_true", help="also what no longer holds")
     parser.add_argument("--untrusted", action="store_true", help="only what untrusted sessions said")
     add_limit(parser, LIMIT)
@@ -57,6 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     actions = {"list": _list, "search": _search, "show": _show, "forget": _forget}
     words: list[str] = arguments.words
+    if words and not " ".join(words).strip():
+        words = []
     if bool(words) == (arguments.action == "list"):
         problem = "nothing was named" if not words else f"list takes nothing: {words[0]!r}"
         raise UnknownMemoryError(f"memories {arguments.action}: {problem}", "see session-memory memories --help")
@@ -76,7 +82,7 @@ def _search(opened: OpenStore, index: MemoryIndex, arguments: argparse.Namespace
     query = " ".join(arguments.words)
     found = index.search(query, _filter(opened, arguments))
     _show_all(opened, found, f"Nothing is remembered about {brief(query, TITLE_CHARACTERS)}.")
-    return 0
+    return 0 if found else 1
 
 
 def _filter(opened: OpenStore, arguments: argparse.Namespace) -> MemoryFilter:
@@ -104,8 +110,8 @@ def line_of(memory: IndexedMemory) -> str:
 
 def as_json(memory: IndexedMemory) -> dict[str, Any]:
     """A memory for programs; `origins` are objects."""
-    origins = [dict(zip(("at", "session", "conversation", "strategy"), origin)) for origin in memory.origins]
-    return {**memory._asdict(), "origins": origins}
+    origins: list[dict[str, Any]] = [dict(zip(_ORIGIN, origin)) for origin in memory.origins]
+    return {**fields(memory), "origins": [{**origin, "at": iso(origin["at"])} for origin in origins]}
 
 
 def _show(opened: OpenStore, index: MemoryIndex, arguments: argparse.Namespace) -> int:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from ..text.format import counted
 from ..text.sanitize import for_prompt
 from .arguments import NO_LIMIT, add_common, add_filter, filter_of
+from .nearest import check_names
 from .opened_store import refresh, with_store
-from .output import brief, moment
+from .output import brief, fields, moment
 
 if TYPE_CHECKING:
     import argparse
@@ -44,6 +45,8 @@ def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
     refresh(opened)
     wanted = filter_of(arguments, opened.location)._replace(limit=NO_LIMIT)
     found = find_habits(conversation_steps(opened.store, wanted))
+    if not found.tool_uses:
+        check_names(opened, wanted)
     opened.terminal.result(_as_json(found, arguments.limit))
     if not found.tool_uses:
         opened.terminal.line("No tool was used yet.")
@@ -132,7 +135,7 @@ def _as_json(found: Habits, limit: int) -> dict[str, Any]:
             {**one._asdict(), "first": for_prompt(one.first), "second": for_prompt(one.second)}
             for one in found.together[:limit]
         ],
-        "places": [{**one._asdict(), "directory": for_prompt(one.directory)} for one in found.places[:limit]],
+        "places": [{**fields(one), "directory": for_prompt(one.directory)} for one in found.places[:limit]],
         "hours": found.hours,
         "weekdays": found.weekdays,
     }

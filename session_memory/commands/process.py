@@ -17,7 +17,7 @@ from ..text.sanitize import for_prompt
 from ..text.timestamps import now_milliseconds
 from .arguments import add_common, positive
 from .opened_store import note, refresh, with_store
-from .output import brief, moment
+from .output import brief, fields, moment
 
 if TYPE_CHECKING:
     import argparse
@@ -116,7 +116,7 @@ def _work_off(opened: OpenStore, work: StrategyRun, pieces: Iterable[PartResult]
     for done in pieces:
         finished.append(done)
         opened.terminal.line(_line(done))
-    numbers = {status: sum(done.status == status for done in finished) for status in ("archived", "skipped", "waiting")}
+    numbers = numbers_of(finished)
     memories = sum(len(done.memories) for done in finished)
     if finished:
         opened.terminal.line()
@@ -135,6 +135,18 @@ def _work_off(opened: OpenStore, work: StrategyRun, pieces: Iterable[PartResult]
     )
     is_unfinished = any(done.status in ("waiting", "stopped") for done in finished)
     return 1 if is_unfinished or work.missing else 0
+
+
+def numbers_of(finished: Sequence[PartResult]) -> dict[str, int]:
+    """How many conversations were archived, skipped or have to wait: each counts once, however many strategies were at
+    work on it, and as archived if one of them was."""
+    statuses = ("archived", "waiting", "skipped")
+    of_each: dict[int, set[str]] = {}
+    for done in finished:
+        if done.conversation:
+            of_each.setdefault(done.conversation.id, set()).add(done.status)
+    firsts = [next((status for status in statuses if status in found), "") for found in of_each.values()]
+    return {status: firsts.count(status) for status in ("archived", "skipped", "waiting")}
 
 
 def _line(done: PartResult) -> str:
@@ -164,7 +176,7 @@ def _as_json(done: PartResult) -> dict[str, Any]:
 
 
 def _conversation_json(conversation: Conversation) -> dict[str, Any]:
-    return {**conversation._asdict(), "title": for_prompt(conversation.title)}
+    return {**fields(conversation), "title": for_prompt(conversation.title)}
 
 
 def _show_plan(opened: OpenStore, work: StrategyRun, planned: Sequence[PlannedPart]) -> None:

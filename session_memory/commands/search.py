@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from ..errors import SessionMemoryError
 from ..store.sqlite.repair import holds_memories
 from ..store.values import ENTRY_ROLES, TOOL_ROLE
 from ..text.format import one_line, shorten
 from ..text.sanitize import all_for_prompt
 from .arguments import add_common, add_filter, filter_of
+from .nearest import check_names
 from .opened_store import refresh, with_store
-from .output import brief, moment
+from .output import brief, fields, moment
 from .show import number_of
 
 TYPE_CHECKING = False
@@ -26,6 +28,10 @@ TITLE_CHARACTERS = 80
 _QUERY = 'the words; "a phrase" in quotes, -word for what must not be there: best given as one quoted argument'
 
 
+class NoQueryError(SessionMemoryError):
+    """There is no word to search for."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of search."""
     parser.add_argument("query", metavar="QUERY", nargs="+", help=_QUERY)
@@ -35,14 +41,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Searches. Raises SessionMemoryError."""
+    """Searches; 1 if nothing was found. Raises SessionMemoryError."""
+    if not " ".join(arguments.query).strip():
+        raise NoQueryError("there is nothing to look for", 'name some words: session-memory search "cherry blossom"')
     return with_store(arguments, lambda opened: _search(opened, arguments))
 
 
 def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
     refresh(opened)
     query = " ".join(arguments.query)
-    hits = opened.store.search(query, filter_of(arguments, opened.location)._replace(role=arguments.role))
+    wanted = filter_of(arguments, opened.location)._replace(role=arguments.role)
+    hits = opened.store.search(query, wanted)
+    if not hits:
+        check_names(opened, wanted)
     commands = [_command(hit, arguments.home) for hit in hits]
     remembered = _show_memories(opened, query) if _is_unlimited(arguments) else []
     as_json = [_as_json(hit, command) for hit, command in zip(hits, commands)]
@@ -57,7 +68,7 @@ def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
             opened.terminal.line()
         title, who, where, *pieces = [next(safe) for _ in of_hit]
         _print(opened, hit, (title, who, where), pieces, command)
-    return 0
+    return 0 if hits or remembered else 1
 
 
 def _is_unlimited(arguments: argparse.Namespace) -> bool:
@@ -121,17 +132,26 @@ def _print(opened: OpenStore, hit: Hit, about: tuple[str, str, str], pieces: lis
 
 
 def _highlighted(opened: OpenStore, pieces: list[str]) -> str:
-    """The snippet on one line, the words that were found in bold, or in asterisks where there is no bold."""
-    for index in range(1, len(pieces), 2):
+    """The snippet on one line, the words that were found in bold, or in asterisks where there is no bold. Where a word
+    stands in asterisks of the text's own, these are left out."""
+    touching = [pieces[index - 1].endswith("*") or pieces[index + 1].startswith("*") for index in _marked(pieces)]
+    if any(touching):
+        pieces = [piece.replace("**", "") for piece in pieces]
+    for index in _marked(pieces):
         bold = opened.terminal.paint("bold", pieces[index])
         pieces[index] = bold if bold != pieces[index] else f"**{pieces[index]}**"
     return one_line("".join(pieces))
 
 
+def _marked(pieces: list[str]) -> range:
+    """Where in the pieces of a snippet those are that fit the query."""
+    return range(1, len(pieces), 2)
+
+
 def _as_json(hit: Hit, command: str) -> dict[str, Any]:
     return {
-        "entry": {"number": number_of(hit.entry), **hit.entry._asdict()},
-        "conversation": hit.conversation._asdict(),
+        "entry": {"number": number_of(hit.entry), **fields(hit.entry)},
+        "conversation": fields(hit.conversation),
         "snippet": hit.snippet,
         "marks": hit.marks,
         "score": hit.score,

@@ -10,9 +10,10 @@ import time
 from ..system.json import encode
 from ..system.terminal import exit_code
 from ..text.sanitize import for_people
-from ..text.timestamps import age
+from ..text.timestamps import age, iso_time
 from ..transcripts.log import last_entries, render
 from ..transcripts.sessions import FoundSession, choose, find_sessions
+from .arguments import HOME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def main(words: list[str] | None = None, environ: Mapping[str, str] = os.environ
     parser.add_argument("--lines", type=int, default=50, metavar="N", help="the last N entries (50)")
     parser.add_argument("--list", action="store_true", help="list the sessions, the latest first (as without a name)")
     parser.add_argument("--all", action="store_true", help="the sessions of all projects, not only of this one")
-    parser.add_argument("--home", metavar="PATH", help="the agent home, or the runtime's directory, to look in")
+    parser.add_argument("--home", metavar="PATH", help=HOME)
     parser.add_argument("--raw", action="store_true", help="text as it is, secrets, control characters and all")
     parser.add_argument("--json", action="store_true", help="for programs")
     options = parser.parse_args(words)
@@ -48,12 +49,7 @@ def _run(options: argparse.Namespace, environ: Mapping[str, str]) -> int:
 
 def _listing(listed: list[FoundSession], environ: Mapping[str, str], *, as_json: bool) -> str:
     if as_json:
-        return encode(
-            [
-                {"name": one.name, "id": one.id, "modified": one.modified, "bytes": one.size, "path": one.session.path}
-                for one in listed
-            ]
-        )
+        return encode([_as_json(one) for one in listed])
     if not listed:
         return "No sessions yet."
     rows = []
@@ -64,6 +60,11 @@ def _listing(listed: list[FoundSession], environ: Mapping[str, str], *, as_json:
     return "\n".join([f"{row[0]:<{name}}  {row[1]:<{when}}  {row[2]:>{size}}  {row[3]}" for row in rows])
 
 
+def _as_json(one: FoundSession) -> dict[str, object]:
+    when = iso_time(one.modified)
+    return {"name": one.name, "id": one.id, "modified": when, "bytes": one.size, "path": one.session.path}
+
+
 def _log(one: FoundSession, lines: int, *, raw: bool, as_json: bool) -> str:
     entries, unreadable = last_entries(one.runtime, one.session.path, lines)
     if as_json:
@@ -71,7 +72,7 @@ def _log(one: FoundSession, lines: int, *, raw: bool, as_json: bool) -> str:
             {
                 "role": entry.role,
                 "text": entry.text if raw else for_people(entry.text),
-                "timestamp": entry.timestamp,
+                "timestamp": None if entry.timestamp is None else iso_time(entry.timestamp),
                 "tools": [
                     {"name": tool.name, "argument": tool.argument if raw else for_people(tool.argument)}
                     for tool in entry.tools
@@ -82,7 +83,8 @@ def _log(one: FoundSession, lines: int, *, raw: bool, as_json: bool) -> str:
         return encode({"name": one.name, "id": one.id, "unreadable": unreadable, "entries": said})
     if not entries:
         return f"{one.name}: nothing was said yet."
-    return f"Session {one.name} ({one.id}), the last {len(entries)} entries:\n\n{render(entries, unreadable, raw=raw)}"
+    shown = "entry" if len(entries) == 1 else f"{len(entries)} entries"
+    return f"Session {one.name} ({one.id}), the last {shown}:\n\n{render(entries, unreadable, raw=raw)}"
 
 
 def _bytes(size: int) -> str:

@@ -8,7 +8,7 @@ from ..text.format import counted, one_line, shorten
 from ..text.sanitize import all_for_prompt
 from .arguments import add_common, positive
 from .opened_store import with_store
-from .output import moment
+from .output import fields, moment
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,9 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of show."""
     parser.add_argument("conversation", metavar="CONVERSATION", type=positive, help="its number: see conversations")
     parser.add_argument("--around", metavar="MESSAGE", type=positive, help="only what stands around this message")
-    parser.add_argument(
-        "--lines", metavar="N", type=positive, default=AROUND, help=f"that is N before and N after it ({AROUND})"
-    )
+    lines = f"with --around N before and N after it ({AROUND}), else only the last N"
+    parser.add_argument("--lines", metavar="N", type=positive, help=lines)
     full = f"messages whole, not only their first {MESSAGE_CHARACTERS:,} characters"
     parser.add_argument("--full", action="store_true", help=full)
     add_common(parser)
@@ -60,8 +59,8 @@ def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
     shown, before, after = _part(entries, arguments.around, arguments.lines)
     opened.terminal.result(
         {
-            "conversation": conversation._asdict(),
-            "entries": [{"number": number_of(one), **one._asdict()} for one in shown],
+            "conversation": fields(conversation),
+            "entries": [{"number": number_of(one), **fields(one)} for one in shown],
             "before": before,
             "after": after,
         }
@@ -71,10 +70,12 @@ def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _part(entries: list[StoredEntry], around: int | None, lines: int) -> tuple[list[StoredEntry], int, int]:
+def _part(entries: list[StoredEntry], around: int | None, lines: int | None) -> tuple[list[StoredEntry], int, int]:
     """What is to be shown, and how much stands before and after it. Raises NotInStoreError."""
     if around is None:
-        return entries, 0, 0
+        before = max(0, len(entries) - lines) if lines else 0
+        return entries[before:], before, 0
+    lines = lines or AROUND
     at = next((index for index, one in enumerate(entries) if number_of(one) == around), None)
     if at is None:
         raise NotInStoreError(f"there is no message {around} in this conversation", "search says which there are")
@@ -91,10 +92,11 @@ def _print(
     errors = all_for_prompt([one.error for one in shown])
     terminal.line(terminal.paint("bold", shorten(one_line(title), terminal.width) or f"Conversation {conversation.id}"))
     first, last = moment(conversation.first_message_at), moment(conversation.last_message_at)
-    terminal.line(f"Conversation {conversation.id}, {counted(conversation.entry_count, 'message')}, {first} to {last}")
+    when = first if first == last else f"{first} to {last}"
+    terminal.line(f"Conversation {conversation.id}, {counted(conversation.entry_count, 'message')}, {when}")
     terminal.line(f"Session {conversation.session_id} ({conversation.runtime}) in {conversation.cwd or '-'}")
     if before:
-        terminal.line(f"\n[{before} before this]")
+        terminal.line(f"\n[{counted(before, 'earlier item')}]")
     previous = (0, "")
     for entry, text, error in zip(shown, texts, errors):
         if entry.role == TOOL_ROLE:
@@ -109,7 +111,7 @@ def _print(
         previous = (entry.message, entry.role)
         terminal.line(text if arguments.full else _shortened(text))
     if after:
-        terminal.line(f"\n[{after} after this]")
+        terminal.line(f"\n[{counted(after, 'later item')}]")
 
 
 def _tool_line(entry: StoredEntry, argument: str, error: str) -> str:

@@ -18,7 +18,7 @@ from ..runtimes.claude.install import Hook, wanted_hooks
 from ..settings.homes import agent_home
 from ..settings.notices import notices
 from ..settings.program import ProgramPaths
-from ..text.format import enumerated
+from ..text.format import counted, enumerated
 from ..text.timestamps import age
 from ..transcripts.log import last_entries
 from . import settings_file
@@ -229,7 +229,7 @@ def _check_template(target: Target, ledger: InstallLedger) -> list[Finding]:
     if gone:
         mend = f"{NAME} new {shlex.quote(target.root)} --template {record.template}"
         return [Finding(WRONG, "template", f"{gone[0]} is gone", mend)]
-    return [Finding(OK, "template", f"{record.template}, {len(record.files)} files")]
+    return [Finding(OK, "template", f"{record.template}, {counted(len(record.files), 'file')}")]
 
 
 def _check_state(target: Target) -> list[Finding]:

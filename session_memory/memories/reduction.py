@@ -44,8 +44,8 @@ class Reduction(NamedTuple):
 
     @property
     def reduction(self) -> float:
-        """The share of characters that filtering leaves out."""
-        return 1 - self.characters_after / self.characters_before if self.characters_before else 0.0
+        """The share of characters that filtering leaves out; 0 where names of speakers make it more than it was."""
+        return max(0.0, 1 - self.characters_after / self.characters_before) if self.characters_before else 0.0
 
 
 def measured(path: str, settings: MemorySettings) -> Reduction | None:

@@ -44,7 +44,7 @@ def exit_code(command: Callable[[], int]) -> int:
 
 
 def _print_error(text: str, hint: str = "") -> None:
-    print(f"{NAME}: {text}" + (f"\n  {hint}" if hint else ""), file=sys.stderr)
+    print("\n  ".join([f"{NAME}: {text}", *hint.splitlines()]), file=sys.stderr)
 
 
 class Terminal:

@@ -35,10 +35,10 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def enumerated(words: Iterable[str]) -> str:
+def enumerated(words: Iterable[str], link: str = "and") -> str:
     """`a`, `a and b`, `a, b and c`. Raises ValueError where there are none."""
     *others, last = words
-    return f"{', '.join(others)} and {last}" if others else last
+    return f"{', '.join(others)} {link} {last}" if others else last
 
 
 def _may_cut(text: str, at: int) -> bool:

@@ -39,7 +39,7 @@ def test_patterns_prints_what_fails_and_what_helps(machine):
 
 
 def test_patterns_of_a_project_without_any_says_so(machine):
-    assert machine.run("patterns", "--project", "elsewhere").stdout == "No tool was used yet.\n"
+    assert "no project has 'elsewhere' in its directory" in machine.run("patterns", "--project", "elsewhere").stderr
 
 
 def test_errors_prints_where_it_was_and_what_solved_it(machine):

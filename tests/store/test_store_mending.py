@@ -12,6 +12,7 @@ from records import assistant, exchange, user
 from store_scene import MONDAY, Scene, StoreUser, trip
 
 from session_memory.store.sqlite.repair import recut
+from session_memory.text.timestamps import iso_time
 
 
 @pytest.fixture
@@ -69,7 +70,7 @@ class TestCorruption:
         found = {talk["runtime"]: talk for talk in machine.result("conversations")["conversations"]}
         assert found["archive"]["session_id"] == "one"
         assert found["archive"]["entry_count"] == 5
-        assert found["archive"]["last_message_at"] == (MONDAY + 20) * 1000
+        assert found["archive"]["last_message_at"] == iso_time(MONDAY + 20)
         assert machine.result("search", "cherry")["hits"][0]["conversation"]["session_id"] == "one"
 
     @pytest.mark.parametrize("words", [("ingest",), ("search", "cherry")])

@@ -4,7 +4,7 @@ answered from what is there, soon, and say so; what takes something in fails and
 from __future__ import annotations
 
 import json
-import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -42,24 +42,27 @@ QUESTIONS = [
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> Iterator[StoreUser]:
+def machine(tmp_path: Path) -> StoreUser:
     """A user with memories; one more session is new."""
     machine = StoreUser(tmp_path / "user")
-    memory = machine.home / ".session-memory"
-    memory.mkdir()
-    is_mounted = os.geteuid() == 0 and _mount("-t", "tmpfs", "-o", "size=4m", "tmpfs", str(memory))
     machine.session("one", *trip())
     assert machine.run("process").returncode == 0
     machine.session("two", user("what is new", at=MONDAY))
-    try:
-        yield machine
-    finally:
-        if is_mounted:
-            subprocess.run(["umount", "-l", memory], check=True)
+    return machine
 
 
-def _mount(*options: str) -> bool:
-    return subprocess.run(["mount", *options], capture_output=True, check=False).returncode == 0
+def can_mount() -> bool:
+    """Whether a process may have mounts of its own, which end with it."""
+    return subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode == 0
+
+
+def on_a_device_of_its_own(machine: StoreUser, then: str) -> None:
+    """Every command finds what is kept on a small device, on which `then` was run before."""
+    memory = machine.home / ".session-memory"
+    shutil.copytree(memory, machine.home / "kept", dirs_exist_ok=True)
+    machine.before = (  # type: ignore[attr-defined]
+        f"mount -t tmpfs -o size=4m tmpfs {memory} && cp -a {machine.home}/kept/. {memory}/ && {{ {then}; }} && "
+    )
 
 
 @contextmanager
@@ -79,24 +82,17 @@ def written_by_another(machine: StoreUser) -> Iterator[None]:
 @contextmanager
 def full(machine: StoreUser) -> Iterator[None]:
     """Nothing more fits on the device of the store; where none can be mounted, no process may write a byte."""
-    memory = machine.home / ".session-memory"
-    if not os.path.ismount(memory):
-        machine.limit = "ulimit -f 0; "  # type: ignore[attr-defined]
-        yield
-        return
-    with (memory / "fill").open("wb", buffering=0) as file:
-        try:
-            while True:
-                file.write(bytes(4096))
-        except OSError:
-            pass
+    if can_mount():
+        on_a_device_of_its_own(machine, f"cat /dev/zero > {machine.home}/.session-memory/fill 2> /dev/null; true")
+    else:
+        machine.before = "ulimit -f 0; "  # type: ignore[attr-defined]
     yield
 
 
 @contextmanager
 def limited(machine: StoreUser) -> Iterator[None]:
     """No process may write a byte to a file, as where a quota is used up."""
-    machine.limit = "ulimit -f 0; "  # type: ignore[attr-defined]
+    machine.before = "ulimit -f 0; "  # type: ignore[attr-defined]
     yield
 
 
@@ -104,25 +100,31 @@ def limited(machine: StoreUser) -> Iterator[None]:
 def read_only(machine: StoreUser) -> Iterator[None]:
     """The store's directory may not be written to."""
     memory = machine.home / ".session-memory"
-    if os.path.ismount(memory):
-        subprocess.run(["mount", "-o", "remount,ro", memory], check=True)
-    else:
-        for path in [memory, *memory.rglob("*")]:
-            path.chmod(0o500 if path.is_dir() else 0o400)
+    if can_mount():
+        on_a_device_of_its_own(machine, f"mount -o remount,ro {memory}")
+        yield
+        return
+    for path in [memory, *memory.rglob("*")]:
+        path.chmod(0o500 if path.is_dir() else 0o400)
     yield
-    for path in [] if os.path.ismount(memory) else [memory, *memory.rglob("*")]:
+    for path in [memory, *memory.rglob("*")]:
         path.chmod(0o700)
 
 
+def command_of(machine: StoreUser, *words: str) -> list[str]:
+    """A subcommand, after what a case wants to be done before."""
+    before = getattr(machine, "before", "")
+    own = ["unshare", "-m"] if "mount" in before else []
+    return [*own, "sh", "-c", f'{before}exec "$@"', "sh", sys.executable, "-c", COMMAND, *words]
+
+
 def run(machine: StoreUser, *words: str) -> subprocess.CompletedProcess[str]:
-    limit = getattr(machine, "limit", "")
-    command = ("sh", "-c", f'{limit}exec "$@"', "sh", sys.executable, "-c", COMMAND, *words)
-    return machine.run_command(*command)
+    return machine.run_command(*command_of(machine, *words))
 
 
 CASES = {
     written_by_another: "another process is writing to ~/.session-memory/store/memory.db",
-    full: "no space left on the device that holds ",
+    full: "no space left on the device that holds " if can_mount() else "",
     limited: "",  # SQLite says no more than that it was an error
     read_only: ".session-memory/store/",
 }
@@ -176,10 +178,8 @@ def test_the_tools_answer_from_what_is_there(machine, case):
     ]
     with case(machine):
         began = time.monotonic()
-        limit = getattr(machine, "limit", "")
         done = subprocess.run(
-            ["sh", "-c", f'{limit}exec "$@"', "sh", sys.executable, "-c", COMMAND, "mcp"],
-            input="".join(json.dumps(call) + "\n" for call in calls), text=True, capture_output=True, check=False,
+            command_of(machine, "mcp"), input="".join(json.dumps(call) + "\n" for call in calls), text=True, capture_output=True, check=False,
             env=machine.environment, cwd=machine.home, timeout=60,
         )  # fmt: skip
         took = time.monotonic() - began

@@ -1,0 +1,208 @@
+"""What is the same for every command: how times, counts and names are written, and what is said of what there is not."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+import time
+
+import pytest
+from memories_scene import conversation
+from records import assistant, exchange, user
+from store_scene import COMMAND, MONDAY, StoreUser, trip
+
+from session_memory.cli import COMMANDS
+from session_memory.commands.process import numbers_of
+from session_memory.memories.queue import PartResult
+
+WITH_HOME = ["archive", "config", "conversations", "errors", "filter", "graph", "health-check", "ingest", "mcp"]
+WITH_HOME += ["memories", "patterns", "process", "search", "show", "watch"]
+ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+
+
+@pytest.fixture
+def machine(tmp_path):
+    machine = StoreUser(tmp_path / "user")
+    machine.session("8f3a-trip", *trip())
+    bread = [record for turn in range(3) for record in exchange("how is **rye** baked?", "It is kneaded.", at=MONDAY)]
+    for record in bread:
+        record["cwd"] = "/srv/bakery"
+    machine.session("9c01-bread", *bread, project="-srv-bakery")
+    return machine
+
+
+class TestHelp:
+    def test_home_is_explained_in_the_same_words_everywhere(self, machine):
+        texts = set()
+        for name in WITH_HOME:
+            said = machine.run(name, "--help", COLUMNS="200").stdout
+            texts.update(line.split("PATH ")[1].strip() for line in said.splitlines() if line.startswith("  --home"))
+        assert texts == {
+            "whose: an agent's home, a host, or a runtime's directory (~/.claude); else found from where you are"
+        }
+
+    def test_every_command_stands_on_a_line_with_what_it_does(self, machine):
+        for words in (["--help"], []):
+            listed = machine.run(*words).stdout.partition("commands:\n")[2].splitlines()
+            starts = [line.split()[0] for line in listed if not line.startswith("   ")]
+            assert starts == list(COMMANDS)
+            assert len({re.match(r"  \S+ +|  +", line).end() for line in listed}) == 1
+
+    @pytest.mark.parametrize(("typed", "meant"), [("serch", "search"), ("conversation", "conversations")])
+    def test_a_wrong_command_is_answered_with_the_nearest(self, machine, typed, meant):
+        done = machine.run(typed)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == f"session-memory: there is no command {typed!r}\n  did you mean session-memory {meant}?\n"
+
+    def test_a_command_like_no_other_is_answered_with_where_they_are_listed(self, machine):
+        assert machine.run("xyzzy").stderr.endswith("\n  session-memory --help lists them\n")
+
+    def test_a_wrong_key_is_answered_with_the_nearest(self, machine):
+        assert "did you mean scope?" in machine.run("config", "scpoe").stderr
+        machine.config("scpoe: all\n")
+        assert "unknown key scpoe, perhaps scope" in machine.run("ingest").stderr
+
+
+class TestNotFound:
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ("search", "zebra"),
+            ("show", "77"),
+            ("conversations", "--since", "1h"),
+            ("memories", "search", "zebra"),
+            ("memories", "show", "zebra"),
+            ("errors", "zebra"),
+            ("archive", "zebra"),
+            ("config", "zebra"),
+            ("graph", "search", "zebra"),
+        ],
+        ids=" ".join,
+    )
+    def test_it_is_exit_code_1_with_a_line_that_says_it(self, machine, words):
+        done = machine.run(*words)
+        assert done.returncode == 1
+        assert len((done.stdout + done.stderr).splitlines()) <= 3
+
+    @pytest.mark.parametrize("words", [("conversations",), ("memories",)], ids=" ".join)
+    def test_a_list_of_nothing_is_none(self, tmp_path, words):
+        assert StoreUser(tmp_path / "nobody").run(*words).returncode == 0
+
+    @pytest.mark.parametrize("query", ["", "  "])
+    def test_a_search_for_nothing_says_what_to_do(self, machine, query):
+        done = machine.run("search", query)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr == (
+            'session-memory: there is nothing to look for\n  name some words: session-memory search "cherry blossom"\n'
+        )
+
+    @pytest.mark.parametrize("words", [("search", "rye"), ("conversations",), ("patterns",), ("errors", "failed")])
+    def test_a_project_or_session_that_there_is_none_of_is_answered_with_the_nearest(self, machine, words):
+        done = machine.run(*words, "--project", "bakry")
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr == (
+            "session-memory: no project has 'bakry' in its directory\n  the nearest:\n    /srv/bakery\n"
+        )
+        done = machine.run(*words, "--session", "9c01-brot")
+        assert done.returncode == 1
+        assert done.stderr.startswith(
+            "session-memory: no session has an id that begins with '9c01-brot'\n  the nearest:\n"
+        )
+        assert "    9c01-bread how is **rye** baked?\n" in done.stderr
+
+    def test_where_none_is_like_it_the_latest_are_named(self, machine):
+        said = machine.run("conversations", "--project", "qqq").stderr
+        assert said.endswith("\n  the latest:\n    /srv/agent\n    /srv/bakery\n")
+
+
+class TestTimes:
+    def times(self, value, name=""):
+        """Every value in JSON that is a time by its name."""
+        if isinstance(value, dict):
+            return [found for key, one in value.items() for found in self.times(one, key)]
+        if isinstance(value, list):
+            return [found for one in value for found in self.times(one, name)]
+        is_time = name in ("at", "timestamp", "modified") or name.endswith("_at")
+        return [value] if is_time and value is not None else []
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ("search", "cherry"),
+            ("show", "1"),
+            ("conversations",),
+            ("memories",),
+            ("errors", "3 failed"),
+            ("patterns",),
+            ("process", "--dry-run"),
+        ],
+        ids=" ".join,
+    )
+    def test_in_json_they_are_iso_8601(self, machine, words):
+        machine.run("process" if words == ("memories",) else "ingest")
+        found = self.times(machine.result(*words))
+        assert found
+        assert all(ISO.fullmatch(one) for one in found)
+
+    def test_also_those_of_the_reader_of_sessions(self, machine):
+        script = "import sys; from session_memory.commands.session_reader import main; sys.exit(main())"
+        for words in (["--all", "--list"], ["--all", "8f3a"]):
+            done = machine.run_command(sys.executable, "-c", script, *words, "--json")
+            found = self.times(json.loads(done.stdout))
+            assert found
+            assert all(ISO.fullmatch(one) for one in found)
+
+
+class TestCounts:
+    def test_a_list_says_when_it_stops_at_a_limit(self, machine):
+        assert machine.run("conversations", "--limit", "1").stdout.endswith(
+            "\nThese are the latest 1; there are more: --limit N shows them.\n"
+        )
+        assert machine.result("conversations", "--limit", "1")["more"] is True
+        assert "there are more" not in machine.run("conversations", "--limit", "2").stdout
+        assert machine.result("conversations", "--limit", "2")["more"] is False
+
+    def test_one_conversation_is_one_however_many_strategies_were_at_work_on_it(self):
+        done = [
+            PartResult(strategy, conversation(number), status)
+            for number, strategy, status in [
+                (1, "extractive", "archived"), (1, "summary", "archived"), (2, "extractive", "skipped"),
+                (2, "summary", "archived"), (3, "extractive", "skipped"), (3, "summary", "waiting"),
+            ]
+        ]  # fmt: skip
+        assert numbers_of(done) == {"archived": 2, "skipped": 0, "waiting": 1}
+
+    def test_only_the_last_of_a_conversation_can_be_shown(self, machine):
+        machine.run("ingest")
+        done = machine.run("show", "1", "--lines", "2")
+        assert "[4 earlier items]" in done.stdout
+        assert done.stdout.endswith("As you like.\n")
+        assert "cherry" not in done.stdout
+        assert [one["text"] for one in machine.result("show", "1", "--lines", "1")["entries"]] == ["As you like."]
+
+    def test_what_grows_by_being_filtered_is_0_percent_shorter(self, machine):
+        short = machine.session("short", user("a"), assistant("b"))
+        assert "-" not in machine.run("filter", short).stdout.split("\n")[1].split("%")[0][-8:]
+        assert machine.result("filter", short)["all"]["reduction"] == 0.0
+
+
+class TestBold:
+    def test_a_word_that_stands_in_asterisks_is_marked_once(self, machine):
+        assert "  how is **rye** baked?\n" in machine.run("search", "rye", "--role", "user").stdout
+
+    def test_on_a_terminal_nothing_is_bold_within_bold(self, machine):
+        controller, worker = pty.openpty()
+        words = [sys.executable, "-c", COMMAND, "search", "rye cherry"]
+        environ = {**machine.environment, "TERM": "xterm"}
+        with subprocess.Popen(words, stdout=worker, stderr=worker, env=environ, cwd=machine.home) as process:
+            process.wait(60)
+        time.sleep(0.1)
+        said = os.read(controller, 65536).decode()
+        os.close(worker)
+        os.close(controller)
+        assert "\x1b[1m" in said
+        assert re.search(r"\x1b\[1m[^\x1b]*\x1b\[1m", said) is None
