@@ -14,12 +14,14 @@ from pathlib import Path
 import pytest
 from clients.claude import REPOSITORY, activity, claude_executable
 from fakes.loopback import Request
-from host_scene import PROGRAM, Echo, HostMachine, about
+from host_scene import PROGRAM, Echo, HostMachine, Told, about
 
 from session_memory.host.agent import WITHOUT
+from session_memory.host.log import LINE_CHARACTERS
 from session_memory.host.orphans import running_pids
-from session_memory.host.values import TaskRun
+from session_memory.host.values import Task, TaskRun
 from session_memory.runtimes.claude import files as claude_files
+from session_memory.tools.request_files import RequestFiles
 from session_memory.transcripts.pointers import LOST
 
 TOOL = "mcp__session-memory__"
@@ -216,6 +218,91 @@ class TestTasks:
         assert [line.partition(" (")[0] for line in activity(request)] == [f"- {task}"]
         state = host.ledger.schedule.task(task)
         assert (state.status, state.next_run, state.last_result) == ("completed", None, "Watered.")
+
+
+class TestWhatAgentsPlan:
+    def test_an_agent_schedules_changes_and_cancels_its_own_tasks(self, host: HostMachine, group: str) -> None:
+        wanted = {"prompt": "water m-can-1", "schedule_type": "interval", "schedule_value": "3600000"}
+        host.api.replies = [call("schedule_task", **wanted), "Planned."]
+        assert host.ask(group, "plan m-bed-1") == "Planned."
+        (task,) = host.ledger.schedule.tasks(group)
+        assert task.id in results(host.api.prompts()[-1])
+        changes = call("update_task", id=task.id, status="paused", prompt="weed m-bed-9")
+        host.api.replies = [call("list_tasks"), changes, "Changed."]
+        host.ask(group, "change m-bed-2")
+        (changed,) = host.ledger.schedule.tasks(group)
+        assert changed == task._replace(status="paused", prompt="weed m-bed-9")
+        host.api.replies = [call("cancel_task", id=task.id), "Gone."]
+        host.ask(group, "cancel m-bed-3")
+        assert host.ledger.schedule.tasks(group) == []
+
+    def test_the_agent_of_main_makes_a_group_of_a_chat_that_wrote(self, host: HostMachine, group: str) -> None:
+        folder = f"{group}-street"
+        host.ledger.note_chat(f"local:{folder}", "The street")
+        arguments = {"group": folder, "chat": f"local:{folder}", "trigger": "@anna"}
+        planned = {"prompt": "water m-can-2", "schedule_type": "interval", "schedule_value": "3600000"}
+        host.api.replies = [
+            call("list_groups"), call("register_group", **arguments), call("schedule_task", group=folder, **planned),
+            "Made.",
+        ]  # fmt: skip
+        assert host.ask("main", "make m-bed-1") == "Made."
+        assert "The street" in results(host.api.prompts()[-1])
+        assert [task.prompt for task in host.ledger.schedule.tasks(folder)] == ["water m-can-2"]
+        assert host.ask(folder, "hello @Anna m-bed-2") == "m-bed-2"
+
+    def test_a_group_in_a_sandbox_plans_by_files_and_sees_it_in_its_snapshot(
+        self, host: HostMachine, group: str
+    ) -> None:
+        host.ask(group, "hello m-bed-1")
+        own = host.group(group)
+        wanted = {"prompt": "water", "schedule_type": "interval", "schedule_value": "3600000"}
+        told = RequestFiles(own.ipc_dir).call("schedule_task", wanted)
+        (task,) = host.ledger.schedule.tasks(group)
+        assert (told.is_error, task.id in told.text) == (False, True)
+        snapshot = Path(own.ipc_dir, "current_tasks.json")
+        host.wait(lambda: task.id in snapshot.read_text(), "snapshot with the task")
+
+
+class TestWhatTheHostTells:
+    def test_it_tells_each_event_in_a_line_without_what_was_said(self, host: HostMachine, group: str) -> None:
+        host.say(group, "plan m-bed-1", sender="Anna")
+        task = host.due(group, "water m-can-1")
+        host.wait(lambda: host.ledger.schedule.runs(task), "run of the task")
+        host.wait(lambda: f"{task} done in" in host.output(), "line about the end of the task")
+        lines = [line for line in host.output().splitlines() if f"  {group}: " in line or f"  {group} " in line]
+        told = [re.sub(r"[0-9.]+ s$", "N s", line.partition(f"  {group}: ")[2]) for line in lines]
+        assert "message from Anna, 12 characters" in told
+        assert "agent started, begins a session" in told
+        assert "answered in N s" in told
+        assert told.index(f"{task} begins") < told.index(f"{task} done in N s")
+        assert all(re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d  \S", line) for line in lines)
+        log = Path(host.layout.log_file).read_text()
+        assert f" {group}: message from Anna, 12 characters\n" in log
+        assert "m-bed-1" not in log + host.output()
+
+    def test_a_line_has_a_bound_and_no_secret(self, tmp_path: Path) -> None:
+        told = Told(tmp_path)
+        told.fault("DB_PASSWORD=Kf9xZq83Lm7Pw2 \x1b[31m" + "x" * 5000 + "\nsecond line")
+        (line,) = told.faults
+        assert len(line) == LINE_CHARACTERS
+        assert "Kf9xZq83Lm7Pw2" not in line
+        (written,) = (tmp_path / "host.log").read_text().splitlines()
+        assert written.endswith(f"Z {line}")
+
+    def test_a_task_that_is_never_due_again_is_told_and_stops_no_other(self, host: HostMachine, group: str) -> None:
+        long_ago, jid = "2026-01-01T00:00:00.000Z", host.ledger.group(group).jid
+        broken = Task(
+            f"task-{group}", group, jid, "water m-can-1", "cron", "0 0 30 2 *", "group", next_run=long_ago, last_run=None,
+            last_result=None, status="active", created_at=long_ago,
+        )  # fmt: skip
+        with host.ledger.database.transaction():
+            host.ledger.database.add_task(broken)
+        whole = host.due(group, "water m-can-2", "isolated")
+        host.wait(lambda: host.ledger.schedule.runs(whole), "run of the other task")
+        (run,) = host.ledger.schedule.runs(broken.id)
+        assert (run.status, "has no next time" in str(run.error)) == ("error", True)
+        assert host.ledger.schedule.task(broken.id).status == "completed"
+        assert f"{group}: {broken.id} is ended: " in host.output()
 
 
 class TestIsolation:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import time
 
 import pytest
 from clients.claude import claude_executable
@@ -49,6 +50,43 @@ class TestCrashes:
         assert host.reply_to(group, message).text == "m-bed-1"
         assert len(about(host, "m-bed-1")) == 2
         assert [reply.answers for reply in host.ledger.replies(0, host.ledger.group(group).jid)] == [(message,)]
+
+    @pytest.mark.parametrize("with_runtimes", [False, True])
+    def test_a_task_that_was_planned_before_the_kill_runs_once(
+        self, host: HostMachine, group: str, with_runtimes: bool
+    ) -> None:
+        due = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(time.time() + 8))
+        wanted = {"prompt": "water m-can-1", "schedule_type": "once", "schedule_value": due}
+        plan = {"tools": [{"name": "mcp__session-memory__schedule_task", "input": wanted}]}
+        host.api.replies = [plan, {"text": "Planned.", "seconds": 6}]
+        message = host.say(group, "plan m-bed-1")
+        (task,) = host.wait(lambda: host.ledger.schedule.tasks(group), "task")
+        host.kill(with_runtimes=with_runtimes)
+        if with_runtimes:  # it is asked again, and plans again
+            host.api.replies = [plan, {"text": "Planned."}]
+        host.start()
+        assert host.reply_to(group, message).text == "Planned."
+        assert [one.id for one in host.ledger.schedule.tasks(group)] == [task.id]
+        host.wait(lambda: host.ledger.schedule.runs(task.id), "run of the task")
+        host.kill(with_runtimes=with_runtimes)
+        host.start()
+        assert host.ask(group, "and m-bed-2") == "m-bed-2"
+        assert [run.status for run in host.ledger.schedule.runs(task.id)] == ["success"]
+        assert [one.text for one in host.ledger.replies(0, host.ledger.group(group).jid)].count("m-can-1") == 1
+
+    def test_a_task_that_cancels_itself_while_its_host_is_killed_gives_its_answer_and_is_gone(
+        self, host: HostMachine, group: str
+    ) -> None:
+        task = host.due(group, "water m-can-1")
+        cancel = {"tools": [{"name": "mcp__session-memory__cancel_task", "input": {"id": task}}]}
+        host.api.replies = [cancel, {"text": "Watered for the last time.", "seconds": 4}]
+        host.wait(lambda: not host.ledger.schedule.tasks(group), "cancelling")
+        host.kill()
+        host.start()
+        jid = host.ledger.group(group).jid
+        host.wait(lambda: host.ledger.latest_replies(jid, 1), "answer of the task")
+        assert [reply.text for reply in host.ledger.replies(0, jid)] == ["Watered for the last time."]
+        assert host.ledger.database.status_of(task) == ""
 
     def test_a_model_that_fails_is_asked_again_and_then_the_chat_is_told(self, host: HostMachine, group: str) -> None:
         host.api.replies = [{"error": 400, "text": "made-up failure"}] * 20
