@@ -28,7 +28,7 @@ from session_memory.transcripts.pointers import SessionManager
 pytest_plugins = ["runtime_table"]
 
 
-GROUPS = [f"g{number}" for number in range(24)]
+GROUPS = [f"g{number}" for number in range(36)]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ..runtimes import Runtime
     from .compiled import Settings
 
+RUNTIME = "agent-sdk"  # what host.agent starts
 MAIN = "main"
 GLOBAL = "global"
 
@@ -86,7 +87,7 @@ class Group:
     @property
     def runtime(self) -> Runtime:
         """What the group's agent runs on."""
-        return runtime("agent-sdk")
+        return runtime(RUNTIME)
 
     @property
     def memory_home(self) -> Home:
