@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from ..runtimes import Runtime
     from ..settings.compiled import Settings
+    from ..settings.homes import Home
     from ..transcripts.cursor import Cursor
     from ..transcripts.entries import Session
     from .changes import Changed
@@ -64,11 +65,13 @@ def open_update(
     limit: int,
     introduction: str = "",
     own_path: str = "",
+    home: Home | None = None,
 ) -> Delivery:
     """What `sessions` did that `current` has not been told, in at most `limit` characters behind the `introduction`,
     which counts. No other process is told it as long as the delivery is open.
 
-    `own_path` is the transcript of `current`: what a fork copied from it is nothing new. `now` is in seconds since the
+    `own_path` is the transcript of `current`: what a fork copied from it is nothing new. `settings` are those of `home`;
+    without that their rules alone count. `now` is in seconds since the
     epoch. Where the cursor file cannot be read, or `current` is a fork at its first prompt, nothing is told, and what
     is there now counts as told. Raises LockedError where another delivery has the same cursors, OSError where they
     cannot be had.
@@ -77,7 +80,7 @@ def open_update(
     try:
         is_first = current not in file.cursors
         cursors = file.cursors.get(current, {})
-        told_of = _without_ignored(sessions, settings)
+        told_of = _without_ignored(sessions, settings, runtime)
         changed, notes = changed_sessions(told_of, cursors, now - settings.first_sight_seconds)
         if file.was_corrupt:
             notes.append(f"{cursor_file}: could not be read, set aside as .corrupt; starting anew from here")
@@ -88,7 +91,7 @@ def open_update(
             moved = _cursors_at_end(changed, now, notes)
         else:
             room = limit - len(introduction)
-            text, moved = _update(changed, told_of, cursors, runtime, settings, now, room, own_path, notes)
+            text, moved = _update(changed, told_of, cursors, runtime, settings, home, now, room, own_path, notes)
         is_changed = file.was_corrupt or any(cursors.get(key) != cursor for key, cursor in moved.items())
         both = {**cursors, **moved}
         # Sessions that are no more go, so that the file does not grow with the years.
@@ -99,14 +102,16 @@ def open_update(
         raise
 
 
-def begin_here(current: str, sessions: Iterable[Session], *, cursor_file: str, settings: Settings, now: float) -> None:
+def begin_here(
+    current: str, sessions: Iterable[Session], *, cursor_file: str, runtime: Runtime, settings: Settings, now: float
+) -> None:
     """Counts everything that is there now as told to `current`, unless it was told something before. Raises as
     `open_update` does."""
     file = CursorFile(cursor_file)
     try:
         if current not in file.cursors:
             changed, notes = changed_sessions(
-                _without_ignored(sessions, settings), {}, now - settings.first_sight_seconds
+                _without_ignored(sessions, settings, runtime), {}, now - settings.first_sight_seconds
             )
             file.cursors[current] = _cursors_at_end(changed, now, notes)
             file.prepare()
@@ -115,10 +120,12 @@ def begin_here(current: str, sessions: Iterable[Session], *, cursor_file: str, s
         file.close()
 
 
-def _without_ignored(sessions: Iterable[Session], settings: Settings) -> list[Session]:
+def _without_ignored(sessions: Iterable[Session], settings: Settings, runtime: Runtime) -> list[Session]:
+    """The sessions that no rule hides by their name or id: these are not even looked at."""
     if not settings.has_rules:
         return list(sessions)
-    return [session for session in sessions if not settings.rule(session.name or session.key).ignore]
+    id_of = runtime.FILES.session_id_of
+    return [one for one in sessions if not settings.rule(one.name or one.key, id_of(one.path)).ignore]
 
 
 def _update(
@@ -127,6 +134,7 @@ def _update(
     cursors: Cursors,
     runtime: Runtime,
     settings: Settings,
+    home: Home | None,
     now: float,
     limit: int,
     own_path: str,
@@ -135,17 +143,18 @@ def _update(
     """The text about `changed` in at most `limit` characters, '' if nothing is new in them, and the cursors behind what
     it tells of and behind what held nothing to tell."""
     from .forks import drop_copies
-    from .report import report_of
+    from .report import report_of, rules_for
     from .unseen import read_changed
     from .updates import most_lines, text_of
 
     oldest = now - settings.first_sight_seconds
     read, unread = read_changed(changed, cursors, runtime, now, oldest, most_lines(limit) + 1, notes)
     drop_copies(read, sessions, cursors, runtime, own_path)
+    rules = rules_for(settings, home, [unseen.cursor.get("start", "") for unseen in read])
     reports = []
     moved: Cursors = {}
     for unseen in read:
-        report = report_of(unseen, settings, now)
+        report = report_of(unseen, rules, runtime.FILES.session_id_of(unseen.session.path), now)
         if report is not None:
             reports.append((report, unseen))
         else:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from ..text.format import one_line, shorten
-from ..transcripts.reader import FIRST_PROMPT_RANK
+from ..transcripts.reader import FIRST_PROMPT_RANK, USER_RANK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ..settings.compiled import Settings
+    from ..settings.homes import Home
+    from ..settings.privacy import Privacy
+    from ..settings.rules import Rule
     from ..transcripts.entries import Entry
     from .unseen import Unseen
 
@@ -99,23 +102,48 @@ class Report:
         self.is_partial = is_partial
 
 
-def report_of(unseen: Unseen, settings: Settings, now: float) -> Report | None:
-    """What a session did; None where it did nothing, or where a rule of the settings says that it is not told."""
-    summary = summarize(unseen.entries)
+class OwnRules:
+    """The rules of the home that is told, where none is for a directory and no other home's count."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def rule(self, start_directory: str, *names: str) -> Rule:
+        """See `Privacy.rule`."""
+        return self._settings.rule(*names)
+
+
+def rules_for(settings: Settings, home: Home | None, starts: Iterable[str]) -> OwnRules | Privacy:
+    """The rules that count for sessions that were started in the directories `starts`, where `settings` are those of
+    `home`. Only where there are rules for directories, or another agent home is among them, all have to be looked at."""
+    from ..settings.homes import environment, settings_above
+
+    if home is None or not (settings.has_project_rules or any(settings_above(start, home) for start in {*starts})):
+        return OwnRules(settings)
+    from ..settings.privacy import Privacy
+
+    return Privacy(environment(), home)
+
+
+def report_of(unseen: Unseen, rules: OwnRules | Privacy, session_id: str, now: float) -> Report | None:
+    """What the session did; None where it did nothing, or where a rule says that it is not told."""
     session = unseen.session
     rank, title = unseen.title
-    rule = settings.rule(session.name or session.key, title)
-    if summary is None or rule.ignore:
+    start = unseen.cursor.get("start", "")
+    rule = rules.rule(start, session.name or session.key, title, session_id)
+    entries = unseen.entries if isinstance(rules, OwnRules) else _told(unseen.entries, rules, start)
+    summary = None if rule.ignore else summarize(entries)
+    if summary is None:
         return None
     name = session.name
-    if not name and rank > FIRST_PROMPT_RANK:
+    if not name and rank > FIRST_PROMPT_RANK and (rule.text or rank >= USER_RANK):
         name = title
     elif not name and rule.text:
         name = shorten(one_line(title), NAME_CHARACTERS)
     name = name or session.key
-    place = f", in worktree {shorten(session.worktree, NAME_CHARACTERS)}" if session.worktree else ""
-    if session.is_elsewhere:
-        directory = unseen.entries[-1].cwd.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    place = f", in worktree {shorten(session.worktree, NAME_CHARACTERS)}" if session.worktree and rule.text else ""
+    if session.is_elsewhere and rule.text:
+        directory = entries[-1].cwd.replace("\\", "/").rstrip("/").rpartition("/")[2]
         name = f"{shorten(name, NAME_CHARACTERS)} in {directory}" if directory else name
     return Report(
         name,
@@ -125,6 +153,16 @@ def report_of(unseen: Unseen, settings: Settings, now: float) -> Report | None:
         with_text=rule.text,
         is_partial=unseen.is_partial,
     )
+
+
+def _told(entries: list[Entry], rules: Privacy, start: str) -> list[Entry]:
+    """What may be told of `entries`: nothing that was said in an excluded directory, no text where none may be told."""
+    of_directory = {cwd: rules.of_directory(cwd, start) for cwd in {entry.cwd for entry in entries}}
+    return [
+        entry if of_directory[entry.cwd].text else entry.without_text()
+        for entry in entries
+        if not of_directory[entry.cwd].ignore
+    ]
 
 
 def _relative(path: str, cwd: str) -> str:

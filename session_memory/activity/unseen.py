@@ -114,7 +114,7 @@ def _read_session(session: Session, cursor: Cursor | None, runtime: Runtime, now
     with _Opened(session.path) as descriptor:
         unseen = Unseen(session)
         _read_unseen(unseen, runtime, descriptor, cursor, now, oldest)
-        if unseen.entries and unseen.cursor and "first" not in unseen.cursor:
+        if unseen.entries and unseen.cursor and "start" not in unseen.cursor:
             _read_head(runtime, descriptor, unseen)
         return unseen
 
@@ -159,10 +159,12 @@ def _read_unseen(
 
 
 def _read_head(runtime: Runtime, descriptor: int, unseen: Unseen) -> None:
-    """Notes in the cursor of `unseen` the first entry's id, and the title: the best known, else the first prompt."""
+    """Notes in the cursor of `unseen` the first entry's id, the directory that the session was started in, and the
+    title: the best known, else the first prompt."""
     head = TranscriptHead(runtime, descriptor)
     unseen.title = _kept(head.best_title(unseen.title))
     unseen.cursor["first"] = head.first_id
+    unseen.cursor["start"] = for_people(head.cwd or unseen.entries[0].cwd)
     unseen.cursor["title"] = list(unseen.title)
 
 
@@ -216,6 +218,8 @@ def _remember(unseen: Unseen, parsed: list[Entry], before: Cursor) -> None:
         cursor["title"] = list(unseen.title)
         if "first" in before:  # else the head is read again, for the prompt that names a session without a title
             cursor["first"] = before["first"]
+            if "start" in before:
+                cursor["start"] = before["start"]
 
 
 def _reach(entries: list[Entry], oldest: float) -> bool:

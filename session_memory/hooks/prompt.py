@@ -49,6 +49,7 @@ def update_for(context: Context) -> Delivery:
         limit=settings.max_characters,
         introduction=INTRODUCTION,
         own_path=context.own_path,
+        home=context.home,
     )
 
 
@@ -59,6 +60,7 @@ def start_listening(context: Context) -> None:
         context.session,
         context.other_sessions(),
         cursor_file=context.cursor_file,
+        runtime=context.runtime,
         settings=context.settings,
         now=time.time(),
     )

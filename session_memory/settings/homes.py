@@ -139,6 +139,16 @@ def agent_home(start: str, environ: Mapping[str, str], *, stop: str = "", folder
     return None
 
 
+def settings_above(start: str, home: Home) -> bool:
+    """Whether an agent home other than `home` has settings that count for what is started in `start`."""
+    directory = start.rstrip("/")
+    while directory and directory not in (home.user_dir, home.root):
+        if is_file(f"{directory}/{MEMORY_DIR}/config.yaml"):
+            return True
+        directory = directory.rpartition("/")[0]
+    return False
+
+
 def _person_dir(environ: Mapping[str, str]) -> str:
     """`SESSION_MEMORY_DIR`, from the user's home directory on where it is relative; `~/.session-memory` by default."""
     path = environ.get(ENV_DIR, "").rstrip("/") or MEMORY_DIR

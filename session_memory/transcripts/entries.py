@@ -78,6 +78,13 @@ class Entry(Value):
         self.cwd = cwd
         self.is_copy = is_copy
 
+    def without_text(self) -> Entry:
+        """What may be told of the entry where none of its text may: that it is there."""
+        return Entry(
+            self.role, "", timestamp=self.timestamp, id=self.id, message_id=self.message_id, offset=self.offset,
+            is_copy=self.is_copy,
+        )  # fmt: skip
+
 
 class Reply(Value):
     """What one record holds of a message of the model: the message's id, its text as it was written, and whether the

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 HEAD_BYTES = 64 * 1024
 NO_TITLE = (-1, "")
 FIRST_PROMPT_RANK = 0  # a session's first prompt names it where it has no title of any higher rank
+USER_RANK = 3  # of a title that the user gave; what others make of it are its texts in short
 
 
 class TranscriptReader:

@@ -205,6 +205,51 @@ class TestConfig:
         context = told(run(event, tmp_path, CLAUDE_PROJECT_DIR=str(home.root)))
         assert [line.split()[1] for line in context.splitlines() if line.startswith("- ")] == ["mail"]
 
+    def test_a_session_is_excluded_by_its_id(self, plain):
+        path = plain.session(*exchange("hello", "hi"))
+        plain.config(f"sessions: {{{path.stem}: {{ignore: true}}}}\n")
+        assert plain.run() == b""
+
+    @pytest.mark.parametrize("title", ["custom-title", "ai-title"])
+    def test_without_text_nothing_of_what_was_said_is_told_in_a_title_either(self, plain, title):
+        key = {"custom-title": "customTitle", "ai-title": "aiTitle"}[title]
+        path = plain.session(*exchange("my diagnosis", "I see."), {"type": title, key: "Diagnosis"})
+        plain.config('sessions: {"*": {text: false}}\n')
+        shown = path.stem if title == "ai-title" else "Diagnosis"  # who it is, as the user called it
+        assert told(plain.run()).endswith(f"\n- {shown} (just now, 2 messages)")
+
+    @pytest.mark.parametrize("scope", ["project", "all"])
+    def test_a_session_that_started_in_an_excluded_directory_is_not_told_of(self, plain, scope):
+        plain.session(
+            *exchange("my diagnosis", "I see.", cwd="/srv/private/x"), *exchange("moved", "yes", cwd="/srv/agent")
+        )
+        plain.session(*exchange("elsewhere", "yes", cwd="/srv/private"), project="-srv-private")
+        plain.session(*exchange("hello", "hi", cwd="/srv/agent"))
+        plain.config(f"scope: {scope}\nprojects: {{/srv/private: {{ignore: true}}}}\n")
+        context = told(plain.run())
+        assert "hello" in context
+        assert context.count("\n- ") == 1
+
+    def test_what_was_said_in_an_excluded_directory_is_not_told(self, plain):
+        plain.session(
+            *exchange("hello", "hi", cwd="/srv/agent"),
+            *exchange("my diagnosis", "I see.", cwd="/srv/private"),
+            *exchange("my address", "I see.", cwd="/srv/half"),
+        )
+        plain.config("projects: {/srv/private: {ignore: true}, /srv/half: {text: false}}\n")
+        context = told(plain.run())
+        assert '4 messages): "hello"; last: "hi"' in context.split("\n- ")[1]
+
+    def test_the_rules_of_the_agent_home_that_a_session_started_in_count_too(self, plain, tmp_path):
+        home = NamedHome(tmp_path / "agent")
+        (home.root / ".session-memory" / "config.yaml").write_text('sessions: {"*": {ignore: true}}\n')
+        plain.session(*exchange("my diagnosis", "I see.", cwd=str(home.root)), project="-agent")
+        plain.session(*exchange("hello", "hi", cwd="/srv/agent"))
+        plain.config("scope: all\n")
+        context = told(plain.run())
+        assert "hello" in context
+        assert context.count("\n- ") == 1
+
     def test_how_far_back_a_session_is_read_can_be_set(self, plain):
         plain.session(*exchange("long ago", "1", at=time.time() - 40 * 3600))
         plain.config("first_sight_hours: 48\n")
