@@ -15,10 +15,12 @@ from .activity.report import SessionSummary, summarize
 from .runtimes import runtime
 from .runtimes.claude import files as claude
 from .runtimes.pi.files import latest_transcript
-from .settings.compiled import Settings
+from .settings.homes import SEED_MEMORY_DIRS, Home, home_at, person_home
+from .settings.privacy import Privacy
 from .transcripts import log as transcript_log
 from .transcripts.entries import Entry, Session
 from .transcripts.reader import TranscriptReader
+from .transcripts.sessions import describe, what_may_be_told
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -60,21 +62,38 @@ def get_session_updates(
         path = jsonl_resolver(name) if name != current_session else None
         if path is not None:
             sessions.append(Session(name, os.fspath(path), name))
+    home = _home_of(os.path.abspath(sessions_dir))
     with open_update(
         current_session,
         sessions,
         cursor_file=os.path.abspath(cursor_file),
         runtime=runtime(format),
-        settings=Settings({}),
+        settings=home.settings(),
         now=time.time(),
         limit=MAX_CHARACTERS,
+        home=home,
     ) as update:
         return update.text
 
 
 def read_session_log(*, jsonl_path: AnyPath, format: str, lines: int = 50) -> str:
-    """The last `lines` entries of a transcript as a log that people and agents can read. Raises OSError."""
-    return transcript_log.render(*transcript_log.last_entries(runtime(format), os.fspath(jsonl_path), lines))
+    """The last `lines` entries of a transcript as a log that people and agents can read, as far as the rules of the
+    settings let them be told; '' where they exclude the session. Raises OSError."""
+    path = os.fspath(jsonl_path)
+    entries, unreadable = transcript_log.last_entries(runtime(format), path, lines)
+    described = describe(runtime(format), path)
+    privacy = Privacy(os.environ)
+    session_id = runtime(format).FILES.session_id_of(path)
+    rule = privacy.rule(described.start, *filter(None, (described.title, session_id)))
+    entries = what_may_be_told(entries, privacy, rule, described.start)
+    return transcript_log.render(entries, 0 if rule.ignore else unreadable)
+
+
+def _home_of(sessions_dir: str) -> Home:
+    """The agent home that names its sessions in `sessions_dir`; the person's where that is none."""
+    memory_dir, _, _ = sessions_dir.rpartition("/")
+    root, _, name = memory_dir.rpartition("/")
+    return home_at(root, os.environ, sessions_dir=sessions_dir) if name in SEED_MEMORY_DIRS else person_home(os.environ)
 
 
 def parse_jsonl_entries(lines: Iterable[str | bytes], format: str) -> EntryList:

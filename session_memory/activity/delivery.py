@@ -70,11 +70,10 @@ def open_update(
     """What `sessions` did that `current` has not been told, in at most `limit` characters behind the `introduction`,
     which counts. No other process is told it as long as the delivery is open.
 
-    `own_path` is the transcript of `current`: what a fork copied from it is nothing new. `settings` are those of `home`;
-    without that their rules alone count. `now` is in seconds since the
-    epoch. Where the cursor file cannot be read, or `current` is a fork at its first prompt, nothing is told, and what
-    is there now counts as told. Raises LockedError where another delivery has the same cursors, OSError where they
-    cannot be had.
+    `own_path` is the transcript of `current`: what a fork copied from it is nothing new. `settings` are those of
+    `home`; without that, their rules alone count. `now` is in seconds since the epoch. Where the cursor file cannot be
+    read, or `current` is a fork at its first prompt, nothing is told, and what is there now counts as told. Raises
+    LockedError where another delivery has the same cursors, OSError where they cannot be had.
     """
     file = CursorFile(cursor_file)
     try:

@@ -115,7 +115,7 @@ class OwnRules:
 
 def rules_for(settings: Settings, home: Home | None, starts: Iterable[str]) -> OwnRules | Privacy:
     """The rules that count for sessions that were started in the directories `starts`, where `settings` are those of
-    `home`. Only where there are rules for directories, or another agent home is among them, all have to be looked at."""
+    `home`. Only with rules for directories, or another agent home among them, all have to be looked at."""
     from ..settings.homes import environment, settings_above
 
     if home is None or not (settings.has_project_rules or any(settings_above(start, home) for start in {*starts})):

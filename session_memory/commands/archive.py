@@ -36,7 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
     terminal = Terminal(os.environ, is_json=arguments.json)
     if not arguments.session and not arguments.all:
         raise NothingChosenError("no session was named", "name one by its name, title or id, or use --all")
-    found = find_sessions(arguments.home, arguments.all and not arguments.home, os.environ)
+    is_all = bool(arguments.all)
+    found = find_sessions(arguments.home, is_all and not arguments.home, os.environ, with_private=is_all)
     chosen = found if arguments.all else [choose(found, arguments.session)]
     results = [_archive(one, f"{number}/{len(chosen)}", terminal) for number, one in enumerate(chosen, 1)]
     failed = [result for result in results if "problem" in result]

@@ -30,6 +30,9 @@ def main(words: list[str] | None = None, environ: Mapping[str, str] = os.environ
     parser.add_argument("--list", action="store_true", help="list the sessions, the latest first (as without a name)")
     parser.add_argument("--all", action="store_true", help="the sessions of all projects, not only of this one")
     parser.add_argument("--home", metavar="PATH", help=HOME)
+    parser.add_argument(
+        "--include-private", action="store_true", help="what the settings exclude or keep without text, too"
+    )
     parser.add_argument("--raw", action="store_true", help="text as it is, secrets, control characters and all")
     parser.add_argument("--json", action="store_true", help="for programs")
     options = parser.parse_args(words)
@@ -38,7 +41,7 @@ def main(words: list[str] | None = None, environ: Mapping[str, str] = os.environ
 
 def _run(options: argparse.Namespace, environ: Mapping[str, str]) -> int:
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
-    listed = find_sessions(options.home, options.all, environ)
+    listed = find_sessions(options.home, options.all, environ, with_private=options.include_private)
     if options.list or not options.name:
         print(_listing(listed, environ, as_json=options.json))
     else:
@@ -67,6 +70,7 @@ def _as_json(one: FoundSession) -> dict[str, object]:
 
 def _log(one: FoundSession, lines: int, *, raw: bool, as_json: bool) -> str:
     entries, unreadable = last_entries(one.runtime, one.session.path, lines)
+    entries = one.told(entries)
     if as_json:
         said = [
             {

@@ -10,11 +10,13 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from ..settings.host_layout import GLOBAL, MAIN
+from ..settings.privacy import Privacy
 from ..system.confined_files import OutsideGroupError, directory_below, pinned
 from ..text.names import is_name
 from ..text.timestamps import epoch_seconds
 from ..transcripts.log import last_entries
-from ..transcripts.sessions import title_of
+from ..transcripts.reader import USER_RANK
+from ..transcripts.sessions import describe, what_may_be_told
 from .archive_search import search_archives
 from .backend import ListedSession, RefusedError
 from .store_search import store_search
@@ -55,7 +57,8 @@ class GroupBackend:
 
     def sessions(self) -> list[ListedSession]:
         """See Backend. Those of other groups come last."""
-        return [one for group in self._groups() for one in self._sessions_of(group)]
+        privacy = self._privacy()
+        return [one for group in self._groups() for one in self._sessions_of(group, privacy)]
 
     def entries(self, session: ListedSession, count: int) -> tuple[list[Entry], int]:
         """See Backend."""
@@ -63,10 +66,15 @@ class GroupBackend:
         path = group.transcript(session.session_id)
         try:
             with pinned(self._layout.root, os.path.dirname(path)) as directory:
-                return last_entries(group.runtime, f"{directory}/{os.path.basename(path)}", count)
+                entries, unreadable = last_entries(group.runtime, f"{directory}/{os.path.basename(path)}", count)
         except FileNotFoundError:
             hint = "its archive may still be there: use search_sessions"
             raise RefusedError(f"the transcript of {session.name!r} is gone", hint) from None
+        if self._is_own(session):
+            return entries, unreadable
+        privacy = self._privacy()
+        rule = privacy.rule(group.root, session.name, session.session_id)
+        return what_may_be_told(entries, privacy, rule, group.root), unreadable
 
     def search(self, query: str, limit: int) -> list[SearchResult]:
         """See Backend."""
@@ -105,24 +113,43 @@ class GroupBackend:
         others = [name for name in names if is_name(name) and name.casefold() not in (MAIN, GLOBAL)]
         return [self._group, *map(self._layout.group, others)]
 
-    def _sessions_of(self, group: Group) -> list[ListedSession]:
+    def _privacy(self) -> Privacy:
+        """The rules of the group, of its host and of its person, as they are."""
+        return Privacy(os.environ, self._group.memory_home)
+
+    def _is_own(self, session: ListedSession) -> bool:
+        """Whether it is the session that the agent is in, which is told all of itself."""
+        return session.is_active and not session.group
+
+    def _sessions_of(self, group: Group, privacy: Privacy) -> list[ListedSession]:
         label = "" if group.name == self._group.name else group.name
         active = self._sessions.get(group.name)
-        listed = [self._active(group, active, label)] if active else []
+        shown = self._active(group, active, label, privacy) if active else None
+        listed = [shown] if shown else []
         for entry in self._sessions.get_history(group.name):
             modified = epoch_seconds(entry.archived_at)
             listed.append(ListedSession(str(entry.id), entry.name, entry.session_id, modified, False, label))
-        return [one for one in listed if is_name(one.session_id)]
+        return [
+            one for one in listed
+            if is_name(one.session_id)
+            and (self._is_own(one) or not privacy.rule(group.root, one.name, one.session_id).ignore)
+        ]  # fmt: skip
 
-    def _active(self, group: Group, session_id: str, label: str) -> ListedSession:
-        """The group's active session under its title, as far as there is a transcript that can be read."""
+    def _active(self, group: Group, session_id: str, label: str, privacy: Privacy) -> ListedSession | None:
+        """The group's active session under its title, as far as there is a transcript that can be read and the title
+        may be told; None for one of another group that is excluded."""
         path = group.transcript(session_id)
         title, modified = "", None
         try:
             with pinned(self._layout.root, os.path.dirname(path)) as directory:
                 inside = f"{directory}/{os.path.basename(path)}"
-                title = title_of(group.runtime, inside)
+                described = describe(group.runtime, inside)
                 modified = os.stat(inside, follow_symlinks=False).st_mtime
+            rule = privacy.rule(group.root, *filter(None, (described.title, session_id)))
+            if label and rule.ignore:
+                return None
+            if not label or rule.text or described.rank >= USER_RANK:
+                title = described.title
         except (OSError, OutsideGroupError):
             pass
         return ListedSession(session_id, title or _UNTITLED, session_id, modified, True, label)

@@ -52,18 +52,19 @@ class HomeBackend:
 
     def sessions(self) -> list[ListedSession]:
         """See Backend."""
+        _, own_id = running_session(self._environ, os.getppid())
         try:
-            found = find_sessions(self._path, False, self._environ)
+            found = find_sessions(self._path, False, self._environ, own_id=own_id)
         except UnknownSessionError:  # a home without sessions yet
             found = []
         self._found = {one.id: one for one in found}
-        _, own_id = running_session(self._environ, os.getppid())
         return [ListedSession(one.id, one.name, one.id, one.modified, one.id == own_id) for one in found]
 
     def entries(self, session: ListedSession, count: int) -> tuple[list[Entry], int]:
         """See Backend."""
         one = self._found[session.id]
-        return last_entries(one.runtime, one.session.path, count)
+        entries, unreadable = last_entries(one.runtime, one.session.path, count)
+        return one.told(entries), unreadable
 
     def search(self, query: str, limit: int) -> list[SearchResult]:
         """See Backend."""

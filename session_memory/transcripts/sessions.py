@@ -7,12 +7,13 @@ import os
 from ..errors import SessionMemoryError
 from ..runtimes import all_runtimes
 from ..settings import homes
+from ..settings.privacy import Privacy
 from ..system.files import open_regular
 from ..text.format import one_line, shorten
 from ..text.sanitize import for_people
 from .lines import first_line
 from .project_folders import project_folders
-from .reader import HEAD_BYTES, TranscriptHead, TranscriptReader
+from .reader import HEAD_BYTES, USER_RANK, TranscriptHead, TranscriptReader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
     from ..runtimes import Runtime
     from ..settings.homes import Home
-    from .entries import Session
+    from ..settings.rules import Rule
+    from .entries import Entry, Session
 
 TITLE_CHARACTERS = 60
 SECRET_CHARACTERS = 400  # so much more is looked through for secrets, lest one is cut in two unseen
@@ -31,33 +33,108 @@ class UnknownSessionError(SessionMemoryError):
     """No session has the name that was asked for, or several have, or there is no home with sessions."""
 
 
-class FoundSession:
-    """A session with the runtime and the home it belongs to; `modified` in seconds since the epoch, `size` in bytes."""
+class Described:
+    """What a transcript tells of its session: the title on one line, for people, with its rank, and the directory that
+    it was started in; '' for what it does not tell."""
 
-    def __init__(self, session: Session, runtime: Runtime, home: Home, status: os.stat_result, title: str) -> None:
+    def __init__(self, title: str = "", rank: int = USER_RANK, start: str = "") -> None:
+        self.title = title
+        self.rank = rank
+        self.start = start
+
+
+class FoundSession:
+    """A session with the runtime and the home it belongs to; `modified` in seconds since the epoch, `size` in bytes.
+
+    `rule` says what may be told of it; whoever is in it is told all."""
+
+    def __init__(
+        self, session: Session, runtime: Runtime, home: Home, status: os.stat_result, described: Described,
+        privacy: Privacy | None = None,
+    ) -> None:  # fmt: skip
         self.session = session
         self.runtime = runtime
         self.home = home
         self.modified = status.st_mtime
         self.size = status.st_size
-        self.name = session.name or title or session.key
         self.id = runtime.FILES.session_id_of(session.path)
+        self._privacy = privacy
+        self._start = described.start
+        self.rule: Rule | None = None
+        title = described.title
+        if privacy is not None:
+            self.rule = privacy.rule(described.start, *filter(None, (session.name or session.key, title, self.id)))
+            title = title if self.rule.text or described.rank >= USER_RANK else ""
+        self.name = session.name or title or session.key
+
+    @property
+    def is_excluded(self) -> bool:
+        """Whether a rule says that nothing is told of it."""
+        return self.rule is not None and self.rule.ignore
+
+    def told(self, entries: list[Entry]) -> list[Entry]:
+        """What may be told of its `entries`: not what was said in an excluded directory, and text where it may be."""
+        privacy, rule = self._privacy, self.rule
+        if privacy is None or rule is None:
+            return entries
+        return what_may_be_told(entries, privacy, rule, self._start)
 
 
-def find_sessions(path: str | None, all_projects: bool, environ: Mapping[str, str]) -> list[FoundSession]:
+def what_may_be_told(entries: list[Entry], privacy: Privacy, rule: Rule, start: str) -> list[Entry]:
+    """The entries of a session that was started in `start` and has this rule, as far as they may be told."""
+    if rule.ignore:
+        return []
+    of_directory = {cwd: privacy.of_directory(cwd, start) for cwd in {entry.cwd for entry in entries}}
+    return [
+        entry if rule.text and of_directory[entry.cwd].text else entry.without_text()
+        for entry in entries
+        if not of_directory[entry.cwd].ignore
+    ]
+
+
+def find_sessions(
+    path: str | None, all_projects: bool, environ: Mapping[str, str], *, own_id: str = "", with_private: bool = False
+) -> list[FoundSession]:
     """The sessions of the home `path`, else of the one at hand: an agent home's, or those of the project, or of all.
 
-    The latest first. Raises UnknownSessionError where there is no home with sessions.
+    The latest first, without those that are excluded, unless a person asks `with_private`. That with `own_id`, or the
+    one that the environment names, is whoever asks, and told all of itself. Raises UnknownSessionError where there is
+    no home with sessions.
     """
     found = []
+    rules: dict[str, Privacy] = {}
     for session, runtime, home in _candidates(path, all_projects, environ):
+        if home.config_file not in rules:
+            rules[home.config_file] = Privacy(environ, home)
+        privacy = rules[home.config_file]
+        own_ids = (own_id, environ.get(runtime.FILES.OWN_ID_VARIABLE))
+        sees_all = with_private or runtime.FILES.session_id_of(session.path) in own_ids
         try:
             status = os.stat(session.path, follow_symlinks=False)
-            title = "" if session.name else title_of(runtime, session.path)
+            is_named = session.name and not privacy.has_rules(home.root)
+            described = Described() if is_named else describe(runtime, session.path)
         except OSError:
             continue
-        found.append(FoundSession(session, runtime, home, status, title))
+        one = FoundSession(session, runtime, home, status, described, None if sees_all else privacy)
+        if not one.is_excluded:
+            found.append(one)
     return sorted(found, key=lambda one: -one.modified)
+
+
+def describe(runtime: Runtime, path: str) -> Described:
+    """What the end and the beginning of a transcript tell of its session; its first prompt where it has no title.
+    Raises OSError."""
+    descriptor = open_regular(path)
+    try:
+        reader = TranscriptReader(runtime, first_line(descriptor))
+        for _ in reader.from_end(descriptor, HEAD_BYTES):
+            pass
+        head = TranscriptHead(runtime, descriptor)
+    finally:
+        os.close(descriptor)
+    rank, title = head.best_title(reader.title)
+    title = shorten(one_line(for_people(title[: TITLE_CHARACTERS + SECRET_CHARACTERS])), TITLE_CHARACTERS)
+    return Described(title, rank, head.cwd)
 
 
 def title_of(runtime: Runtime, path: str) -> str:
@@ -65,15 +142,7 @@ def title_of(runtime: Runtime, path: str) -> str:
 
     On one line, for people. Raises OSError.
     """
-    descriptor = open_regular(path)
-    try:
-        reader = TranscriptReader(runtime, first_line(descriptor))
-        for _ in reader.from_end(descriptor, HEAD_BYTES):
-            pass
-        _, title = TranscriptHead(runtime, descriptor).best_title(reader.title)
-    finally:
-        os.close(descriptor)
-    return shorten(one_line(for_people(title[: TITLE_CHARACTERS + SECRET_CHARACTERS])), TITLE_CHARACTERS)
+    return describe(runtime, path).title
 
 
 def choose(found: list[FoundSession], name: str) -> FoundSession:

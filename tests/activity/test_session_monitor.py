@@ -344,3 +344,12 @@ class TestResolvers:
         os.utime(older, (1, 1))
         assert resolve_pi_jsonl(tmp_path, "discord") == newer
         assert resolve_pi_jsonl(tmp_path, "email") is None
+
+
+def test_the_rules_of_the_home_hold_for_whoever_asks_for_updates(home, ask):
+    home.session("mail", *exchange("my diagnosis", "I see."))
+    home.session("discord", *exchange("hello", "hi"))
+    (home.root / ".session-memory" / "config.yaml").write_text("sessions: {mail: {ignore: true}}\n")
+    told = ask()
+    assert "hello" in told
+    assert "mail" not in told

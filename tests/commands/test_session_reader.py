@@ -176,3 +176,48 @@ class TestPlainUser:
         done = read("--list", cwd=tmp_path)
         assert done.returncode == 1
         assert "--home PATH" in done.stderr
+
+
+def place(home):
+    return {"cwd": home.root, "HOME": str(home.root.parent), "CLAUDE_CONFIG_DIR": str(home.root / ".claude")}
+
+
+class TestPrivacy:
+    def test_an_excluded_session_is_not_listed_nor_read_but_by_its_person(self, home):
+        home.session("mail", *exchange("my diagnosis", "I see."))
+        home.session("main", *exchange("hello", "hi"))
+        (home.root / ".session-memory" / "config.yaml").write_text("sessions: {mail: {ignore: true}}\n")
+        assert "mail" not in read("--list", **place(home)).stdout
+        refused = read("mail", **place(home))
+        assert refused.returncode == 1
+        assert refused.stderr.count("mail") == 1  # as it was typed
+        assert "my diagnosis" in read("mail", "--include-private", **place(home)).stdout
+
+    def test_of_a_session_without_text_its_person_alone_reads_some(self, home):
+        home.session(
+            "mail", *exchange("my diagnosis", "I see."), assistant(("Read", {"file_path": "/srv/agent/results.md"}))
+        )
+        (home.root / ".session-memory" / "config.yaml").write_text("sessions: {mail: {text: false}}\n")
+        for form in ([], ["--json"]):
+            shown = read("mail", *form, **place(home)).stdout
+            assert "diagnosis" not in shown
+            assert "results" not in shown
+            assert shown.lower().count("user") == 1
+            assert "diagnosis" in read("mail", "--include-private", *form, **place(home)).stdout
+
+    def test_nothing_that_agents_read_names_the_way_around_it(self):
+        texts = [path.read_text() for folder in ("skills", "templates") for path in (ROOT / folder).rglob("*.md")]
+        assert not any("include-private" in text for text in texts)
+        assert "include-private" not in (ROOT / "session_memory/tools/definitions.py").read_text()
+
+    def test_the_functions_for_other_programs_keep_to_it(self, home, monkeypatch):
+        path = home.session("mail", *exchange("my diagnosis", "I see.", cwd=str(home.root)))
+        monkeypatch.setenv("HOME", str(home.root.parent))
+        monkeypatch.delenv("SESSION_MEMORY_DIR", raising=False)
+        config = home.root / ".session-memory" / "config.yaml"
+        config.write_text(f"sessions: {{{path.stem}: {{text: false}}}}\n")
+        log = read_session_log(jsonl_path=path, format="agent-sdk")
+        assert "diagnosis" not in log
+        assert "User" in log
+        config.write_text(f"projects: {{{home.root}: {{ignore: true}}}}\n")
+        assert read_session_log(jsonl_path=path, format="agent-sdk") == ""

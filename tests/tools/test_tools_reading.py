@@ -22,6 +22,10 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path / "agent")
 
 
+def configure(home: Home, text: str) -> None:
+    (home.root / ".session-memory" / "config.yaml").write_text(text)
+
+
 class TestListing:
     def test_sessions_are_listed_with_name_id_and_age_and_the_own_one_is_marked(self, home: Home) -> None:
         for name in ("main", "discord"):
@@ -43,6 +47,29 @@ class TestListing:
         note.write_text(json.dumps({"sessionId": home.session_id("after")}))
         rows = home.ask("list_sessions").text.splitlines()
         assert [row.split('"')[1] for row in rows if "the one you are in" in row] == ["after"]
+
+    def test_an_excluded_session_is_neither_listed_nor_named_nor_read(self, home: Home) -> None:
+        for name in ("main", "mail", "half"):
+            home.session(name, *exchange(f"words of {name}", "hi"))
+        home.own = "main"
+        configure(home, "sessions: {mail: {ignore: true}, half: {text: false}}\n")
+        assert "mail" not in home.ask("list_sessions").text
+        refused = home.ask("read_session", name=home.session_id("mail"))
+        assert refused.is_error
+        assert '"mail"' not in refused.text
+        half = home.ask("read_session", name="half").text
+        assert "words of" not in half
+        assert half.count("User") == 1
+        home.own = "half"
+        assert "words of half" in home.ask("read_session", name="half").text
+
+    def test_what_was_said_in_an_excluded_directory_is_not_read(self, home: Home) -> None:
+        home.session("main", *exchange("hello", "hi"))
+        home.session("mail", *exchange("here", "yes"), *exchange("my diagnosis", "yes", cwd="/srv/private"))
+        configure(home, "projects: {/srv/private: {ignore: true}}\n")
+        read = home.ask("read_session", name="mail").text
+        assert "here" in read
+        assert "diagnosis" not in read
 
     def test_a_home_without_sessions_says_so(self, tmp_path: Path) -> None:
         answer = call(HomeBackend(str(tmp_path), {}), "list_sessions", {})
