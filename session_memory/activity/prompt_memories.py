@@ -1,21 +1,23 @@
 """Memories that a prompt seems to be about, from an index that the prompt hook can read quickly.
 
-The index is one file, written by `memories/prompt_index.py`: a table of buckets, the texts of the memories, then the
-buckets, in each the terms that fall into it with the memories that have them. A prompt reads one bucket for each of its
-words, whatever the number of memories.
+The index is one file, written by `memories/prompt_index.py`: a table of buckets; what it was made of; the texts of the
+memories; then the buckets, in each the terms that fall into it with the memories that have them. A prompt reads one
+bucket for each of its words, whatever the number of memories.
 """
 
 from __future__ import annotations
 
+from ..settings.compiled import stamp
 from ..system.files import open_regular, os, read_at
 from ..system.json import decode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
 FILE = ".prompt-index"
-MAGIC = b"session-memory 1"
+MAGIC = b"session-memory 2"
 BUCKETS = 1021
 NUMBER_BYTES = 4
 TEXTS_AT = len(MAGIC) + NUMBER_BYTES * (BUCKETS + 1)
@@ -36,11 +38,26 @@ def relevant(directory: str, prompt: str, max_characters: int) -> str:
     except FileNotFoundError:
         return ""
     try:
-        if read_at(descriptor, 0, len(MAGIC)) != MAGIC:
+        magic = read_at(descriptor, 0, len(MAGIC))
+        if magic != MAGIC:
+            if magic[:-1] == MAGIC[:-1]:  # of another version: it is written anew with the next memories
+                return ""
             raise ValueError(f"{directory}/{FILE}: not an index of memories")
+        if not _is_current(made_of(descriptor)["settings"]):
+            return ""  # a rule may exclude what is in it: it is written anew when somebody looks at the memories
         return _composed(_found(descriptor, prompt), max_characters)
     finally:
         os.close(descriptor)
+
+
+def made_of(descriptor: int) -> dict[str, Any]:
+    """What an index was made of: `settings`, the stamps of the files with the rules that counted, by path, and `shown`,
+    which tells the memories that these leave from others."""
+    length = _number(descriptor, TEXTS_AT)
+    found: dict[str, Any] = decode(
+        read_at(descriptor, TEXTS_AT + NUMBER_BYTES, TEXTS_AT + NUMBER_BYTES + length).decode()
+    )
+    return found
 
 
 def terms(text: str) -> Iterator[str]:
@@ -58,6 +75,10 @@ def terms(text: str) -> Iterator[str]:
 def bucket_of(term: str) -> int:
     """The bucket that a term falls into."""
     return int.from_bytes(term.encode("utf-8", "replace"), "little") % BUCKETS
+
+
+def _is_current(settings: dict[str, Any]) -> bool:
+    return all(stamp(path) == known for path, known in settings.items())
 
 
 def _found(descriptor: int, prompt: str) -> list[str]:

@@ -37,6 +37,11 @@ def add_filter(parser: argparse.ArgumentParser, limit: int) -> None:
     add_limit(parser, limit)
 
 
+def add_private(parser: argparse.ArgumentParser) -> None:
+    """Adds `--include-private`, which docs/privacy.md tells a person of; no help, since agents read that too."""
+    parser.add_argument("--include-private", action="store_true", help=argparse.SUPPRESS)
+
+
 def add_limit(parser: argparse.ArgumentParser, limit: int) -> None:
     """Adds `--limit`, by default `limit`."""
     parser.add_argument("--limit", metavar="N", type=positive, default=limit, help=f"at most N ({limit})")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..store.values import STATUSES, Filter
 from ..text.format import enumerated, one_line, shorten
 from ..text.sanitize import all_for_prompt
-from .arguments import add_common, add_filter, filter_of
+from .arguments import add_common, add_filter, add_private, filter_of
 from .nearest import check_names
 from .opened_store import refresh, with_store
 from .output import fields, moment
@@ -30,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     statuses = f"only those that are {enumerated(STATUSES, 'or')}"
     parser.add_argument("--status", metavar="STATUS", choices=STATUSES, default="", help=statuses)
     add_filter(parser, LIMIT)
+    add_private(parser)
     add_common(parser)
 
 

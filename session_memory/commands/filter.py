@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..memories.reduction import Reduction
     from ..settings.sections import MemorySettings
     from ..store.location import StoreLocation
+    from ..store.rules import ReadRules
 
 SUMMARY = "show what a model gets to read of conversations, and how much less that is"
 SUFFIX = ".jsonl"
@@ -48,9 +49,9 @@ def run(arguments: argparse.Namespace) -> int:
             "there is no transcript to look at", "name one, or a directory of them, or use --all"
         )
     if arguments.show:
-        _show(paths, settings, terminal)
+        _show(paths, settings, location.rules.read(), terminal)
     else:
-        _measure(paths, settings, terminal)
+        _measure(paths, settings, location.rules.read(), terminal)
     return 0
 
 
@@ -73,11 +74,12 @@ def _all(location: StoreLocation) -> Iterator[str]:
             continue  # a runtime makes its directory with its first session
 
 
-def _show(paths: list[str], settings: MemorySettings, terminal: Terminal) -> None:
+def _show(paths: list[str], settings: MemorySettings, rules: ReadRules, terminal: Terminal) -> None:
     from ..memories.filtering import filtered
     from ..memories.reduction import transcript_entries
 
-    texts = {path: filtered(transcript_entries(path), settings.filtering) for path in paths}
+    told = {path: transcript_entries(path, rules) for path in paths}
+    texts = {path: filtered(entries, settings.filtering) for path, entries in told.items() if entries}
     for path, text in texts.items():
         if len(texts) > 1:
             terminal.heading(terminal.short(path))
@@ -85,12 +87,12 @@ def _show(paths: list[str], settings: MemorySettings, terminal: Terminal) -> Non
     terminal.result({"transcripts": [{"path": path, "text": text} for path, text in texts.items()]})
 
 
-def _measure(paths: list[str], settings: MemorySettings, terminal: Terminal) -> None:
+def _measure(paths: list[str], settings: MemorySettings, rules: ReadRules, terminal: Terminal) -> None:
     from ..memories.reduction import Reduction, measured
 
     rows: list[tuple[str, Reduction]] = []
     for path in paths:
-        size = measured(path, settings)
+        size = measured(path, settings, rules)
         if size is not None:
             rows.append((path, size))
     total = Reduction()
@@ -109,7 +111,7 @@ def _measure(paths: list[str], settings: MemorySettings, terminal: Terminal) -> 
         terminal.line(f"That is {share} less than the files themselves, which are {total.file_bytes:,} bytes.")
     left_out = len(paths) - len(rows)
     if left_out:
-        terminal.note(f"{counted(left_out, 'file')} left out, which no known runtime wrote")
+        terminal.note(f"{counted(left_out, 'file')} left out, which rules exclude or no known runtime wrote")
     terminal.result({"transcripts": [_as_json(path, size) for path, size in rows], "all": _as_json("", total)})
 
 

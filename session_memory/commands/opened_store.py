@@ -8,6 +8,7 @@ from functools import partial
 
 from ..store import refresh as store_refresh
 from ..store.location import find_location
+from ..store.sqlite.exclusions import Lifts
 from ..system.sqlite import Patience
 from ..system.terminal import Terminal
 
@@ -61,6 +62,7 @@ def with_store(arguments: argparse.Namespace, work: Callable[[OpenStore], int], 
         partial(_shown, terminal, location),
         workers=os.cpu_count() or 1,
         patience=patience,
+        lifts=Lifts(location.own_sessions, getattr(arguments, "include_private", False)),
     )
 
 

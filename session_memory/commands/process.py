@@ -71,7 +71,7 @@ def prepared(location: StoreLocation, ids: Sequence[str] = ()) -> Iterator[tuple
     from ..memories.runner import opened
 
     os.environ[ENV_GUARD] = "1"
-    with opened(location.database, memory_settings(location), location.homes, ids) as work:
+    with opened(location.database, memory_settings(location), location.homes, ids, location.rules) as work:
         keep = memory_writer(location)
         keep.attach(work.strategies, strategies_directory(location))
         yield work, keep

@@ -7,7 +7,7 @@ from ..store.sqlite.repair import holds_memories
 from ..store.values import ENTRY_ROLES, TOOL_ROLE
 from ..text.format import one_line, shorten
 from ..text.sanitize import all_for_prompt
-from .arguments import add_common, add_filter, filter_of
+from .arguments import add_common, add_filter, add_private, filter_of
 from .nearest import check_names
 from .opened_store import refresh, with_store
 from .output import brief, fields, moment
@@ -37,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", metavar="QUERY", nargs="+", help=_QUERY)
     parser.add_argument("--role", choices=(*ENTRY_ROLES, TOOL_ROLE), default="", help="only what these said or ran")
     add_filter(parser, LIMIT)
+    add_private(parser)
     add_common(parser)
 
 

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from ..runtimes import all_runtimes
-from ..settings.homes import Home, agent_home, home_at
+from ..settings.homes import Home, agent_home
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,8 +23,7 @@ def folder_of(location: StoreLocation, group: str) -> str:
 
 def home_of(location: StoreLocation, group: str = "") -> Home:
     """The home of a group whose entries the store holds, or the one that the store belongs to."""
-    host = location.home.root
-    return home_at(f"{host}/groups/{group}", os.environ, host=host) if group else location.home
+    return location.home_for(group)
 
 
 def groups_of(location: StoreLocation) -> list[str]:

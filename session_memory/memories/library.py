@@ -112,15 +112,18 @@ class Library:
         there = pages.find(self.directory)
         changed = [path for path, (stamp, _) in there.items() if known.get(path) != stamp]
         gone = [path for path in known if path not in there]
-        if not changed and not gone and not self._index.ids(self.home, only_missing=True):
-            return
-        read = {path: pages.read(self.directory, path) for path in changed}
-        self._take_in({*changed, *gone}, read, is_empty=not there)
+        if changed or gone or self._index.ids(self.home, only_missing=True):
+            read = {path: pages.read(self.directory, path) for path in changed}
+            self._take_in({*changed, *gone}, read, is_empty=not there)
+        settings = self._index.settings()
+        told = self._index.memories(MemoryFilter((self.home,), is_untrusted=False))
+        if not prompt_index.is_current(self.directory, told, settings):
+            prompt_index.write(self.directory, told, settings)
 
     def _take_in(self, changed: set[str], read: dict[str, Page], *, is_empty: bool) -> None:
         """Updates the index for changed pages. A memory that is on no page any more is forgotten once its page is
         settled; but where no page is left at all, the directory was moved or is still to come back."""
-        known = self._index.memories(MemoryFilter((self.home,), with_superseded=True))
+        known = self._index.memories(MemoryFilter((self.home,), with_superseded=True, with_excluded=True))
         missing = {one.id: one for one in self._index.missing(self.home)}
         before = {one.id: one for one in known if one.path in changed and one.is_marked} | missing
         here = {memory.id for page in read.values() for memory in page.memories}
@@ -136,8 +139,6 @@ class Library:
             stamped[path] = (page.stamp if page.is_settled else _UNSETTLED, found)
         self._index.replace(self.home, stamped, [one.id for one in waiting])
         self._index.remove(self.home, [one.id for one in settled if one.path not in changed])
-        trusted = self._index.memories(MemoryFilter((self.home,), is_untrusted=False))
-        prompt_index.write(self.directory, trusted)
 
     def _is_settled(self, path: str, read: dict[str, Page]) -> bool:
         """Whether a page, or the folder that it is gone from, was not written to lately."""
@@ -157,7 +158,7 @@ def open_index(location: StoreLocation, note: Note, patience: Patience | None = 
     """The index of the memories that belong to a store, brought up to date with their pages. With `patience`, for a
     question, it is as it was where that cannot be done now, and `note` is called with the reason. Raises
     SessionMemoryError, OSError."""
-    index = MemoryIndex(location.database, patience)
+    index = MemoryIndex(location.database, location.rules, patience)
     wait_seconds = max(0.0, patience.seconds) if patience else LOCK_WAIT_SECONDS
     try:
         for group in groups_of(location):
@@ -193,7 +194,7 @@ class _PageChanges:
         self._home = home
         self._pages: dict[str, Page] = {}
         self._touched: set[str] = set()
-        every = index.memories(MemoryFilter((home,), with_superseded=True))
+        every = index.memories(MemoryFilter((home,), with_superseded=True, with_excluded=True))
         self._paths = {one.id: one.path for one in every}
         self._known = {one.id: one for one in map(page_memory, every)}
         self._wordings = {id: wording(memory.whole_text) for id, memory in self._known.items() if not memory.superseded}

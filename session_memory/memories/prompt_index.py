@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ..activity.prompt_memories import BUCKETS, FILE, MAGIC, NUMBER_BYTES, TEXTS_AT, bucket_of, terms
+from ..activity.prompt_memories import (
+    BUCKETS,
+    FILE,
+    MAGIC,
+    NUMBER_BYTES,
+    TEXTS_AT,
+    bucket_of,
+    made_of,
+    terms,
+)
 from ..store.search.query import STOP_WORDS
-from ..system.files import write_atomically
+from ..system.files import open_regular, read_at, write_atomically
 from ..text.format import one_line, shorten
 from ..text.sanitize import all_for_prompt
-from .format import EPISODE
+from .format import EPISODE, short_hash
 
 if TYPE_CHECKING:
+    from ..store.sqlite.exclusions import Stamp
     from ..store.sqlite.memory_index import IndexedMemory
 
 TEXT_CHARACTERS = 240
@@ -23,19 +34,37 @@ FEWEST = 50  # memories that weights are computed for; among fewer every term wo
 _NOT_ABOUT = frozenset(term for word in STOP_WORDS for term in terms(word))
 
 
-def write(directory: str, memories: Sequence[IndexedMemory]) -> None:
-    """Writes the index of `memories`. Raises OSError."""
-    write_atomically(f"{directory}/{FILE}", content(memories))
+def write(directory: str, memories: Sequence[IndexedMemory], settings: Mapping[str, Stamp]) -> None:
+    """Writes the index of `memories`, which the rules in the files `settings`, given with their stamps, leave to be
+    told. Raises OSError."""
+    write_atomically(f"{directory}/{FILE}", content(memories, settings))
 
 
-def content(memories: Sequence[IndexedMemory]) -> bytes:
+def is_current(directory: str, memories: Sequence[IndexedMemory], settings: Mapping[str, Stamp]) -> bool:
+    """Whether the index that is there is of these memories and settings. Raises OSError."""
+    try:
+        descriptor = open_regular(f"{directory}/{FILE}")
+    except FileNotFoundError:
+        return not memories
+    try:
+        if read_at(descriptor, 0, len(MAGIC)) != MAGIC:
+            return False
+        return made_of(descriptor) == {"settings": dict(settings), "shown": _checksum(memories)}
+    except ValueError:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+def content(memories: Sequence[IndexedMemory], settings: Mapping[str, Stamp]) -> bytes:
     """The index as bytes: the buckets come last, so that where a memory's text stands is known when they are made."""
     about = [sorted(_about(memory)) for memory in memories]
     frequency = Counter(term for found in about for term in found)
     weights = {
         term: round(100 * math.log(1 + max(len(memories), FEWEST) / number)) for term, number in frequency.items()
     }
-    texts = bytearray()
+    head = json.dumps({"settings": dict(settings), "shown": _checksum(memories)}).encode()
+    texts = bytearray(len(head).to_bytes(NUMBER_BYTES, "big") + head)
     buckets: list[dict[str, list[tuple[int, int]]]] = [{} for _ in range(BUCKETS)]
     for found, text in zip(about, all_for_prompt([_text(memory) for memory in memories])):
         at = TEXTS_AT + len(texts)
@@ -50,6 +79,11 @@ def content(memories: Sequence[IndexedMemory]) -> bytes:
         table += start.to_bytes(NUMBER_BYTES, "big")
         start += len(one)
     return MAGIC + bytes(table) + bytes(texts) + b"".join(encoded)
+
+
+def _checksum(memories: Sequence[IndexedMemory]) -> str:
+    """What tells these memories from others."""
+    return short_hash(" ".join(sorted([memory.id for memory in memories])))
 
 
 def _about(memory: IndexedMemory) -> set[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..runtimes.detection import runtime_of
 from ..store.ingest.extract import Extractor
+from ..store.rules import JudgedFile
 from ..store.values import TOOL_ROLE, NewEntry, StoredEntry, ToolOutcome
 from ..system.files import open_regular
 from ..system.quick_json import decode_line
@@ -18,7 +19,9 @@ from .filtering import filtered
 from .tokens import estimated_tokens
 
 if TYPE_CHECKING:
+    from ..settings.rules import Rule
     from ..settings.sections import MemorySettings
+    from ..store.rules import ReadRules
 
 # The keys of a message's blocks that hold text; ids, types, signatures and images do not count.
 _TEXT_KEYS = ("text", "thinking", "content", "output", "command")
@@ -48,12 +51,12 @@ class Reduction(NamedTuple):
         return max(0.0, 1 - self.characters_after / self.characters_before) if self.characters_before else 0.0
 
 
-def measured(path: str, settings: MemorySettings) -> Reduction | None:
-    """The sizes of a transcript; None if it is no runtime's. Raises OSError."""
+def measured(path: str, settings: MemorySettings, rules: ReadRules | None = None) -> Reduction | None:
+    """The sizes of a transcript; None if it is no runtime's, or `rules` exclude it. Raises OSError."""
     descriptor = open_regular(path)
     try:
         size = os.fstat(descriptor).st_size
-        found = _entries(descriptor, size)
+        found = _entries(descriptor, size, path, rules)
         if found is None:
             return None
         characters = tokens = 0
@@ -67,21 +70,28 @@ def measured(path: str, settings: MemorySettings) -> Reduction | None:
     return Reduction(size, characters, tokens, len(text), estimated_tokens(text), len(exchanges(found)), len(pieces))
 
 
-def transcript_entries(path: str) -> list[StoredEntry]:
-    """The entries and tool uses of a transcript as the store would hold them; [] if it is no runtime's. Raises
-    OSError."""
+def transcript_entries(path: str, rules: ReadRules | None = None) -> list[StoredEntry]:
+    """The entries and tool uses of a transcript as the store would tell them; [] if it is no runtime's, or `rules`
+    exclude it. Raises OSError."""
     descriptor = open_regular(path)
     try:
-        return _entries(descriptor, os.fstat(descriptor).st_size) or []
+        return _entries(descriptor, os.fstat(descriptor).st_size, path, rules) or []
     finally:
         os.close(descriptor)
 
 
-def _entries(descriptor: int, size: int) -> list[StoredEntry] | None:
+def _entries(descriptor: int, size: int, path: str, rules: ReadRules | None) -> list[StoredEntry] | None:
     runtime = runtime_of(descriptor)
     if runtime is None:
         return None
     read = Extractor(runtime, descriptor).read(0, size, size + 1)
+    if rules is not None:
+        key = "/".join(path.split(os.sep)[-2:])
+        file = JudgedFile(0, "", runtime.FILES.session_id_of(path), read.title[1], read.cwd, key)
+        if is_private(rules.rule(file)):
+            return None
+        told = [one for one in read.entries if not is_private(rules.rule_for_directory(file, one.cwd))]
+        read = read._replace(entries=told)
     ended = dict(read.outcomes)
     found: list[StoredEntry] = []
     known: set[int] = set()
@@ -90,6 +100,11 @@ def _entries(descriptor: int, size: int) -> list[StoredEntry] | None:
             known.add(entry.key)
             found += _items(entry, len(found) + 1, ended)
     return found
+
+
+def is_private(rule: Rule) -> bool:
+    """Whether a rule lets a model read nothing of it."""
+    return rule.ignore or not rule.text
 
 
 def _items(entry: NewEntry, number: int, ended: dict[int, ToolOutcome]) -> list[StoredEntry]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..settings.sections import MemorySettings
+    from ..store.rules import StoreRules
     from .queue import Sink
     from .strategy import Budget, Strategy
     from .tokens import Prices
@@ -50,11 +51,12 @@ class StrategyRun:
     """The strategies `ids`, with queue and budget. `missing` are those that could not be loaded, and why."""
 
     def __init__(
-        self, database: str, settings: MemorySettings, homes: tuple[str, ...] | None, ids: Sequence[str]
-    ) -> None:
+        self, database: str, settings: MemorySettings, homes: tuple[str, ...] | None, ids: Sequence[str],
+        rules: StoreRules | None = None,
+    ) -> None:  # fmt: skip
         self.settings = settings
         self.homes = homes
-        self.work = StoredQueue(database)
+        self.work = StoredQueue(database, rules)
         self.budget = TokenBudget(
             self.work.accounts, settings.tokens_per_day, settings.tokens_per_conversation, now_milliseconds
         )
@@ -124,10 +126,11 @@ class StrategyRun:
 
 @contextmanager
 def opened(
-    database: str, settings: MemorySettings, homes: tuple[str, ...] | None, ids: Sequence[str] = ()
-) -> Iterator[StrategyRun]:
-    """A run with the strategies `ids`, or those that are configured."""
-    run = StrategyRun(database, settings, homes, ids or settings.strategies)
+    database: str, settings: MemorySettings, homes: tuple[str, ...] | None, ids: Sequence[str] = (),
+    rules: StoreRules | None = None,
+) -> Iterator[StrategyRun]:  # fmt: skip
+    """A run with the strategies `ids`, or those that are configured; what `rules` exclude waits."""
+    run = StrategyRun(database, settings, homes, ids or settings.strategies, rules)
     try:
         yield run
     finally:

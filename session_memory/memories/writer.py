@@ -14,6 +14,7 @@ from .strategy import KnownMemory, StrategyContext
 
 if TYPE_CHECKING:
     from ..store.location import StoreLocation
+    from ..store.rules import StoreRules
     from ..store.values import Conversation, StoredEntry
     from .strategy import MemoryResult, Strategy
 
@@ -23,24 +24,26 @@ KNOWN_SHARE = 0.5  # of a memory's words, in a text that seems to be about it
 
 class MemoryWriter:
     """The queue's sink. `directory` returns where the memories of a group lie, `is_untrusted` whether those of a
-    conversation are kept apart."""
+    conversation are kept apart; `rules` say which conversations are excluded."""
 
     def __init__(
         self,
         database: str,
         directory: Callable[[str], str],
         is_untrusted: Callable[[Conversation], bool] = lambda conversation: False,
+        rules: StoreRules | None = None,
     ) -> None:
         self._database = database
         self._directory = directory
         self._is_untrusted = is_untrusted
+        self._rules = rules
 
     def __call__(
         self, conversation: Conversation, entries: Sequence[StoredEntry], strategy: str, result: MemoryResult
     ) -> list[str]:
         """Writes the memories of a result; returns their ids. The same result again changes nothing. Raises
         SessionMemoryError, OSError."""
-        index = MemoryIndex(self._database)
+        index = MemoryIndex(self._database, self._rules)
         try:
             library = Library(self._directory(conversation.home), index, conversation.home)
             return keep(library, conversation, strategy, result, is_untrusted=self._is_untrusted(conversation))
@@ -49,7 +52,7 @@ class MemoryWriter:
 
     def known(self, conversation: Conversation, text: str, limit: int) -> list[KnownMemory]:
         """The memories that `text` seems to be about: see `StrategyContext`."""
-        index = MemoryIndex(self._database)
+        index = MemoryIndex(self._database, self._rules)
         try:
             library = Library(self._directory(conversation.home), index, conversation.home)
             library.refresh()
@@ -71,6 +74,7 @@ def memory_writer(location: StoreLocation) -> MemoryWriter:
         location.database,
         lambda group: folder_of(location, group),
         lambda conversation: is_untrusted(location, conversation),
+        location.rules,
     )
 
 

@@ -20,7 +20,7 @@ DEFAULTS: dict[str, Any] = {
     "first_sight_hours": 24,
     "max_characters": 500,
     "assistant_name": "Assistant",
-    "archive_message_characters": 0,
+    "archive_message_characters": 2000,
     "archive_tools": False,
     "recent_conversations": 0,
 }
@@ -95,11 +95,11 @@ def load(config_file: str, compiled_file: str, rules_files: Sequence[str] = ()) 
 
 def stamps_of(config_file: str, rules_files: Sequence[str]) -> list[list[int] | None]:
     """The stamps of these files, of which settings are made."""
-    return [_stamp(path) for path in (config_file, *rules_files)]
+    return [stamp(path) for path in (config_file, *rules_files)]
 
 
-def _stamp(path: str) -> list[int] | None:
-    """What changes when a file does; None where there is none."""
+def stamp(path: str) -> list[int] | None:
+    """What changes when a file does, or what is in a directory; None where there is none."""
     try:
         status: stat_result = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):

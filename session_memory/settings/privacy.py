@@ -30,6 +30,7 @@ class Privacy:
         self._user = homes.user_dir(environ)
         self._settings: dict[str, Settings] = {}
         self._of_start: dict[str, list[Settings]] = {}
+        self._homes: dict[str, list[Home]] = {}
         self._spelled: dict[str, str] = {}
 
     def rule(self, start_directory: str, *names: str) -> Rule:
@@ -53,30 +54,38 @@ class Privacy:
         """Whether there is any rule for sessions that were started there."""
         return any(one.has_rules for one in self._for(start_directory))
 
+    def has_project_rules(self, start_directory: str = "") -> bool:
+        """Whether any of these is for projects."""
+        return any(one.has_project_rules for one in self._for(start_directory))
+
     def files(self, start_directory: str = "") -> list[str]:
         """The settings whose rules count for a session that was started there, whether they are there or not."""
-        found = {**self._always, **_by_file(self._homes_of(start_directory))}
+        found = {**self._always, **_by_file(self.agent_homes(start_directory))}
         return list(dict.fromkeys([path for home in found.values() for path in (home.config_file, *home.rules_files)]))
 
     def _for(self, start_directory: str) -> list[Settings]:
         """The settings whose rules count for a session; looked for once a directory."""
         if start_directory not in self._of_start:
-            found = {**self._always, **_by_file(self._homes_of(start_directory))}
+            found = {**self._always, **_by_file(self.agent_homes(start_directory))}
             for path, home in found.items():
                 if path not in self._settings:
                     self._settings[path] = home.settings()
             self._of_start[start_directory] = [self._settings[path] for path in found]
         return self._of_start[start_directory]
 
-    def _homes_of(self, start_directory: str) -> list[Home]:
-        """The agent homes that a directory is in, as each runtime that names sessions there sees it."""
-        found = []
-        for folder in self._folders if start_directory.startswith("/") else ():
-            home = homes.agent_home(start_directory, self._environ, stop=self._user, folder=folder)
-            if home is not None:
-                host = homes.host_of(home.root)
-                found.append(homes.home_at(home.root, self._environ, host=host) if host else home)
-        return found
+    def agent_homes(self, start_directory: str) -> list[Home]:
+        """The agent homes that a directory is in, as each runtime that names sessions there sees it; looked for once a
+        directory."""
+        if start_directory not in self._homes:
+            found = []
+            for folder in self._folders if start_directory.startswith("/") else ():
+                home = homes.agent_home(start_directory, self._environ, stop=self._user, folder=folder)
+                host = homes.host_of(home.root) if home else ""
+                if home and host:
+                    home = homes.home_at(home.root, self._environ, sessions_dir=home.sessions_dir, host=host)
+                found += [home] if home else []
+            self._homes[start_directory] = found
+        return self._homes[start_directory]
 
 
 def _by_file(found: Sequence[Home]) -> dict[str, Home]:

@@ -10,6 +10,7 @@ from ..settings import homes
 from ..settings.sections import store_settings
 from ..text.names import is_name
 from .ingest.sources import SourceDirectory
+from .rules import StoreRules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class StoreLocation:
 
     def __init__(
         self, database: str, watched: Iterable[SourceDirectory], archives: Iterable[Archives],
-        homes: tuple[str, ...] | None, settings: StoreSettings, home: Home,
+        homes: tuple[str, ...] | None, settings: StoreSettings, home: Home, environ: Mapping[str, str],
     ) -> None:  # fmt: skip
         self.database = database
         self.watched = tuple(watched)
@@ -47,10 +48,27 @@ class StoreLocation:
         self.homes = homes
         self.settings = settings
         self.home = home
+        self._environ = environ
 
     def watching(self, watched: Iterable[SourceDirectory]) -> StoreLocation:
         """The same store, with something else that is watched for it."""
-        return StoreLocation(self.database, watched, self.archives, self.homes, self.settings, self.home)
+        return StoreLocation(self.database, watched, self.archives, self.homes, self.settings, self.home, self._environ)
+
+    def home_for(self, group: str = "") -> Home:
+        """The home of a group whose entries the store holds, or, where `group` is '', the one that it belongs to."""
+        host = self.home.root
+        return homes.home_at(f"{host}/groups/{group}", self._environ, host=host) if group else self.home
+
+    @property
+    def rules(self) -> StoreRules:
+        """The rules for what is in the store."""
+        return StoreRules(self.home_for, self._environ)
+
+    @property
+    def own_sessions(self) -> tuple[str, ...]:
+        """The ids of the sessions in which whoever asks is an agent."""
+        names = [runtime.FILES.OWN_ID_VARIABLE for runtime in all_runtimes()]
+        return tuple([self._environ[name] for name in names if self._environ.get(name)])
 
 
 class NoStoreError(SessionMemoryError):
@@ -72,11 +90,12 @@ def find_location(path: str | None, environ: Mapping[str, str]) -> StoreLocation
         return _of_agent(home, environ, user)
     person = homes.person_home(environ)
     if path and os.path.realpath(start) in (os.path.realpath(user), os.path.realpath(person.memory_dir)):
-        return _of_person(person)
+        return _of_person(person, environ)
     for files, home in _runtime_homes(start if path else "", environ):
-        return _of_person(person) if home.memory_dir == person.memory_dir else _of_runtime(files, home, user)
+        is_person_s = home.memory_dir == person.memory_dir
+        return _of_person(person, environ) if is_person_s else _of_runtime(files, home, user, environ)
     if not path:
-        return _of_person(person)
+        return _of_person(person, environ)
     hint = "name an agent home, a host's directory, a runtime's directory, or your home directory"
     raise NoStoreError(f"{path}: it is no home that has a store", hint)
 
@@ -101,17 +120,17 @@ def _runtime_homes(directory: str, environ: Mapping[str, str]) -> Iterator[tuple
             yield files, home
 
 
-def _of_person(home: Home) -> StoreLocation:
+def _of_person(home: Home, environ: Mapping[str, str]) -> StoreLocation:
     """All sessions of a user in the usual directories of whatever runtimes."""
     settings = store_settings(home.settings().memory, home.root)
     roots = [f"{home.root}/{one.FILES.USUAL_DIR}/{one.FILES.PROJECTS_FOLDER}" for one in all_runtimes()]
-    return _place(home, [SourceDirectory(root) for root in roots], settings)
+    return _place(home, [SourceDirectory(root) for root in roots], settings, environ)
 
 
-def _of_runtime(files: RuntimeFiles, home: Home, user: str) -> StoreLocation:
+def _of_runtime(files: RuntimeFiles, home: Home, user: str, environ: Mapping[str, str]) -> StoreLocation:
     """The sessions of a runtime whose directory is not the usual one."""
     settings = store_settings(home.settings().memory, user)
-    return _place(home, [SourceDirectory(f"{home.root}/{files.PROJECTS_FOLDER}")], settings)
+    return _place(home, [SourceDirectory(f"{home.root}/{files.PROJECTS_FOLDER}")], settings, environ)
 
 
 def _of_agent(home: Home, environ: Mapping[str, str], user: str) -> StoreLocation:
@@ -133,7 +152,7 @@ def _of_agent(home: Home, environ: Mapping[str, str], user: str) -> StoreLocatio
         within = [os.path.basename(files.project_dir(config_dir, home.root + below)) for below in _WORK_DIRS]
         within += [session.path[len(root) + 1 :] for session in sessions if session.path.startswith(root + "/")]
         own.setdefault(os.path.realpath(root), SourceDirectory(root, within=tuple(dict.fromkeys(within))))
-    return _place(home, list(own.values()), settings)
+    return _place(home, list(own.values()), settings, environ)
 
 
 def _of_host(host: str, group_root: str, environ: Mapping[str, str]) -> StoreLocation:
@@ -153,7 +172,7 @@ def _of_host(host: str, group_root: str, environ: Mapping[str, str]) -> StoreLoc
     ]
     archives = [Archives(group.conversations_dir, group.name, layout.root) for group in groups]
     visible = tuple(names) if group_root else None
-    return StoreLocation(f"{layout.root}/{FILE}", watched, archives, visible, settings, home)
+    return StoreLocation(f"{layout.root}/{FILE}", watched, archives, visible, settings, home, environ)
 
 
 def _group_names(groups_dir: str) -> list[str]:
@@ -164,10 +183,12 @@ def _group_names(groups_dir: str) -> list[str]:
     return sorted(name for name in names if is_name(name) and name.casefold() != GLOBAL)
 
 
-def _place(home: Home, own: list[SourceDirectory], settings: StoreSettings) -> StoreLocation:
+def _place(
+    home: Home, own: list[SourceDirectory], settings: StoreSettings, environ: Mapping[str, str]
+) -> StoreLocation:
     """The store in a home, for the directories that its settings name, else for those of its `own`."""
     watched = own
     if settings.watch_paths is not None:
         watched = [SourceDirectory(path, is_named=True) for path in settings.watch_paths]
     archives = [Archives(home.conversations_dir)]
-    return StoreLocation(f"{home.memory_dir}/{FILE}", watched, archives, None, settings, home)
+    return StoreLocation(f"{home.memory_dir}/{FILE}", watched, archives, None, settings, home, environ)

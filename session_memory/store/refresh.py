@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..system.sqlite import Patience
     from .ingest.ingestion import Progress
     from .location import StoreLocation
+    from .sqlite.exclusions import Lifts
 
     Result = TypeVar("Result")
     Note = Callable[[str], None]
@@ -41,11 +42,17 @@ class _OutOfTimeError(Exception):
     """More is new than there was time for."""
 
 
-def open_store(location: StoreLocation, note: Note | None = None, patience: Patience | None = None) -> SqliteStore:
+def open_store(
+    location: StoreLocation, note: Note | None = None, patience: Patience | None = None, lifts: Lifts | None = None
+) -> SqliteStore:
     """The store, whole, its conversations cut as the settings say. With `patience`, for a question, it is as it was
-    where that cannot be done now. `note` is called with what was mended. Raises DatabaseError."""
+    where that cannot be done now. It tells nothing of what rules exclude but for what `lifts` let whoever asks see.
+    `note` is called with what was mended. Raises DatabaseError."""
     settings = location.settings
-    store = SqliteStore(location.database, gap=settings.gap, least_messages=settings.least_messages, patience=patience)
+    store = SqliteStore(
+        location.database, gap=settings.gap, least_messages=settings.least_messages, patience=patience,
+        rules=location.rules, lifts=lifts,
+    )  # fmt: skip
     try:
         if not store.obstacle:
             _bring_in_order(store, settings.gap_minutes, note)
@@ -64,11 +71,13 @@ def _bring_in_order(store: SqliteStore, gap_minutes: int, note: Note | None) -> 
     if made and note:
         note(f"the store lacked {', '.join(made)}: made anew")
     recut(store, gap_minutes)
+    store.apply_rules()
 
 
 def use_store(
     location: StoreLocation, work: Callable[[SqliteStore, bool], Result], note: Note,
     shown: ProgressShown | None = None, *, workers: int = 0, patience: Patience | None = None,
+    lifts: Lifts | None = None,
 ) -> Result:  # fmt: skip
     """What `work` returns, which is called with the open store and whether it had to be made anew. A store that turns
     out to be corrupt is set aside, and the work is done again with a new one. With `patience` other processes are
@@ -76,7 +85,7 @@ def use_store(
     user should know. Raises SessionMemoryError."""
 
     def use(aside: str) -> Result:
-        store = open_store(location, note, patience)
+        store = open_store(location, note, patience, lifts)
         try:
             aside = aside or store.set_aside
             if aside:

@@ -53,7 +53,7 @@ class GroupBackend:
         self._sessions = sessions
         self.administration = administration
         root = layout.root if self._group.is_main else self._group.root
-        self._search = search or store_search(root, {}, self._search_archives, memory_search)
+        self._search = search or store_search(root, {}, self._search_archives, memory_search, self._own_session)
 
     def sessions(self) -> list[ListedSession]:
         """See Backend. Those of other groups come last."""
@@ -153,6 +153,9 @@ class GroupBackend:
         except (OSError, OutsideGroupError):
             pass
         return ListedSession(session_id, title or _UNTITLED, session_id, modified, True, label)
+
+    def _own_session(self) -> str:
+        return self._sessions.get(self._group.name) or ""
 
     def _search_archives(self, query: str, limit: int) -> list[SearchResult]:
         with ExitStack() as stack:

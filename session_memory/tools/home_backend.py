@@ -42,7 +42,7 @@ class HomeBackend:
     ) -> None:
         self._path = path
         self._environ = environ
-        self._search = search or store_search(path, environ, self._search_archives, memory_search)
+        self._search = search or store_search(path, environ, self._search_archives, memory_search, self._own_session)
         self._found: dict[str, FoundSession] = {}
 
     @property
@@ -92,6 +92,9 @@ class HomeBackend:
             f"{_ONLY_THE_USER} {first}leave this conversation and run `{types.RESUME.format(id=session.id)}` in a "
             "terminal, in the directory that this one was started in."
         )
+
+    def _own_session(self) -> str:
+        return running_session(self._environ, os.getppid())[1]
 
     def _search_archives(self, query: str, limit: int) -> list[SearchResult]:
         self.sessions()

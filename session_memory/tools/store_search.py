@@ -26,10 +26,12 @@ MOST_MEMORIES = 3  # they come before what was said
 
 
 def store_search(
-    path: str | None, environ: Mapping[str, str], archive_search: Search, memory_search: MemorySearch | None
-) -> Search:
+    path: str | None, environ: Mapping[str, str], archive_search: Search, memory_search: MemorySearch | None,
+    own_session: Callable[[], str],
+) -> Search:  # fmt: skip
     """A search in the store of the home `path`, else of the one at hand, of what may be seen from there. Where there is
-    no store, or it cannot be used, `archive_search` is called instead."""
+    no store, or it cannot be used, `archive_search` is called instead. `own_session` returns the id of the session that
+    asks, which may see what rules exclude of it, or ''."""
 
     def search(query: str, limit: int) -> list[SearchResult]:
         from ..store.location import find_location
@@ -37,7 +39,7 @@ def store_search(
         try:
             location = find_location(path, environ)
             if os.path.exists(location.database):  # making one takes longer than a question may
-                return _search(location, query, limit, memory_search)
+                return _search(location, query, limit, memory_search, own_session())
         except (ImportError, SessionMemoryError):  # apsw is not installed; the database is locked or corrupt
             pass
         return archive_search(query, limit)
@@ -45,13 +47,16 @@ def store_search(
     return search
 
 
-def _search(location: StoreLocation, query: str, limit: int, memory_search: MemorySearch | None) -> list[SearchResult]:
+def _search(
+    location: StoreLocation, query: str, limit: int, memory_search: MemorySearch | None, own_session: str
+) -> list[SearchResult]:
     from ..store.refresh import PATIENCE_SECONDS, open_store, refresh
+    from ..store.sqlite.exclusions import Lifts
     from ..store.values import Filter
     from ..system.sqlite import Patience
 
     patience = Patience(PATIENCE_SECONDS)
-    store = open_store(location, _note, patience)
+    store = open_store(location, _note, patience, Lifts((own_session,) if own_session else ()))
     try:
         refresh(store, location, _note)
         said = [_said(hit) for hit in store.search(query, Filter(homes=location.homes, limit=limit))]

@@ -209,7 +209,7 @@ class TestPerson:
         memory_dir.library().refresh()
         assert memory_dir.all() == []
         (memory_dir.directory / ".lock").unlink()
-        (memory_dir.directory / prompt_memories.FILE).unlink()
+        (memory_dir.directory / prompt_memories.FILE).unlink(missing_ok=True)
         memory_dir.directory.rmdir()
         (memory_dir.directory.parent / "elsewhere").rename(memory_dir.directory)
         memory_dir.refresh()

@@ -115,8 +115,9 @@ class TestPrompt:
         command = [sys.executable, "-I", "-S", "-c", program, str(root), str(memory_dir.directory)]
         loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
         assert {name for name in loaded if name.startswith("session_memory.")} == {
-            "session_memory.activity", "session_memory.activity.prompt_memories", "session_memory.system",
-            "session_memory.system.files", "session_memory.system.json",
+            "session_memory.activity", "session_memory.activity.prompt_memories", "session_memory.settings",
+            "session_memory.settings.compiled", "session_memory.system", "session_memory.system.files",
+            "session_memory.system.json",
         }  # fmt: skip
         assert not {"os", "json", "re", "typing"} & set(loaded)
 
@@ -246,7 +247,7 @@ class TestRules:
         monkeypatch.setenv("HOME", str(tmp_path / "user"))
         monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
         home = homes.home_at(f"{tmp_path}/agent", os.environ)
-        return StoreLocation(f"{home.memory_dir}/store/memory.db", (), (), None, StoreSettings(), home)
+        return StoreLocation(f"{home.memory_dir}/store/memory.db", (), (), None, StoreSettings(), home, os.environ)
 
     @pytest.mark.parametrize(
         ("rule", "is_untrusted"),
@@ -264,7 +265,7 @@ class TestRules:
 
     def test_a_group_cannot_trust_itself_where_its_host_does_not(self, tmp_path: Path) -> None:
         home = homes.home_at(str(tmp_path), os.environ)
-        location = StoreLocation(f"{tmp_path}/store/memory.db", (), (), None, StoreSettings(), home)
+        location = StoreLocation(f"{tmp_path}/store/memory.db", (), (), None, StoreSettings(), home, os.environ)
         for home, flag in (tmp_path, "true"), (tmp_path / "groups/web", "false"):
             (home / ".session-memory").mkdir(parents=True)
             (home / ".session-memory/config.yaml").write_text(f"sessions:\n  web: {{untrusted: {flag}}}\n")

@@ -117,7 +117,7 @@ class TestViews:
         fill(scene)
         for condition in ("session_id = 'a'", "conversation_id = 1"):
             plan = [row[3] for row in read(scene, f"EXPLAIN QUERY PLAN SELECT * FROM entries WHERE {condition}")]
-            assert plan[-1] == "SEARCH entry USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"
+            assert "SEARCH entry USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)" in plan
             assert sum("SCAN" in step for step in plan) <= 1
 
 
@@ -206,7 +206,7 @@ class TestEarlierCommit:
         user.session("one", *trip())
         user.run("ingest")
         with closing(sqlite3.connect(user.database)) as connection, connection:
-            connection.execute("UPDATE migrations SET name = 'create_tables'")
+            connection.execute("UPDATE migrations SET name = 'create_tables' WHERE name = 'create_store'")
         done = user.run("search", "cherry")
         assert done.returncode == 0
         assert "**cherry**" in done.stdout
@@ -234,7 +234,7 @@ def test_a_store_whose_pages_are_damaged_is_corrupt(scene):
     scene.store.close()
     size = scene.database.stat().st_size
     with scene.database.open("r+b") as file:
-        file.seek(size // 3)
+        file.seek(size // 3 // 4096 * 4096)
         file.write(b"\xff" * (size // 2))
     with closing(scene.open()) as store, pytest.raises(CorruptDatabaseError):
         list(store.entries(1))

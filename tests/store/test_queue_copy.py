@@ -50,7 +50,7 @@ def deleted(path: Path) -> None:
 
 def of_an_earlier_version(path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("UPDATE migrations SET name = 'create_tables'")
+        connection.execute("UPDATE migrations SET name = 'create_tables' WHERE name = 'create_store'")
 
 
 def with_a_damaged_end(path: Path) -> None:

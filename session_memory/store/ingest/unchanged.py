@@ -7,6 +7,7 @@ import os
 from ...runtimes.detection import runtime_of
 from ...system.confined_files import OutsideGroupError
 from ...system.files import open_regular, stamp_of
+from ..sqlite.exclusions import is_behind
 from ..sqlite.known_files import connected, gap_minutes, has_ended, is_unfinished, known_files
 
 TYPE_CHECKING = False
@@ -39,6 +40,8 @@ def unchanged_files(location: StoreLocation, now: int) -> int | None:
 def count_unchanged(connection: Connection, location: StoreLocation, now: int) -> int | None:
     """The same over an open database. Raises what apsw raises."""
     if gap_minutes(connection) != location.settings.gap_minutes or has_ended(connection, now - location.settings.gap):
+        return None
+    if is_behind(connection):
         return None
     if any(is_unfinished(connection, home) for home in {directory.home for directory in location.watched}):
         return None

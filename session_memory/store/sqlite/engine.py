@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from ...system.sqlite import explained, fetch
 from ..search.search import search
 from ..values import ITEM_BITS, Batch, Conversation, Counts, FileState, Filter, Hit, StoredEntry
-from .rows import CONVERSATION_COLUMNS, items_between, where
+from .exclusions import LISTED, Exclusions, apply, is_behind
+from .rows import conversation_columns, items_between, where
 from .schema import open_database
 from .search_index import SqliteSearchIndex
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from apsw import Connection
 
     from ...system.sqlite import DatabaseError, Patience
+    from ..rules import StoreRules
+    from .exclusions import Lifts
 
 _STATE_COLUMNS = (
     "home, file_path, root, source, session_id, id, status, last_modified, file_size, last_processed_offset, "
@@ -29,15 +32,19 @@ _STATE_COLUMNS = (
 
 class SqliteStore:
     """See the protocol for what each method returns. A silence of more than `gap` milliseconds ends a conversation; one
-    with fewer than `least_messages` is skipped."""
+    with fewer than `least_messages` is skipped. What `rules` exclude is not told, but for what `lifts` let whoever asks
+    see."""
 
     def __init__(
-        self, path: str, *, gap: int = 3_600_000, least_messages: int = 5, patience: Patience | None = None
-    ) -> None:
+        self, path: str, *, gap: int = 3_600_000, least_messages: int = 5, patience: Patience | None = None,
+        rules: StoreRules | None = None, lifts: Lifts | None = None,
+    ) -> None:  # fmt: skip
         self.path = path
         self._gap = gap
         self._least_messages = least_messages
+        self._rules = rules
         self._database = open_database(path, patience)
+        self._exclusions = Exclusions(self._database.connection, rules, lifts)
 
     @property
     def connection(self) -> Connection:
@@ -64,6 +71,19 @@ class SqliteStore:
         """Why the database can only be read; None where it can be written."""
         return self._database.obstacle
 
+    def is_excluding(self) -> bool:
+        """Whether rules exclude anything; conditions on the tables of exclusions.py hold from then on."""
+        with explained(self.path):
+            return self._exclusions.ready()
+
+    def apply_rules(self) -> None:
+        """Has the database know what the rules exclude, where they have changed since: for those who read its views."""
+        with explained(self.path):
+            if self._rules is None or not is_behind(self.connection):
+                return
+        with self._database.transaction() as connection:
+            apply(connection, self._rules)
+
     def file_states(self, home: str) -> dict[str, FileState]:
         with explained(self.path):
             rows = fetch(self.connection, f"SELECT {_STATE_COLUMNS} FROM memory_file_states WHERE home = ?", (home,))
@@ -73,10 +93,12 @@ class SqliteStore:
         from .writer import write  # a search does without it
 
         with self._database.transaction() as connection:
-            return [
+            written = [
                 write(connection, batch, self._gap) if self._is_current(connection, batch) else None
                 for batch in batches
             ]
+            apply(connection, self._rules, [state.id for state in written if state])
+            return written
 
     def _is_current(self, connection: Connection, batch: Batch) -> bool:
         """Whether the file is still in the state that the batch was read from."""
@@ -98,6 +120,7 @@ class SqliteStore:
             sql = "SELECT id FROM memory_file_states WHERE home = ? AND file_path = ?"
             for (file_id,) in fetch(connection, sql, (home, key)):
                 remove(connection, file_id)
+            apply(connection, None)  # what other files shared with it has other ids
 
     def mark_ready(self, now: int) -> int:
         with self._database.transaction() as connection:
@@ -119,9 +142,10 @@ class SqliteStore:
             return connection.changes() > 0
 
     def conversations(self, wanted: Filter) -> list[Conversation]:
-        condition, values = where(wanted)
+        excluding = self.is_excluding()
+        condition, values = _listed(wanted, excluding)
         sql = (
-            f"SELECT {CONVERSATION_COLUMNS} FROM memory_conversations AS c "
+            f"SELECT {conversation_columns(excluding)} FROM memory_conversations AS c "
             f"JOIN memory_file_states AS f ON f.id = c.file_id WHERE {condition} "
             "ORDER BY c.last_message_at DESC, c.id DESC LIMIT ?"
         )
@@ -129,9 +153,10 @@ class SqliteStore:
             return [Conversation._make(row) for row in fetch(self.connection, sql, (*values, wanted.limit))]
 
     def conversation(self, conversation_id: int, homes: tuple[str, ...] | None = None) -> Conversation | None:
-        condition, values = where(Filter(homes=homes))
+        excluding = self.is_excluding()
+        condition, values = _listed(Filter(homes=homes), excluding)
         sql = (
-            f"SELECT {CONVERSATION_COLUMNS} FROM memory_conversations AS c "
+            f"SELECT {conversation_columns(excluding)} FROM memory_conversations AS c "
             f"JOIN memory_file_states AS f ON f.id = c.file_id WHERE {condition} AND c.id = ?"
         )
         with explained(self.path):
@@ -140,13 +165,15 @@ class SqliteStore:
 
     def entries(self, conversation_id: int) -> Iterator[StoredEntry]:
         sql = "SELECT first_item, last_item FROM memory_conversations WHERE id = ?"
+        excluding = self.is_excluding()
         with explained(self.path):
             for first, last in fetch(self.connection, sql, (conversation_id,)):
-                yield from items_between(self.connection, first, last)
+                yield from items_between(self.connection, first, last, excluding=excluding)
 
     def search(self, query: str, wanted: Filter) -> list[Hit]:
+        excluding = self.is_excluding()
         with explained(self.path):
-            return search(SqliteSearchIndex(self.connection), query, wanted)
+            return search(SqliteSearchIndex(self.connection, excluding=excluding), query, wanted)
 
     def counts(self, homes: tuple[str, ...] | None = None) -> Counts:
         condition, values = where(Filter(homes=homes))
@@ -155,6 +182,11 @@ class SqliteStore:
 
     def close(self) -> None:
         self._database.close()
+
+
+def _listed(wanted: Filter, excluding: bool) -> tuple[str, tuple[Any, ...]]:
+    condition, values = where(wanted)
+    return (f"{condition} AND {LISTED}" if excluding else condition), values
 
 
 def _counts(connection: Connection, condition: str, values: tuple[Any, ...], path: str) -> Counts:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...system.sqlite import explained, fetch
 from ..search.query import LONGEST, parse
 from ..search.terms import indexable
+from .exclusions import Exclusions
 from .schema import open_database
 from .search_index import terms_of
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from apsw import Connection
 
     from ...system.sqlite import Patience
+    from ..rules import StoreRules
+    from .exclusions import Stamp
 
     Changed = tuple[str, Sequence["IndexedMemory"]]
 
@@ -26,6 +29,17 @@ _COLUMNS = (
     "i.home, i.path, i.id, i.kind, i.title, i.content, i.subject, i.quote, i.origins, i.at, i.superseded, "
     "i.is_untrusted, i.is_marked"
 )
+# Drawn from no conversation of which rules exclude anything.
+_OF_NOTHING_EXCLUDED = """
+    NOT EXISTS (
+        SELECT 1 FROM json_each(i.origins) AS origin
+        JOIN memory_file_states AS f ON f.home = i.home AND f.session_id = json_extract(origin.value, '$[1]')
+        LEFT JOIN memory_conversations AS c ON c.id = json_extract(origin.value, '$[2]') AND c.file_id = f.id
+        WHERE f.id IN (SELECT file_id FROM memory_excluded_files) OR f.id IN (
+            SELECT because FROM memory_excluded_items WHERE c.id IS NULL OR item BETWEEN c.first_item AND c.last_item
+        )
+    )
+"""
 _RANK = "bm25(memories_search, 3.0, 2.0, 1.0, 0.5)"
 
 
@@ -50,21 +64,25 @@ class IndexedMemory(NamedTuple):
 
 class MemoryFilter(NamedTuple):
     """What a listing or a search of memories is limited to. `homes` None means all groups, `is_untrusted` None both
-    kinds. Superseded memories are left out unless `with_superseded`."""
+    kinds. Superseded memories are left out unless `with_superseded`, those of excluded conversations unless
+    `with_excluded`: whoever keeps memories needs all of them."""
 
     homes: tuple[str, ...] | None = None
     kinds: tuple[str, ...] = ()
     is_untrusted: bool | None = None
     with_superseded: bool = False
     limit: int = -1
+    with_excluded: bool = False
 
 
 class MemoryIndex:
-    """Safe to use from several processes at once. Methods raise DatabaseError."""
+    """Safe to use from several processes at once. `rules` say which conversations are excluded. Methods raise
+    DatabaseError."""
 
-    def __init__(self, database: str, patience: Patience | None = None) -> None:
+    def __init__(self, database: str, rules: StoreRules | None = None, patience: Patience | None = None) -> None:
         self.path = database
         self._database = open_database(database, patience)
+        self._exclusions = Exclusions(self._database.connection, rules)
 
     def close(self) -> None:
         """Closes the database."""
@@ -112,9 +130,14 @@ class MemoryIndex:
                 for (number,) in fetch(connection, sql, (home, id)):
                     _remove(connection, number)
 
+    def settings(self) -> dict[str, Stamp]:
+        """The files with the rules that count, by path, each with its stamp."""
+        with explained(self.path):
+            return self._exclusions.settings()
+
     def memories(self, wanted: MemoryFilter) -> list[IndexedMemory]:
         """The memories that fit, the latest first."""
-        condition, values = _where(wanted)
+        condition, values = self._where(wanted)
         sql = (
             f"SELECT {_COLUMNS} FROM memories AS i WHERE {condition} "
             "ORDER BY i.at IS NULL DESC, i.at DESC, i.number DESC LIMIT ?"
@@ -130,7 +153,7 @@ class MemoryIndex:
 
     def beginning_with(self, id: str, homes: tuple[str, ...] | None) -> list[IndexedMemory]:
         """The memories whose id is, or begins with, `id`."""
-        condition, values = _where(MemoryFilter(homes, with_superseded=True))
+        condition, values = self._where(MemoryFilter(homes, with_superseded=True))
         sql = f"SELECT {_COLUMNS} FROM memories AS i WHERE {condition} AND substr(i.id, 1, length(?)) = ?"
         with explained(self.path):
             return [_memory(row) for row in fetch(self._database.connection, sql, (*values, id, id))]
@@ -147,13 +170,21 @@ class MemoryIndex:
                 if part.is_required and part.match:
                     match = f"({match}) AND ({part.match})"
             match = f"({match}) NOT ({asked.unwanted})" if asked.unwanted else match
-            condition, values = _where(wanted)
+            condition, values = self._where(wanted)
             sql = (
                 f"SELECT {_COLUMNS} FROM memories_search JOIN memories AS i "
                 f"ON i.number = memories_search.rowid WHERE memories_search MATCH ? AND {condition} "
                 f"ORDER BY {_RANK}, i.at DESC LIMIT ?"
             )
             return [_memory(row) for row in fetch(connection, sql, (match, *values, wanted.limit))]
+
+    def _where(self, wanted: MemoryFilter) -> tuple[str, tuple[Any, ...]]:
+        condition, values = _where(wanted)
+        if wanted.with_excluded:
+            return condition, values
+        with explained(self.path):
+            excluding = self._exclusions.ready()
+        return (f"{condition} AND {_OF_NOTHING_EXCLUDED}" if excluding else condition), values
 
 
 def _where(wanted: MemoryFilter) -> tuple[str, tuple[Any, ...]]:

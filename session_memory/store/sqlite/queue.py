@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...system.sqlite import DatabaseError, fetch
 from ..values import Conversation, Filter, StoredEntry
+from .exclusions import WHOLE, Exclusions
 from .queue_copy import ACCOUNTS, WORK, note, shorten
-from .rows import CONVERSATION_COLUMNS, items_between, where
+from .rows import conversation_columns, items_between, where
 from .schema import open_database
 from .seen_items import find_again, seen_elsewhere, seen_of, unseen
 from .token_accounts import TokenAccounts, settle
@@ -20,6 +21,7 @@ from .token_accounts import TokenAccounts, settle
 if TYPE_CHECKING:
     from apsw import Connection
 
+    from ..rules import StoreRules
     from ..values import Usage
 
 _FROM = (
@@ -28,7 +30,7 @@ _FROM = (
 )
 _COLUMNS = (
     "c.first_item, c.last_item, w.until_item, w.until_at, w.result, w.attempts, w.interruptions, "
-    + CONVERSATION_COLUMNS
+    + conversation_columns(excluding=False)
 )
 _SKIPPED = "w.outcome = 'skipped' AND w.owner IS NULL"
 _FREE = "(w.owner IS NULL OR w.lease_until <= ?) AND coalesce(w.next_try, 0) <= ?"
@@ -57,10 +59,12 @@ class ConversationPart(NamedTuple):
 
 
 class StoredQueue:
-    """Safe to use from several processes at once, from one thread each. Methods raise DatabaseError."""
+    """Safe to use from several processes at once, from one thread each. A conversation of which `rules` exclude
+    anything waits, for as long as they do. Methods raise DatabaseError."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, rules: StoreRules | None = None) -> None:
         self._database = open_database(path)
+        self._exclusions = Exclusions(self._database.connection, rules)
         self.accounts = TokenAccounts(self._database)
         self._has_kept = False
 
@@ -86,14 +90,14 @@ class StoredQueue:
 
     def skipped(self, strategy: str, homes: tuple[str, ...] | None = None) -> list[ConversationPart]:
         """The parts that were skipped, the oldest first."""
-        condition, values = where(Filter(homes=homes))
+        condition, values = self._where(homes)
         sql = f"SELECT {_COLUMNS} {_FROM} WHERE {condition} AND {_SKIPPED} ORDER BY c.last_message_at, c.id"
         rows = fetch(self._database.connection, sql, (strategy, *values))
         return [_part(strategy, row)._replace(is_again=True) for row in rows]
 
     def reopen(self, strategy: str, homes: tuple[str, ...] | None = None) -> None:
         """Lets what was skipped be taken up again."""
-        condition, values = where(Filter(homes=homes))
+        condition, values = self._where(homes)
         with self._database.transaction() as connection:
             sql = f"SELECT c.id {_FROM} WHERE {condition} AND {_SKIPPED}"
             for (conversation_id,) in fetch(connection, sql, (strategy, *values)):
@@ -165,7 +169,8 @@ class StoredQueue:
         connection = self._database.connection
         first, last = part.first_item, part.until_item
         seen = seen_of(connection, part.strategy, part.conversation, first, last, with_own=not part.is_again)
-        items = unseen(list(items_between(connection, first, last)), seen)
+        excluding = self._exclusions.ready()
+        items = unseen(list(items_between(connection, first, last, excluding=excluding)), seen)
         elsewhere = seen_elsewhere(connection, part.strategy, part.conversation, first, last) if items else set()
         return [item for item in items if item.id not in elsewhere], seen.is_archived
 
@@ -238,11 +243,16 @@ class StoredQueue:
             for (conversation_id,) in rows:
                 _close(connection, conversation_id, strategies)
 
+    def _where(self, homes: tuple[str, ...] | None) -> tuple[str, tuple[Any, ...]]:
+        """The condition on conversations that may be handed out."""
+        condition, values = where(Filter(homes=homes))
+        return (f"{condition} AND {WHOLE}" if self._exclusions.ready() else condition), values
+
     def _rows(
         self, strategy: str, now: int, homes: tuple[str, ...] | None, statuses: tuple[str, ...], limit: int = -1
     ) -> list[tuple[Any, ...]]:
         """The latest state of what waits; only `limit` of it is looked at closely."""
-        condition, values = where(Filter(homes=homes))
+        condition, values = self._where(homes)
         all_statuses = ("ready", "processing", *statuses)
         is_open = _OPEN.format(", ".join("?" * len(all_statuses)))
         sql = (

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from ...system.sqlite import fetch
 from ..values import ITEM_BITS, TOOL_ROLE, Filter, StoredEntry
+from .exclusions import item_shown, title_shown, unless_private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,13 +16,24 @@ if TYPE_CHECKING:
     from apsw import Connection
 
 TITLE_CHARACTERS = 80
-# The fields of values.Conversation. Its title is its session's, else how what the user said first in it begins.
-CONVERSATION_COLUMNS = f"""
-    c.id, c.session_id, c.source_file, f.home, f.source, f.cwd, coalesce(nullif(f.title, ''), (
-        SELECT substr(content, 1, {TITLE_CHARACTERS}) FROM memory_transcript_entries
-        WHERE id BETWEEN c.first_item AND c.last_item AND role = 'user' ORDER BY id LIMIT 1
-    ), ''), c.first_message_at, c.last_message_at, c.entry_count, c.status, c.reason
-"""
+
+
+def conversation_columns(excluding: bool) -> str:
+    """The fields of values.Conversation, where something is excluded without that. Its title is its session's, else how
+    what the user said first in it begins."""
+    title, source_file, cwd = "f.title", "c.source_file", "f.cwd"
+    shown = ""
+    if excluding:
+        title, source_file, cwd = title_shown(), unless_private(source_file), unless_private(cwd)
+        shown = f"AND {item_shown('id')}"
+    return f"""
+        c.id, c.session_id, {source_file}, f.home, f.source, {cwd}, coalesce(nullif({title}, ''), (
+            SELECT substr(content, 1, {TITLE_CHARACTERS}) FROM memory_transcript_entries
+            WHERE id BETWEEN c.first_item AND c.last_item AND role = 'user' {shown} ORDER BY id LIMIT 1
+        ), ''), c.first_message_at, c.last_message_at, c.entry_count, c.status, c.reason
+    """
+
+
 # The fields of values.StoredEntry.
 ENTRIES = f"""
     SELECT e.id, e.role, e.content, e.timestamp, coalesce(e.cwd, f.cwd), e.byte_offset, e.message,
@@ -29,8 +41,8 @@ ENTRIES = f"""
     FROM memory_transcript_entries AS e JOIN memory_file_states AS f ON f.id = e.id >> {ITEM_BITS}
 """
 TOOL_USES = f"""
-    SELECT t.id, '{TOOL_ROLE}', t.argument, t.timestamp, f.cwd, t.byte_offset, t.message, t.name, t.kind,
-        coalesce(t.outcome, ''), coalesce(t.error, ''), t.result_size, t.result_lines
+    SELECT t.id, '{TOOL_ROLE}', t.argument, t.timestamp, coalesce(t.cwd, f.cwd), t.byte_offset, t.message, t.name,
+        t.kind, coalesce(t.outcome, ''), coalesce(t.error, ''), t.result_size, t.result_lines
     FROM memory_tool_uses AS t JOIN memory_file_states AS f ON f.id = t.id >> {ITEM_BITS}
 """
 
@@ -67,13 +79,20 @@ def items_of(connection: Connection, items: Iterable[int]) -> dict[int, StoredEn
     return {row[0]: StoredEntry._make(row) for row in connection.execute(sql, (ids_of(items),))}
 
 
-def items_between(connection: Connection, first: int, last: int) -> Iterator[StoredEntry]:
+def items_between(connection: Connection, first: int, last: int, *, excluding: bool = False) -> Iterator[StoredEntry]:
     """The items of one file with ids from `first` to `last`, in file order; those it shares with another where they
-    stand in this one."""
-    own = f"{ENTRIES} WHERE e.id BETWEEN ?1 AND ?2 UNION ALL {TOOL_USES} WHERE t.id BETWEEN ?1 AND ?2 ORDER BY 1"
+    stand in this one. `excluding` leaves out what rules exclude."""
+    entry, use, copy, original = (
+        f"AND {item_shown(item)}" if excluding else "" for item in ("e.id", "t.id", "s.id", "s.original")
+    )
+    own = (
+        f"{ENTRIES} WHERE e.id BETWEEN ?1 AND ?2 {entry} "
+        f"UNION ALL {TOOL_USES} WHERE t.id BETWEEN ?1 AND ?2 {use} ORDER BY 1"
+    )
     items = [StoredEntry._make(row) for row in fetch(connection, own, (first, last))]
     one = f"{ENTRIES} WHERE e.id = ?1 UNION ALL {TOOL_USES} WHERE t.id = ?1"
-    shared = fetch(connection, "SELECT id, original FROM memory_shared_items WHERE id BETWEEN ? AND ?", (first, last))
+    sql = f"SELECT id, original FROM memory_shared_items AS s WHERE id BETWEEN ? AND ? {copy} {original}"
+    shared = fetch(connection, sql, (first, last))
     for item, original in shared:
         items += [StoredEntry._make(row)._replace(id=item) for row in fetch(connection, one, (original,))]
     return iter(sorted(items, key=lambda item: item.id) if shared else items)

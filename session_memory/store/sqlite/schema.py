@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from ...system.files import read_whole
 from ...system.sqlite import CorruptDatabaseError, Database, Patience, explained, fetch, writing
+from ..values import ITEM_BITS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,8 +27,25 @@ def create_store(connection: Connection) -> None:
         restore(connection)
 
 
+def add_exclusions(connection: Connection) -> None:
+    """What rules exclude, and where a tool was used, for stores that were made without: there that is where the session
+    was when something was said last."""
+    if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'memory_rules'").fetchall():
+        return
+    schema = _schema()
+    connection.execute("ALTER TABLE memory_tool_uses ADD COLUMN cwd TEXT")
+    connection.execute(
+        "UPDATE memory_tool_uses AS t SET cwd = (SELECT e.cwd FROM memory_transcript_entries AS e "
+        f"WHERE e.id < t.id AND e.id >> {ITEM_BITS} = t.id >> {ITEM_BITS} ORDER BY e.id DESC LIMIT 1)"
+    )
+    connection.execute(schema.partition("-- What is excluded ---")[2].partition("\n")[2].partition("-- What strat")[0])
+    for view in ("sessions", "conversations", "entries", "tool_uses"):
+        connection.execute(f"DROP VIEW IF EXISTS {view}")
+    connection.execute("CREATE VIEW sessions" + schema.partition("CREATE VIEW sessions")[2])
+
+
 # Each runs once, in one transaction with its record.
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (create_store,)
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (create_store, add_exclusions)
 
 
 def open_database(path: str, patience: Patience | None = None) -> Database:

@@ -63,7 +63,8 @@ CREATE TABLE memory_tool_uses (
     outcome TEXT CHECK (outcome IN ('ok', 'error')),
     error TEXT,                             -- the line that tells most of what went wrong
     result_size INTEGER,                    -- in characters
-    result_lines INTEGER
+    result_lines INTEGER,
+    cwd TEXT                                -- NULL where it is the session's
 );
 CREATE INDEX memory_tool_uses_open ON memory_tool_uses (call) WHERE outcome IS NULL;
 
@@ -105,6 +106,29 @@ CREATE INDEX memory_conversations_file ON memory_conversations (file_id, first_i
 CREATE VIRTUAL TABLE memory_search USING fts5 (
     text, content = '', tokenize = 'porter unicode61 remove_diacritics 2', detail = none, columnsize = 0
 );
+
+
+-- What is excluded ----------------------------------------------------------------------------------------------------
+
+-- What the rules in the settings exclude (docs/privacy.md): transcripts, and items of others, because of the file in
+-- which they are excluded. `is_told`: only the text is excluded. Nothing is deleted for it.
+CREATE TABLE memory_excluded_files (
+    file_id INTEGER PRIMARY KEY,
+    is_told INTEGER NOT NULL
+);
+CREATE TABLE memory_excluded_items (
+    item INTEGER NOT NULL,
+    because INTEGER NOT NULL,
+    is_told INTEGER NOT NULL,
+    PRIMARY KEY (item, because)
+) WITHOUT ROWID;
+CREATE INDEX memory_excluded_items_because ON memory_excluded_items (because);
+
+-- The settings that these rules were read from, as they were then.
+CREATE TABLE memory_rules (
+    place TEXT PRIMARY KEY,
+    stamp TEXT NOT NULL
+) WITHOUT ROWID;
 
 
 -- What strategies make of conversations -------------------------------------------------------------------------------
@@ -200,6 +224,9 @@ CREATE VIRTUAL TABLE memories_search USING fts5 (
 
 -- For reading ---------------------------------------------------------------------------------------------------------
 
+-- What is excluded is in none of them, as the rules were when somebody last wrote to the store: where only the text is
+-- excluded, there are the session and its conversations, without titles and directories.
+
 -- (The casts give columns a type for programs that ask for one, such as DuckDB.)
 
 -- One row a transcript. `status` is `gone` where the runtime has deleted it.
@@ -208,13 +235,14 @@ SELECT
     file.session_id,
     file.source AS runtime,
     file.home AS group_name,
-    file.title,
-    file.cwd AS directory,
+    CAST(iif(file.id IN (SELECT file_id FROM memory_excluded_files), '', file.title) AS TEXT) AS title,
+    CAST(iif(file.id IN (SELECT file_id FROM memory_excluded_files), '', file.cwd) AS TEXT) AS directory,
     CAST(strftime('%Y-%m-%dT%H:%M:%fZ', file.first_entry_timestamp / 1000.0, 'unixepoch') AS TEXT) AS started_at,
     CAST(strftime('%Y-%m-%dT%H:%M:%fZ', file.last_entry_timestamp / 1000.0, 'unixepoch') AS TEXT) AS ended_at,
     CAST(file.root || '/' || file.file_path AS TEXT) AS transcript,
     file.status
-FROM memory_file_states AS file;
+FROM memory_file_states AS file
+WHERE NOT EXISTS (SELECT 1 FROM memory_excluded_files AS x WHERE x.file_id = file.id AND NOT x.is_told);
 
 -- One row a conversation: `session-memory show ID` prints it. Its title is its session's, else how the first user entry
 -- begins. `messages` and `text_bytes` include what a fork copied.
@@ -224,12 +252,13 @@ SELECT
     conversation.session_id,
     file.source AS runtime,
     file.home AS group_name,
-    CAST(coalesce(nullif(file.title, ''), (
+    CAST(iif(file.id IN (SELECT file_id FROM memory_excluded_files), '', coalesce(nullif(file.title, ''), (
         SELECT substr(entry.content, 1, 80) FROM memory_transcript_entries AS entry
         WHERE entry.id BETWEEN conversation.first_item AND conversation.last_item AND entry.role = 'user'
+            AND entry.id NOT IN (SELECT item FROM memory_excluded_items)
         ORDER BY entry.id LIMIT 1
-    ), '') AS TEXT) AS title,
-    file.cwd AS directory,
+    ), '')) AS TEXT) AS title,
+    CAST(iif(file.id IN (SELECT file_id FROM memory_excluded_files), '', file.cwd) AS TEXT) AS directory,
     CAST(strftime('%Y-%m-%dT%H:%M:%fZ', conversation.first_message_at / 1000.0, 'unixepoch') AS TEXT) AS started_at,
     CAST(strftime('%Y-%m-%dT%H:%M:%fZ', conversation.last_message_at / 1000.0, 'unixepoch') AS TEXT) AS ended_at,
     conversation.entry_count AS messages,
@@ -237,7 +266,12 @@ SELECT
     conversation.status,
     conversation.reason
 FROM memory_conversations AS conversation
-JOIN memory_file_states AS file ON file.id = conversation.file_id;
+JOIN memory_file_states AS file ON file.id = conversation.file_id
+WHERE NOT EXISTS (SELECT 1 FROM memory_excluded_files AS x WHERE x.file_id = file.id AND NOT x.is_told)
+AND (
+    SELECT count(DISTINCT item) FROM memory_excluded_items AS x
+    WHERE x.item BETWEEN conversation.first_item AND conversation.last_item AND NOT x.is_told
+) <= conversation.last_item - conversation.first_item;
 
 -- One row for what a user or an assistant said, in the session where it was said first: what a fork copied is in there
 -- once. (The conversations come first in the join since only from them the entries are found by an index.)
@@ -255,7 +289,9 @@ SELECT
 FROM memory_file_states AS file
 CROSS JOIN memory_conversations AS conversation ON conversation.file_id = file.id
 CROSS JOIN memory_transcript_entries AS entry
-    ON entry.id BETWEEN conversation.first_item AND conversation.last_item;
+    ON entry.id BETWEEN conversation.first_item AND conversation.last_item
+WHERE file.id NOT IN (SELECT file_id FROM memory_excluded_files)
+AND entry.id NOT IN (SELECT item FROM memory_excluded_items);
 
 -- One row a tool use, likewise. `outcome` is ok or error, NULL where no result has come; `error` is one line of it.
 CREATE VIEW tool_uses AS
@@ -273,8 +309,10 @@ SELECT
     tool_use.result_size AS result_characters,
     tool_use.result_lines,
     CAST(strftime('%Y-%m-%dT%H:%M:%fZ', tool_use.timestamp / 1000.0, 'unixepoch') AS TEXT) AS time,
-    file.cwd AS directory
+    CAST(coalesce(tool_use.cwd, file.cwd) AS TEXT) AS directory
 FROM memory_file_states AS file
 CROSS JOIN memory_conversations AS conversation ON conversation.file_id = file.id
 CROSS JOIN memory_tool_uses AS tool_use
-    ON tool_use.id BETWEEN conversation.first_item AND conversation.last_item;
+    ON tool_use.id BETWEEN conversation.first_item AND conversation.last_item
+WHERE file.id NOT IN (SELECT file_id FROM memory_excluded_files)
+AND tool_use.id NOT IN (SELECT item FROM memory_excluded_items);

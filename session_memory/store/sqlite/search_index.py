@@ -9,7 +9,8 @@ from ...system.sqlite import fetch
 from ..search.index import ConversationRange, Posting, Scope, TextStart
 from ..search.terms import Terms
 from ..values import ITEM_BITS, TOOL_ROLE, Conversation, Filter, StoredEntry
-from .rows import CONVERSATION_COLUMNS, ids_of, items_of, where
+from .exclusions import item_shown
+from .rows import conversation_columns, ids_of, items_of, where
 from .schema import TOKENIZER
 
 TYPE_CHECKING = False
@@ -25,10 +26,11 @@ LITERAL_ITEMS = 20_000  # whose texts are looked through for what is no term
 
 
 class SqliteSearchIndex:
-    """See the protocol for what each method returns."""
+    """See the protocol for what each method returns. `excluding`: rules exclude something, which is left out."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, *, excluding: bool = False) -> None:
         self._connection = connection
+        self._excluding = excluding
         self.terms = terms_of(connection)
 
     def snapshot(self) -> Connection:
@@ -60,8 +62,10 @@ class SqliteSearchIndex:
 
     def items_with(self, expression: str, scope: Scope, limit: int) -> Posting:
         """Of a scope in very many pieces only the newest items are looked at."""
+        shown = f"AND {item_shown('memory_search.rowid')} " if self._excluding else ""
         sql = (
-            "SELECT rowid FROM memory_search WHERE memory_search MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC"
+            "SELECT rowid FROM memory_search WHERE memory_search MATCH ? AND rowid BETWEEN ? AND ? "
+            f"{shown}ORDER BY rowid DESC"
         )
         execute = self._connection.execute
         found: list[int] = []
@@ -93,9 +97,10 @@ class SqliteSearchIndex:
         return int(rows), int(terms) / int(rows)
 
     def items_saying(self, text: str, scope: Scope) -> list[int]:
+        shown = f"AND {item_shown('id')} " if self._excluding else ""
         sql = (
-            "SELECT id FROM ("
-            "SELECT id, content FROM memory_transcript_entries WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT ?"
+            "SELECT id FROM (SELECT id, content FROM memory_transcript_entries "
+            f"WHERE id BETWEEN ? AND ? {shown}ORDER BY id DESC LIMIT ?"
             ") WHERE instr(content, ?)"
         )
         ranges = scope.ranges[:MOST_RANGES]
@@ -149,7 +154,7 @@ class SqliteSearchIndex:
 
     def conversations(self, ids: Iterable[int]) -> dict[int, Conversation]:
         sql = (
-            f"SELECT {CONVERSATION_COLUMNS} FROM memory_conversations AS c "
+            f"SELECT {conversation_columns(self._excluding)} FROM memory_conversations AS c "
             "JOIN memory_file_states AS f ON f.id = c.file_id WHERE c.id IN carray(?)"
         )
         return {row[0]: Conversation._make(row) for row in self._connection.execute(sql, (ids_of(ids),))}

@@ -6,19 +6,20 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...system.sqlite import explained
-from ..values import TOOL_ROLE, Conversation, StoredEntry
-from .rows import CONVERSATION_COLUMNS, where
+from ..values import Conversation, StoredEntry
+from .exclusions import LISTED, item_shown
+from .rows import conversation_columns, where
 
 if TYPE_CHECKING:
     from ..values import Filter
     from .engine import SqliteStore
 
-_STEPS = f"""
-    SELECT id, '{TOOL_ROLE}', argument, timestamp, '', byte_offset, message, name, kind,
+_STEPS = """
+    SELECT id, 'tool', argument, timestamp, '', byte_offset, message, name, kind,
         coalesce(outcome, ''), coalesce(error, ''), result_size, result_lines
-    FROM memory_tool_uses WHERE id BETWEEN ?1 AND ?2
+    FROM memory_tool_uses WHERE id BETWEEN ?1 AND ?2 {shown}
     UNION ALL SELECT id, 'user', '', timestamp, '', byte_offset, message, '', '', '', '', NULL, NULL
-    FROM memory_transcript_entries WHERE id BETWEEN ?1 AND ?2 AND role = 'user' ORDER BY 1
+    FROM memory_transcript_entries WHERE id BETWEEN ?1 AND ?2 AND role = 'user' {shown} ORDER BY 1
 """
 _HAS_ERROR = (
     " AND EXISTS (SELECT 1 FROM memory_tool_uses AS t "
@@ -28,7 +29,7 @@ _HAS_ERROR = (
 
 class ConversationSteps(NamedTuple):
     """A conversation and its steps in file order: its tool uses and, without their text, its user entries. What a fork
-    copied is left out: it counts in the original."""
+    copied is left out: it counts in the original; and so is what rules exclude."""
 
     conversation: Conversation
     steps: list[StoredEntry]
@@ -37,14 +38,17 @@ class ConversationSteps(NamedTuple):
 def conversation_steps(store: SqliteStore, wanted: Filter, *, with_errors: bool = False) -> Iterator[ConversationSteps]:
     """The conversations that fit, the latest first, at most `wanted.limit`; `with_errors`: only those in which a tool
     use failed. Raises DatabaseError."""
+    excluding = store.is_excluding()
     condition, values = where(wanted)
     condition += _HAS_ERROR if with_errors else ""
+    condition += f" AND {LISTED} AND f.id NOT IN (SELECT file_id FROM memory_excluded_files)" if excluding else ""
+    steps_sql = _STEPS.format(shown=f"AND {item_shown('id')}" if excluding else "")
     sql = (
-        f"SELECT c.first_item, c.last_item, {CONVERSATION_COLUMNS} FROM memory_conversations AS c "
+        f"SELECT c.first_item, c.last_item, {conversation_columns(excluding)} FROM memory_conversations AS c "
         f"JOIN memory_file_states AS f ON f.id = c.file_id WHERE {condition} "
         "ORDER BY c.last_message_at DESC, c.id DESC LIMIT ?"
     )
     with explained(store.path):
         for first, last, *row in store.connection.execute(sql, (*values, wanted.limit)).fetchall():
-            steps = [StoredEntry._make(step) for step in store.connection.execute(_STEPS, (first, last))]
+            steps = [StoredEntry._make(step) for step in store.connection.execute(steps_sql, (first, last))]
             yield ConversationSteps(Conversation._make(row), steps)

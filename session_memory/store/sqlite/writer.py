@@ -61,6 +61,8 @@ def remove(connection: Connection, file_id: int) -> None:
         )
     for table in ("memory_transcript_entries", "memory_tool_uses"):
         connection.execute(f"DELETE FROM {table} WHERE id BETWEEN ? AND ?", (first, last))
+    connection.execute("DELETE FROM memory_excluded_items WHERE because = ?", (file_id,))
+    connection.execute("DELETE FROM memory_excluded_files WHERE file_id = ?", (file_id,))
     connection.execute("DELETE FROM memory_conversations WHERE file_id = ?", (file_id,))
     connection.execute("DELETE FROM memory_file_states WHERE id = ?", (file_id,))
 
@@ -122,7 +124,8 @@ class _Rows:
                 how = ended or _UNKNOWN
                 if ended:
                     call = 0  # only a result that is still to come asks for it
-                self.tools.append((item, call, self._number, offset, when, name, kind, argument, *how))
+                elsewhere = None if cwd == state.cwd else cwd
+                self.tools.append((item, call, self._number, offset, when, name, kind, argument, *how, elsewhere))
 
     def _new_id(self, key: int, known: dict[int, int], message: int, when: int | None, text: str) -> int:
         """The id of an item that is new to the store; 0 for one that is known, which is noted as shared if this file
@@ -149,7 +152,9 @@ class _Rows:
     def insert(self, connection: Connection) -> None:
         """Writes the rows, and how tool uses ended that were stored before."""
         connection.executemany("INSERT INTO memory_transcript_entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", self.entries)
-        connection.executemany("INSERT INTO memory_tool_uses VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self.tools)
+        connection.executemany(
+            "INSERT INTO memory_tool_uses VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self.tools
+        )
         connection.executemany("INSERT INTO memory_item_keys VALUES (?, ?)", sorted(self.keys))
         connection.executemany("INSERT INTO memory_shared_items VALUES (?, ?)", self.shared)
         connection.executemany("INSERT INTO memory_search (rowid, text) VALUES (?, ?)", self.indexed)

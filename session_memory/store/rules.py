@@ -1,0 +1,95 @@
+"""The rules for what is in a store: whose they are for each transcript, and by which names it is known."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from ..runtimes import all_runtimes
+from ..settings.privacy import Privacy
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from ..settings.homes import Home
+    from ..settings.rules import Rule
+
+
+class JudgedFile(NamedTuple):
+    """What rules look at of a transcript that the store knows; `home` is its group, `cwd` where it was started."""
+
+    id: int
+    home: str
+    session_id: str
+    title: str
+    cwd: str
+    file_path: str
+
+
+class StoreRules:
+    """The rules for a store. `home_for` returns the home whose rules count for a group ('' without groups)."""
+
+    def __init__(self, home_for: Callable[[str], Home], environ: Mapping[str, str]) -> None:
+        self._home_for = home_for
+        self._environ = environ
+
+    def read(self) -> ReadRules:
+        """The rules as they are now."""
+        return ReadRules(self._home_for, self._environ)
+
+
+class ReadRules:
+    """Rules as they were when this was made. `places` are the files and directories that they were read from."""
+
+    def __init__(self, home_for: Callable[[str], Home], environ: Mapping[str, str]) -> None:
+        self._home_for = home_for
+        self._environ = environ
+        self._of_group: dict[str, Privacy] = {}
+        self._names: dict[str, dict[str, list[str]]] = {}
+        self.places: set[str] = set()
+        self.places.update(self._privacy("").files())
+
+    def rule(self, file: JudgedFile, names: Iterable[str] = ()) -> Rule:
+        """The rule for a transcript, whose session goes by `names` too."""
+        privacy = self._privacy(file.home)
+        self.places.update(privacy.files(file.cwd))
+        known = {file.session_id, file.title, file.home, file.file_path.partition("/")[0], *names, *self.names(file)}
+        return privacy.rule(file.cwd, *(known - {""}))
+
+    def rule_for_directory(self, file: JudgedFile, directory: str) -> Rule:
+        """The rule for what was said in a session while it was in a directory."""
+        return self._privacy(file.home).of_directory(directory, file.cwd)
+
+    def has_projects(self, file: JudgedFile) -> bool:
+        """Whether there are rules for directories that count for a transcript."""
+        return self._privacy(file.home).has_project_rules(file.cwd)
+
+    def names(self, file: JudgedFile) -> list[str]:
+        """The names by which agents know the session in the homes that it was started in, or whose store this is."""
+        own = self._home_for(file.home).root
+        found = []
+        for start in {own, file.cwd}:
+            for home in self._privacy(file.home).agent_homes(start):
+                if home.sessions_dir not in self._names:
+                    self._names[home.sessions_dir] = self._named_in(home)
+                found += self._names[home.sessions_dir].get(file.session_id, [])
+        return found
+
+    def _named_in(self, home: Home) -> dict[str, list[str]]:
+        """The names of an agent home's sessions, by id."""
+        self.places.add(home.sessions_dir)
+        found: dict[str, list[str]] = {}
+        for files in [runtime.FILES for runtime in all_runtimes()]:
+            if os.path.basename(home.sessions_dir) == files.SESSIONS_FOLDER:
+                config_dir = files.config_dir(self._environ)
+                for session in files.other_sessions(home.sessions_dir, config_dir, "", "project"):
+                    found.setdefault(files.session_id_of(session.path), []).append(session.name)
+        return found
+
+    def _privacy(self, group: str) -> Privacy:
+        if group not in self._of_group:
+            homes = [self._home_for(""), *([self._home_for(group)] if group else [])]
+            self._of_group[group] = Privacy(self._environ, *homes)
+            self.places.update(self._of_group[group].files())
+        return self._of_group[group]

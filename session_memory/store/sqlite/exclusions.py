@@ -1,0 +1,237 @@
+"""What rules exclude, as the tables that every query for people and agents looks at: whole transcripts, single items.
+
+The tables in the database are brought up to date by whoever writes. Where they are behind the rules, or somebody may
+see more than others, whoever reads has temporary ones of the same names, which SQLite then takes in their place.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...settings.compiled import stamp
+from ...system.json import decode, encode
+from ...system.sqlite import fetch
+from ..rules import JudgedFile
+from ..values import ITEM_BITS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from apsw import Connection
+
+    from ..rules import ReadRules, StoreRules
+
+    Stamp = list[int] | None  # as settings.compiled has it
+
+_TABLES = ("memory_excluded_files", "memory_excluded_items")
+_TEMPORARY = """
+    CREATE TEMP TABLE IF NOT EXISTS memory_excluded_files (file_id INTEGER PRIMARY KEY, is_told INTEGER NOT NULL);
+    CREATE TEMP TABLE IF NOT EXISTS memory_excluded_items (
+        item INTEGER NOT NULL, because INTEGER NOT NULL, is_told INTEGER NOT NULL, PRIMARY KEY (item, because)
+    ) WITHOUT ROWID;
+    DELETE FROM temp.memory_excluded_files;
+    DELETE FROM temp.memory_excluded_items;
+"""
+_GIVEN_TITLE = 3  # the rank of a title that a person gave: others are made of what was said
+# Conditions on `memory_conversations AS c` and `memory_file_states AS f`, where something is excluded.
+LISTED = """
+    NOT EXISTS (SELECT 1 FROM memory_excluded_files WHERE file_id = f.id AND NOT is_told) AND (
+        SELECT count(DISTINCT item) FROM memory_excluded_items
+        WHERE item BETWEEN c.first_item AND c.last_item AND NOT is_told
+    ) <= c.last_item - c.first_item
+"""
+WHOLE = """
+    NOT EXISTS (SELECT 1 FROM memory_excluded_files WHERE file_id = f.id) AND NOT EXISTS (
+        SELECT 1 FROM memory_excluded_items WHERE item BETWEEN c.first_item AND c.last_item AND because = f.id
+    )
+"""
+
+
+class Lifts(NamedTuple):
+    """What whoever asks may see although it is excluded for others: the sessions that they are in, and, if they are a
+    person who asked for it, the text of those of which only who, when and how much may be told."""
+
+    own_sessions: tuple[str, ...] = ()
+    with_private: bool = False
+
+
+class Exclusions:
+    """What the rules exclude from what is read over a connection. Without `rules` that is what they excluded when
+    somebody wrote last."""
+
+    def __init__(self, connection: Connection, rules: StoreRules | None, lifts: Lifts | None = None) -> None:
+        self._connection = connection
+        self._rules = rules
+        self._lifts = lifts or Lifts()
+        self._made_of: object = None
+        self._has_any = False
+        self._places: list[str] = []  # where the tables in the database are behind
+
+    def ready(self) -> bool:
+        """Whether anything is excluded. The tables are as the rules are now from then on. Raises what apsw raises."""
+        places = _known_places(self._connection)
+        stamps = {place: stamp(place) for place in places}
+        is_current = self._rules is None or (bool(places) and stamps == places)
+        if is_current and not _any_in(self._connection, "main"):
+            self._drop()
+            return False
+        is_lifted = any(self._lifts)
+        if is_current and not is_lifted:
+            self._drop()
+            return True
+        made_of = (stamps, self._version())
+        if made_of != self._made_of:
+            self._make(is_current)
+            self._made_of = (stamps, self._version())
+        return self._has_any
+
+    def settings(self) -> dict[str, Stamp]:
+        """The files with the rules that count, by path, each with its stamp. Raises what apsw raises."""
+        self.ready()
+        places = self._places or list(_known_places(self._connection))
+        return {place: stamp(place) for place in sorted(places) if place.endswith(".yaml")}
+
+    def _make(self, is_current: bool) -> None:
+        connection = self._connection
+        connection.execute(_TEMPORARY)
+        self._places = []
+        if is_current or self._rules is None:
+            for table in _TABLES:
+                connection.execute(f"INSERT INTO temp.{table} SELECT * FROM main.{table}")
+        else:
+            read = self._rules.read()
+            _judge(connection, "temp", read, _files(connection))
+            self._places = list(read.places)
+        own = self._lifts.own_sessions
+        if own:
+            sql = f"SELECT id FROM memory_file_states WHERE session_id IN ({', '.join('?' * len(own))})"
+            ids = fetch(connection, sql, own)
+            connection.executemany("DELETE FROM temp.memory_excluded_files WHERE file_id = ?", ids)
+            connection.executemany("DELETE FROM temp.memory_excluded_items WHERE because = ?", ids)
+        if self._lifts.with_private:
+            for table in _TABLES:
+                connection.execute(f"DELETE FROM temp.{table} WHERE is_told")
+        self._has_any = _any_in(connection, "temp")
+
+    def _drop(self) -> None:
+        if self._made_of is not None:
+            for table in _TABLES:
+                self._connection.execute(f"DROP TABLE temp.{table}")
+            self._made_of = None
+            self._places = []
+
+    def _version(self) -> tuple[int, int]:
+        """What changes with whatever is written, over this connection or another."""
+        return self._connection.pragma("data_version"), self._connection.total_changes()
+
+
+def apply(connection: Connection, rules: StoreRules | None, files: Iterable[int] = ()) -> None:
+    """Brings the tables up to date, within the caller's transaction: all where the rules have changed, else what is
+    excluded of these `files`, which were written. Without `rules` whoever reads next has to look."""
+    if rules is None:
+        connection.execute("DELETE FROM main.memory_rules")
+        return
+    known = _known_places(connection)
+    is_current = bool(known) and all(stamp(place) == known_stamp for place, known_stamp in known.items())
+    read = rules.read()
+    if is_current:
+        _judge(connection, "main", read, _files(connection, tuple(files)))
+    else:
+        for table in (*_TABLES, "memory_rules"):
+            connection.execute(f"DELETE FROM main.{table}")
+        _judge(connection, "main", read, _files(connection))
+    places = [(place, encode(stamp(place))) for place in read.places if place not in known or not is_current]
+    connection.executemany("INSERT OR REPLACE INTO main.memory_rules VALUES (?, ?)", places)
+
+
+def is_behind(connection: Connection) -> bool:
+    """Whether the rules have changed since the tables were made."""
+    known = _known_places(connection)
+    return not known or any(stamp(place) != known_stamp for place, known_stamp in known.items())
+
+
+def item_shown(item: str) -> str:
+    """The condition that an item, whose id is the expression `item`, is not excluded."""
+    return (
+        f"NOT EXISTS (SELECT 1 FROM memory_excluded_files WHERE file_id = {item} >> {ITEM_BITS}) "
+        f"AND NOT EXISTS (SELECT 1 FROM memory_excluded_items WHERE item = {item})"
+    )
+
+
+def unless_private(expression: str, instead: str = "''") -> str:
+    """An expression about `memory_file_states AS f`, or `instead` where only who, when and how much may be told."""
+    return f"iif(EXISTS (SELECT 1 FROM memory_excluded_files WHERE file_id = f.id), {instead}, {expression})"
+
+
+def title_shown() -> str:
+    """The title of `memory_file_states AS f`; where its text is private, only one that a person gave it."""
+    return unless_private("f.title", f"iif(f.title_rank >= {_GIVEN_TITLE}, f.title, '')")
+
+
+def _judge(connection: Connection, schema: str, rules: ReadRules, files: Sequence[JudgedFile]) -> None:
+    """Writes what is excluded of these files. What several files share is excluded with any of them."""
+    excluded: list[tuple[int, bool]] = []
+    items: list[tuple[int, int, bool]] = []
+    for file in files:
+        rule = rules.rule(file)
+        if rule.ignore or not rule.text:
+            excluded.append((file.id, not rule.ignore))
+            items += [(item, file.id, not rule.ignore) for item in _originals(connection, file.id)]
+        if not rule.ignore and rules.has_projects(file):
+            items += _said_elsewhere(connection, rules, file)
+    ids = [(file.id,) for file in files]
+    connection.executemany(f"DELETE FROM {schema}.memory_excluded_files WHERE file_id = ?", ids)
+    if _any_in(connection, schema, _TABLES[1:]):
+        connection.executemany(f"DELETE FROM {schema}.memory_excluded_items WHERE because = ?", ids)
+    connection.executemany(f"INSERT INTO {schema}.memory_excluded_files VALUES (?, ?)", excluded)
+    # Of two rules for one item the stricter: nothing is told of it.
+    sql = (
+        f"INSERT INTO {schema}.memory_excluded_items VALUES (?, ?, ?) "
+        "ON CONFLICT DO UPDATE SET is_told = is_told AND excluded.is_told"
+    )
+    connection.executemany(sql, items)
+
+
+def _said_elsewhere(connection: Connection, rules: ReadRules, file: JudgedFile) -> list[tuple[int, int, bool]]:
+    """The items of a file that belong to an excluded directory other than the one that its session was started in."""
+    first, last = _items_of(file.id)
+    tables = ("memory_transcript_entries", "memory_tool_uses")
+    found = []
+    for table in tables:
+        sql = f"SELECT DISTINCT cwd FROM {table} WHERE id BETWEEN ? AND ? AND cwd IS NOT NULL"
+        for (cwd,) in fetch(connection, sql, (first, last)):
+            rule = rules.rule_for_directory(file, cwd)
+            if rule.ignore or not rule.text:
+                own = fetch(
+                    connection, f"SELECT id FROM {table} WHERE id BETWEEN ? AND ? AND cwd = ?", (first, last, cwd)
+                )
+                found += [(item, file.id, not rule.ignore) for (item,) in own]
+    return found
+
+
+def _originals(connection: Connection, file_id: int) -> list[int]:
+    sql = "SELECT original FROM memory_shared_items WHERE id BETWEEN ? AND ?"
+    return [item for (item,) in fetch(connection, sql, _items_of(file_id))]
+
+
+def _items_of(file_id: int) -> tuple[int, int]:
+    return file_id << ITEM_BITS, (file_id + 1 << ITEM_BITS) - 1
+
+
+def _files(connection: Connection, ids: Sequence[int] | None = None) -> list[JudgedFile]:
+    sql = "SELECT id, home, session_id, title, cwd, file_path FROM memory_file_states"
+    if ids is None:
+        return [JudgedFile._make(row) for row in fetch(connection, sql)]
+    return [
+        JudgedFile._make(row) for id in dict.fromkeys(ids) for row in fetch(connection, f"{sql} WHERE id = ?", (id,))
+    ]
+
+
+def _any_in(connection: Connection, schema: str, tables: Sequence[str] = _TABLES) -> bool:
+    return any(fetch(connection, f"SELECT 1 FROM {schema}.{table} LIMIT 1") for table in tables)
+
+
+def _known_places(connection: Connection) -> dict[str, Stamp]:
+    """The places that rules were read from, with their stamps then."""
+    rows = fetch(connection, "SELECT place, stamp FROM main.memory_rules")
+    return {place: decode(known) for place, known in rows}

@@ -1,0 +1,206 @@
+"""What a rule excludes is in nothing that is read of the store: every surface by every way of naming what is excluded."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from records import append, assistant, user
+from store_scene import MONDAY, StoreUser
+
+from session_memory.activity import prompt_memories
+from session_memory.commands.mcp import _search_memories
+from session_memory.tools import HomeBackend, call
+
+SECRET, OTHER = "cherimoya", "persimmon"  # what each of two sessions is about
+ID, OTHER_ID = (f"5e55a0f1-0000-4000-8000-00000000000{number}" for number in (1, 2))
+HOUR = 3600
+
+
+class Machine(StoreUser):
+    """A person with a session in an agent home, where it is called diary, and another one. Each has a conversation that
+    memories were made of, and one that waits."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.agent = path / "work" / SECRET
+        (self.agent / ".session-memory" / "sessions").mkdir(parents=True)
+        (self.agent / ".session-memory" / "sessions" / "diary.json").write_text(json.dumps({"sessionId": ID}))
+        self.talk(ID, SECRET, self.agent, "My Diary", MONDAY)
+        self.talk(OTHER_ID, OTHER, path / OTHER, "Garden", MONDAY)
+        self.run("process")
+        self.talk(ID, SECRET, self.agent, "My Diary", MONDAY + 5 * HOUR)
+        self.talk(OTHER_ID, OTHER, path / OTHER, "Garden", MONDAY + 5 * HOUR)
+        self.run("ingest")
+
+    def talk(self, id: str, word: str, cwd: Path, title: str, at: float) -> None:
+        records: list[dict[str, Any]] = []
+        for number in range(3):
+            command = {"type": "tool_use", "id": f"t{at}{number}", "name": "Bash", "input": {"command": f"make {word}"}}
+            result = {
+                "tool_use_id": f"t{at}{number}",
+                "type": "tool_result",
+                "content": f"no rule for {word}",
+                "is_error": True,
+            }
+            records += [
+                user(f"Please remember that {word} number {number} is ripe in May", at=at + 60 * number),
+                assistant(f"I decided to keep {word} number {number}.", command, at=at + 60 * number + 5),
+                user([result], at=at + 60 * number + 6),
+            ]
+        records.append({"type": "custom-title", "customTitle": title, "sessionId": id})
+        records = [{**record, "cwd": str(cwd), "sessionId": id} for record in records]
+        path = self.projects / str(cwd).replace("/", "-") / f"{id}.jsonl"
+        path.parent.mkdir(exist_ok=True)
+        append(path, *records)
+
+    def rules(self, text: str, place: str) -> None:
+        """Writes a config.yaml of the person's or the agent's; '' removes both."""
+        places = {"person": self.home, "home": self.agent}
+        for one in places.values():
+            (one / ".session-memory" / "config.yaml").unlink(missing_ok=True)
+        if text:
+            filled = text.replace("AGENT", str(self.agent)).replace("WORK", str(self.home / "work")).replace("ID", ID)
+            (places[place] / ".session-memory" / "config.yaml").write_text(filled)
+
+    def said(self, *words: object) -> str:
+        done = self.run(*words)
+        assert "Traceback" not in done.stderr
+        return done.stdout + done.stderr
+
+    def view(self, name: str) -> str:
+        with closing(sqlite3.connect(self.database)) as connection:
+            return str(connection.execute(f"SELECT * FROM {name}").fetchall())
+
+    def conversation_of(self, id: str) -> int:
+        with closing(sqlite3.connect(self.database)) as connection:
+            sql = "SELECT min(id) FROM memory_conversations WHERE session_id = ?"
+            return int(connection.execute(sql, (id,)).fetchone()[0])
+
+
+def asked_of_tool(machine: Machine) -> str:
+    backend = HomeBackend(str(machine.home), {"HOME": str(machine.home)}, memory_search=_search_memories)
+    return call(backend, "search_sessions", {"query": "number ripe May"}).text
+
+
+def told_to_prompt(machine: Machine) -> str:
+    machine.run("memories")  # whoever looks at memories has the index written anew
+    directory = str(machine.home / ".session-memory" / "memories")
+    prompts = [f"remember that {word} number 0 is ripe in May" for word in (SECRET, OTHER)]
+    return "".join(prompt_memories.relevant(directory, prompt, 5000) for prompt in prompts)
+
+
+# Each shows something of both sessions where there is no rule.
+SURFACES = {
+    "search": lambda machine: machine.said("search", "number ripe May"),
+    "search for what is literal": lambda machine: machine.said("search", '"is ripe in May"'),
+    "search of tools": lambda machine: machine.said("search", "--role", "tool", "make"),
+    "search_sessions": asked_of_tool,
+    "conversations": lambda machine: machine.said("conversations", "--json"),
+    "show": lambda machine: "".join(machine.said("show", machine.conversation_of(id)) for id in (ID, OTHER_ID)),
+    "errors": lambda machine: machine.said("errors", "no rule for cherimoya or persimmon"[:11]),
+    "patterns": lambda machine: machine.said("patterns"),
+    "process": lambda machine: machine.said("process", "--dry-run", "--json"),
+    "memories": lambda machine: machine.said("memories", "--limit", 1000),
+    "memories search": lambda machine: machine.said("memories", "search", "ripe May", "--limit", 1000),
+    "memories of a prompt": told_to_prompt,
+    "filter": lambda machine: machine.said("filter", "--all", "--show"),
+    "view conversations": lambda machine: machine.view("conversations"),
+    "view entries": lambda machine: machine.view("entries"),
+    "view tool_uses": lambda machine: machine.view("tool_uses"),
+}
+# Whose config.yaml it stands in, and what.
+RULES = {
+    "a name": ("person", "sessions: {diary: RULE}"),
+    "a title": ("person", "sessions: {My Diary: RULE}"),
+    "an id": ("person", "sessions: {ID: RULE}"),
+    "a pattern": ("person", 'sessions: {"My D*": RULE}'),
+    "a project": ("person", "projects: {AGENT: RULE}"),
+    "a directory above": ("person", "projects: {WORK: RULE}"),
+    "the home's rule for a name": ("home", "sessions: {diary: RULE}"),
+    "the home's rule for its directory": ("home", "projects: {AGENT: RULE}"),
+    "the home's rule for a title, and a looser one of its name": (
+        "home", "sessions: {diary: {ignore: false, text: true}, My Diary: RULE}",
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
+    return Machine(tmp_path_factory.mktemp("home"))
+
+
+def both_in(text: str) -> tuple[bool, bool]:
+    """Whether something of the one session, and of the other, is in a text."""
+    return SECRET in text, OTHER in text
+
+
+@pytest.mark.parametrize("surface", SURFACES)
+def test_without_a_rule_there_is_something_of_both_sessions(machine: Machine, surface: str) -> None:
+    machine.rules("", "person")
+    assert both_in(SURFACES[surface](machine)) == (True, True)
+
+
+@pytest.mark.parametrize("rule", ["{ignore: true}", "{text: false}"])
+@pytest.mark.parametrize("named", RULES)
+def test_what_is_excluded_is_nowhere_at_once_and_nothing_else_is_missing(
+    machine: Machine, named: str, rule: str
+) -> None:
+    place, text = RULES[named]
+    machine.rules(text.replace("RULE", rule), place)
+    found = {surface: both_in(show(machine)) for surface, show in SURFACES.items()}
+    assert found == dict.fromkeys(SURFACES, (False, True))
+
+
+def test_without_the_rule_all_is_there_again(machine: Machine) -> None:
+    machine.rules("projects: {WORK: {ignore: true}}", "person")
+    assert both_in(SURFACES["search"](machine)) == (False, True)
+    machine.rules("", "person")
+    found = {surface: both_in(show(machine)) for surface, show in SURFACES.items()}
+    assert found == dict.fromkeys(SURFACES, (True, True))
+
+
+def test_of_a_session_without_text_is_told_who_when_and_how_much(machine: Machine) -> None:
+    machine.rules("sessions: {diary: {text: false}}", "person")
+    listed = json.loads(machine.said("conversations", "--json"))["conversations"]
+    shown = [(one["title"], one["entry_count"], one["cwd"]) for one in listed if one["session_id"] == ID]
+    assert shown == [("My Diary", 6, ""), ("My Diary", 6, "")]
+    assert "may not be told" in machine.said("show", machine.conversation_of(ID))
+    machine.rules("sessions: {diary: {ignore: true}}", "person")
+    assert ID not in machine.said("conversations", "--json")
+
+
+@pytest.mark.parametrize("command", ["search", "show", "conversations"])
+def test_a_person_gets_the_text_where_they_ask_for_it(machine: Machine, command: str) -> None:
+    words = {"search": ["number ripe May"], "show": [machine.conversation_of(ID)], "conversations": ["--json"]}[command]
+    machine.rules("sessions: {diary: {text: false}}", "person")
+    assert (SECRET in machine.said(command, *words), str(machine.agent) in machine.said(command, *words)) == (
+        False,
+        False,
+    )
+    private = machine.said(command, *words, "--include-private")
+    assert SECRET in private or str(machine.agent) in private
+    assert "private" not in machine.said(command, "--help")
+    machine.rules("sessions: {diary: {ignore: true}}", "person")
+    assert SECRET not in machine.said(command, *words, "--include-private")
+
+
+def test_a_session_has_its_own_text(machine: Machine) -> None:
+    machine.rules("sessions: {diary: {text: false}}", "person")
+    own = machine.run("search", "number ripe May", CLAUDE_CODE_SESSION_ID=ID, SESSION_MEMORY_HOME=str(machine.home))
+    other = machine.run(
+        "search", "number ripe May", CLAUDE_CODE_SESSION_ID=OTHER_ID, SESSION_MEMORY_HOME=str(machine.home)
+    )
+    assert (both_in(own.stdout)[0], both_in(other.stdout)[0]) == (True, False)
+
+
+def test_the_index_of_memories_tells_a_prompt_nothing_until_it_is_made_anew(machine: Machine) -> None:
+    machine.rules("", "person")
+    directory = str(machine.home / ".session-memory" / "memories")
+    assert both_in(told_to_prompt(machine)) == (True, True)
+    machine.rules("sessions: {diary: {ignore: true}}", "person")
+    assert prompt_memories.relevant(directory, f"remember that {SECRET} number 0 is ripe in May", 5000) == ""
