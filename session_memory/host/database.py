@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..system.sqlite import connect, migrate, writing
+from ..system.sqlite import connect_migrated, writing
 from ..transcripts.pointers import MIGRATIONS as POINTERS
 from .values import Arrival, Chat, ChatReply, Message, Prompt, RegisteredGroup, Task, TaskRun
 
@@ -32,9 +32,8 @@ class HostDatabase:
     """
 
     def __init__(self, path: str) -> None:
-        self.connection = connect(path, "full")
+        self.connection = connect_migrated(path, (*POINTERS, *MIGRATIONS), "full")
         self.connection.pragma("foreign_keys", True)
-        migrate(self.connection, (*POINTERS, *MIGRATIONS))
 
     def close(self) -> None:
         """Closes the file; what was committed stays."""

@@ -27,9 +27,11 @@ def host_lock(layout: Layout) -> Iterator[None]:
 
 
 def is_running(layout: Layout) -> bool:
-    """Whether a host runs in the directory."""
+    """Whether a host runs in the directory: none does where nothing can be written."""
     try:
         with FileLock(layout.lock_file, timeout=0, mode=0o600):
             return False
     except Timeout:
         return True
+    except OSError:
+        return False

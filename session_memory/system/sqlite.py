@@ -200,6 +200,33 @@ def connect(path: str, synchronous: str = "normal", patience: Patience | None = 
     return connection
 
 
+def connect_migrated(path: str, migrations: Sequence[Migration], synchronous: str) -> Connection:
+    """`connect` and `migrate`; where nothing can be written, the database as it is: to be read. Raises as these do."""
+    import apsw
+
+    try:
+        connection = connect(path, synchronous)
+        try:
+            migrate(connection, migrations)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+    except (OSError, apsw.CantOpenError, apsw.FullError, apsw.IOError, apsw.ReadOnlyError):
+        if not is_file(path):
+            raise
+        from .sqlite_reading import open_as_it_is
+
+        connection = open_as_it_is(_without_links(path))
+        try:
+            if _names(migrations) <= _recorded(connection):
+                return connection
+        except apsw.Error:
+            pass
+        connection.close()
+        raise
+
+
 def open_file(path: str) -> Connection:
     """A connection to the file at `path`, which is there and no link. Raises what apsw raises."""
     import apsw

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ..errors import SessionMemoryError
 from ..system.files import is_file, open_regular
-from ..system.sqlite import connect, migrate, writing
+from ..system.sqlite import connect_migrated, writing
 from ..text.format import one_line, shorten
 from ..text.names import is_name
 from ..text.sanitize import for_people
@@ -86,8 +86,7 @@ class SessionManager:
         self._archive = archive
         self._now = now
         self._lock = threading.RLock()
-        self._connection = connect(os.fspath(path), "full")
-        migrate(self._connection, MIGRATIONS)
+        self._connection = connect_migrated(os.fspath(path), MIGRATIONS, "full")
         self._active: dict[str, str] = {}
         self._version = -1
 

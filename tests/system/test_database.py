@@ -139,6 +139,17 @@ def test_many_processes_may_open_a_new_database_at_once(path):
     assert [(one.communicate()[1], one.returncode) for one in processes] == [(b"", 0)] * 6
 
 
+def test_a_database_that_no_byte_can_be_written_beside_is_read(path):
+    opened(path).close()
+    read = f"print(connect_migrated({str(path)!r}, (make_notes,), 'full').execute('SELECT count(*) FROM notes').get)"
+    script = f"from test_database import *; from session_memory.system.sqlite import connect_migrated; {read}"
+    code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); {script}"
+    done = subprocess.run(
+        ["sh", "-c", 'ulimit -f 0; exec "$@"', "sh", sys.executable, "-c", code], capture_output=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, b"0\n"), done.stderr
+
+
 @pytest.mark.parametrize(
     "content", [b"this is no database, but long enough to be read as one" * 100, b"SQLite format 3\0"]
 )
