@@ -7,6 +7,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
+from ..errors import SessionMemoryError
 from ..system.terminal import Terminal
 from ..text.characters import plain
 from ..text.format import counted
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from ..settings.host_layout import Layout
 
 MOST_SHOWN = 20
+
+
+class NothingToChangeError(SessionMemoryError):
+    """It is not said what of a group is to be changed."""
 
 
 def add_group_arguments(action: Callable[..., argparse.ArgumentParser]) -> None:
@@ -83,6 +88,8 @@ def add(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> in
 
 def change(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Changes what is given of a group."""
+    if arguments.name is None and arguments.trigger is None and arguments.chat is None:
+        raise NothingToChangeError("nothing to change is given", "--chat, --name or --trigger")
     ledger = ledger_of(layout)
     ledger.update(arguments.group, name=arguments.name, trigger=arguments.trigger, jid=arguments.chat)
     group = ledger.group(arguments.group)

@@ -275,6 +275,7 @@ class TestCommands:
             (("say", "main", " "), "a message needs a text"),
             (("set", "main", "--trigger", "["), "the trigger '['"),
             (("set", "nobody", "--name", "x"), "there is no group 'nobody'"),
+            (("set", "main"), "nothing to change is given\n  --chat, --name or --trigger"),
             (("remove", "nobody"), "there is no group 'nobody'"),
         ],
     )
