@@ -39,6 +39,10 @@ COMMANDS = {
 def main(words: list[str] | None = None) -> int:
     """Runs the subcommand that the arguments name; returns the exit code."""
     words = sys.argv[1:] if words is None else words
+    return exit_code(lambda: _run(words))
+
+
+def _run(words: list[str]) -> int:
     if words and words[0] not in COMMANDS and not words[0].startswith("-"):
         return _unknown(words[0])
     if not words:
@@ -47,7 +51,13 @@ def main(words: list[str] | None = None) -> int:
     if words[0] not in COMMANDS:
         _parser_of_all().parse_args(words)  # prints help, or what is wrong, and exits
         return 2
-    return exit_code(lambda: _run(words[0], words[1:]))
+    name, *rest = words
+    command = _module(name)
+    parser = argparse.ArgumentParser(
+        prog=f"{NAME} {name}", description=command.SUMMARY, formatter_class=_help_formatter
+    )
+    command.add_arguments(parser)
+    return int(command.run(parser.parse_args(rest)))
 
 
 def _unknown(name: str) -> int:
@@ -58,15 +68,6 @@ def _unknown(name: str) -> int:
     hint = f"did you mean {NAME} {meant}?" if meant else f"{NAME} --help lists them"
     print(f"{NAME}: there is no command {name!r}\n  {hint}", file=sys.stderr)
     return 2
-
-
-def _run(name: str, words: list[str]) -> int:
-    command = _module(name)
-    parser = argparse.ArgumentParser(
-        prog=f"{NAME} {name}", description=command.SUMMARY, formatter_class=_help_formatter
-    )
-    command.add_arguments(parser)
-    return int(command.run(parser.parse_args(words)))
 
 
 def _module(name: str) -> ModuleType:

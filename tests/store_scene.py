@@ -152,10 +152,10 @@ class StoreUser:
             stdin=subprocess.DEVNULL, timeout=WAIT_SECONDS, check=False,
         )  # fmt: skip
 
-    def result(self, *words: object, **options: Any) -> Any:
-        """The JSON of a command that has to succeed."""
+    def result(self, *words: object, code: int = 0, **options: Any) -> Any:
+        """The JSON of a command that has to succeed, or to end with another exit `code`."""
         done = self.run(*words, "--json", **options)
-        assert done.returncode == 0, done.stdout + done.stderr
+        assert done.returncode == code, done.stdout + done.stderr
         return json.loads(done.stdout)
 
     def stored(self) -> list[str]:

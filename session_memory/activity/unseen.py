@@ -67,8 +67,8 @@ def read_changed(
             return read, len(changed) - index
         try:
             unseen = _read_session(session, cursors.get(session.key), runtime, now, oldest)
-        except OSError as error:
-            notes.append(f"{session.path}: {error.strerror or error}")
+        except Exception as error:  # whatever is odd in one transcript keeps nothing of the others from being told
+            notes.append(f"{session.path}: {getattr(error, 'strerror', None) or f'{type(error).__name__}: {error}'}")
             continue
         bytes_left -= unseen.bytes_read
         with_entries += bool(unseen.entries)

@@ -21,6 +21,7 @@ import time
 import unicodedata
 from typing import TYPE_CHECKING, Any
 
+from ..system.json import as_string
 from ..text.format import ELLIPSIS, one_line, shorten
 from ..text.markdown import begins_a_block, escape, unescape
 
@@ -90,9 +91,11 @@ def facts_in(end_of_archive: str) -> dict[str, Any] | None:
         return None
     try:
         facts = json.loads(found.group(1))
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
-    return facts if isinstance(facts, dict) and isinstance(facts.get("session"), str) else None
+    if not isinstance(facts, dict) or not isinstance(facts.get("session"), str):
+        return None
+    return {name: as_string(fact) if isinstance(fact, str) else fact for name, fact in facts.items()}
 
 
 def trailer_bytes(end_of_archive: bytes) -> int:

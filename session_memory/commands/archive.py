@@ -11,7 +11,7 @@ from ..archives.writer import archive_session
 from ..errors import SessionMemoryError
 from ..system.terminal import Terminal
 from ..text.format import counted
-from ..transcripts.sessions import FoundSession, choose, find_sessions
+from ..transcripts.sessions import FoundSession, choose, find_sessions, unreadable_projects
 from .arguments import HOME
 
 SUMMARY = "keep conversations as Markdown in the home's conversations/"
@@ -40,6 +40,8 @@ def run(arguments: argparse.Namespace) -> int:
     found = find_sessions(arguments.home, is_all and not arguments.home, os.environ, with_private=is_all)
     chosen = found if arguments.all else [choose(found, arguments.session)]
     results = [_archive(one, f"{number}/{len(chosen)}", terminal) for number, one in enumerate(chosen, 1)]
+    if arguments.all:
+        results += [_unread(path, why, terminal) for path, why in unreadable_projects(arguments.home, os.environ)]
     failed = [result for result in results if "problem" in result]
     written = [result for result in results if result.get("archive")]
     terminal.line(f"{counted(len(written), 'conversation')} kept{f', {len(failed)} could not be' if failed else ''}.")
@@ -55,9 +57,16 @@ def _archive(one: FoundSession, progress: str, terminal: Terminal) -> dict[str, 
             result["archive"] = archive_session(
                 one.id, one.session.path, one.runtime, one.home.conversations_dir, one.home.settings(), time.time()
             )
-    except (SessionMemoryError, OSError) as error:
-        result["problem"] = str(error)
-        terminal.note(f"{one.name}: {error}")
+    except Exception as error:  # it is that session's, and no other's
+        is_foreseen = isinstance(error, SessionMemoryError | OSError)
+        result["problem"] = str(error) if is_foreseen else f"{type(error).__name__}: {error}"
+        terminal.note(f"{one.name}: {result['problem']}")
     if result["archive"]:
         terminal.line(f"  {terminal.short(result['archive'])}")
     return result
+
+
+def _unread(path: str, why: str, terminal: Terminal) -> dict[str, Any]:
+    """The result for a directory of sessions that cannot be read."""
+    terminal.note(f"{terminal.short(path)}: {why}")
+    return {"session": "", "name": path, "archive": None, "problem": why}

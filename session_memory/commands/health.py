@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from ..store.ingest.sources import FOREIGN
 from ..store.sqlite.repair import faults
+from ..system.confined_files import OutsideGroupError
 from ..system.sqlite import CorruptDatabaseError
 from ..text.format import counted
 from ..upkeep.watch_lock import watcher_of
@@ -16,6 +18,7 @@ from .progress import entries, megabytes
 if TYPE_CHECKING:
     import argparse
 
+    from ..store.ingest.sources import Unreadable
     from ..store.values import FileState
     from ..system.terminal import Terminal
     from .opened_store import OpenStore
@@ -43,10 +46,12 @@ def _check(opened: OpenStore) -> int:
     unfinished = sorted(state.file_path for state in states if state.status == "ingesting")
     unreadable = {state.file_path: state.unreadable for state in states if state.unreadable}
     missing = [one.root for one in opened.location.watched if one.is_named and not os.path.isdir(one.root)]
+    unread = _unread(opened)
+    problems = {path: problem for path, problem in unread.items() if problem != FOREIGN}
     watcher = watcher_of(opened.location.database)
     opened.terminal.result(
         {
-            "ok": not missing,
+            "ok": not missing and not problems,
             "store": opened.location.database,
             "is_newer": opened.store.is_newer,
             "obstacle": str(opened.store.obstacle) if opened.store.obstacle else None,
@@ -54,13 +59,35 @@ def _check(opened: OpenStore) -> int:
             **counts._asdict(),
             "unfinished": unfinished,
             "unreadable": unreadable,
+            "unread": unread,
             "watched": [one.root for one in opened.location.watched],
             "missing": missing,
             "watcher": watcher or None,
         }
     )
     _print(opened, counts._asdict(), states, unfinished, missing, watcher)
-    return 1 if missing else 0
+    for path, problem in list(unread.items())[:SHOWN_FILES]:
+        opened.terminal.note(f"{opened.terminal.short(path)} is not in the store: {problem}")
+    if len(unread) > SHOWN_FILES:
+        opened.terminal.note(f"nor are {counted(len(unread) - SHOWN_FILES, 'other file')}: see --json")
+    return 1 if missing or problems else 0
+
+
+def _unread(opened: OpenStore) -> dict[str, str]:
+    """What could not be taken in, by its path, and why; what is wrong with transcripts comes first."""
+    found: dict[str, str] = {}
+    for directory in opened.location.watched:
+        folders: Unreadable = []
+        try:
+            if directory.is_expected():
+                directory.files(folders)
+        except (OSError, OutsideGroupError) as error:
+            folders.append(("", error))
+        for folder, why in folders:
+            found[f"{directory.root}/{folder}".rstrip("/")] = getattr(why, "strerror", None) or str(why)
+    for home in _groups(opened):
+        found.update({f"{one.root}/{key}": one.problem for key, one in opened.store.unread_files(home).items()})
+    return dict(sorted(found.items(), key=lambda pair: pair[1] == FOREIGN))
 
 
 def _groups(opened: OpenStore) -> list[str]:

@@ -9,6 +9,7 @@ import os
 import time
 
 from ..errors import SessionMemoryError
+from ..store.ingest.sources import FOREIGN
 from ..store.ingest.unchanged import unchanged_files
 from ..store.location import find_location
 from ..system.terminal import Terminal
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 SUMMARY = "take what is new in the transcripts into the store"
 SHOWN_PROBLEMS = 20
+SHOWN_FOREIGN = 3
 
 
 class IngestError(SessionMemoryError):
@@ -56,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
     from ..store.refresh import NEWER
     from .opened_store import note
-    from .paths import directory_at, file_at
+    from .paths import directories_at, file_at
 
     if opened.store.is_newer:
         raise IngestError(f"{opened.terminal.short(opened.location.database)}: {NEWER}")
@@ -67,7 +69,7 @@ def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
     for fault in opened.location.home.settings().faults:
         note(fault)
     file = file_at(arguments.file, opened.location) if arguments.file else None
-    directories = (directory_at(arguments.dir, opened.location),) if arguments.dir else opened.location.watched
+    directories = directories_at(arguments.dir, opened.location) if arguments.dir else opened.location.watched
     if arguments.reimport:
         # Only files that are there to be read again: what is gone would be lost.
         for one in [file] if file else _files(directories):
@@ -75,7 +77,7 @@ def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
     began = time.monotonic()
     report = _take(opened, directories, file)
     ready = opened.store.mark_ready(now_milliseconds())
-    _show(opened, report, ready, time.monotonic() - began)
+    _show(opened, report, [directory.root for directory in directories], ready, time.monotonic() - began)
     return 1 if report.problems else 0
 
 
@@ -102,13 +104,12 @@ def _nothing_new(files: int) -> str:
     return f"Nothing new in {counted(files, 'file')}."
 
 
-def _show(opened: OpenStore, report: IngestReport, ready: int, seconds: float) -> None:
+def _show(opened: OpenStore, report: IngestReport, roots: list[str], ready: int, seconds: float) -> None:
     from .progress import entries, megabytes
 
     terminal = opened.terminal
     if not report.files and not report.problems:
-        roots = ", ".join(terminal.short(directory.root) for directory in opened.location.watched)
-        terminal.line(f"No transcripts in {roots}.")
+        terminal.line(f"No transcripts in {', '.join(map(terminal.short, roots))}.")
     elif not report.bytes:
         terminal.line(_nothing_new(report.files))
     else:
@@ -119,6 +120,10 @@ def _show(opened: OpenStore, report: IngestReport, ready: int, seconds: float) -
         terminal.line(f"{counted(report.gone, 'file')} gone; what was in the store of them stays.")
     if report.unreadable:
         terminal.line(f"{counted(report.unreadable, 'record')} could not be read and were left out.")
+    if report.foreign:
+        some = ", ".join([terminal.short(path) for path in report.foreign[:SHOWN_FOREIGN]])
+        more = f" and {len(report.foreign) - SHOWN_FOREIGN} more" if len(report.foreign) > SHOWN_FOREIGN else ""
+        terminal.note(f"{counted(len(report.foreign), 'file')} left out, being {FOREIGN}: {some}{more}")
     for path, why in report.problems[:SHOWN_PROBLEMS]:
         terminal.note(f"{terminal.short(path)}: {why}")
     if len(report.problems) > SHOWN_PROBLEMS:

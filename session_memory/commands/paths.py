@@ -6,28 +6,79 @@ import os
 from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
-from ..store.ingest.sources import SourceDirectory
+from ..runtimes import all_runtimes
+from ..runtimes.detection import runtime_of
+from ..store.ingest.sources import DEEPEST, SUFFIX, SourceDirectory
+from ..system.files import open_regular
 
 if TYPE_CHECKING:
     from ..store.ingest.sources import SourceFile
     from ..store.location import StoreLocation
 
 
+MOST_LEVELS = 12  # below a directory that is named, in which transcripts are looked for
+
+
 class NoTranscriptError(SessionMemoryError):
     """A path at which there is no transcript to be read."""
 
 
-def directory_at(path: str, location: StoreLocation) -> SourceDirectory:
-    """A directory of transcripts. Keys are relative to it, so that a backup and what it is of are the same files; in
-    a watched directory they are what they always are. Raises NoTranscriptError."""
+def directories_at(path: str, location: StoreLocation) -> list[SourceDirectory]:
+    """The directories of transcripts in `path`, however deep they lie: a runtime's own, a backup of several. Keys are
+    relative to each of them, so that a backup and what it is of are the same files; in a watched directory they are
+    what they always are. Raises NoTranscriptError."""
     absolute = os.path.abspath(path)
     if not os.path.isdir(absolute):
         raise NoTranscriptError(f"{path}: there is no such directory")
     group = _group(absolute, location)
     for root in (watched.root for watched in location.watched):
         if absolute.startswith(root + "/"):
-            return SourceDirectory(root, group, (absolute[len(root) + 1 :],), is_named=True)
-    return SourceDirectory(absolute, group, is_named=True)
+            return [SourceDirectory(root, group, (absolute[len(root) + 1 :],), is_named=True)]
+    roots = _roots_in(absolute, MOST_LEVELS) or [absolute]
+    return [SourceDirectory(root, group, is_named=True) for root in roots]
+
+
+def _roots_in(directory: str, levels: int) -> list[str]:
+    """The directories, at or below this one, in which transcripts lie as in a runtime's: those of its projects."""
+    every = [runtime.FILES for runtime in all_runtimes()]
+    usual = [f"{directory}/{below}{one.PROJECTS_FOLDER}" for one in every for below in ("", f"{one.USUAL_DIR}/")]
+    found = [root for root in usual if _holds_transcripts(root, DEEPEST)]
+    if found or not levels:
+        return found
+    if _holds_transcripts(directory, DEEPEST):
+        return [directory]
+    return [root for folder in _folders(directory) for root in _roots_in(folder, levels - 1)]
+
+
+def _holds_transcripts(directory: str, levels: int) -> bool:
+    """Whether a transcript lies at most so many levels below."""
+    try:
+        names = os.listdir(directory)
+    except OSError:
+        return False
+    if any(_is_transcript(f"{directory}/{name}") for name in names if name.endswith(SUFFIX)):
+        return True
+    return levels > 1 and any(_holds_transcripts(folder, levels - 1) for folder in _folders(directory))
+
+
+def _is_transcript(path: str) -> bool:
+    try:
+        descriptor = open_regular(path)
+    except OSError:
+        return False
+    try:
+        return runtime_of(descriptor) is not None
+    finally:
+        os.close(descriptor)
+
+
+def _folders(directory: str) -> list[str]:
+    """The directories in a directory, without links to any."""
+    try:
+        with os.scandir(directory) as entries:
+            return sorted([entry.path for entry in entries if entry.is_dir(follow_symlinks=False)])
+    except OSError:
+        return []
 
 
 def file_at(path: str, location: StoreLocation) -> SourceFile:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import time
 
 from ..system.json import encode
@@ -40,7 +39,6 @@ def main(words: list[str] | None = None, environ: Mapping[str, str] = os.environ
 
 
 def _run(options: argparse.Namespace, environ: Mapping[str, str]) -> int:
-    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
     listed = find_sessions(options.home, options.all, environ, with_private=options.include_private)
     if options.list or not options.name:
         print(_listing(listed, environ, as_json=options.json))

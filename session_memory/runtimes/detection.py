@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..system.files import read_at
+from ..system.files import os, read_at
 from . import all_runtimes
 
 TYPE_CHECKING = False
@@ -12,15 +12,43 @@ if TYPE_CHECKING:
     from . import Runtime
 
 HEAD_BYTES = 64 * 1024
+FURTHER_BYTES = 32 * 1024 * 1024  # of a file whose head does not tell, as where it begins with copies of large files
+_BLOCK_BYTES = 1024 * 1024
+_OVERLAP_BYTES = 64  # by which blocks overlap, so that no key is cut in two unseen
 PI_CONVERTED = "pi-converted"  # what scripts/pi_to_claude.py marks its records with
 
 
 def runtime_of(descriptor: int) -> Runtime | None:
-    """The runtime that wrote a transcript, by the first line that tells; None if no line of the head does."""
+    """The runtime that wrote a transcript, by the first line that tells; None if none does as far as FURTHER_BYTES, or
+    if its lines cannot be told apart (see `unusual_form`)."""
+    head = read_at(descriptor, 0, HEAD_BYTES)
+    if unusual_form(head):
+        return None
+    found = _runtime_in(head)
+    size = os.fstat(descriptor).st_size
+    start = HEAD_BYTES
+    while not found and start < min(size, FURTHER_BYTES):
+        # The beginning of a line may lie in the block before: what is quoted and not escaped is a key all the same.
+        found = _runtime_in(b"{" + read_at(descriptor, start - _OVERLAP_BYTES, start + _BLOCK_BYTES))
+        start += _BLOCK_BYTES
+    return found
+
+
+def unusual_form(head: bytes) -> str:
+    """What keeps the lines of a file from being read, by its first bytes; '' for nothing."""
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")) or head[:4] in (b'{\0"\0', b'\0{\0"'):
+        return "it is UTF-16, and transcripts are UTF-8: convert it"
+    if b"}\r{" in head and b"\n" not in head:
+        return "its lines end in a carriage return alone: convert them to line feeds"
+    return ""
+
+
+def _runtime_in(content: bytes) -> Runtime | None:
+    """The runtime of the first line that tells; the first and the last one may be cut off."""
     runtimes = all_runtimes()
-    for line in read_at(descriptor, 0, HEAD_BYTES).split(b"\n"):
+    for line in content.split(b"\n"):
         for runtime in runtimes:
-            if runtime.RECORDS.recognises(line):
+            if runtime.RECORDS.recognises(line.lstrip(b"\0")):
                 return runtime
     return None
 

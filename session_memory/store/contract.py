@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
-from .values import Batch, Conversation, Counts, FileState, Filter, Hit, StoredEntry
+from .values import Batch, Conversation, Counts, FileState, Filter, Hit, StoredEntry, UnreadFile
 
 
 class Store(Protocol):
@@ -20,6 +20,12 @@ class Store(Protocol):
 
     def mark_gone(self, home: str, keys: Iterable[str]) -> None:
         """Notes that these files are no longer there. Their entries stay."""
+
+    def unread_files(self, home: str) -> dict[str, UnreadFile]:
+        """The files of a group that could not be taken in, by key."""
+
+    def note_unread(self, home: str, unread: Iterable[UnreadFile], cleared: Iterable[str]) -> None:
+        """Notes files that could not be taken in, and strikes out those with the keys `cleared`."""
 
     def forget(self, home: str, key: str) -> None:
         """Removes a file, its entries and conversations, as if it had never been read."""

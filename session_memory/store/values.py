@@ -41,6 +41,23 @@ class FileState(NamedTuple):
     title_rank: int = -1
 
 
+class UnreadFile(NamedTuple):
+    """A file among the transcripts of which nothing, or not all, could be taken in as it was (`inode`, `file_size`,
+    `last_modified`), and the `problem` with it: FOREIGN of ingest/sources where it is no transcript at all. One that
+    `is_lasting` (0 or 1) stays until the file changes.
+    """
+
+    home: str
+    file_path: str
+    root: str
+    inode: int
+    file_size: int
+    last_modified: int
+    noted_at: int
+    problem: str
+    is_lasting: int
+
+
 class ToolOutcome(NamedTuple):
     """How a tool call ended: ok or error, the line of the error that tells most ('' if it went well), the size of the
     result's text in characters and in lines."""

@@ -13,7 +13,8 @@ except ImportError:
 
 __all__ = [
     "NotAFileError", "is_directory", "is_file", "is_regular", "lock", "make_private_dir", "open_private",
-    "open_regular", "os", "read_at", "read_each", "read_whole", "stamp_of", "write_atomically", "write_private",
+    "open_regular", "os", "path_text", "read_at", "read_each", "read_whole", "stamp_of", "write_atomically",
+    "write_private",
 ]  # fmt: skip
 
 TYPE_CHECKING = False
@@ -47,6 +48,13 @@ def stamp_of(status: stat_result) -> Stamp:
     The time may not be trusted where it was younger than RACY_NANOSECONDS of transcripts.cursor as it was looked at.
     """
     return status.st_ino, status.st_size, status.st_mtime_ns // 1_000_000
+
+
+def path_text(path: str) -> str:
+    """A path as text that can be stored and printed: a byte that is not UTF-8, to Python half a pair, as `\\xe9`."""
+    if path.isascii():
+        return path
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def is_directory(path: str) -> bool:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     Scanner = Callable[[str, int], tuple[Any, int]]
 
-_SPACE = " \t\r\n"
+_SPACE = " \t\r\n\0"  # NUL: what a file system may leave where a record was not written any more
 # SystemError: the C scanner takes its JSONDecodeError from `json.decoder`, which is not loaded.
 _UNREADABLE = (ValueError, StopIteration, RecursionError, SystemError)
 
@@ -76,8 +76,13 @@ def decode(text: str) -> Any:
 
 
 def as_string(value: object) -> str:
-    """A decoded value if it is a string, else ''."""
-    return value if isinstance(value, str) else ""
+    """A decoded value if it is a string, else ''. JSON can name half of a surrogate pair, which no file, database or
+    terminal takes: U+FFFD stands for it."""
+    if not isinstance(value, str):
+        return ""
+    if value.isascii() or value.isprintable():  # nearly all
+        return value
+    return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def decode_line(line: bytes) -> tuple[list[Any], int]:

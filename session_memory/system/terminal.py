@@ -24,7 +24,10 @@ _WIDEST = 100
 
 def exit_code(command: Callable[[], int]) -> int:
     """What the command returns. Where it raises SessionMemoryError or OSError, or a package is not installed, one line
-    and a hint are printed to stderr, and the exit code is 1."""
+    and a hint are printed to stderr, and the exit code is 1. Where stdout's encoding lacks a character, `?` is printed.
+    """
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="replace")
     try:
         return command()
     except SessionMemoryError as error:
@@ -57,8 +60,6 @@ class Terminal:
         is_terminal = self._out.isatty()
         self._is_coloured = is_terminal and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
         self.width = min(columns() if is_terminal else 80, _WIDEST)
-        if hasattr(self._out, "reconfigure"):  # where the encoding lacks a character, `?` is printed
-            self._out.reconfigure(errors="replace")
 
     def paint(self, style: str, text: str) -> str:
         """`text` in bold, dim, red, green or yellow, where colours show."""
@@ -134,7 +135,12 @@ class Terminal:
         if self.is_json:
             import json
 
-            print(json.dumps(value, indent=2, ensure_ascii=False), file=self._out, flush=True)
+            text = json.dumps(value, indent=2, ensure_ascii=False)
+            try:
+                text.encode(self._out.encoding or "utf-8")
+            except UnicodeEncodeError:  # then all but ASCII is escaped, and nothing lost
+                text = json.dumps(value, indent=2)
+            print(text, file=self._out, flush=True)
 
 
 def columns() -> int:

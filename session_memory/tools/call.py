@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import LockedError, SessionMemoryError
+from ..system.json import as_string
 from . import results
 from .host_tools import tools_for
 
@@ -41,8 +42,9 @@ def call(backend: Backend, name: str, arguments: object) -> ToolResult:
     wrong = _what_is_wrong(given, tool.schema)
     if wrong:
         return ToolResult(results.problem(f"{name}: {wrong}", "call it again"), True)
+    words = {key: as_string(value) if isinstance(value, str) else value for key, value in given.items()}  # type: ignore[attr-defined]
     try:
-        return ToolResult(results.bounded(tool.run(backend, given)))  # type: ignore[arg-type]
+        return ToolResult(results.bounded(tool.run(backend, words)))
     except LockedError:
         problem, hint = "another process is busy with the same conversations", "try again in a moment"
     except SessionMemoryError as error:

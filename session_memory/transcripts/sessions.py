@@ -111,10 +111,15 @@ def find_sessions(
         sees_all = with_private or runtime.FILES.session_id_of(session.path) in own_ids
         try:
             status = os.stat(session.path, follow_symlinks=False)
-            is_named = session.name and not privacy.has_rules(home.root)
-            described = Described() if is_named else describe(runtime, session.path)
         except OSError:
             continue
+        try:
+            is_named = session.name and not privacy.has_rules(home.root)
+            described = Described() if is_named else describe(runtime, session.path)
+        except Exception:  # whatever it is, is told where the session is asked for; unless a rule may exclude it
+            if privacy.has_rules(home.root):
+                continue
+            described = Described()
         one = FoundSession(session, runtime, home, status, described, None if sees_all else privacy)
         if not one.is_excluded:
             found.append(one)
@@ -135,6 +140,22 @@ def describe(runtime: Runtime, path: str) -> Described:
     rank, title = head.best_title(reader.title)
     title = shorten(one_line(for_people(title[: TITLE_CHARACTERS + SECRET_CHARACTERS])), TITLE_CHARACTERS)
     return Described(title, rank, head.cwd)
+
+
+def unreadable_projects(path: str | None, environ: Mapping[str, str]) -> list[tuple[str, str]]:
+    """The directories of projects, in the home `path` or where each runtime has its own, that cannot be read, and why:
+    `find_sessions` has none of their sessions."""
+    found = []
+    for runtime, home in _plain_homes(path and os.path.abspath(path), environ):
+        projects = f"{home.root}/{runtime.FILES.PROJECTS_FOLDER}"
+        for name in sorted(os.listdir(projects)):
+            try:
+                os.scandir(f"{projects}/{name}").close()
+            except NotADirectoryError:
+                continue
+            except OSError as error:
+                found.append((f"{projects}/{name}", error.strerror or str(error)))
+    return found
 
 
 def title_of(runtime: Runtime, path: str) -> str:

@@ -131,6 +131,7 @@ class TestUnchanged:
     def test_what_is_no_transcript_is_nothing_new(self, machine):
         refreshed(machine, [])
         (machine.projects / "-srv-agent" / "notes.jsonl").write_text('{"todo": "buy milk"}\n')
+        refreshed(machine, [])
         assert unchanged_files(place_of(machine), now_milliseconds()) == 2
 
     def test_what_lies_deeper_belongs_to_sub_agents_and_is_not_looked_at(self, machine):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...system.files import is_directory, is_file, os, read_each, read_whole
+from ...system.files import is_directory, is_file, os, path_text, read_each, read_whole
 from ...system.json import decode
 from ...text.names import is_name
 from ...transcripts.entries import Session
@@ -69,7 +69,7 @@ def folders_below(config_dir: str, directory: str) -> list[str]:
 def sessions_in(folder: str, is_elsewhere: bool = False, worktree: str = "") -> list[Session]:
     """The sessions whose transcripts lie in `folder`, without those of sub-agents."""
     return [
-        Session(file[:-6], f"{folder}/{file}", "", is_elsewhere, worktree)
+        Session(path_text(file[:-6]), f"{folder}/{file}", "", is_elsewhere, worktree)
         for file in _listing(folder)
         if file.endswith(".jsonl") and not file.startswith((".", "agent-"))
     ]
@@ -112,7 +112,7 @@ def named_session_id(sessions_dir: str, name: str) -> str:
 
 def session_id_of(path: str) -> str:
     """The id of the session whose transcript lies at `path`."""
-    return path.rpartition("/")[2].removesuffix(".jsonl")
+    return path_text(path.rpartition("/")[2].removesuffix(".jsonl"))
 
 
 def live_session_id(config_dir: str, pid: int) -> str:
@@ -143,7 +143,9 @@ def _named_in(sessions_dir: str, project_dir: str) -> list[Session]:
     Left out are those that have no id yet, and `new-*`, which hosts use for sessions that are just being made.
     """
     found = _pointers(sessions_dir, session_names(sessions_dir))
-    return [Session(name, f"{project_dir}/{session_id}.jsonl", name) for name, session_id in found]
+    return [
+        Session(path_text(name), f"{project_dir}/{session_id}.jsonl", path_text(name)) for name, session_id in found
+    ]
 
 
 def _pointers(sessions_dir: str, names: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -190,7 +192,7 @@ def _dir_of(config_dir: str, session_id: str, cwd: str) -> str:
 def _listing(directory: str) -> list[str]:
     try:
         return os.listdir(directory)
-    except (FileNotFoundError, NotADirectoryError):
+    except OSError:  # not there, or somebody else's
         return []
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...system.files import is_directory, os
+from ...system.files import is_directory, os, path_text
 from ...transcripts.entries import Session
 
 TYPE_CHECKING = False
@@ -59,7 +59,7 @@ def other_sessions(
     is the folder that the own file lies in and `folders`, or of all projects."""
     if sessions_dir:
         names = session_names(sessions_dir)
-        found = [Session(name, latest_transcript(sessions_dir, name), name) for name in names]
+        found = [Session(path_text(name), latest_transcript(sessions_dir, name), path_text(name)) for name in names]
     else:
         own_dir = own_path.rpartition("/")[0]
         found = sessions_in(own_dir)
@@ -100,7 +100,7 @@ def latest_transcript(sessions_dir: str, name: str) -> str:
     for session in sessions_in(f"{sessions_dir}/{name}"):
         try:
             modified = os.stat(session.path).st_mtime_ns
-        except FileNotFoundError:
+        except OSError:
             continue
         if modified > latest_time:
             latest, latest_time = session.path, modified
@@ -109,7 +109,7 @@ def latest_transcript(sessions_dir: str, name: str) -> str:
 
 def session_id_of(path: str) -> str:
     """The id of the session whose file lies at `path`."""
-    name = path.rpartition("/")[2].removesuffix(".jsonl")
+    name = path_text(path.rpartition("/")[2].removesuffix(".jsonl"))
     return name.partition("_")[2] or name
 
 
@@ -130,5 +130,5 @@ def _holds(directory: str, session_id: str) -> bool:
 def _listing(directory: str) -> list[str]:
     try:
         return os.listdir(directory)
-    except (FileNotFoundError, NotADirectoryError):
+    except OSError:  # not there, or somebody else's
         return []

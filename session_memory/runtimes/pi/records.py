@@ -242,7 +242,7 @@ def _content(content: object) -> tuple[str, tuple[ToolUse, ...]]:
         elif kind == "image":
             parts.append("[image]")
         elif kind == "toolCall" and isinstance(block.get("name"), str):
-            name = block["name"]
+            name = as_string(block["name"])
             argument = primary_argument(block.get("arguments"), _ARGUMENTS)
             tools.append(ToolUse(name, argument, _KINDS.get(name, "other"), as_string(block.get("id"))))
     return "\n\n".join([part for part in parts if part]), tuple(tools)

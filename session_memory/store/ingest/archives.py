@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from ...archives.format import ASKING, TOOL, messages_in, title_in
 from ...archives.list import list_archives
 from ...system.confined_files import OutsideGroupError, pinned
-from ...system.files import open_regular, read_at
+from ...system.files import open_regular, path_text, read_at
+from ...system.sqlite import DatabaseError
 from ...text.sanitize import for_people
 from ...text.timestamps import epoch_seconds
 from ..values import Batch, FileState, NewEntry, NewTool
@@ -48,11 +49,14 @@ def take_archives(store: Store, archives: Archives) -> IngestReport:
             for path, facts in sorted(list_archives(directory)):
                 if facts["session"] in known or facts.get("group", "") not in ("", archives.home):
                     continue
-                key = PREFIX + os.path.basename(path)
+                key = PREFIX + path_text(os.path.basename(path))
                 try:
                     _take_archive(store, path, key, facts, archives, states.get(key), report)
-                except OSError as error:
-                    report.problems.append((f"{archives.directory}/{key}", error.strerror or str(error)))
+                except DatabaseError:
+                    raise
+                except Exception as error:  # it is that archive's, and no other's
+                    problem = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
+                    report.problems.append((f"{archives.directory}/{key}", problem))
     except FileNotFoundError:
         pass
     except OutsideGroupError as error:

@@ -9,21 +9,25 @@ import os
 from stat import S_ISREG
 
 from ...system.confined_files import directory_below, open_inside
-from ...system.files import open_regular, stamp_of
+from ...system.files import open_regular, path_text, stamp_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    Unreadable = list[tuple[str, Exception]]  # the keys of folders, each with a slash, and why
+
     from ...system.files import Stamp
 
 SUFFIX = ".jsonl"
+FOREIGN = "no transcript: none of its lines is of a runtime that is known"  # why a file is not taken in
 DEEPEST = 2  # <project>/<session>.jsonl; what lies deeper belongs to sub-agents
 _DIRECTORY_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
 
 
 class SourceDirectory:
-    """A directory whose transcripts belong in the store, as those of the group `home` ('' without groups).
+    """A directory whose transcripts belong in the store, as those of the group `home` ('' without groups). It lies at
+    `path`; the store knows it as `root`, which is the same as text.
 
     `within` limits it to these folders and keys of single files. A directory that `is_named`, in the configuration or
     on a command line, has to be there; a runtime's own comes with its first session. What lies in an `is_backup` never
@@ -35,9 +39,10 @@ class SourceDirectory:
         self, root: str, home: str = "", within: tuple[str, ...] | None = None, *, is_named: bool = False,
         is_backup: bool = False, confined_to: str = "",
     ) -> None:  # fmt: skip
-        self.root = root
+        self.path = root
+        self.root = path_text(root)
         self.home = home
-        self.within = within
+        self.within = None if within is None else tuple([path_text(name) for name in within])
         self.is_named = is_named
         self.is_backup = is_backup
         self.confined_to = confined_to
@@ -50,57 +55,68 @@ class SourceDirectory:
 
     def is_expected(self) -> bool:
         """Whether the directory has to be there, or is."""
-        return self.is_named or os.path.isdir(self.root)
+        return self.is_named or os.path.isdir(self.path)
 
-    def transcripts(self) -> Iterator[tuple[str, os.stat_result]]:
-        """The key and the status of each transcript. Raises OSError where the root itself cannot be read,
-        OutsideGroupError where a link leads to it from where it is confined to. What cannot be read below is left out.
+    def transcripts(self, unreadable: Unreadable | None = None) -> Iterator[tuple[str, os.stat_result]]:
+        """The path from here and the status of each transcript. Raises OSError where the root itself cannot be read,
+        OutsideGroupError where a link leads to it from where it is confined to. `unreadable` gets each folder below
+        that cannot be read.
 
         A file's status takes less time from its open directory than by its path or from `scandir`: of 20,000 files
         60 ms, not 71.
         """
         if self.confined_to:
-            with directory_below(self.confined_to, self.root):
+            with directory_below(self.confined_to, self.path):
                 pass
+        folders_left_out = [] if unreadable is None else unreadable
         folders = [""]
         for folder in folders:
-            path = f"{self.root}/{folder}"
+            path = f"{self.path}/{folder}"
             try:
                 descriptor, names = _listing(path)
-            except OSError:
-                if folder:
-                    continue
-                raise
+            except OSError as error:
+                if not folder:
+                    raise
+                if not isinstance(error, FileNotFoundError) and self._may_hold(folder):
+                    folders_left_out.append((path_text(folder), error))
+                continue
             try:
                 for name in names:
                     if name.endswith(SUFFIX):
-                        key = folder + name
+                        inner = folder + name
                         status = _status(path + name if descriptor is None else name, descriptor)
-                        if status and S_ISREG(status.st_mode) and (self.within is None or self.holds(key)):
-                            yield key, status
+                        if status and S_ISREG(status.st_mode) and (self.within is None or self.holds(path_text(inner))):
+                            yield inner, status
                     elif not folder and self._is_folder(path + name):
                         folders.append(f"{name}/")
             finally:
                 if descriptor is not None:
                     os.close(descriptor)
 
+    def _may_hold(self, folder: str) -> bool:
+        """Whether files in a folder may belong to it."""
+        return self.within is None or any(f"{one}/".startswith(path_text(folder)) for one in self.within)
+
     def _is_folder(self, path: str) -> bool:
         return os.path.isdir(path) and not (self.confined_to and os.path.islink(path))
 
-    def files(self) -> list[SourceFile]:
-        """Its transcripts, the oldest first, so that an original comes before its fork. Raises as above."""
-        found = [SourceFile(self, key, f"{self.root}/{key}", stamp_of(status)) for key, status in self.transcripts()]
+    def files(self, unreadable: Unreadable | None = None) -> list[SourceFile]:
+        """Its transcripts, the oldest first, so that an original comes before its fork. As above."""
+        found = [
+            SourceFile(self, path_text(inner), f"{self.path}/{inner}", stamp_of(status))
+            for inner, status in self.transcripts(unreadable)
+        ]
         return sorted(found, key=lambda file: (file.modified, file.key))
 
     def file_at(self, path: str) -> SourceFile | None:
         """One transcript by its path, which lies below the root; None if it is no file."""
         status = _status(path)
-        key = os.path.relpath(path, self.root).replace(os.sep, "/")
+        key = path_text(os.path.relpath(path, self.path).replace(os.sep, "/"))
         return SourceFile(self, key, path, stamp_of(status)) if status else None
 
 
 class SourceFile:
-    """A transcript: `key` is its path relative to the directory's root; `stamp` is as in system.files."""
+    """A transcript at `path`: `key` is its path relative to the directory's, as text; `stamp` is as in system.files."""
 
     def __init__(self, directory: SourceDirectory, key: str, path: str, stamp: Stamp) -> None:
         self.directory = directory

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from ...system.sqlite import explained, fetch
 from ..search.search import search
-from ..values import ITEM_BITS, Batch, Conversation, Counts, FileState, Filter, Hit, StoredEntry
+from ..values import ITEM_BITS, Batch, Conversation, Counts, FileState, Filter, Hit, StoredEntry, UnreadFile
 from .exclusions import LISTED, Exclusions, apply, is_behind
 from .rows import conversation_columns, items_between, where
 from .schema import open_database
@@ -112,6 +112,18 @@ class SqliteStore:
                 "UPDATE memory_file_states SET status = 'gone' WHERE home = ? AND file_path = ?",
                 [(home, key) for key in keys],
             )
+
+    def unread_files(self, home: str) -> dict[str, UnreadFile]:
+        with explained(self.path):
+            rows = fetch(self.connection, "SELECT * FROM memory_unread_files WHERE home = ?", (home,))
+            return {row[1]: UnreadFile._make(row) for row in rows}
+
+    def note_unread(self, home: str, unread: Iterable[UnreadFile], cleared: Iterable[str]) -> None:
+        with self._database.transaction() as connection:
+            connection.executemany(
+                "DELETE FROM memory_unread_files WHERE home = ? AND file_path = ?", [(home, key) for key in cleared]
+            )
+            connection.executemany("REPLACE INTO memory_unread_files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", unread)
 
     def forget(self, home: str, key: str) -> None:
         from .writer import remove

@@ -44,8 +44,15 @@ def add_exclusions(connection: Connection) -> None:
     connection.execute("CREATE VIEW sessions" + schema.partition("CREATE VIEW sessions")[2])
 
 
+def add_unread_files(connection: Connection) -> None:
+    """The table `memory_unread_files`, for stores that were made without it."""
+    if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'memory_unread_files'").fetchall():
+        table = _schema().partition("CREATE TABLE memory_unread_files")[1:]
+        connection.execute("".join(table).partition(";")[0])
+
+
 # Each runs once, in one transaction with its record.
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (create_store, add_exclusions)
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (create_store, add_exclusions, add_unread_files)
 
 
 def open_database(path: str, patience: Patience | None = None) -> Database:
@@ -96,3 +103,7 @@ def _salvage(path: str) -> None:
     from .queue_copy import salvage
 
     salvage(path)
+
+
+def _schema() -> str:
+    return read_whole(os.path.join(os.path.dirname(__file__), "schema.sql")).decode()

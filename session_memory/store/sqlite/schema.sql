@@ -38,6 +38,20 @@ CREATE TABLE memory_file_states (
 );
 CREATE INDEX memory_file_states_session ON memory_file_states (session_id);
 
+-- Files among the transcripts of which nothing, or not all, could be taken in, as they were then, and why.
+CREATE TABLE memory_unread_files (
+    home TEXT NOT NULL,
+    file_path TEXT NOT NULL,                -- as in memory_file_states, and so on
+    root TEXT NOT NULL,
+    inode INTEGER NOT NULL,
+    file_size INTEGER NOT NULL,
+    last_modified INTEGER NOT NULL,
+    noted_at INTEGER NOT NULL,
+    problem TEXT NOT NULL,
+    is_lasting INTEGER NOT NULL,            -- whether it stays until the file changes
+    PRIMARY KEY (home, file_path)
+) WITHOUT ROWID;
+
 -- What users and assistants said, secrets redacted.
 CREATE TABLE memory_transcript_entries (
     id INTEGER PRIMARY KEY,                 -- of the item
