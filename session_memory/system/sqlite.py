@@ -289,7 +289,7 @@ def explained(path: str) -> Iterator[None]:
 
     try:
         yield
-    except (apsw.CorruptError, apsw.NotADBError) as error:
+    except (apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError) as error:  # only text that is UTF-8 was stored
         raise CorruptDatabaseError(f"{path}: {error}", "the next run sets it aside and builds a new one") from error
     except apsw.BusyError as error:
         hint = "try again when that is done"

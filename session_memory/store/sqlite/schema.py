@@ -95,10 +95,6 @@ def differences(connection: Connection) -> list[str]:
     return [f"its table {table} has no {column}" for table, column in sorted(missing)]
 
 
-def _schema() -> str:
-    return read_whole(os.path.join(os.path.dirname(__file__), "schema.sql")).decode()
-
-
 def _salvage(path: str) -> None:
     from .queue_copy import salvage
 
