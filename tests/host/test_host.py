@@ -367,6 +367,9 @@ class TestChannels:
             assert json.loads(lines.readline()) == {"taken": {"group": group, "id": "7"}}
             tell({"say": {"group": "nobody", "text": "hello"}})
             assert json.loads(lines.readline())["error"]["message"] == "there is no group 'nobody'"
+            for text in (None, "", " ", 7):
+                tell({"say": {"group": group, "text": text}})
+                assert "text is empty, or no text" in json.loads(lines.readline())["error"]["message"]
             lines.write("no json\n")
             lines.flush()
             assert json.loads(lines.readline())["error"]["message"].startswith("not understood")

@@ -262,6 +262,22 @@ class TestChannels:
         with pytest.raises(ChannelError, match=r"pigeon\.py: it has no class `Channel`"):
             channels_in(str(tmp_path), Chats(ledger, lambda: None, Told(tmp_path)))
 
+    def test_of_what_nobody_answers_a_channel_leaves_name_and_activity_alone(
+        self, tmp_path: Path, ledger: Ledger
+    ) -> None:
+        told = Told(tmp_path)
+        chats = Chats(ledger, lambda: None, told)
+        at = "2026-02-21T03:00:00.000Z"
+        for text in ("the secret of a stranger", "and another"):
+            assert chats.receive("pigeon:9", text, sender="9", sender_name="Eve", at=at) == ""
+        chats.describe("pigeon:9", "The street", at)
+        assert [chat for chat in ledger.chats() if chat.jid == "pigeon:9"] == [("pigeon:9", "The street", at)]
+        assert told.events == [
+            "pigeon:9: no group answers here; session-memory host add GROUP --chat pigeon:9 makes one"
+        ]
+        assert chats.receive("local:main", "", sender="1", sender_name="") == "", "a picture, say"
+        assert ledger.database.connection.execute("SELECT count(*) FROM messages").fetchall() == [(0,)]
+
     def test_there_need_not_be_any(self, tmp_path: Path, ledger: Ledger) -> None:
         assert channels_in(str(tmp_path / "nothing"), Chats(ledger, lambda: None, Told(tmp_path))) == []
 
