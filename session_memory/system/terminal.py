@@ -47,7 +47,19 @@ def exit_code(command: Callable[[], int]) -> int:
 
 
 def _print_error(text: str, hint: str = "") -> None:
-    print("\n  ".join([f"{NAME}: {text}", *hint.splitlines()]), file=sys.stderr)
+    print("\n  ".join([f"{NAME}: {text}", *_as_called(hint).splitlines()]), file=sys.stderr)
+
+
+def _as_called(hint: str) -> str:
+    """A hint with the path by which this program was called, where its name alone would not find it."""
+    script = sys.argv[0]
+    directory = os.path.dirname(script)
+    is_found = directory in os.environ.get("PATH", "").split(os.pathsep)
+    if not os.path.isabs(script) or os.path.basename(script) != NAME or is_found:
+        return hint
+    import shlex
+
+    return hint.replace(f"{NAME} ", f"{shlex.quote(script)} ")
 
 
 class Terminal:

@@ -67,6 +67,25 @@ class TestHelp:
         assert "unknown key scpoe, perhaps scope" in machine.run("ingest").stderr
 
 
+class TestHints:
+    @pytest.fixture
+    def command(self, machine):
+        """The command in a directory of its own, as a private environment has it."""
+        command = machine.home / "private env" / "bin" / "session-memory"
+        command.parent.mkdir(parents=True)
+        command.write_text(COMMAND)
+        return command
+
+    def test_they_can_be_run_where_the_command_is_not_on_the_path(self, machine, command):
+        done = machine.run_command(sys.executable, str(command), "show", "77")
+        assert done.stderr.splitlines()[1] == f"  '{command}' conversations lists those there are"
+
+    def test_they_name_the_command_where_it_is(self, machine, command):
+        path = f"{command.parent}{os.pathsep}{os.defpath}"
+        done = machine.run_command(sys.executable, str(command), "show", "77", PATH=path)
+        assert done.stderr.splitlines()[1] == "  session-memory conversations lists those there are"
+
+
 class TestNotFound:
     @pytest.mark.parametrize(
         "words",
