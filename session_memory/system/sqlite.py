@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -30,7 +29,6 @@ FULL_BYTES = 64 * 1024  # with less a device is full: SQLite needs 32 KiB beside
 _MAKE_ROOM = "nothing was lost: make room and run it again"
 _PAUSE_SECONDS = 0.01
 _SUFFIXES = ("-wal", "-shm", "")  # the database itself last: without it a log is nothing
-_MIGRATION_NAME = re.compile(r"[a-z]\w*")
 
 
 class DatabaseError(SessionMemoryError):
@@ -351,7 +349,7 @@ def _applied(connection: Connection, path: str, migrations: Sequence[Migration])
         raise CorruptDatabaseError(f"{path}: {error}") from error
     if not names and fetch(connection, "SELECT 1 FROM sqlite_schema WHERE name != 'migrations' LIMIT 1"):
         raise ForeignDatabaseError(f"{path}: no record of what made it")
-    if not all(isinstance(name, str) and _MIGRATION_NAME.fullmatch(name) for name in names):
+    if not all(isinstance(name, str) and name.isidentifier() for name in names):
         raise CorruptDatabaseError(f"{path}: its record of migrations is garbled")
     if names and migrations[0].__name__ not in names:
         raise OutdatedDatabaseError(f"{path}: made by an earlier version")
