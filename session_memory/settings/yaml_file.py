@@ -10,6 +10,8 @@ from ..errors import ConfigError
 from . import plugin_data
 
 MOST_BYTES = 64 * 1024  # PyYAML takes a second for so much
+DEEPEST = 20  # what is nested deeper is refused before it is read any further
+_LARGEST = 1 << 63  # a larger number is no value of any key, and Python may refuse to write it down
 _INSTALL_HINT = "run install.py again where a package index can be reached, or remove the file"
 
 KeyPath = tuple[str, ...]
@@ -31,14 +33,13 @@ def read_document(path: str) -> Document:
     yaml = _yaml(path)
     try:
         nodes = _Nodes(yaml)
-        node = yaml.compose(text, yaml.SafeLoader)
+        node = yaml.compose(text, _loader(yaml))
         values = nodes.value(node) if node else {}
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"{path}:{mark.line + 1}" if mark else path
+        mark, at = getattr(error, "problem_mark", None), getattr(error, "position", None)
+        line = mark.line + 1 if mark else None if at is None else text.count("\n", 0, at) + 1
+        where = f"{path}:{line}" if line else path
         raise ConfigError(f"{where}: {getattr(error, 'problem', None) or error}") from error
-    except RecursionError as error:
-        raise ConfigError(f"{path}: it is nested too deeply") from error
     if not isinstance(values, dict):
         raise ConfigError(f"{path}: it should be keys and values, such as `scope: all`")
     return Document(values, nodes.lines)
@@ -52,7 +53,11 @@ def _read_text(path: str) -> str:
         content = file.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
         raise ConfigError(f"{path}: more than {MOST_BYTES // 1024} KB, which is too much for settings")
-    return content.decode("utf-8-sig", "replace")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ConfigError(f"{path}:{line}: it is not UTF-8: a name in it would not be the one that is meant") from error
 
 
 def _yaml(path: str) -> Any:
@@ -72,6 +77,32 @@ def _yaml(path: str) -> Any:
     return yaml
 
 
+def _loader(yaml: Any) -> Any:
+    """A loader that refuses aliases, of which a few lines can stand for billions of values, and what is nested deeply,
+    where they stand."""
+
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]
+        depth = 0
+
+        def fetch_flow_collection_start(self, token: Any) -> None:
+            if self.flow_level == DEEPEST:  # many brackets in a row are scanned before the first is a value
+                raise yaml.scanner.ScannerError(None, None, "it is nested too deeply", self.get_mark())
+            super().fetch_flow_collection_start(token)
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            mark = self.peek_event().start_mark
+            if self.check_event(yaml.AliasEvent):
+                raise yaml.composer.ComposerError(None, None, "aliases (*name) are not supported", mark)
+            if self.depth == DEEPEST:
+                raise yaml.composer.ComposerError(None, None, "it is nested too deeply", mark)
+            self.depth += 1
+            node = super().compose_node(parent, index)
+            self.depth -= 1
+            return node
+
+    return Loader
+
+
 class _Nodes:
     """The values of YAML's nodes."""
 
@@ -79,13 +110,9 @@ class _Nodes:
         self.lines: dict[KeyPath, int] = {}
         self._yaml = yaml
         self._constructor = yaml.constructor.SafeConstructor()
-        self._seen: set[int] = set()
 
     def value(self, node: Any, at: KeyPath = ()) -> Any:
         """The value of a node, whose key's path is `at`. Raises YAMLError."""
-        if id(node) in self._seen:  # a few lines with aliases can stand for billions of values
-            raise self._yaml.composer.ComposerError(None, None, "aliases (*name) are not supported", node.start_mark)
-        self._seen.add(id(node))
         if isinstance(node, self._yaml.SequenceNode):
             return [self.value(one, at) for one in node.value]
         if not isinstance(node, self._yaml.MappingNode):
@@ -104,6 +131,11 @@ class _Nodes:
         try:
             value = self._constructor.construct_object(node)
         except ValueError:  # it looks like a date, and is none
+            value = None if node.value is None else str(node.value)
+        if isinstance(value, str) and not _is_text(value):
+            problem = "a character stands in it that no text has"
+            raise self._yaml.composer.ComposerError(None, None, problem, node.start_mark)
+        if isinstance(value, int) and abs(value) >= _LARGEST:
             return node.value
         is_finite = isinstance(value, float) and abs(value) < float("inf")
         return value if value is None or is_finite or isinstance(value, bool | int | str) else node.value
@@ -114,3 +146,12 @@ def _joined(first: Any, second: Any) -> Any:
         both = {key: _joined(first[key], second[key]) for key in first if key in second}
         return {**first, **second, **both}
     return first if first == second and type(first) is type(second) else (first, second)
+
+
+def _is_text(value: str) -> bool:
+    """Whether a text may name a file or be printed: YAML can name NUL and half of a surrogate pair."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in value
