@@ -21,6 +21,7 @@ COMMANDS = {
     "health-check": "health",
     "memories": "memories",
     "process": "process",
+    "forget": "forget",
     "patterns": "patterns",
     "errors": "errors",
     "filter": "filter",

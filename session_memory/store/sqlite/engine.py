@@ -90,8 +90,12 @@ class SqliteStore:
             return {row[1]: FileState._make(row) for row in rows}
 
     def write(self, batches: Iterable[Batch]) -> list[FileState | None]:
+        from .. import forgotten
         from .writer import write  # a search does without it
 
+        tombstones = forgotten.read(self.path)
+        if tombstones:
+            batches = [forgotten.without_forgotten(batch, tombstones) for batch in batches]
         with self._database.transaction() as connection:
             written = [
                 write(connection, batch, self._gap) if self._is_current(connection, batch) else None
@@ -133,6 +137,38 @@ class SqliteStore:
             for (file_id,) in fetch(connection, sql, (home, key)):
                 remove(connection, file_id)
             apply(connection, None)  # what other files shared with it has other ids
+
+    def forget_conversations(self, conversations: Iterable[Conversation]) -> None:
+        """Removes conversations with all that was made of them, but for memories; and the files that hold no other. No
+        byte of them is left in the database: that takes as long as writing it anew."""
+        from .queue_copy import rewrite
+        from .writer import remove, remove_items
+
+        with self._database.transaction() as connection:
+            for one in conversations:
+                sql = "SELECT file_id, first_item, last_item FROM memory_conversations WHERE id = ?"
+                for file_id, first, last in fetch(connection, sql, (one.id,)):
+                    remove_items(connection, first, last)
+                    if not fetch(connection, "SELECT 1 FROM memory_conversations WHERE file_id = ?", (file_id,)):
+                        remove(connection, file_id)
+                connection.execute("DELETE FROM memory_work WHERE conversation_id = ?", (one.id,))
+            rewrite(connection)
+            apply(connection, None)
+            for index in ("memory_search", "memories_search"):  # which otherwise keep the terms for a while
+                connection.execute(f"INSERT INTO {index} ({index}) VALUES ('optimize')")
+        with explained(self.path):  # nor is it left in pages that are free now
+            self.connection.execute("PRAGMA temp_store = file; VACUUM; PRAGMA wal_checkpoint(truncate)")
+            self.connection.execute("PRAGMA temp_store = memory")
+
+    def all_conversations(self, homes: tuple[str, ...] | None) -> list[Conversation]:
+        """All conversations of these groups, excluded ones too: for a person who wants to forget them."""
+        condition, values = where(Filter(homes=homes))
+        sql = (
+            f"SELECT {conversation_columns(excluding=False)} FROM memory_conversations AS c "
+            f"JOIN memory_file_states AS f ON f.id = c.file_id WHERE {condition} ORDER BY c.last_message_at, c.id"
+        )
+        with explained(self.path):
+            return [Conversation._make(row) for row in fetch(self.connection, sql, values)]
 
     def mark_ready(self, now: int) -> int:
         with self._database.transaction() as connection:

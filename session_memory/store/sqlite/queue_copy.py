@@ -74,6 +74,12 @@ def shorten(connection: Connection) -> None:
             pass  # as in `note`
 
 
+def rewrite(connection: Connection) -> None:
+    """Writes the copy anew: what was removed from the database is in it no more. Within a transaction. Raises
+    OSError."""
+    _write(path_of(connection.filename), _all_rows(connection))
+
+
 def restore(connection: Connection) -> None:
     """Has a database that was just made take in the copy. Items have other ids now, so the times decide what was seen,
     until `StoredQueue` finds the conversations again; new conversations get ids that none of the rows has."""

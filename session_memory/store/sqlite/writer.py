@@ -42,7 +42,15 @@ def write(connection: Connection, batch: Batch, gap: int) -> FileState:
 
 def remove(connection: Connection, file_id: int) -> None:
     """Removes a file and its items. An item that other files share is moved to the first of these."""
-    first, last = file_id << ITEM_BITS, (file_id + 1 << ITEM_BITS) - 1
+    remove_items(connection, file_id << ITEM_BITS, (file_id + 1 << ITEM_BITS) - 1)
+    connection.execute("DELETE FROM memory_excluded_items WHERE because = ?", (file_id,))
+    connection.execute("DELETE FROM memory_excluded_files WHERE file_id = ?", (file_id,))
+    connection.execute("DELETE FROM memory_file_states WHERE id = ?", (file_id,))
+
+
+def remove_items(connection: Connection, first: int, last: int) -> None:
+    """Removes the items of a file from `first` to `last`, and the conversations that begin with one of them. An item
+    that other files share is moved to the first of these."""
     connection.execute("DELETE FROM memory_shared_items WHERE id BETWEEN ? AND ?", (first, last))
     sql = "SELECT original, min(id) FROM memory_shared_items WHERE original BETWEEN ? AND ? GROUP BY original"
     new_ids = dict(fetch(connection, sql, (first, last)))
@@ -61,10 +69,7 @@ def remove(connection: Connection, file_id: int) -> None:
         )
     for table in ("memory_transcript_entries", "memory_tool_uses"):
         connection.execute(f"DELETE FROM {table} WHERE id BETWEEN ? AND ?", (first, last))
-    connection.execute("DELETE FROM memory_excluded_items WHERE because = ?", (file_id,))
-    connection.execute("DELETE FROM memory_excluded_files WHERE file_id = ?", (file_id,))
-    connection.execute("DELETE FROM memory_conversations WHERE file_id = ?", (file_id,))
-    connection.execute("DELETE FROM memory_file_states WHERE id = ?", (file_id,))
+    connection.execute("DELETE FROM memory_conversations WHERE first_item BETWEEN ? AND ?", (first, last))
 
 
 def _move_keys(connection: Connection, first: int, last: int, new_ids: dict[int, int]) -> None:

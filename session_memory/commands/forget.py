@@ -1,0 +1,202 @@
+"""`session-memory forget`: deletes sessions, a project's, or what is old, for good: after a look at what that is."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..archives.list import list_archives
+from ..errors import SessionMemoryError
+from ..memories.folders import groups_of
+from ..memories.library import library_of, open_index
+from ..settings.rules import covers
+from ..store import forgotten
+from ..store.rules import JudgedFile
+from ..store.sqlite.memory_index import MemoryFilter
+from ..system.confined_files import OutsideGroupError, pinned
+from ..text.format import counted
+from ..text.timestamps import epoch_seconds
+from .arguments import add_common, point_in_time
+from .opened_store import with_store
+from .output import brief, moment
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable, Iterator
+
+    from ..store.location import Archives
+    from ..store.values import Conversation, FileState
+    from .opened_store import OpenStore
+
+SUMMARY = "delete sessions from store, memories and archives, for good"
+SHOWN = 10
+TITLE_CHARACTERS = 60
+
+
+class ForgetError(SessionMemoryError):
+    """Nothing was named that could be forgotten, or nobody agreed to it."""
+
+
+class Chosen(NamedTuple):
+    """What is to be forgotten: `until` says up to which time, by group and session; `archives` are paths."""
+
+    conversations: list[Conversation]
+    until: dict[tuple[str, str], int]
+    memories: dict[str, list[str]]
+    archives: list[str]
+    transcripts: list[str]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of forget."""
+    parser.add_argument("session", metavar="SESSION", nargs="?", default="", help="its id, its title or its name")
+    parser.add_argument(
+        "--project", metavar="P", default="", help="all that were started in this directory, or below it"
+    )
+    parser.add_argument("--before", metavar="WHEN", type=point_in_time, help="only conversations that ended before")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    add_common(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Forgets it, once somebody has agreed. Raises SessionMemoryError, OSError."""
+    if not (arguments.session or arguments.project or arguments.before):
+        raise ForgetError("nothing was named", "name a session, --project P or --before WHEN")
+    return with_store(arguments, lambda opened: _forget(opened, arguments), writes=True)
+
+
+def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
+    project = os.path.abspath(os.path.expanduser(arguments.project)) if arguments.project else ""
+    now = forgotten.now()
+    chosen = _chosen(opened, arguments.session, project, arguments.before, now)
+    if not chosen.conversations and not project:
+        raise ForgetError("nothing like that is known", "session-memory conversations lists what there is")
+    if not arguments.yes:
+        _preview(opened, chosen)
+        if not _agreed():
+            raise ForgetError("nothing was forgotten", "--yes forgets it without asking")
+    groups = opened.location.homes or tuple(groups_of(opened.location))
+    tombstones = [forgotten.session_tombstone(*who, until) for who, until in chosen.until.items()]
+    if project and arguments.before is None and not arguments.session:
+        tombstones += [forgotten.directory_tombstone(group, project, now) for group in groups]
+    forgotten.add(opened.location.database, tombstones)  # first: after a crash here none of it comes back
+    with open_index(opened.location, opened.note) as index:
+        for group, ids in chosen.memories.items():
+            library_of(opened.location, index, group).forget(ids)
+    for path in chosen.archives:
+        os.unlink(path)
+    opened.store.forget_conversations(chosen.conversations)
+    _tell(opened, chosen)
+    return 0
+
+
+def _chosen(opened: OpenStore, session: str, project: str, before: int | None, now: int) -> Chosen:
+    """What fits all that was named."""
+    location = opened.location
+    files = {
+        (home, state.file_path): state
+        for home in groups_of(location)
+        for state in opened.store.file_states(home).values()
+    }
+    rules = location.rules.read()
+    wanted = []
+    for one in opened.store.all_conversations(location.homes):
+        state = files.get((one.home, one.source_file))
+        names = {one.session_id, *([state.title, *rules.names(_judged(state))] if state else [])}
+        is_named = not session or session in names or one.session_id.startswith(session)
+        is_old = before is None or (one.last_message_at or 0) < before
+        if is_named and is_old and (not project or covers(project, one.cwd)):
+            wanted.append(one)
+    until: dict[tuple[str, str], int] = {}
+    for one in wanted:
+        who = one.home, one.session_id
+        until[who] = max(until.get(who, 0), now if before is None else one.last_message_at or 0)
+    paths = [f"{files[key].root}/{key[1]}" for key in dict.fromkeys((one.home, one.source_file) for one in wanted)]
+    archives = [path for archived in location.archives for path in _archives(archived, until)]
+    transcripts = [path for path in paths if path.endswith(".jsonl") and os.path.exists(path)]
+    return Chosen(wanted, until, _memories(opened, until), archives, transcripts)
+
+
+def _judged(state: FileState) -> JudgedFile:
+    return JudgedFile(state.id, state.home, state.session_id, state.title, state.cwd, state.file_path)
+
+
+def _memories(opened: OpenStore, until: dict[tuple[str, str], int]) -> dict[str, list[str]]:
+    """The ids of the memories that were drawn from what is to be forgotten, by group."""
+    found: dict[str, list[str]] = {}
+    with open_index(opened.location, opened.note) as index:
+        every = index.memories(MemoryFilter(opened.location.homes, with_superseded=True, with_excluded=True))
+    for memory in every:
+        if any((at or 0) <= until.get((memory.home, session), -1) for at, session, _, _ in memory.origins):
+            found.setdefault(memory.home, []).append(memory.id)
+    return found
+
+
+def _archives(archives: Archives, until: dict[tuple[str, str], int]) -> Iterator[str]:
+    """The archives of what is to be forgotten, also those in folders below; not of a session that went on since."""
+    confined_to = archives.confined_to
+    try:
+        with pinned(confined_to, archives.directory) if confined_to else nullcontext(archives.directory) as directory:
+            below = [one.name for one in os.scandir(directory) if one.is_dir(follow_symlinks=False)]
+    except (OSError, OutsideGroupError):
+        return
+    for folder in [archives.directory, *(f"{archives.directory}/{name}" for name in below)]:
+        for path, facts in list_archives(folder):
+            ended = (epoch_seconds(facts.get("last")) or 0.0) * 1000
+            if ended <= until.get((archives.home, facts["session"]), -1):
+                yield path
+
+
+def _preview(opened: OpenStore, chosen: Chosen) -> None:
+    terminal = opened.terminal
+    sessions: dict[str, Conversation] = {one.session_id: one for one in chosen.conversations}
+    terminal.line(terminal.paint("bold", "This would be deleted, for good:"))
+    for one in list(sessions.values())[-SHOWN:]:
+        terminal.line(f"  {one.session_id}  {moment(one.last_message_at)}  {brief(one.title, TITLE_CHARACTERS)}")
+    if len(sessions) > SHOWN:
+        terminal.line(f"  and {len(sessions) - SHOWN} more")
+    terminal.line(f"  {_amounts(chosen)}")
+    _tell_transcripts(opened, chosen.transcripts, "stay: only you can delete them")
+
+
+def _amounts(chosen: Chosen) -> str:
+    messages = sum(one.entry_count for one in chosen.conversations)
+    memories = sum(map(len, chosen.memories.values()))
+    parts = [
+        counted(len(chosen.conversations), "conversation"), counted(messages, "message"),
+        "1 memory" if memories == 1 else f"{memories} memories", counted(len(chosen.archives), "archive"),
+    ]  # fmt: skip
+    return ", ".join(parts)
+
+
+def _tell(opened: OpenStore, chosen: Chosen) -> None:
+    opened.terminal.line(f"Forgotten: {_amounts(chosen)}.")
+    _tell_transcripts(opened, chosen.transcripts, "stay, and are not read for it again")
+    opened.terminal.result(
+        {
+            "conversations": [one.id for one in chosen.conversations],
+            "sessions": list(dict.fromkeys(one.session_id for one in chosen.conversations)),
+            "memories": [id for ids in chosen.memories.values() for id in ids],
+            "archives": chosen.archives,
+            "transcripts": chosen.transcripts,
+        }
+    )
+
+
+def _tell_transcripts(opened: OpenStore, paths: Iterable[str], what: str) -> None:
+    shown = list(paths)
+    if shown:
+        opened.terminal.line(f"The runtime's own transcripts {what}:")
+    for path in shown[:SHOWN]:
+        opened.terminal.line(f"  {opened.terminal.short(path)}")
+    if len(shown) > SHOWN:
+        opened.terminal.line(f"  and {len(shown) - SHOWN} more")
+
+
+def _agreed() -> bool:
+    """Whether somebody at a terminal agrees."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return False
+    return input("Delete it? [y/N] ").strip().lower() in ("y", "yes")

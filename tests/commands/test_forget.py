@@ -1,0 +1,129 @@
+"""`session-memory forget`: what it shows first, what is gone then, and that nothing brings it back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from records import append, assistant, user
+from store_scene import MONDAY, StoreUser
+
+DAY = 24 * 3600
+OLD, NEW, OTHER = "old-session", "new-session", "other-session"
+WORDS = {OLD: "cherimoya", NEW: "tamarind", OTHER: "persimmon"}
+
+
+class Person(StoreUser):
+    """Has two sessions in one project, a day apart, and one in another; all of them archived and remembered."""
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(home)
+        self.work = home / "work"
+        for session, at in ((OLD, MONDAY), (NEW, MONDAY + DAY), (OTHER, MONDAY + DAY)):
+            self.talk(session, at)
+        self.run("ingest")
+        assert "3 archived" in self.run("process").stdout
+        assert self.run("archive", "--all").returncode == 0
+
+    def talk(self, session: str, at: float) -> Path:
+        cwd = str(self.home / "elsewhere" if session == OTHER else self.work)
+        path = self.projects / cwd.replace("/", "-") / f"{session}.jsonl"
+        path.parent.mkdir(exist_ok=True)
+        for number in range(3):
+            records = [
+                user(f"Please remember that {WORDS[session]} number {number} is ripe", at=at + number, cwd=cwd),
+                assistant(f"I decided to keep {WORDS[session]} number {number}.", at=at + number, cwd=cwd),
+            ]
+            append(path, *[{**one, "sessionId": session} for one in records])
+        return path
+
+    def holds(self, word: str) -> list[str]:
+        """The files below the person's place in which a word stands."""
+        place = self.home / ".session-memory"
+        return [path.name for path in sorted(place.rglob("*")) if path.is_file() and word.encode() in path.read_bytes()]
+
+    def hits(self, word: str) -> int:
+        found = json.loads(self.run("search", word, "--json").stdout)
+        return len(found["hits"]) + len(found["memories"])
+
+
+@pytest.fixture
+def person(tmp_path: Path) -> Person:
+    return Person(tmp_path)
+
+
+def test_it_shows_what_goes_and_what_stays_and_does_nothing_unless_somebody_agrees(person: Person) -> None:
+    before = person.holds("cherimoya")
+    done = person.run("forget", OLD)
+    assert done.returncode == 1
+    assert "1 conversation, 6 messages, " in done.stdout
+    assert "1 archive" in done.stdout
+    assert f"{OLD}.jsonl" in done.stdout
+    assert "--yes" in done.stderr
+    assert person.holds("cherimoya") == before
+    assert person.hits("cherimoya") > 0
+
+
+def test_a_session_is_gone_everywhere_and_the_transcript_stays(person: Person) -> None:
+    assert person.hits("cherimoya") > 0
+    done = person.run("forget", OLD, "--yes")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert person.hits("cherimoya") == 0
+    assert person.holds("cherimoya") == []
+    assert person.hits("tamarind") > 0
+    assert len(list(person.projects.rglob(f"{OLD}.jsonl"))) == 1
+
+
+def test_it_does_not_come_back_with_the_next_ingest_nor_with_a_new_store(person: Person) -> None:
+    person.run("forget", OLD, "--yes")
+    transcript = next(person.projects.rglob(f"{OLD}.jsonl"))
+    transcript.touch()
+    person.run("ingest")
+    assert person.hits("cherimoya") == 0
+    for path in person.database.parent.glob("memory.db*"):
+        if "forgotten" not in path.name:
+            path.unlink()
+    assert person.hits("tamarind") > 0
+    assert person.hits("cherimoya") == 0
+    person.run("process")
+    assert "cherimoya" not in person.run("memories", "--limit", 1000).stdout
+
+
+def test_a_session_that_goes_on_is_known_from_then_on(person: Person) -> None:
+    person.run("forget", OLD, "--yes")
+    append(next(person.projects.rglob(f"{OLD}.jsonl")), {**user("what about quince?"), "sessionId": OLD})
+    assert (person.hits("quince"), person.hits("cherimoya")) == (1, 0)
+
+
+def test_a_project_is_all_that_was_started_there_also_what_turns_up_later(person: Person) -> None:
+    late = next(person.projects.rglob(f"{NEW}.jsonl"))
+    content = late.read_bytes().replace(NEW.encode(), b"late-session")
+    assert person.run("forget", "--project", person.work, "--yes").returncode == 0
+    late.with_name("late-session.jsonl").write_bytes(content)
+    assert [person.hits(word) > 0 for word in ("cherimoya", "tamarind", "persimmon")] == [False, False, True]
+
+
+def test_what_is_old_goes_by_conversation(person: Person) -> None:
+    assert person.run("forget", "--before", "2026-09-22", "--yes").returncode == 0
+    assert [person.hits(word) > 0 for word in ("cherimoya", "tamarind", "persimmon")] == [False, True, True]
+
+
+def test_what_is_excluded_can_be_forgotten(person: Person) -> None:
+    person.config(f"sessions: {{{OLD}: {{ignore: true}}}}\n")
+    assert person.run("forget", OLD, "--yes").returncode == 0
+    assert person.holds("cherimoya") == []
+
+
+@pytest.mark.parametrize("words", [(), ("no-such-session",), ("--before", "2020-01-01")])
+def test_where_nothing_fits_that_is_said(person: Person, words: tuple[str, ...]) -> None:
+    done = person.run("forget", *words, "--yes")
+    assert done.returncode == 1
+    assert "nothing" in done.stderr
+
+
+def test_what_is_kept_of_it_is_nothing_that_anybody_can_read(person: Person) -> None:
+    person.run("forget", "--project", person.work, "--yes")
+    kept = Path(f"{person.database}.forgotten.jsonl").read_text()
+    assert (OLD in kept, str(person.work) in kept) == (False, False)
+    assert all(json.loads(line)["before"] for line in kept.splitlines())
