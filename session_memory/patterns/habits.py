@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..text.shell_commands import LOOKING, family
+from ..text.shell_effects import EDIT, effects_of
 from .failures import Failure, best_similarity, failures, is_failure, normalised, what_followed
 
 if TYPE_CHECKING:
@@ -219,7 +220,12 @@ class _Counts:
             self._well[labels] += part[-1][1]
 
     def _take_changes(self, exchange: Sequence[StoredEntry], cwd: str) -> None:
-        changed = {step.text for step in exchange if step.kind == "edit" and step.text and not is_failure(step)}
+        changed: set[str] = set()
+        for step in exchange:
+            if step.kind == "edit" and step.text and not is_failure(step):
+                changed.add(step.text)
+            elif step.kind == "command" and step.outcome == "ok":
+                changed.update([effect.path for effect in effects_of(step.text, cwd) if effect.kind == EDIT])
         self._changed.update(changed)
         if len(changed) <= MOST_FILES_TOGETHER:
             self._pairs.update(combinations(sorted(changed), 2))

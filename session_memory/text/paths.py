@@ -1,0 +1,26 @@
+"""Paths as text: made absolute, and as seen from a directory. Pure."""
+
+from __future__ import annotations
+
+
+def resolved(path: str, cwd: str) -> str:
+    """`path` as an absolute one without `.` and `..`; '' where `cwd` would have to be known and is not."""
+    if not path.startswith("/"):
+        if not cwd:
+            return ""
+        path = f"{cwd}/{path}"
+    if "//" not in path and "/." not in path and not path.endswith("/"):
+        return path
+    parts: list[str] = []
+    for part in path.split("/"):
+        if part == "..":
+            del parts[-1:]
+        elif part and part != ".":
+            parts.append(part)
+    return "/" + "/".join(parts)
+
+
+def relative(path: str, directory: str) -> str:
+    """`path` as seen from `directory` where it lies below it."""
+    base = directory.rstrip("/") + "/"
+    return path[len(base) :] if directory and path.startswith(base) and len(path) > len(base) else path

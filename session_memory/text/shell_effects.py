@@ -1,0 +1,242 @@
+"""What a shell command line does to files and to git's worktrees, as far as it shows: rather nothing than what may be
+wrong. Pure, and without `re`."""
+
+from __future__ import annotations
+
+from .paths import resolved
+from .shell_words import Word, simple_commands
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+EDIT, REMOVE, GIT = "edit", "remove", "git"
+_DEEPEST = 2  # of `sh -c` in `sh -c`
+_KEYWORDS = frozenset(("!", "{", "}", "do", "done", "elif", "else", "fi", "if", "then", "until", "while"))
+_RUNNERS = frozenset(("command", "doas", "env", "exec", "nice", "nohup", "sudo", "time"))
+_SHELLS = frozenset(("bash", "sh", "zsh", "dash"))
+_GIT_WITH_VALUE = frozenset(("-c", "--exec-path", "--namespace", "--config-env"))
+# Options of these programs that are followed by their value.
+_WITH_VALUE = {
+    "sed": ("-e", "-f", "-l", "--expression", "--file", "--line-length"),
+    "mv": ("-t", "-S", "--target-directory", "--suffix"),
+    "cp": ("-t", "-S", "--target-directory", "--suffix"),
+    "touch": ("-t", "-d", "-r", "--date", "--reference"),
+    "patch": ("-i", "-p", "-o", "-d", "-D", "--input", "--strip", "--output", "--directory"),
+}
+# Without one of these words a command line has no effect that would be found.
+_HINTS = (">", "git", "sed", "perl", "mv ", "rm ", "cp ", "tee ", "touch ", "patch ")
+
+
+class ShellEffect:
+    """One effect. `kind` is EDIT or REMOVE of the file or directory at `path`, or GIT, a git command with its `words`
+    from the subcommand on, in the directory `path`. Paths are absolute."""
+
+    __slots__ = ("kind", "path", "words")
+
+    def __init__(self, kind: str, path: str, words: tuple[str, ...] = ()) -> None:
+        self.kind = kind
+        self.path = path
+        self.words = words
+
+    def __repr__(self) -> str:
+        return f"ShellEffect({self.kind!r}, {self.path!r}, {self.words!r})"
+
+
+def effects_of(command: str, cwd: str) -> list[ShellEffect]:
+    """The effects of a command line that is run in the directory `cwd` ('' if unknown), in order. Paths that the shell
+    would have to expand are left out, and those of commands that may not run, as behind `||`; not so git's commands."""
+    if not any([hint in command for hint in _HINTS]):
+        return []
+    return _effects(command, cwd, 0)
+
+
+def _effects(command: str, cwd: str, depth: int) -> list[ShellEffect]:
+    found: list[ShellEffect] = []
+    outer: list[str] = []
+    is_doubtful = False
+    for one in simple_commands(command):
+        if one.before == "(":
+            outer.append(cwd)
+        elif one.before == ")" and outer:
+            cwd = outer.pop()
+        elif one.before != "|":
+            is_doubtful = one.before == "||"
+        program, words = _program(one.words)
+        effects: list[ShellEffect] = []
+        if program == "cd":
+            cwd = cwd if one.before == "|" else _changed(words, cwd)
+        elif program in ("pushd", "popd"):
+            cwd = _changed(words, cwd) if program == "pushd" else ""
+        elif program == "git":
+            effects = list(_git(words, cwd))
+        elif program in _SHELLS and depth < _DEEPEST:
+            at = next((at for at, word in enumerate(words[:-1]) if word.text in ("-c", "-lc", "-ec")), -1)
+            if at >= 0 and words[at + 1].is_sure:
+                effects = _effects(words[at + 1].text, cwd, depth + 1)
+        elif program in _PROGRAMS:
+            effects = [effect for effect in _PROGRAMS[program](program, words, cwd) if effect.path]
+        for word in one.outputs:
+            path = resolved(word.text, cwd) if word.is_sure and word.text else ""
+            if path and not path.startswith("/dev/"):
+                effects.append(ShellEffect(EDIT, path))
+        found += [effect for effect in effects if effect.kind == GIT or not is_doubtful]
+    return found
+
+
+def _program(words: list[Word]) -> tuple[str, list[Word]]:
+    """The name of the program that is run and its arguments."""
+    at = 0
+    while at < len(words):
+        text = words[at].text
+        if text == "for":
+            return "", []
+        name, separator, _ = text.partition("=")
+        if (separator and name.replace("_", "a").isalnum() and not name[:1].isdecimal()) or text in _KEYWORDS:
+            at += 1
+        elif text in _RUNNERS:
+            at += 1
+            while at < len(words) and words[at].text.startswith("-"):
+                at += 1
+        else:
+            return (text.rpartition("/")[2] if words[at].is_sure else ""), words[at + 1 :]
+    return "", []
+
+
+def _changed(words: list[Word], cwd: str) -> str:
+    """The directory that `cd` leads to; '' where that does not show."""
+    plain = [word for word in words if word.text not in ("-L", "-P", "--")]
+    if len(plain) != 1 or not plain[0].is_sure or plain[0].text.startswith("-"):
+        return ""
+    return resolved(plain[0].text, cwd)
+
+
+def _operands(program: str, words: list[Word]) -> tuple[list[Word], dict[str, Word | None]]:
+    """What of the arguments is no option, and the options, each with its value where it takes one."""
+    with_value = _WITH_VALUE.get(program, ())
+    operands: list[Word] = []
+    options: dict[str, Word | None] = {}
+    at = 0
+    while at < len(words):
+        word = words[at]
+        text = word.text
+        if text == "--":
+            return operands + words[at + 1 :], options
+        if not text.startswith("-") or len(text) < 2:
+            operands.append(word)
+        elif text in with_value:
+            at += 1
+            options[text] = words[at] if at < len(words) else None
+        elif text.startswith("--"):
+            name, separator, value = text.partition("=")
+            options[name] = Word(value, word.is_sure) if separator else None
+        else:
+            options[text] = None
+        at += 1
+    return operands, options
+
+
+def _sed(program: str, words: list[Word], cwd: str) -> Iterator[ShellEffect]:
+    operands, options = _operands(program, words)
+    is_in_place = "--in-place" in options
+    has_script = False
+    for name in options:
+        if not name.startswith("--"):
+            is_in_place = is_in_place or "i" in name[1:].partition("e")[0]
+            has_script = has_script or name in ("-e", "-f") or (name[-1:] == "e" and "i" not in name)
+        has_script = has_script or name in ("--expression", "--file")
+    if is_in_place and operands:
+        if not operands[0].text:
+            del operands[0]  # `-i ''`, as on macOS
+        for word in operands if has_script else operands[1:]:
+            yield _effect(EDIT, word, cwd)
+
+
+def _perl(program: str, words: list[Word], cwd: str) -> Iterator[ShellEffect]:
+    """Only in the usual form: `perl -pi -e SCRIPT FILES`."""
+    is_in_place = has_script = False
+    at = 0
+    while at < len(words) and words[at].text.startswith("-") and len(words[at].text) > 1:
+        letters = words[at].text[1:]
+        is_in_place = is_in_place or "i" in letters.partition("e")[0]
+        at += 1
+        if letters[-1] in "eE" and "i" not in letters[:-1].replace("pi", "").replace("ni", ""):
+            has_script = True
+            at += 1
+    if is_in_place and has_script:
+        for word in words[at:]:
+            yield _effect(EDIT, word, cwd)
+
+
+def _move(program: str, words: list[Word], cwd: str) -> Iterator[ShellEffect]:
+    operands, options = _operands(program, words)
+    target = next((options[name] for name in ("-t", "--target-directory") if name in options), None)
+    is_directory = target is not None
+    if target is None:
+        if len(operands) < 2:
+            return
+        target = operands.pop()
+        is_directory = len(operands) > 1 or target.text.endswith("/")
+    if program == "cp" and any(name[1:2] in ("r", "R", "a") for name in options):
+        return
+    for word in operands:
+        if program == "mv":
+            yield _effect(REMOVE, word, cwd)
+        if not is_directory:
+            yield _effect(EDIT, target, cwd)
+        elif word.is_sure:
+            name = word.text.rstrip("/").rpartition("/")[2]
+            yield _effect(EDIT, Word(f"{target.text}/{name}", target.is_sure), cwd)
+
+
+def _remove(program: str, words: list[Word], cwd: str) -> Iterator[ShellEffect]:
+    for word in _operands(program, words)[0]:
+        yield _effect(REMOVE, word, cwd)
+
+
+def _write(program: str, words: list[Word], cwd: str) -> Iterator[ShellEffect]:
+    for word in _operands(program, words)[0]:
+        yield _effect(EDIT, word, cwd)
+
+
+def _patch(program: str, words: list[Word], cwd: str) -> Iterator[ShellEffect]:
+    operands, options = _operands(program, words)
+    if operands and not {"-d", "--directory", "-o", "--output", "--dry-run"} & set(options):
+        yield _effect(EDIT, operands[0], cwd)
+
+
+_PROGRAMS = {
+    "sed": _sed, "gsed": _sed, "perl": _perl, "mv": _move, "cp": _move, "rm": _remove, "tee": _write, "touch": _write,
+    "patch": _patch,
+}  # fmt: skip
+
+
+def _git(words: list[Word], cwd: str) -> Iterator[ShellEffect]:
+    """The git command, and what `git mv` and `git rm` do to files."""
+    at = 0
+    while at < len(words) and words[at].text.startswith("-"):
+        text = words[at].text
+        if text.startswith(("--git-dir", "--work-tree")):
+            return
+        if text == "-C":
+            at += 1
+            cwd = resolved(words[at].text, cwd) if at < len(words) and words[at].is_sure else ""
+        elif text in _GIT_WITH_VALUE:
+            at += 1
+        at += 1
+    rest = words[at:]
+    if not rest or not cwd:
+        return
+    subcommand = rest[0].text
+    if subcommand == "mv":
+        effects = list(_move("mv", rest[1:], cwd))
+    elif subcommand == "rm" and not any(word.text in ("--cached", "-n", "--dry-run") for word in rest):
+        effects = list(_remove("rm", rest[1:], cwd))
+    else:
+        effects = [ShellEffect(GIT, cwd, tuple([word.text if word.is_sure else "" for word in rest]))]
+    yield from [effect for effect in effects if effect.path]
+
+
+def _effect(kind: str, word: Word, cwd: str) -> ShellEffect:
+    """An effect on the path that a word is; without a path where that does not show."""
+    return ShellEffect(kind, resolved(word.text, cwd) if word.is_sure and word.text else "")

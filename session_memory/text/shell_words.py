@@ -1,0 +1,202 @@
+"""The words of a shell command line as the shell would make them, without `re`: it takes longer to import than a prompt
+has. Pure."""
+
+from __future__ import annotations
+
+_BLANK = " \t\r"
+_ENDS_WORD = " \t\r\n;&|<>()"
+_QUOTING = "'\"\\$`*?[{~#"  # what a plain run of characters ends at, with what ends a word
+
+
+class Word:
+    """A word without its quotes; `is_sure` tells that it is what the program gets: nothing in it that is expanded."""
+
+    __slots__ = ("is_sure", "text")
+
+    def __init__(self, text: str, is_sure: bool) -> None:
+        self.text = text
+        self.is_sure = is_sure
+
+
+class SimpleCommand:
+    """One command: its words, the files that its output goes to, and the operator before it ('' for the first one)."""
+
+    __slots__ = ("before", "outputs", "words")
+
+    def __init__(self, before: str) -> None:
+        self.before = before
+        self.words: list[Word] = []
+        self.outputs: list[Word] = []
+
+
+def simple_commands(line: str) -> list[SimpleCommand]:
+    """The commands of a command line, in order. A command of nothing but `(` or `)` in its `before` opens or closes a
+    subshell. What stands in here-documents and `$(...)` is none of them."""
+    return _Lexer(line).commands()
+
+
+class _Lexer:
+    """Goes through a command line once."""
+
+    def __init__(self, line: str) -> None:
+        self._line = line
+        self._at = 0
+        self._found: list[SimpleCommand] = []
+        self._command = SimpleCommand("")
+        self._here_ends: list[tuple[str, bool]] = []  # of the here-documents that begin behind this line
+
+    def commands(self) -> list[SimpleCommand]:
+        line, end = self._line, len(self._line)
+        while self._at < end:
+            character = line[self._at]
+            if character in _BLANK:
+                self._at += 1
+            elif character == "#":
+                at = line.find("\n", self._at)
+                self._at = at if at >= 0 else end
+            elif character in "<>" or line.startswith("&>", self._at):
+                self._redirection()
+            elif character in ";|&()\n":
+                self._operator(character)
+            else:
+                word = self._word()
+                if word.text.isdecimal() and self._at < end and line[self._at] in "<>":
+                    continue  # the number of a descriptor
+                self._command.words.append(word)
+        self._end_command("")
+        return self._found
+
+    def _operator(self, character: str) -> None:
+        doubled = character in "&|;" and self._line.startswith(character * 2, self._at)
+        operator = character * 2 if doubled else character
+        self._at += len(operator)
+        if operator == "|" and self._line.startswith("&", self._at):
+            self._at += 1
+        self._end_command(operator)
+        if character == "\n" and self._here_ends:
+            self._skip_here_documents()
+        if character in "()":
+            self._end_command(";")
+
+    def _end_command(self, operator: str) -> None:
+        command = self._command
+        if command.words or command.outputs or command.before in ("(", ")"):
+            self._found.append(command)
+        elif command.before == "||" and operator == "\n":
+            operator = "||"
+        self._command = SimpleCommand(operator)
+
+    def _redirection(self) -> None:
+        line = self._line
+        is_output = line[self._at] != "<"
+        start = self._at
+        while self._at < len(line) and line[self._at] in "<>&|-" and self._at - start < 3:
+            if line[self._at] == "-" and line[start : self._at] != "<<":
+                break
+            self._at += 1
+        operator = line[start : self._at]
+        while self._at < len(line) and line[self._at] in _BLANK:
+            self._at += 1
+        if self._at >= len(line) or line[self._at] in ";|\n()<>":
+            return
+        word = self._word()
+        if operator in ("<<", "<<-"):
+            self._here_ends.append((word.text, operator == "<<-"))
+        elif is_output and not (operator.endswith("&") and (word.text.isdecimal() or word.text == "-")):
+            self._command.outputs.append(word)
+
+    def _skip_here_documents(self) -> None:
+        for word, is_indented in self._here_ends:
+            while self._at < len(self._line):
+                end = self._line.find("\n", self._at)
+                end = end if end >= 0 else len(self._line)
+                text = self._line[self._at : end]
+                self._at = end + 1
+                if (text.lstrip("\t") if is_indented else text) == word:
+                    break
+        self._here_ends = []
+
+    def _word(self) -> Word:
+        line, end = self._line, len(self._line)
+        parts: list[str] = []
+        is_sure = True
+        while self._at < end:
+            character = line[self._at]
+            if character in _ENDS_WORD:
+                break
+            if character == "'":
+                close = line.find("'", self._at + 1)
+                close = close if close >= 0 else end
+                parts.append(line[self._at + 1 : close])
+                self._at = close + 1
+            elif character == '"':
+                text, sure = self._double_quoted()
+                parts.append(text)
+                is_sure = is_sure and sure
+            elif character == "\\":
+                parts.append("" if line.startswith("\n", self._at + 1) else line[self._at + 1 : self._at + 2])
+                self._at += 2
+            elif character in "$`":
+                self._skip_expansion()
+                is_sure = False
+            else:
+                start = self._at
+                is_sure = is_sure and character not in "*?[" and not (character == "~" and not parts)
+                is_sure = is_sure and not (character == "{" and line[start + 1 : start + 2] not in ("}", " ", ""))
+                self._at += 1
+                while self._at < end and line[self._at] not in _ENDS_WORD and line[self._at] not in _QUOTING:
+                    self._at += 1
+                parts.append(line[start : self._at])
+        return Word("".join(parts), is_sure)
+
+    def _double_quoted(self) -> tuple[str, bool]:
+        """The text up to the closing quote, and whether nothing in it is expanded."""
+        line, end = self._line, len(self._line)
+        parts: list[str] = []
+        is_sure = True
+        self._at += 1
+        while self._at < end and line[self._at] != '"':
+            character = line[self._at]
+            if character == "\\":
+                following = line[self._at + 1 : self._at + 2]
+                parts.append("" if following == "\n" else following if following in '$`"\\' else character + following)
+                self._at += 2
+            elif character in "$`":
+                self._skip_expansion()
+                is_sure = False
+            else:
+                start = self._at
+                while self._at < end and line[self._at] not in '"\\$`':
+                    self._at += 1
+                parts.append(line[start : self._at])
+        self._at += 1
+        return "".join(parts), is_sure
+
+    def _skip_expansion(self) -> None:
+        """Goes behind `$name`, `${...}`, `$(...)` or backquotes."""
+        line, end = self._line, len(self._line)
+        if line[self._at] == "`":
+            close = line.find("`", self._at + 1)
+            self._at = close + 1 if close >= 0 else end
+            return
+        opening = line[self._at + 1 : self._at + 2]
+        self._at += 1
+        if opening not in ("(", "{"):
+            return
+        closing = ")" if opening == "(" else "}"
+        depth = 0
+        while self._at < end:
+            character = line[self._at]
+            if character == "\\":
+                self._at += 1
+            elif character == "'":
+                close = line.find("'", self._at + 1)
+                self._at = close if close >= 0 else self._at
+            elif character == opening:
+                depth += 1
+            elif character == closing:
+                depth -= 1
+                if not depth:
+                    self._at += 1
+                    return
+            self._at += 1
