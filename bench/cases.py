@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from .scenes import KILOBYTE, News, Scene
+from .scenes import KILOBYTE, Clash, News, Scene
 from .sources import Source
 from .stopwatch import Command, CommandError, Stopwatch
 
@@ -97,6 +97,13 @@ def told_in_turn(stage: Stage) -> Setup:
     return Setup(scene.hook(), scene.bare(), before, check)
 
 
+def collisions(stage: Stage) -> Setup:
+    """Six other sessions edited files that the own one has edited, and the branch was switched."""
+    scene = Scene(stage.root, stage.app, stage.source, MIXED_SIZES[:6])
+    clash = Clash(scene, stage.stopwatch)
+    return Setup(scene.hook(), scene.bare(), clash.bring, _expect_collisions)
+
+
 def reader(stage: Stage) -> Setup:
     """A session of 1 GB whose end is the whole of another session, which is as long as 50 entries take."""
     scene = Scene(stage.root, stage.app, stage.source, [5 * MEGABYTE // 4, 1022 * MEGABYTE], with_names=True)
@@ -122,6 +129,7 @@ CASES = [
     Case("new-50", "50 other sessions, 20 KB new in each", 1.25, something_new(), 1.5),
     Case("new-50-typed", "the same, all of it typed by users", 1.25, something_new(is_typed=True), 1.5),
     Case("new-50-next", "the prompts after that, until all are told", 1.25, told_in_turn, 1.5),
+    Case("collisions", "6 other sessions edited files in hand, HEAD moved", 1.3, collisions, 1.5),
     Case("first-10", "first prompt ever, 10 sessions of 100 MB", 2.1, first_prompt(LARGE_SIZES)),
     Case("first-50", "first prompt ever, 50 sessions", 2.1, first_prompt(MIXED_SIZES)),
     Case("quiet-1000", "1,000 other sessions, nothing new", 1.6, nothing_new(SMALL_SIZES)),
@@ -133,6 +141,11 @@ CASES = [
 def _expect_silence(stdout: bytes) -> None:
     if stdout:
         raise CommandError(f"the hook has something to tell: {stdout!r}")
+
+
+def _expect_collisions(stdout: bytes) -> None:
+    if b"! branch is fix now" not in stdout or (b"edited them" not in stdout and b"edited it" not in stdout):
+        raise CommandError(f"the hook tells of no collision: {stdout!r}")
 
 
 def _expect_activity(stdout: bytes) -> None:

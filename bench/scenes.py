@@ -86,6 +86,11 @@ class Scene:
         return self._command("-I", "-c", "pass")
 
     @property
+    def own_path(self) -> Path:
+        """The transcript of the own session."""
+        return self._project_dir / f"{OWN_SESSION}.jsonl"
+
+    @property
     def state_dir(self) -> Path:
         """What the hook keeps of this home."""
         return (self.agent_dir if self._with_names else self.root) / ".session-memory" / "state"
@@ -101,6 +106,7 @@ class Scene:
         for _ in range(2 * len(self.sessions) + 2):
             if not stopwatch.run(self.hook()).stdout:
                 time.sleep(SETTLED_SECONDS)
+                stopwatch.run(self.hook())  # the folders of the project, too, are old enough now
                 return self.check_log()
         raise CommandError(f"{self.root}: the hook has something new to tell on every prompt")
 
@@ -157,6 +163,73 @@ class News:
                 file.seek(tail.offset)
                 file.write(tail.content)
             os.utime(tail.path, (written, written))
+
+
+class Clash:
+    """A repository in which the own session and each of the others edit the same files, and one switched the branch:
+    brought each time as `News` is."""
+
+    def __init__(self, scene: Scene, stopwatch: Stopwatch) -> None:
+        self._scene = scene
+        self._git_dir = scene.agent_dir / ".git"
+        (self._git_dir / "logs").mkdir(parents=True)
+        (self._git_dir / "HEAD").write_text("ref: refs/heads/main\n")
+        self._log = self._git_dir / "logs" / "HEAD"
+        self._log.write_text(_moved("commit (initial): begin", scene.ended))
+        files = [scene.agent_dir / "src" / f"module{number}.py" for number in range(8)]
+        files[0].parent.mkdir()
+        for file in files:
+            file.write_text("x = 1\n")
+        then = time.time() - 20 * FRESH_AGE_SECONDS
+        own = scene.own_path
+        with own.open("ab") as transcript:
+            transcript.write(b"".join([_edit_lines(own.stem, str(file), then, scene) for file in files]))
+        os.utime(own, (then + 60, then + 60))
+        self._news = [
+            (path, path.stat().st_size, _edit_lines(path.stem, str(files[number % 8]), time.time() - 60, scene))
+            for number, path in enumerate(scene.sessions)
+        ]
+        scene.settle(stopwatch)
+        self._kept = {path: path.read_bytes() for path in scene.state_dir.rglob("*") if path.is_file()}
+
+    def bring(self) -> None:
+        """Sets back what the hook keeps, appends to each transcript, and switches the branch."""
+        for path in self._scene.state_dir.rglob("*"):
+            if path.is_file() and path not in self._kept:
+                path.unlink()
+        for path, content in self._kept.items():
+            path.write_bytes(content)
+        written = time.time() - FRESH_AGE_SECONDS
+        for path, offset, content in self._news:
+            with open(path, "r+b") as file:
+                file.truncate(offset)
+                file.seek(offset)
+                file.write(content)
+            os.utime(path, (written, written))
+        (self._git_dir / "HEAD").write_text("ref: refs/heads/fix\n")
+        self._log.write_text(_moved("checkout: moving from main to fix", written))
+
+
+def _moved(message: str, when: float) -> str:
+    commit = "1" * 40
+    return f"{commit} {commit} Ada <ada@example.org> {int(when)} +0000\t{message}\n"
+
+
+def _edit_lines(session_id: str, path: str, when: float, scene: Scene) -> bytes:
+    """An edit and its result, as two records."""
+    call_id = f"toolu_{uuid.uuid4().hex[:24]}"
+    arguments = {"file_path": path, "old_string": "1", "new_string": "2"}
+    call = {"type": "tool_use", "id": call_id, "name": "Edit", "input": arguments}
+    result = {"tool_use_id": call_id, "type": "tool_result", "content": "Done."}
+    lines = b""
+    for kind, block in (("assistant", call), ("user", result)):
+        record = {
+            "parentUuid": None, "isSidechain": False, "type": kind, "message": {"role": kind, "content": [block]},
+            "uuid": str(uuid.uuid4()), "cwd": str(scene.agent_dir), "sessionId": session_id, "version": "2.1.329",
+            "timestamp": time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(when)),
+        }  # fmt: skip
+        lines += json.dumps(record, separators=(",", ":")).encode() + b"\n"
+    return lines
 
 
 def _typed_tail(path: Path, size: int, texts: Texts) -> Tail:

@@ -1,8 +1,8 @@
-"""Which sessions wrote something since they were read last, by what `stat` says of their transcripts."""
+"""Which sessions wrote something since they were read last, and whether HEAD was moved: by what `stat` says."""
 
 from __future__ import annotations
 
-from ..system.files import is_regular, os
+from ..system.files import is_regular, os, path_stamp
 from .cursor_file import is_unchanged
 
 TYPE_CHECKING = False
@@ -42,3 +42,29 @@ def changed_sessions(
     if len(found) > 1:
         found.sort(key=lambda pair: -pair[1].st_mtime_ns)
     return found, notes
+
+
+def head_stamp(git_dir: str) -> list[int]:
+    """What stays the same as long as HEAD of a worktree is not moved."""
+    return [*path_stamp(git_dir + "/HEAD"), *path_stamp(git_dir + "/logs/HEAD")]
+
+
+def is_head_known(own: Cursor | None, directory: str) -> bool:
+    """Whether HEAD is where it was when the session's `own` cursor was made."""
+    if own is None or own.get("directory") != directory:
+        return False
+    git_dir = own.get("git", "")
+    return not git_dir or head_stamp(git_dir) == own.get("stamp")
+
+
+class OwnSession:
+    """The session at hand: its key, its transcript and the directory that it was started in ('' where that does not
+    matter), the home directory of its person."""
+
+    __slots__ = ("directory", "key", "path", "user_dir")
+
+    def __init__(self, key: str, path: str = "", directory: str = "", user_dir: str = "") -> None:
+        self.key = key
+        self.path = path
+        self.directory = directory if path else ""
+        self.user_dir = user_dir

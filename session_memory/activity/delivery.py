@@ -5,7 +5,7 @@ Every prompt loads this. What reads transcripts and writes the text is loaded wh
 
 from __future__ import annotations
 
-from .changes import changed_sessions
+from .changes import OwnSession, changed_sessions, is_head_known
 from .cursor_file import CursorFile
 
 TYPE_CHECKING = False
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from ..transcripts.cursor import Cursor
     from ..transcripts.entries import Session
     from .changes import Changed
+    from .collision_file import CollisionFile
+    from .in_hand import Collisions
+    from .report import Report
+    from .unseen import Unseen
 
     Cursors = dict[str, Cursor]  # by the key of the session that was read
 
@@ -29,17 +33,27 @@ class Delivery:
     an exception: what is killed in between is told again.
     """
 
-    def __init__(self, file: CursorFile, text: str | None, notes: list[str], is_changed: bool) -> None:
-        """`is_changed` says that `file` holds cursors to be written."""
+    def __init__(
+        self,
+        file: CursorFile,
+        text: str | None,
+        notes: list[str],
+        is_changed: bool,
+        collision_file: CollisionFile | None = None,
+    ) -> None:
+        """`is_changed` says that `file` holds cursors to be written, and `collision_file` what goes with them."""
         self.text = text
         self.notes = notes
         self._file = file
         self._is_changed = is_changed
+        self._collision_file = collision_file
 
     def __enter__(self) -> Delivery:
         """Raises OSError where the cursors cannot be written."""
         try:
             if self._is_changed:
+                if self._collision_file:
+                    self._collision_file.prepare()
                 self._file.prepare()
         except BaseException:
             self._file.close()
@@ -49,6 +63,8 @@ class Delivery:
     def __exit__(self, error_type: type[BaseException] | None, *_: object) -> None:
         try:
             if self._is_changed and error_type is None:
+                if self._collision_file:  # before the cursors: what is read again is known to be told
+                    self._collision_file.commit()
                 self._file.commit()
         finally:
             self._file.close()
@@ -65,15 +81,17 @@ def open_update(
     limit: int,
     introduction: str = "",
     own_path: str = "",
+    directory: str = "",
     home: Home | None = None,
 ) -> Delivery:
     """What `sessions` did that `current` has not been told, in at most `limit` characters behind the `introduction`,
     which counts. No other process is told it as long as the delivery is open.
 
-    `own_path` is the transcript of `current`: what a fork copied from it is nothing new. `settings` are those of
-    `home`; without that, their rules alone count. `now` is in seconds since the epoch. Where the cursor file cannot be
-    read, or `current` is a fork at its first prompt, nothing is told, and what is there now counts as told. Raises
-    LockedError where another delivery has the same cursors, OSError where they cannot be had.
+    `own_path` is the transcript of `current`: what a fork copied from it is nothing new. Collisions are looked for
+    where `directory` is given, the one that `current` was started in. `settings` are those of `home`; without that,
+    their rules alone count. `now` is in seconds since the epoch. Where the cursor file cannot be read, or `current` is
+    a fork at its first prompt, nothing is told, and what is there now counts as told. Raises LockedError where another
+    delivery has the same cursors, OSError where they cannot be had.
     """
     file = CursorFile(cursor_file)
     try:
@@ -83,19 +101,25 @@ def open_update(
         changed, notes = changed_sessions(told_of, cursors, now - settings.first_sight_seconds)
         if file.was_corrupt:
             notes.append(f"{cursor_file}: could not be read, set aside as .corrupt; starting anew from here")
-        elif not changed:
+        elif not changed and (not directory or is_head_known(cursors.get(current), directory)):
             return Delivery(file, None, notes, is_changed=False)
         text: str | None = None
+        collisions = None
         if file.was_corrupt or (is_first and _is_fresh_fork(own_path, runtime, now)):
             moved = _cursors_at_end(changed, now, notes)
         else:
             room = limit - len(introduction)
-            text, moved = _update(changed, told_of, cursors, runtime, settings, home, now, room, own_path, notes)
+            own = OwnSession(current, own_path, directory, home.user_dir if home else "")
+            text, moved, collisions = _update(
+                changed, told_of, cursors, runtime, settings, home, now, room, own, cursor_file, notes
+            )
         is_changed = file.was_corrupt or any(cursors.get(key) != cursor for key, cursor in moved.items())
         both = {**cursors, **moved}
         # Sessions that are no more go, so that the file does not grow with the years.
-        file.cursors[current] = {session.key: both[session.key] for session in told_of if session.key in both}
-        return Delivery(file, introduction + text if text else None, notes, is_changed)
+        keys = [current, *[session.key for session in told_of]]
+        file.cursors[current] = {key: both[key] for key in keys if key in both}
+        collision_file = collisions.file if collisions is not None else None
+        return Delivery(file, introduction + text if text else None, notes, is_changed, collision_file)
     except BaseException:
         file.close()
         raise
@@ -136,19 +160,20 @@ def _update(
     home: Home | None,
     now: float,
     limit: int,
-    own_path: str,
+    own: OwnSession,
+    cursor_file: str,
     notes: list[str],
-) -> tuple[str, Cursors]:
-    """The text about `changed` in at most `limit` characters, '' if nothing is new in them, and the cursors behind what
-    it tells of and behind what held nothing to tell."""
+) -> tuple[str, Cursors, Collisions | None]:
+    """The text about `changed` in at most `limit` characters, '' if nothing is new in them, the cursors behind what it
+    tells of and behind what held nothing to tell, and the collisions, None where there can be none."""
     from .forks import drop_copies
     from .report import report_of, rules_for
     from .unseen import read_changed
-    from .updates import most_lines, text_of
+    from .updates import HEADER, most_lines, text_of
 
     oldest = now - settings.first_sight_seconds
     read, unread = read_changed(changed, cursors, runtime, now, oldest, most_lines(limit) + 1, notes)
-    drop_copies(read, sessions, cursors, runtime, own_path)
+    drop_copies(read, sessions, cursors, runtime, own.path)
     rules = rules_for(settings, home, [unseen.cursor.get("start", "") for unseen in read])
     reports = []
     moved: Cursors = {}
@@ -158,11 +183,29 @@ def _update(
             reports.append((report, unseen))
         else:
             moved[unseen.session.key] = unseen.cursor
+    collisions = None
+    lines: list[str] = []
+    if own.directory and _may_collide(own, cursors.get(own.key), reports):
+        from .in_hand import find_collisions
+
+        room = limit - len(HEADER)
+        collisions = find_collisions(own, cursors.get(own.key), cursor_file, reports, runtime, now, oldest, room)
+        lines, moved[own.key] = collisions.lines, collisions.cursor
+        # What is told of a session is told together: what did not fit comes next, with all else that it did.
+        reports = [pair for pair in reports if pair[1].session.key not in collisions.not_told]
     reports.sort(key=lambda pair: -pair[0].last_active)
-    text, told = text_of([report for report, _ in reports], now, limit, unread)
+    text, told = text_of([report for report, _ in reports], now, limit, unread, lines)
     for _, unseen in reports[:told]:
         moved[unseen.session.key] = unseen.cursor
-    return text, moved
+    return text, moved, collisions
+
+
+def _may_collide(own: OwnSession, cursor: Cursor | None, reports: list[tuple[Report, Unseen]]) -> bool:
+    """Whether another session may have changed a file, or HEAD was moved, or a call of before may be done."""
+    if cursor is None or not is_head_known(cursor, own.directory) or cursor.get("open"):
+        return True
+    entries = [entry for report, _ in reports for entry in report.entries if entry.tools]
+    return any([tool.kind in ("edit", "command") for entry in entries for tool in entry.tools])
 
 
 def _cursors_at_end(changed: list[Changed], now: float, notes: list[str]) -> Cursors:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from ..text.format import one_line, shorten
+from ..text.paths import relative
 from ..transcripts.reader import FIRST_PROMPT_RANK, USER_RANK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from ..settings.compiled import Settings
     from ..settings.homes import Home
@@ -64,7 +65,7 @@ def summarize(entries: Iterable[Entry]) -> SessionSummary | None:
             summary.last_assistant_text = entry.text
         for tool in entry.tools:
             if tool.kind == "edit":
-                edited[_relative(tool.argument, entry.cwd)] = None
+                edited[relative(tool.argument, entry.cwd)] = None
             elif tool.kind == "read":
                 read.add(tool.argument)
             elif tool.kind == "command":
@@ -80,9 +81,11 @@ def summarize(entries: Iterable[Entry]) -> SessionSummary | None:
 
 class Report:
     """One session to be told of: its name and the place that it is named with, its summary, whether its text may be
-    shown, and when it was last active."""
+    shown, and when it was last active.
 
-    __slots__ = ("is_partial", "last_active", "name", "place", "summary", "with_text")
+    `entries` are those of which may be told that something was done, whose commands may be shown if it `may_quote`."""
+
+    __slots__ = ("entries", "is_partial", "last_active", "may_quote", "name", "place", "summary", "with_text")
 
     def __init__(
         self,
@@ -93,8 +96,12 @@ class Report:
         place: str = "",
         with_text: bool = True,
         is_partial: bool = False,
+        entries: Sequence[Entry] = (),
+        may_quote: bool = False,
     ) -> None:
         self.name = name
+        self.entries = entries
+        self.may_quote = may_quote
         self.place = place
         self.summary = summary
         self.last_active = last_active
@@ -131,7 +138,11 @@ def report_of(unseen: Unseen, rules: OwnRules | Privacy, session_id: str, now: f
     rank, title = unseen.title
     start = unseen.cursor.get("start", "")
     rule = rules.rule(start, session.name or session.key, title, session_id)
-    entries = unseen.entries if isinstance(rules, OwnRules) else _told(unseen.entries, rules, start)
+    entries = done = unseen.entries
+    may_quote = rule.text
+    if not isinstance(rules, OwnRules):
+        entries, done = _told(unseen.entries, rules, start)
+        may_quote = rule.text and entries == done
     summary = None if rule.ignore else summarize(entries)
     if summary is None:
         return None
@@ -152,20 +163,14 @@ def report_of(unseen: Unseen, rules: OwnRules | Privacy, session_id: str, now: f
         last_active=summary.last_timestamp or now,
         with_text=rule.text,
         is_partial=unseen.is_partial,
+        entries=done,
+        may_quote=may_quote,
     )
 
 
-def _told(entries: list[Entry], rules: Privacy, start: str) -> list[Entry]:
-    """What may be told of `entries`: nothing that was said in an excluded directory, no text where none may be told."""
+def _told(entries: list[Entry], rules: Privacy, start: str) -> tuple[list[Entry], list[Entry]]:
+    """What may be told of `entries`: nothing that was said in an excluded directory, no text where none may be told;
+    and the same with its text, of which may be told that it was done."""
     of_directory = {cwd: rules.of_directory(cwd, start) for cwd in {entry.cwd for entry in entries}}
-    return [
-        entry if of_directory[entry.cwd].text else entry.without_text()
-        for entry in entries
-        if not of_directory[entry.cwd].ignore
-    ]
-
-
-def _relative(path: str, cwd: str) -> str:
-    """`path` as seen from `cwd` where it lies below it."""
-    base = cwd.rstrip("/") + "/"
-    return path[len(base) :] if cwd and path.startswith(base) and len(path) > len(base) else path
+    done = [entry for entry in entries if not of_directory[entry.cwd].ignore]
+    return [entry if of_directory[entry.cwd].text else entry.without_text() for entry in done], done

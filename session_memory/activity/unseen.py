@@ -81,6 +81,14 @@ def read_changed(
     return read, 0
 
 
+def read_own(path: str, cursor: Cursor | None, runtime: Runtime, now: float, oldest: float) -> Unseen:
+    """What is new in the transcript of the session at hand. Raises OSError."""
+    with _Opened(path) as descriptor:
+        unseen = Unseen(Session("", path))
+        _read_unseen(unseen, runtime, descriptor, cursor, now, oldest)
+        return unseen
+
+
 def cursors_at_end(changed: list[Changed], now: float, notes: list[str]) -> dict[str, Cursor]:
     """A cursor at the end of each of the sessions, by its key. `notes` gets a line for each one that cannot be read."""
     cursors: dict[str, Cursor] = {}

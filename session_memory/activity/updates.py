@@ -24,22 +24,26 @@ def most_lines(limit: int) -> int:
     return max(1, (limit - len(HEADER)) // SHORTEST_LINE)
 
 
-def text_of(reports: list[Report], now: float, limit: int, unread: int = 0) -> tuple[str, int]:
+def text_of(
+    reports: list[Report], now: float, limit: int, unread: int = 0, first_lines: list[str] | None = None
+) -> tuple[str, int]:
     """The text that tells of as many `reports` as fit in `limit` characters, from the first on; and their number.
 
     The room is shared fairly: a short line leaves what it does not need to the longer ones. Sessions for which no
-    room is left are named in a last line, which also counts `unread` further ones.
+    room is left are named in a last line, which also counts `unread` further ones. `first_lines` stand before all
+    others.
     """
-    room = limit - len(HEADER)
+    first = [HEADER, *(first_lines or ())]
+    room = limit - len("\n".join(first))
     told = min(len(reports), most_lines(limit))
     lines = _lines(reports, told, now)
     while told > 0:
         rest = _rest_line([line.name for line in lines[told:]], unread, SHORTEST_LINE // 2)
         texts = _fair_texts(lines[:told], room - (len(rest) + 1 if rest else 0))
         if all(texts):
-            return "\n".join([HEADER, *texts, *([rest] if rest else [])]), told
+            return "\n".join([*first, *texts, *([rest] if rest else [])]), told
         told -= 1
-    return "", 0
+    return "\n".join(first) if first_lines else "", 0
 
 
 def _lines(reports: list[Report], told: int, now: float) -> list[_Line]:

@@ -49,6 +49,7 @@ def update_for(context: Context) -> Delivery:
         limit=settings.max_characters,
         introduction=INTRODUCTION,
         own_path=context.own_path,
+        directory=context.directory,
         home=context.home,
     )
 

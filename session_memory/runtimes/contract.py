@@ -53,6 +53,12 @@ class RuntimeRecords(Protocol):
     def results(self, record: dict[str, Any]) -> list[ToolResult]:
         """The results of tool calls that the record brings."""
 
+    def time(self, record: dict[str, Any]) -> float | None:
+        """When the record was written, in seconds since the epoch; None where it does not say."""
+
+    def written(self, record: dict[str, Any], call_id: str) -> str | None:
+        """What a call in the record wrote as the whole of a file; None for any other call."""
+
     def prompt_id(self, record: dict[str, Any]) -> str:
         """The id that whoever sent a prompt gave it, where the record is one; else ''."""
 

@@ -82,7 +82,7 @@ _MOST_TOKENS = 10**10
 KEYS = (
     Key(
         "scope", ANY_OF, DEFAULTS["scope"],
-        "Which sessions count as the others where they have no names: those of the same project, or all.",
+        "Which sessions count as the others where they have no names: of the same repository or directory, or all.",
         choices=("project", "all"),
     ),
     Key(

@@ -13,8 +13,8 @@ except ImportError:
 
 __all__ = [
     "NotAFileError", "is_directory", "is_file", "is_regular", "lock", "make_private_dir", "open_private",
-    "open_regular", "os", "path_text", "read_at", "read_each", "read_whole", "stamp_of", "write_atomically",
-    "write_private",
+    "open_regular", "os", "path_stamp", "path_text", "read_at", "read_each", "read_whole", "stamp_of",
+    "write_atomically", "write_private",
 ]  # fmt: skip
 
 TYPE_CHECKING = False
@@ -55,6 +55,15 @@ def path_text(path: str) -> str:
     if path.isascii():
         return path
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def path_stamp(path: str) -> list[int]:
+    """What stays the same as long as nothing is added to a directory or taken from it, or written to a file."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return [0, 0, 0]
+    return [status.st_ino, status.st_size, status.st_mtime_ns]
 
 
 def is_directory(path: str) -> bool:

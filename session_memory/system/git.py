@@ -10,6 +10,7 @@ from .files import NotAFileError, is_directory, is_file, is_regular, open_regula
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from os import stat_result
 
 LOG_BYTES = 64 * 1024  # of the log of HEAD, from its end
@@ -98,11 +99,6 @@ def is_commit(head: str) -> bool:
     return len(head) >= 40 and not head.strip("0123456789abcdef")
 
 
-def head_stamp(git_dir: str) -> list[int]:
-    """What stays the same as long as HEAD is not moved: two calls of `stat`."""
-    return [*_stamp(git_dir + "/HEAD"), *_stamp(git_dir + "/logs/HEAD")]
-
-
 def head_moves(git_dir: str, since: float) -> list[HeadMove]:
     """How HEAD moved since a time in seconds since the epoch, in order; nothing where the repository keeps no log."""
     path = git_dir + "/logs/HEAD"
@@ -125,19 +121,26 @@ def head_moves(git_dir: str, since: float) -> list[HeadMove]:
     return moves[::-1]
 
 
-def is_staged_as_it_is(worktree: Worktree, path: str) -> bool:
-    """Whether the index has the file at `path` (absolute) with the size and time that it has on disk, so that what is
-    in it was added or committed. False too where the index is of a form that shortens paths."""
-    name = path.removeprefix(worktree.root + "/").encode("utf-8", "surrogateescape") + b"\0"
+def staged_as_they_are(worktree: Worktree, paths: Iterable[str]) -> set[str]:
+    """Those of the files at `paths` (absolute) that the index has with the size and time that they have on disk, so
+    that what is in them was added or committed. None where the index is of a form that shortens paths."""
     try:
-        status = os.stat(path, follow_symlinks=False)
         descriptor = open_regular(worktree.git_dir + "/index")
     except OSError:
-        return False
+        return set()
     try:
         index = read_at(descriptor, 0, min(os.fstat(descriptor).st_size, INDEX_BYTES))
     finally:
         os.close(descriptor)
+    return {path for path in paths if _is_staged(index, path.removeprefix(worktree.root + "/"), path)}
+
+
+def _is_staged(index: bytes, name_in_index: str, path: str) -> bool:
+    name = name_in_index.encode("utf-8", "surrogateescape") + b"\0"
+    try:
+        status = os.stat(path, follow_symlinks=False)
+    except OSError:
+        return False
     at = index.find(name)
     while at >= 0:
         entry = index[at - _ENTRY_BYTES : at] if at >= _ENTRY_BYTES else b""
@@ -189,14 +192,6 @@ def _head_move(line: str) -> HeadMove | None:
     if len(words) < 3 or not seconds.isdecimal():
         return None
     return HeadMove(words[0], words[1], int(seconds), message.strip())
-
-
-def _stamp(path: str) -> tuple[int, int, int]:
-    try:
-        status = os.stat(path)
-    except OSError:
-        return 0, 0, 0
-    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _first_line(path: str) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from time import time_ns
 
-from ..system.files import open_regular, os, write_atomically
+from ..system.files import open_regular, os, path_stamp, write_atomically
 from ..system.git import find_worktree, worktrees_of
 from ..system.json import encode
 from .cursor import RACY_NANOSECONDS
-from .projects import path_stamp, read_index
+from .projects import read_index
 from .reader import TranscriptHead
 
 TYPE_CHECKING = False

@@ -6,7 +6,7 @@ repository `project_folders` finds, once; a prompt only asks whether what it fol
 
 from __future__ import annotations
 
-from ..system.files import os, read_whole
+from ..system.files import path_stamp, read_whole
 from ..system.json import decode
 
 TYPE_CHECKING = False
@@ -35,12 +35,3 @@ def read_index(index_file: str) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return index if isinstance(index, dict) else {}
-
-
-def path_stamp(path: str) -> list[int]:
-    """What stays the same as long as nothing is added to a directory or taken from it, or written to a file."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return [0, 0, 0]
-    return [status.st_ino, status.st_size, status.st_mtime_ns]

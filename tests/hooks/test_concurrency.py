@@ -90,11 +90,12 @@ class Crowd:
         return self.start_hook(listener).communicate(timeout=60)[0]
 
     def cursor_offsets(self, listener: str) -> dict[str, int]:
-        """Where the cursors of a listener stand; fails where their file is not whole."""
+        """Where the cursors of a listener in the others' transcripts stand; fails where their file is not whole."""
         path = self.state_dir / "cursors" / f"{listener}.json"
         if not path.exists():
             return {}
-        return {name: cursor["offset"] for name, cursor in json.loads(path.read_bytes())[listener].items()}
+        cursors = json.loads(path.read_bytes())[listener]
+        return {name: cursor["offset"] for name, cursor in cursors.items() if name != listener}
 
     def log_lines(self) -> list[str]:
         path = self.state_dir / "hook.log"

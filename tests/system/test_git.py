@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from git_scene import git, repository
 
+from session_memory.activity.changes import head_stamp
 from session_memory.system import files
 from session_memory.system import git as git_files
 from session_memory.system.git import (
     find_worktree,
     head_moves,
     head_of,
-    head_stamp,
     is_commit,
-    is_staged_as_it_is,
+    staged_as_they_are,
     worktrees_of,
 )
 
@@ -151,18 +151,18 @@ class TestIndex:
         worktree = find_worktree(str(root))
         path = root / "src/app"
         path.write_text("22\n")
-        assert not is_staged_as_it_is(worktree, str(path))
+        assert not staged_as_they_are(worktree, [str(path)])
         git(root, "add", "-A")
-        assert is_staged_as_it_is(worktree, str(path))
+        assert staged_as_they_are(worktree, [str(path)])
         git(root, "commit", "-q", "-m", "two")
-        assert is_staged_as_it_is(worktree, str(path))
+        assert staged_as_they_are(worktree, [str(path)])
         path.write_text("3\n")
-        assert not is_staged_as_it_is(worktree, str(path))
+        assert not staged_as_they_are(worktree, [str(path)])
 
     def test_what_git_does_not_know_is_not_staged(self, root):
         (root / "pp").write_text("1\n")  # the end of a path that it knows
-        assert not is_staged_as_it_is(find_worktree(str(root)), str(root / "pp"))
-        assert not is_staged_as_it_is(find_worktree(str(root)), str(root / "gone"))
+        assert not staged_as_they_are(find_worktree(str(root)), [str(root / "pp")])
+        assert not staged_as_they_are(find_worktree(str(root)), [str(root / "gone")])
 
 
 def counted_calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:

@@ -151,6 +151,23 @@ def results(record: Record) -> list[ToolResult]:
     return _results_of(message.get("content") if isinstance(message, dict) else None)
 
 
+def time(record: Record) -> float | None:
+    """When the record was written."""
+    return epoch_seconds(record.get("timestamp"))
+
+
+def written(record: Record, call_id: str) -> str | None:
+    """What the tool Write was given as the content of a file."""
+    message = record.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    for block in content if isinstance(content, list) else ():
+        if isinstance(block, dict) and block.get("id") == call_id and block.get("name") == "Write":
+            arguments = block.get("input")
+            text = arguments.get("content") if isinstance(arguments, dict) else None
+            return text if isinstance(text, str) else None
+    return None
+
+
 def prompt_id(record: Record) -> str:
     """The id that whoever sent a prompt gave it: its record's own, or, where it came in the middle of a turn, the one
     that the attachment names; '' for what is no prompt."""

@@ -167,6 +167,23 @@ def results(record: Record) -> list[ToolResult]:
     return []
 
 
+def time(record: Record) -> float | None:
+    """When the record was written."""
+    return epoch_seconds(record.get("timestamp"))
+
+
+def written(record: Record, call_id: str) -> str | None:
+    """What the tool write was given as the content of a file."""
+    message = record.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    for block in content if isinstance(content, list) else ():
+        if isinstance(block, dict) and block.get("id") == call_id and block.get("name") == "write":
+            arguments = block.get("arguments")
+            text = arguments.get("content") if isinstance(arguments, dict) else None
+            return text if isinstance(text, str) else None
+    return None
+
+
 def prompt_id(record: Record) -> str:
     """The id of a user's message; '' for any other record. Who sends a prompt cannot choose it."""
     message = record.get("message")

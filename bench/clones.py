@@ -1,0 +1,200 @@
+"""A clone that several sessions work in: real git and real files, and the transcripts that Claude Code would write.
+
+Time is that of the scene: it is `now`, and goes on by itself with each tool call. Files get the time at which they are
+changed, so that what is told follows from what happened in the scene and not from how fast it was played.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from session_memory.activity.delivery import open_update
+from session_memory.runtimes import runtime
+from session_memory.settings.compiled import Settings
+from session_memory.transcripts.entries import Session
+
+GIT = {
+    "PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/nonexistent", "LANG": "C.UTF-8", "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_CONFIG_SYSTEM": "/dev/null", "GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "ada@example.org",
+    "GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "ada@example.org",
+}  # fmt: skip
+LIMIT = 500
+FILES = ("src/app.py", "src/db.py", "docs/guide.md", "Makefile", "src/ui/main.ts")
+
+
+class Clone:
+    """A repository on main with a commit of FILES, below `root`, at a time five hours ago."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root / "clone"
+        self.projects = root / ".claude" / "projects" / "-clone"
+        self.state = root / "state"
+        self.now = float(int(time.time())) - 5 * 3600
+        self.sessions: list[Actor] = []
+        for name in FILES:
+            path = self.root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"{name}\n")
+        self.shell("git init -q -b main && git add -A && git commit -q -m begin")
+
+    def session(self, name: str, worktree: Path | None = None) -> Actor:
+        """A session that begins now, with its first prompt."""
+        actor = Actor(self, name, worktree or self.root)
+        self.sessions.append(actor)
+        actor.say("Go on.")
+        actor.prompt()
+        return actor
+
+    def shell(self, command: str, directory: Path | None = None) -> int:
+        """Runs a command line as anybody; its exit code. What it writes is written now."""
+        before = self._stamps()
+        date = f"@{int(self.now)} +0000"
+        environment = {**GIT, "GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
+        where = directory or self.root
+        done = subprocess.run(["bash", "-c", command], cwd=where, env=environment, capture_output=True, check=False)
+        self._settle(before)
+        return done.returncode
+
+    def write(self, path: Path, text: str) -> None:
+        """Writes a file, now."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        os.utime(path, (self.now, self.now))
+
+    def _files(self) -> list[Path]:
+        roots = {actor.worktree for actor in self.sessions} | {self.root}
+        found = []
+        for root in roots:
+            for directory, folders, names in os.walk(root):
+                folders[:] = [name for name in folders if name != ".git"]
+                found += [Path(directory, name) for name in names if name != ".git"]
+        return found
+
+    def _stamps(self) -> dict[Path, tuple[int, int]]:
+        return {path: (status.st_ino, status.st_mtime_ns) for path in self._files() if (status := path.stat())}
+
+    def _settle(self, before: dict[Path, tuple[int, int]]) -> None:
+        """Gives what was written the time of the scene, in git's index too."""
+        real = time.time() - 3600
+        for path, stamp in self._stamps().items():
+            if before.get(path) != stamp and stamp[1] > real * 1e9:
+                os.utime(path, (self.now, self.now))
+        for root in {actor.worktree for actor in self.sessions} | {self.root}:
+            if (root / ".git").exists():
+                subprocess.run(
+                    ["git", "update-index", "-q", "--refresh"], cwd=root, env=GIT, capture_output=True, check=False
+                )
+
+
+class Actor:
+    """A session in the clone. Each tool call takes a second and really does what it says."""
+
+    def __init__(self, clone: Clone, name: str, worktree: Path) -> None:
+        self.clone = clone
+        self.name = name
+        self.worktree = worktree
+        self.id = str(uuid.uuid4())
+        self.path = clone.projects / f"{self.id}.jsonl"
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._append({"type": "custom-title", "customTitle": name, "sessionId": self.id})
+
+    def say(self, text: str) -> None:
+        """What its person asks for."""
+        self._append(self._record("user", {"role": "user", "content": text}))
+
+    def read(self, name: str) -> None:
+        self._call("Read", {"file_path": str(self.worktree / name)}, lambda: 0)
+
+    def edit(self, name: str, text: str, *, fails: bool = False) -> None:
+        """Adds a line to a file with the tool Edit, or is refused."""
+        path = self.worktree / name
+
+        def work() -> int:
+            if not fails:
+                self.clone.write(path, (path.read_text() if path.exists() else "") + text)
+            return int(fails)
+
+        self._call("Edit", {"file_path": str(path), "old_string": "", "new_string": text}, work)
+
+    def write(self, name: str, text: str) -> None:
+        path = self.worktree / name
+
+        def work() -> int:
+            self.clone.write(path, text)
+            return 0
+
+        self._call("Write", {"file_path": str(path), "content": text}, work)
+
+    def bash(self, command: str) -> int:
+        """Its exit code."""
+        code: list[int] = []
+
+        def work() -> int:
+            code.append(self.clone.shell(command, self.worktree))
+            return code[0]
+
+        self._call("Bash", {"command": command, "description": "As asked"}, work)
+        return code[0]
+
+    def prompt(self, *, limit: int = LIMIT, settings: Settings | None = None) -> str:
+        """What the hook tells with the next prompt, without its introduction; '' for nothing."""
+        clone = self.clone
+        clone.now += 1
+        with open_update(
+            self.id,
+            [Session(other.id, str(other.path)) for other in clone.sessions if other is not self],
+            cursor_file=str(clone.state / f"{self.id}.json"),
+            runtime=runtime("agent-sdk"),
+            settings=settings or Settings({}),
+            now=clone.now,
+            limit=limit,
+            own_path=str(self.path),
+            directory=str(self.worktree),
+        ) as update:
+            text = update.text or ""
+        self.say("Go on.")
+        return text
+
+    def _call(self, tool: str, arguments: dict[str, Any], work: Callable[[], int]) -> None:
+        call_id = f"toolu_{uuid.uuid4().hex[:24]}"
+        block = {"type": "tool_use", "id": call_id, "name": tool, "input": arguments}
+        message = {
+            "id": f"msg_{call_id}",
+            "type": "message",
+            "role": "assistant",
+            "model": "claude-x",
+            "content": [block],
+        }
+        self._append(self._record("assistant", {**message, "stop_reason": "tool_use"}))
+        self.clone.now += 0.5
+        has_failed = bool(work())
+        self.clone.now += 0.5
+        result = {"tool_use_id": call_id, "type": "tool_result", "content": "Done.", "is_error": has_failed}
+        self._append(self._record("user", {"role": "user", "content": [result]}))
+
+    def _record(self, kind: str, message: dict[str, Any]) -> dict[str, Any]:
+        when = (
+            time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(self.clone.now)) + f".{int(self.clone.now % 1 * 1000):03}Z"
+        )
+        return {
+            "parentUuid": None, "isSidechain": False, "type": kind, "message": message, "uuid": str(uuid.uuid4()),
+            "timestamp": when, "userType": "external", "entrypoint": "cli", "cwd": str(self.worktree),
+            "sessionId": self.id, "version": "2.1.329", "gitBranch": "main",
+        }  # fmt: skip
+
+    def _append(self, record: dict[str, Any]) -> None:
+        with self.path.open("ab") as file:
+            file.write(json.dumps(record, separators=(",", ":")).encode() + b"\n")
+
+
+def unique(chance: Random) -> str:
+    """A line that is in no file yet."""
+    return f"line {chance.getrandbits(48):x}\n"

@@ -1,0 +1,61 @@
+"""What is kept between prompts of what a session has in hand: beside its cursors, read only where something changed."""
+
+from __future__ import annotations
+
+from ..system.files import os, read_whole, write_private
+from ..system.json import decode, encode
+from .collisions import InHand
+from .touches import Touch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+SUFFIX = ".collisions"
+MOST_PATHS = 400
+MOST_OPEN = 100
+MOST_TOLD = 400
+_FIELDS = ("kind", "path", "time", "offset", "call_id", "is_command", "words")
+
+
+class CollisionFile:
+    """The file of one session: what it has `in_hand`, which facts it was `told` (each with the time of its own touch
+    then), and of each other session the `open_touches` that had no result yet.
+
+    It is written under the lock of the cursors. What cannot be read is as if nothing had been touched.
+    """
+
+    def __init__(self, cursor_file: str, heard: float) -> None:
+        self.path = cursor_file.removesuffix(".json") + SUFFIX
+        self.in_hand = InHand(heard)
+        self.told: dict[str, float] = {}
+        self.open_touches: dict[str, list[Touch]] = {}
+        try:
+            self._load(decode(read_whole(self.path).decode()))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            pass
+
+    def prepare(self) -> None:
+        """Writes what is kept beside the file."""
+        own = self.in_hand
+        content = {
+            "touched": [_as_list(one) for touches in list(own.touched.values())[-MOST_PATHS:] for one in touches],
+            "told": dict(list(self.told.items())[-MOST_TOLD:]),
+            "open": {key: [_as_list(one) for one in found[-MOST_OPEN:]] for key, found in self.open_touches.items()},
+        }
+        write_private(self.path + ".tmp", encode(content).encode())
+
+    def commit(self) -> None:
+        """Puts what `prepare` wrote in place."""
+        os.replace(self.path + ".tmp", self.path)
+
+    def _load(self, content: dict[str, Any]) -> None:
+        touched = [Touch(*fields) for fields in content["touched"]]
+        told = {str(key): float(time) for key, time in content["told"].items()}
+        found = {str(key): [Touch(*fields) for fields in touches] for key, touches in content["open"].items()}
+        self.in_hand.take(touched)
+        self.told, self.open_touches = told, found
+
+
+def _as_list(touch: Touch) -> list[object]:
+    return [getattr(touch, field) for field in _FIELDS]

@@ -1,0 +1,96 @@
+"""The lines that tell of collisions. Pure."""
+
+from __future__ import annotations
+
+from ..system.git import is_commit
+from ..text.format import ELLIPSIS, enumerated, one_line, shorten
+from ..text.paths import relative
+from ..text.sanitize import all_for_prompt
+from ..text.timestamps import age
+from .collisions import EDITED, HEAD, MOVED, SHORT_COMMIT, TAKEN, Fact
+from .touches import READ
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+NAMED_FILES = 3
+PATH_CHARACTERS = 60
+COMMAND_CHARACTERS = 60
+NAME_CHARACTERS = 40
+_ORDER = (HEAD, MOVED, TAKEN, EDITED)
+
+
+class Other:
+    """How another session is told of: its name, and whether its commands may be shown."""
+
+    __slots__ = ("may_quote", "name")
+
+    def __init__(self, name: str, may_quote: bool) -> None:
+        self.name = name
+        self.may_quote = may_quote
+
+
+def lines_of(
+    facts: list[Fact], others: Mapping[str, Other], directory: str, now: float, room: int
+) -> tuple[list[str], list[Fact]]:
+    """A line for each that `facts` have in common, in at most `room` characters with a line feed before each, the
+    gravest first; and the facts that they tell. Paths are shown as seen from `directory`."""
+    groups: dict[tuple[object, ...], list[Fact]] = {}
+    for fact in sorted(facts, key=lambda fact: (_ORDER.index(fact.kind), fact.own_kind, -fact.is_after, -fact.time)):
+        same = (fact.kind, fact.session, fact.own_kind, fact.is_after, fact.is_removed, fact.words)
+        groups.setdefault(same, []).append(fact)
+    grouped = list(groups.values())
+    texts = [_texts(group, others, directory) for group in grouped]
+    # Made quotable as one: that takes its time.
+    quotable = iter(all_for_prompt([text for one in texts for text in one]))
+    lines: list[str] = []
+    told: list[Fact] = []
+    for group, raw in zip(grouped, texts):
+        line = _line(group, others, [one_line(next(quotable)).replace('"', "'") for _ in raw], now)
+        if len(line) + 1 <= room:
+            room -= len(line) + 1
+            lines.append(line)
+            told += group
+    return lines, told
+
+
+def _texts(group: list[Fact], others: Mapping[str, Other], directory: str) -> list[str]:
+    """The texts of a line that come from elsewhere: up to NAMED_FILES paths, what was and is checked out, the command,
+    the name."""
+    first = group[0]
+    paths = [relative(fact.path, directory) for fact in group if fact.path]
+    words = [f"'{word}'" if " " in word else word or ELLIPSIS for word in first.words]
+    name = others[first.session].name if first.session in others else ""
+    return [*paths[:NAMED_FILES], first.before, first.now, " ".join(["git", *words]), name]
+
+
+def _line(group: list[Fact], others: Mapping[str, Other], texts: list[str], now: float) -> str:
+    """The line about facts that have all but their path in common; `texts` are those of `_texts`, quotable."""
+    first = group[0]
+    other = others.get(first.session)
+    *shown, before, after, command, name = texts
+    files = [shorten(path, PATH_CHARACTERS) for path in shown]
+    if len(group) > NAMED_FILES:
+        files.append(f"{len(group) - NAMED_FILES} more")
+    name = shorten(name, NAME_CHARACTERS)
+    when = age(now - max(fact.time for fact in group))
+    if other and other.may_quote and first.words:
+        by = f'{name} ran "{shorten(command, COMMAND_CHARACTERS)}" {when}'
+    else:
+        by = f"by {name} {when}" if other else when
+    if first.kind == HEAD:
+        return f"! {_head(after)} now, it was {shorten(before, NAME_CHARACTERS)}: {by if other else 'switched ' + when}"
+    if first.kind == MOVED:
+        return f"! {_head(after)} still, but not at {before}: {by if other else 'moved ' + when}"
+    if first.kind == TAKEN:
+        return f"! {enumerated(files)}, which you had not committed: {by}"
+    it = "it" if len(group) == 1 else "them"
+    done = f"removed or moved {it}" if first.is_removed else f"edited {it}"
+    order = f"after you {'read' if first.own_kind == READ else 'edited'} {it}" if first.is_after else "before you did"
+    return f"! {enumerated(files)}: {name} {done} {when}, {order}"
+
+
+def _head(head: str) -> str:
+    """What is checked out, as the beginning of a sentence."""
+    return f"HEAD is at {head[:SHORT_COMMIT]}" if is_commit(head) else f"branch is {shorten(head, NAME_CHARACTERS)}"

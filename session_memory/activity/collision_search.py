@@ -1,0 +1,105 @@
+"""The search for collisions: what this session has in hand, compared with what the others did."""
+
+from __future__ import annotations
+
+from .collisions import edit_facts, paths_reached
+from .touches import COMMAND, GIT, READ, touches_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..runtimes import Runtime
+    from ..system.git import Worktree
+    from ..transcripts.entries import Entry
+    from .changes import OwnSession
+    from .collision_file import CollisionFile
+    from .collisions import Evidence, Fact, InHand
+    from .report import Report
+    from .touches import Touch
+    from .unseen import Unseen
+
+_LOOKS = ("blame", "branch", "diff", "fetch", "log", "ls-files", "push", "remote", "rev-parse", "show", "status")
+
+
+def search(
+    own: OwnSession,
+    entries: list[Entry],
+    file: CollisionFile,
+    others: list[tuple[Report, Unseen]],
+    runtime: Runtime,
+    worktree: Worktree | None,
+    heads: tuple[str, str] | None,
+    now: float,
+    room: int,
+) -> tuple[list[str], set[str]]:
+    """The lines that tell of collisions with the sessions `others`, in at most `room` characters in all, and the keys
+    of those of which something did not fit. `file` takes what this session did, by its new `entries`, and what is told.
+
+    `heads` are what was checked out when this session was last told something, and what is; None where HEAD was not
+    moved since, or was not known.
+    """
+    file.in_hand.take(touches_of(entries, lambda command: True))
+    touches = _touches_of_others(file, others)
+    if heads is None and not any([touch for found in touches.values() for touch in found]):
+        return [], set()
+    from .evidence import TranscriptEvidence
+
+    paths = {"": own.path, **{unseen.session.key: unseen.session.path for _, unseen in others}}
+    evidence = TranscriptEvidence(runtime, paths, worktree, own.user_dir)
+    facts = _facts(file, touches, heads, evidence)
+    if not facts:
+        return [], set()
+    from .collision_lines import Other, lines_of
+
+    names = {unseen.session.key: Other(report.name + report.place, report.may_quote) for report, unseen in others}
+    directory = worktree.root if worktree and worktree.root else own.directory
+    lines, told = lines_of(facts, names, directory, now, room)
+    for fact in told:
+        file.told.pop(fact.key, None)
+        file.told[fact.key] = fact.own_time
+    return lines, {fact.session for fact in facts if fact not in told}
+
+
+def _touches_of_others(file: CollisionFile, others: list[tuple[Report, Unseen]]) -> dict[str, list[Touch]]:
+    """What each of the others did that may concern this session, with what was left open before."""
+    in_hand = file.in_hand
+    names = {path.rpartition("/")[2] for path in in_hand.touched}
+
+    def may_concern(command: str) -> bool:
+        return "git " in command or "rm " in command or "mv " in command or any([name in command for name in names])
+
+    found = {}
+    for report, unseen in others:
+        key = unseen.session.key
+        new = [touch for touch in touches_of(report.entries, may_concern) if _concerns(in_hand, touch)]
+        found[key] = [*file.open_touches.pop(key, ()), *new]
+    return found
+
+
+def _concerns(in_hand: InHand, touch: Touch) -> bool:
+    """Whether what another session did is to a file in hand, or a git command that changes something."""
+    if touch.kind in (READ, COMMAND):
+        return False
+    if touch.kind == GIT:
+        return bool(touch.words) and touch.words[0] not in _LOOKS
+    return bool(paths_reached(in_hand, touch))
+
+
+def _facts(
+    file: CollisionFile, others: dict[str, list[Touch]], heads: tuple[str, str] | None, evidence: Evidence
+) -> list[Fact]:
+    facts: list[Fact] = []
+    for session, touches in others.items():
+        edited, unfinished = edit_facts(file.in_hand, session, touches, evidence, file.told)
+        facts += edited
+        if unfinished:
+            file.open_touches[session] = unfinished
+    if heads is None and not any([touch.kind == GIT for touches in others.values() for touch in touches]):
+        return facts
+    from .git_collisions import head_fact, taken_facts
+
+    for session, touches in others.items():
+        facts += taken_facts(file.in_hand, session, touches, evidence, file.told)
+    moved = head_fact(file.in_hand, *heads, others, evidence) if heads else None
+    if moved is not None and file.told.get(moved.key, -1.0) < moved.own_time:
+        facts.append(moved)
+    return facts

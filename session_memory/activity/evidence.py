@@ -1,0 +1,107 @@
+"""What transcripts, files and git say where a collision is suspected: asked only then, and each question once."""
+
+from __future__ import annotations
+
+from ..system.files import open_regular, os, read_at, read_whole
+from ..system.git import Worktree, find_worktree, head_moves, staged_as_they_are
+from ..system.json import decode_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ..runtimes import Runtime
+    from ..system.git import HeadMove
+    from .touches import Touch
+
+RESULT_BYTES = 2 * 1024 * 1024  # behind a call, in which its result is looked for
+FIRST_BYTES = 8 * 1024
+LARGEST_FILE = 1024 * 1024  # that is compared with what was written
+
+
+class TranscriptEvidence:
+    """The answers for a prompt. `paths` are the transcripts by the key of their session, that of the session at hand by
+    ''; `worktree` is its own."""
+
+    def __init__(self, runtime: Runtime, paths: Mapping[str, str], worktree: Worktree | None, user_dir: str) -> None:
+        self._meaning = runtime.RECORDS
+        self._paths = paths
+        self._worktree = worktree
+        self._user_dir = user_dir
+        self._ends: dict[tuple[str, str], tuple[float | None, bool]] = {}
+        self._is_own_worktree: dict[str, bool] = {}
+        self._moves: list[HeadMove] | None = None
+
+    def end(self, session: str, touch: Touch) -> tuple[float | None, bool]:
+        """When the result of a call came, None where it has not, and whether the call failed."""
+        key = session, touch.call_id
+        if key not in self._ends:
+            self._ends[key] = self._find_end(self._paths.get(session, ""), touch) if touch.call_id else (None, False)
+        return self._ends[key]
+
+    def modified(self, path: str, *, by_command: bool = False) -> float | None:
+        """When the file was last modified; None where there is none. A command may have moved it there, which keeps
+        that time, but not the one of the last change of its state."""
+        try:
+            status = os.stat(path, follow_symlinks=False)
+        except OSError:
+            return None
+        return max(status.st_mtime, status.st_ctime) if by_command else status.st_mtime
+
+    def is_as_written(self, path: str, touch: Touch) -> bool:
+        """Whether a file of this session has the content that its own call gave it, where that wrote all of it."""
+        try:
+            line = next(_lines_from(self._paths[""], touch.offset), b"")
+            records = [record for record in decode_line(line)[0] if isinstance(record, dict)]
+            written = self._meaning.written(records[0], touch.call_id) if records else None
+            return written is not None and read_whole(path)[: LARGEST_FILE + 1] == written.encode()
+        except (OSError, UnicodeError):
+            return False
+
+    def is_in_worktree(self, directory: str) -> bool:
+        """Whether a directory is in the worktree of this session."""
+        if directory not in self._is_own_worktree:
+            found = find_worktree(directory, self._user_dir) if self._worktree else None
+            is_own = found is not None and self._worktree is not None and found.git_dir == self._worktree.git_dir
+            self._is_own_worktree[directory] = is_own
+        return self._is_own_worktree[directory]
+
+    def staged(self, paths: list[str]) -> set[str]:
+        """Those of the files that the index has as they are."""
+        return staged_as_they_are(self._worktree, paths) if self._worktree else set()
+
+    def moves(self) -> list[HeadMove]:
+        """How HEAD of this worktree moved, as far as the end of its log tells."""
+        if self._moves is None:
+            self._moves = head_moves(self._worktree.git_dir, 0.0) if self._worktree else []
+        return self._moves
+
+    def _find_end(self, path: str, touch: Touch) -> tuple[float | None, bool]:
+        wanted = touch.call_id.encode()
+        for line in _lines_from(path, touch.offset):
+            if wanted in line and self._meaning.may_bring_results(line):
+                for record in decode_line(line)[0]:
+                    for call_id, has_failed, _ in self._meaning.results(record):
+                        if call_id == touch.call_id:
+                            return self._meaning.time(record), has_failed
+        return None, False
+
+
+def _lines_from(path: str, offset: int) -> Iterator[bytes]:
+    """The complete lines of a transcript from `offset` on, as far as RESULT_BYTES reach."""
+    try:
+        descriptor = open_regular(path)
+    except OSError:
+        return
+    try:
+        start, window, rest = offset, FIRST_BYTES, b""
+        while start < offset + RESULT_BYTES:
+            content = read_at(descriptor, start, start + window)
+            if not content:
+                return
+            start += len(content)
+            window *= 4
+            *lines, rest = (rest + content).split(b"\n")
+            yield from lines
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,180 @@
+"""Collisions over a worktree: HEAD that another moved, and what is not committed that git took in or away. Values in,
+facts out."""
+
+from __future__ import annotations
+
+from .collisions import HEAD, MOVED, SHORT_COMMIT, SLACK_SECONDS, TAKEN, Fact, ended
+from .touches import COMMAND, EDIT, GIT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..system.git import HeadMove
+    from .collisions import Evidence, InHand
+    from .touches import Touch
+
+GIT_SLACK_SECONDS = 1.5  # the log of HEAD has them in whole seconds
+MOST_FILES = 50  # of this session are looked into for one git command
+# What git says in the log of HEAD, with the commands that make it say so.
+_MOVED_BY = {
+    "checkout": ("switch", "checkout", "rebase", "bisect", "stash"),
+    "commit": ("commit",),
+    "reset": ("reset", "stash", "checkout"),
+    "pull": ("pull",),
+    "merge": ("merge", "pull"),
+    "rebase": ("rebase", "pull"),
+    "cherry-pick": ("cherry-pick",),
+    "revert": ("revert",),
+    "am": ("am",),
+}
+_SHIFTS = ("reset", "rebase", "pull", "merge")  # a plain commit is what is expected on a branch
+_NO_STASH = ("list", "show", "drop", "pop", "apply", "branch", "clear", "create", "store")
+_TAKE_AWAY = ("switch", "rebase", "pull", "merge", "restore", "checkout")
+
+
+def taken_facts(
+    own: InHand, session: str, touches: list[Touch], evidence: Evidence, told: dict[str, float]
+) -> list[Fact]:
+    """The files that this session has not committed, and that a git command of `session` took in or away."""
+    facts: dict[str, Fact] = {}  # by path: of several commands the last one is told
+    for touch in touches:
+        if touch.kind != GIT or not touch.words:
+            continue
+        takes_in, takes_away = _takes_in(touch.words), _takes_away(touch.words)
+        if not (takes_in or takes_away) or not evidence.is_in_worktree(touch.path):
+            continue
+        end, has_failed = evidence.end(session, touch)
+        if has_failed and takes_in:
+            continue
+        end = touch.time + 3600 if end is None else end
+        candidates = _uncommitted(own, touch, end, evidence)
+        if takes_in:
+            taken = _taken_in(own, candidates, touch, end, evidence)
+        else:
+            taken = [path for path, since in candidates if _is_taken_away(path, since, touch, end, evidence)]
+        for path in taken:
+            edit = own.last(path, evidence, (EDIT,))
+            own_time = edit.time if edit else 0.0
+            fact = Fact(TAKEN, session, touch.time, path=path, own_kind=EDIT, own_time=own_time, words=touch.words)
+            if told.get(fact.key, -1.0) < own_time:
+                facts[path] = fact
+    return list(facts.values())
+
+
+def head_fact(own: InHand, known: str, now: str, others: dict[str, list[Touch]], evidence: Evidence) -> Fact | None:
+    """That another branch or commit is checked out than `known`, the one that this session knew when it was last told
+    something, and that this session did not do it; or that the branch was set to another commit."""
+    before, switched, shifted = known, None, None
+    moves = [move for move in evidence.moves() if move.time >= int(own.heard)]
+    for move in moves:
+        who, words = _who_moved(own, move, others, evidence)
+        if move.branches:
+            if who == "":
+                before, switched = move.branches[1], None  # this session did, and knows
+            elif move.branches[0] != move.branches[1]:
+                switched = move, who or "", words
+        elif move.before != move.after:
+            if who == "":
+                shifted = None
+            elif move.message.partition(":")[0].partition(" ")[0] in _SHIFTS:
+                shifted = move, who or "", words
+    if now == before or not switched:
+        if not shifted or (now != before and before):
+            # Without a log of HEAD nothing but the commands of this session tells that it was not this one.
+            is_unknown = now != before and not moves and not own.commands
+            return Fact(HEAD, "", own.heard, own_time=own.heard, before=before, now=now) if is_unknown else None
+        move, who, words = shifted
+        before = move.before[:SHORT_COMMIT]
+        return Fact(MOVED, who, move.time, own_time=move.time, words=words, before=before, now=now)
+    move, who, words = switched
+    return Fact(HEAD, who, move.time, own_time=move.time, words=words, before=before, now=now)
+
+
+def _uncommitted(own: InHand, touch: Touch, end: float, evidence: Evidence) -> list[tuple[str, float]]:
+    """The files that this session had edited before a git command and not committed, each with the end of its edit."""
+    commits = [move.time for move in evidence.moves() if move.message.startswith("commit")]
+    found = []
+    edited = [path for path, touches in own.touched.items() if any([one.kind == EDIT for one in touches])]
+    for path in edited[-MOST_FILES:]:
+        edit = own.last(path, evidence, (EDIT,))
+        if edit is None or edit.time >= end:
+            continue
+        since = ended("", edit, evidence)
+        if not any(int(since) <= time < int(touch.time) for time in commits):
+            found.append((path, since))
+    return found
+
+
+def _taken_in(
+    own: InHand, candidates: list[tuple[str, float]], touch: Touch, end: float, evidence: Evidence
+) -> list[str]:
+    """Those of the files that are staged as this session left them, which it was not itself."""
+    own_git = [one for one in own.commands if one.kind == GIT and one.words[:1] in (("add",), ("commit",))]
+    if touch.words[0] == "commit":
+        is_done = any(
+            move.message.startswith("commit") and int(touch.time) <= move.time <= end + GIT_SLACK_SECONDS
+            for move in evidence.moves()
+        )
+        if not is_done or any(one.words[0] == "commit" and one.time > touch.time for one in own_git):
+            return []
+        own_git = []
+    paths = []
+    for path, since in candidates:
+        modified = evidence.modified(path)
+        is_own = modified is not None and modified <= since + SLACK_SECONDS
+        if is_own and not any(one.time > since for one in own_git):
+            paths.append(path)
+    staged = evidence.staged(paths) if paths else set()
+    return [path for path in paths if path in staged]
+
+
+def _is_taken_away(path: str, since: float, touch: Touch, end: float, evidence: Evidence) -> bool:
+    modified = evidence.modified(path)
+    if modified is None:
+        return touch.words[0] in ("stash", "reset", "clean", "checkout") and not evidence.end("", touch)[1]
+    return modified > since + SLACK_SECONDS and touch.time - SLACK_SECONDS <= modified <= end + SLACK_SECONDS
+
+
+def _takes_in(words: tuple[str, ...]) -> bool:
+    """Whether a git command stages or commits what lies in the worktree."""
+    if words[0] == "add":
+        return "-n" not in words and "--dry-run" not in words
+    return words[0] == "commit" and "--dry-run" not in words
+
+
+def _takes_away(words: tuple[str, ...]) -> bool:
+    """Whether a git command may write over what is not committed, or remove it."""
+    if words[0] == "stash":
+        return words[1:2] == () or words[1] not in _NO_STASH
+    if words[0] == "reset":
+        return bool({"--hard", "--merge", "--keep"} & set(words))
+    if words[0] == "clean":
+        return any(word.startswith("-") and "f" in word and "n" not in word for word in words[1:])
+    return words[0] in _TAKE_AWAY
+
+
+def _who_moved(
+    own: InHand, move: HeadMove, others: dict[str, list[Touch]], evidence: Evidence
+) -> tuple[str | None, tuple[str, ...]]:
+    """The session that moved HEAD, with the words of its command: '' where this one did, or may have, None where it
+    does not show."""
+    verb = move.message.partition(":")[0].partition(" ")[0]
+    fitting: list[tuple[int, float, str, Touch]] = []
+    for session, touches in [("", own.commands), *others.items()]:
+        for touch in touches:
+            if touch.kind != GIT or touch.words[:1] == () or touch.words[0] not in _MOVED_BY.get(verb, (verb,)):
+                continue
+            end, _ = evidence.end(session, touch)
+            until = (touch.time + 60 if end is None else end) + GIT_SLACK_SECONDS
+            if touch.time - GIT_SLACK_SECONDS <= move.time <= until and evidence.is_in_worktree(touch.path):
+                names_it = move.branches is not None and move.branches[1] in touch.words
+                fitting.append((-names_it, abs(touch.time - move.time), session, touch))
+    if fitting:
+        _, _, session, touch = min(fitting, key=lambda one: one[:3])
+        return session, touch.words
+    for touch in own.commands:
+        if touch.kind == COMMAND:
+            end, _ = evidence.end("", touch)
+            until = touch.time + 60 if end is None else end
+            if touch.time - GIT_SLACK_SECONDS <= move.time <= until + GIT_SLACK_SECONDS:
+                return "", ()
+    return None, ()
