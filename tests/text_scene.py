@@ -68,12 +68,26 @@ def fill(name: str, size: int, source: random.Random) -> str:
     if name in ("pem", "pemjson"):
         lines = [fill("b64", 64, source) for _ in range(size)] + [fill("b64", source.randint(4, 60), source) + "=="]
         return ("\n" if name == "pem" else "\\n").join(lines)
+    if name == "card":
+        return card_number(size, source)
     while True:
         text = "".join(source.choice(ALPHABETS[name]) for _ in range(size))
         beginning = text[:BEGINNING]
         mixed = any(c.isdigit() for c in beginning) and any(c.isalpha() for c in beginning)
         if mixed or size < SURE or name in ("dig", "alpha"):
             return text
+
+
+def card_number(form: int, source: random.Random) -> str:
+    """Digits that pass the check of Luhn: 16, 15 as of American Express, or (4) 16 in groups of four."""
+    size, first = (15, "37") if form == 15 else (16, "45")
+    digits = first + fill("dig", size - 3, source)
+    for last in string.digits:
+        number = digits + last
+        doubled = [sum(divmod(2 * int(digit), 10)) for digit in number[-2::-2]]
+        if (sum(map(int, number[::-2])) + sum(doubled)) % 10 == 0:
+            return " ".join(number[i : i + 4] for i in range(0, 16, 4)) if form == 4 else number
+    raise AssertionError("one of ten digits always passes")
 
 
 # Pieces that mean something to Markdown, to HTML or to an archive: random rows of them are where escapes go wrong.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..system.files import open_regular, os
-from ..text.sanitize import for_people
+from ..text.sanitize import beginning, for_people
 from ..transcripts.cursor import id_checksum, make_cursor, resume_offset
 from ..transcripts.entries import Session
 from ..transcripts.lines import first_line, last_line_end, windows_backward
@@ -213,7 +213,7 @@ def _kept(title: tuple[int, str]) -> tuple[int, str]:
     """`title` as a cursor keeps it: not too long, and without secrets, since the file is stored."""
     rank, text = title
     longest = TITLE_CHARACTERS if rank > FIRST_PROMPT_RANK else PROMPT_CHARACTERS
-    return rank, for_people(text[: longest + SECRET_CHARACTERS])[:longest]
+    return rank, for_people(beginning(text, longest + SECRET_CHARACTERS))[:longest]
 
 
 def _remember(unseen: Unseen, parsed: list[Entry], before: Cursor) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..text.format import counted, one_line, shorten
-from ..text.sanitize import all_for_prompt
+from ..text.sanitize import all_for_prompt, beginning
 from ..text.timestamps import age
 
 TYPE_CHECKING = False
@@ -125,7 +125,7 @@ class _Line:
 
 def _quotable(texts: list[str]) -> list[str]:
     """The beginning of each text on one line, with nothing in it that is more than text or that ends a quotation."""
-    beginnings = all_for_prompt([text[: 2 * _RAW_CHARACTERS] for text in texts])  # no secret is cut in two unseen
+    beginnings = all_for_prompt([beginning(text, 2 * _RAW_CHARACTERS) for text in texts])
     return [one_line(text[:_RAW_CHARACTERS]).replace('"', "'") for text in beginnings]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..system.files import lock, make_private_dir, open_private, open_regular
 from ..system.quick_json import decode_line
 from ..text.format import one_line, shorten
-from ..text.sanitize import for_people, for_storage
+from ..text.sanitize import for_people, for_storage, shortened
 from ..text.timestamps import epoch_seconds, iso_time
 from ..transcripts.lines import first_line
 from ..transcripts.reader import FIRST_PROMPT_RANK, TranscriptReader
@@ -284,7 +284,7 @@ def _parts(message: list[Entry], text: str, style: ArchiveStyle) -> Iterator[str
 
 
 def _tool_line(tool: ToolUse) -> str:
-    return shorten(one_line(for_people(f"{tool.name} {tool.argument}")), TOOL_CHARACTERS)
+    return shortened(f"{tool.name} {tool.argument}", TOOL_CHARACTERS)
 
 
 def _create(path: str) -> BinaryIO:

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from ..system.files import open_private
-from ..text.format import one_line, shorten
-from ..text.sanitize import for_people
+from ..text.sanitize import shortened
 from ..text.timestamps import iso_time
 
 LOG_BYTES = 1024 * 1024
@@ -33,7 +32,7 @@ class HostLog:
         self._write(text, is_fault=True)
 
     def _write(self, text: str, *, is_fault: bool) -> None:
-        line = shorten(one_line(for_people(text)), LINE_CHARACTERS)
+        line = shortened(text, LINE_CHARACTERS)
         self._show(line, is_fault)
         with suppress(OSError):
             descriptor = open_private(self._path, os.O_WRONLY | os.O_APPEND)

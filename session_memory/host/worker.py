@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from ..archives.groups import archive_group_session
 from ..errors import SessionMemoryError
-from ..text.format import counted, one_line, shorten
+from ..text.format import counted, one_line
 from ..text.names import is_name
-from ..text.sanitize import for_people
+from ..text.sanitize import for_people, shortened
 from ..text.timestamps import epoch_seconds
 from .agent import Agent, Event, PromptTaken, RuntimeStopped, SessionStarted, TurnEnded
 from .group_files import CHAT, name_session, prepare_group
@@ -234,7 +234,7 @@ class Worker:
 
     def _fail(self, prompts: list[Prompt], error: str) -> None:
         """Tries prompts again later, or, after the last time, answers with what went wrong."""
-        reason = shorten(one_line(for_people(error)), ERROR_CHARACTERS)
+        reason = shortened(error, ERROR_CHARACTERS)
         self._log.fault(f"{self.group.name}: {reason}")
         for prompt in prompts:
             if prompt.attempt < self._config.attempts:

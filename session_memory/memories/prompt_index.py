@@ -67,6 +67,7 @@ def content(memories: Sequence[IndexedMemory], settings: Mapping[str, Stamp]) ->
     texts = bytearray(len(head).to_bytes(NUMBER_BYTES, "big") + head)
     buckets: list[dict[str, list[tuple[int, int]]]] = [{} for _ in range(BUCKETS)]
     for found, text in zip(about, all_for_prompt([_text(memory) for memory in memories])):
+        text = shorten(text, TEXT_CHARACTERS)
         at = TEXTS_AT + len(texts)
         record = json.dumps([sum(weights[term] for term in found), text]).encode()
         texts += len(record).to_bytes(NUMBER_BYTES, "big") + record
@@ -94,4 +95,4 @@ def _about(memory: IndexedMemory) -> set[str]:
 
 def _text(memory: IndexedMemory) -> str:
     about = f" ({memory.subject})" if memory.subject and memory.subject.lower() not in memory.title.lower() else ""
-    return shorten(one_line(f"{memory.kind}{about}: {memory.title} {memory.text}"), TEXT_CHARACTERS)
+    return one_line(f"{memory.kind}{about}: {memory.title} {memory.text}")

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import SessionMemoryError
 from ..store.sqlite.queue import ConversationPart, StoredQueue
-from ..text.format import counted, one_line, shorten
-from ..text.sanitize import for_people
+from ..text.format import counted
+from ..text.sanitize import shortened
 from .budget import ConversationBudgetError, checked
 from .strategy import BudgetError, Memory, MemoryResult, StrategyError, UnavailableError, Usage
 
@@ -254,7 +254,7 @@ def _is_command(text: str) -> bool:
 
 
 def _reason(text: str) -> str:
-    return shorten(one_line(for_people(text)), REASON_CHARACTERS)
+    return shortened(text, REASON_CHARACTERS)
 
 
 @contextmanager

@@ -45,6 +45,17 @@ def primary_argument(arguments: object, preferred: tuple[str, ...]) -> str:
     return next((value for value in arguments.values() if isinstance(value, str) and value), "")
 
 
+def tool_use(name: str, arguments: object, preferred: tuple[str, ...], kind: str, call_id: str) -> ToolUse | None:
+    """The use of a tool; None for a lookup in our own memory, which is no content (see lookups.py)."""
+    argument = primary_argument(arguments, preferred)
+    if "session" in argument or "session" in name or "recall" in argument or "conversations/" in argument:
+        from .lookups import is_lookup
+
+        if is_lookup(name, kind, argument):
+            return None
+    return ToolUse(name, argument, kind, call_id)
+
+
 class Entry(Value):
     """A user or assistant message as one record holds it.
 

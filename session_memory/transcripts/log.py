@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..system.files import open_regular, os
-from ..text.format import counted, one_line, shorten
-from ..text.sanitize import for_people
+from ..text.format import counted
+from ..text.sanitize import for_people, shortened
 from ..text.timestamps import local_time
 from .lines import first_line
 from .reader import TranscriptReader
@@ -64,4 +64,4 @@ def _tool_line(tool: ToolUse, cwd: str) -> str:
     base = cwd.rstrip("/") + "/"
     if cwd and argument.startswith(base):
         argument = argument[len(base) :]
-    return f"[{shorten(one_line(for_people(f'{tool.name} {argument}')), ARGUMENT_CHARACTERS)}]"
+    return f"[{shortened(f'{tool.name} {argument}', ARGUMENT_CHARACTERS)}]"

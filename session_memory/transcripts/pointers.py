@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from ..errors import SessionMemoryError
 from ..system.files import is_file, open_regular
 from ..system.sqlite import connect_migrated, writing
-from ..text.format import one_line, shorten
 from ..text.names import is_name
-from ..text.sanitize import for_people
+from ..text.sanitize import shortened
 from ..text.timestamps import iso_time
 from .reader import TranscriptHead
 
@@ -294,7 +293,7 @@ MIGRATIONS: tuple[Migration, ...] = (create_sessions, create_session_history)
 
 def _checked(name: str) -> str:
     """A session's name on one line, without secrets. Raises NoSessionError where that leaves nothing."""
-    found = shorten(one_line(for_people(name)), NAME_CHARACTERS)
+    found = shortened(name, NAME_CHARACTERS)
     if not found:
         raise NoSessionError("a session that is put by needs a name", "choose one that you will recognise")
     return found

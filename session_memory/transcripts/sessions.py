@@ -9,8 +9,7 @@ from ..runtimes import all_runtimes
 from ..settings import homes
 from ..settings.privacy import Privacy
 from ..system.files import open_regular
-from ..text.format import one_line, shorten
-from ..text.sanitize import for_people
+from ..text.sanitize import beginning, shortened
 from .lines import first_line
 from .project_folders import project_folders
 from .reader import HEAD_BYTES, USER_RANK, TranscriptHead, TranscriptReader
@@ -138,7 +137,7 @@ def describe(runtime: Runtime, path: str) -> Described:
     finally:
         os.close(descriptor)
     rank, title = head.best_title(reader.title)
-    title = shorten(one_line(for_people(title[: TITLE_CHARACTERS + SECRET_CHARACTERS])), TITLE_CHARACTERS)
+    title = shortened(beginning(title, TITLE_CHARACTERS + SECRET_CHARACTERS), TITLE_CHARACTERS)
     return Described(title, rank, head.cwd)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ...system.json import as_string
 from ...text.timestamps import epoch_seconds
-from ...transcripts.entries import Entry, Reply, ToolUse, primary_argument
+from ...transcripts.entries import Entry, Reply, ToolUse, tool_use
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -274,6 +274,8 @@ def _assistant_content(content: object) -> tuple[str, tuple[ToolUse, ...]]:
             parts.append(block["text"].strip())
         elif kind in ("tool_use", "server_tool_use", "mcp_tool_use"):
             name = as_string(block.get("name")) or "tool"
-            argument = primary_argument(block.get("input"), _ARGUMENTS)
-            tools.append(ToolUse(name, argument, _KINDS.get(name, "other"), as_string(block.get("id"))))
+            of_kind, call_id = _KINDS.get(name, "other"), as_string(block.get("id"))
+            use = tool_use(name, block.get("input"), _ARGUMENTS, of_kind, call_id)
+            if use is not None:
+                tools.append(use)
     return "\n\n".join([part for part in parts if part]), tuple(tools)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...system.json import as_string, decode_line
 from ...text.timestamps import epoch_seconds
-from ...transcripts.entries import Entry, Reply, ToolUse, primary_argument
+from ...transcripts.entries import Entry, Reply, ToolUse, tool_use
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -120,8 +120,8 @@ def entry(record: Record, offset: int) -> Entry | None:
     elif role == "assistant" and message.get("stopReason") != "error":
         text, tools = _content(message.get("content"))
     elif role == "bashExecution" and not message.get("excludeFromContext"):
-        call = ToolUse("bash", as_string(message.get("command")), "command", as_string(record.get("id")))
-        role, tools = "user", (call,)
+        call = tool_use("bash", message, ("command",), "command", as_string(record.get("id")))
+        role, tools = "user", (call,) if call else ()
     if not text and not tools:
         return None
     return Entry(
@@ -260,6 +260,8 @@ def _content(content: object) -> tuple[str, tuple[ToolUse, ...]]:
             parts.append("[image]")
         elif kind == "toolCall" and isinstance(block.get("name"), str):
             name = as_string(block["name"])
-            argument = primary_argument(block.get("arguments"), _ARGUMENTS)
-            tools.append(ToolUse(name, argument, _KINDS.get(name, "other"), as_string(block.get("id"))))
+            of_kind, call_id = _KINDS.get(name, "other"), as_string(block.get("id"))
+            use = tool_use(name, block.get("arguments"), _ARGUMENTS, of_kind, call_id)
+            if use is not None:
+                tools.append(use)
     return "\n\n".join([part for part in parts if part]), tuple(tools)

@@ -88,7 +88,7 @@ def _take_archive(
     state = FileState(
         archives.home, key, archives.directory, SOURCE, facts["session"],
         last_modified=status.st_mtime_ns // 1_000_000, file_size=status.st_size, offset=status.st_size,
-        inode=status.st_ino, cwd=_string(facts.get("cwd")), title_rank=1,
+        inode=status.st_ino, cwd=for_people(_string(facts.get("cwd"))), title_rank=1,
         title=for_people(title_in(text.partition("\n")[0])),
         first_entry_timestamp=_milliseconds(facts.get("first")), last_entry_timestamp=_milliseconds(facts.get("last")),
     )  # fmt: skip
@@ -101,7 +101,7 @@ def _take_archive(
 
 def _entries(text: str, facts: dict[str, Any], home: str) -> list[NewEntry]:
     """The messages of an archive, and its tool uses where it has them."""
-    cwd = _string(facts.get("cwd"))
+    cwd = for_people(_string(facts.get("cwd")))
     said = [(speaker, for_people(words)) for speaker, words in messages_in(text) if speaker]
     entries = []
     for number, (speaker, words) in enumerate(said):

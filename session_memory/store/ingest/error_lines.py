@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 
-from ...text.characters import plain
+from ...text.sanitize import beginning, for_people
 
 ERROR_CHARACTERS = 300  # of what is returned
 LOOKED_AT_CHARACTERS = 3 * 1024  # at either end of the text
 _LINE_CHARACTERS = 1000
+_MOST_CHARACTERS = 256 * 1024  # in which secrets are looked for: some milliseconds
 _WRAPPING, _WEAKER, _STRONGEST = 1, 2, 3  # how surely a line says what went wrong
 
 _NOISE = re.compile(
@@ -46,15 +47,17 @@ _NOTHING_WRONG = re.compile(
 
 
 def error_line(text: str) -> str:
-    """The line of `text` that says what went wrong, in plain characters, behind the exit code if that comes first.
-    Where none does, the first that is not noise; '' if there is no line. At most ERROR_CHARACTERS."""
+    """The line of `text` that says what went wrong, for people, behind the exit code if that comes first. Where none
+    does, the first that is not noise; '' if there is no line. At most ERROR_CHARACTERS."""
     text = text.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>")
+    if len(text) > _MOST_CHARACTERS:
+        last = text[-_MOST_CHARACTERS // 2 :].partition("\n")[2]  # no line is cut in two, nor a secret in it
+        text = f"{beginning(text, LOOKED_AT_CHARACTERS)}\n{last}"
+    text = for_people(text)
     if len(text) > 2 * LOOKED_AT_CHARACTERS:
         text = f"{text[:LOOKED_AT_CHARACTERS]}\n{text[-LOOKED_AT_CHARACTERS:]}"
-    if "\x1b" in text or "\x9b" in text:
-        text = plain(text)
     lines = [stripped[:_LINE_CHARACTERS] for line in text.splitlines() if (stripped := line.strip())]
-    return plain(_chosen(lines)).strip()[:ERROR_CHARACTERS]
+    return _chosen(lines).strip()[:ERROR_CHARACTERS]
 
 
 def _chosen(lines: list[str]) -> str:

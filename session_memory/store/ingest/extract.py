@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...system.quick_json import decode_line
 from ...text.characters import plain
-from ...text.sanitize import for_people
+from ...text.sanitize import beginning, for_people
 from ...text.secrets import redact
 from ...text.secrets.scan import suspects
 from ...transcripts.entries import Entry
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ...runtimes import Runtime
 
 ARGUMENT_CHARACTERS = 4096
+SECRET_CHARACTERS = 512  # so much more is looked through for secrets: one within them goes whole
 UNIQUE_ID_CHARACTERS = 32  # shorter ids (Pi's have 8) are unique in their file alone
 _HALF = 1 << 63
 _GOLDEN_RATIO = 0x9E3779B97F4A7C15  # times 2**64: multiples of it lie far from each other
@@ -62,6 +63,7 @@ class Extractor:
         self._first_line = first_line(descriptor)
         self._entries: list[Entry] = []
         self._ended: dict[str, ToolOutcome] = {}
+        self._names: dict[str, str] = {}
 
     def read(self, start: int, end: int, limit: int) -> Extract:
         """Reads the records that begin in the `limit` bytes from `start` and are complete before `end`."""
@@ -75,9 +77,9 @@ class Extractor:
                 for call_id, is_error, content in found or ():
                     self._ended[call_id] = outcome(is_error, content)
         reached = max(start, reader.reached)
-        cwd = next((entry.cwd for entry in self._entries if entry.cwd), "")
+        cwd = self._safe(next((entry.cwd for entry in self._entries if entry.cwd), ""))
         entries = self._new_entries()
-        outcomes = [(key_of(call), _without_secrets_in_error(ended)) for call, ended in self._ended.items()]
+        outcomes = [(key_of(call), ended) for call, ended in self._ended.items()]
         inode = os.fstat(self._descriptor).st_ino
         rank, title = reader.title
         is_last = reached < stop or reached == end
@@ -106,9 +108,17 @@ class Extractor:
         for number, tool in enumerate(entry.tools):
             ended = self._ended.pop(tool.call_id, None)
             call = 0 if ended else key_of(tool.call_id)
-            argument = plain(tool.argument[:ARGUMENT_CHARACTERS])
-            tools.append(NewTool(_tool_key(key, number), call, tool.name, tool.kind, argument, ended))
-        return NewEntry(key, message, entry.offset, entry.role, plain(entry.text), when, entry.cwd, tuple(tools))
+            argument = plain(beginning(tool.argument, ARGUMENT_CHARACTERS + SECRET_CHARACTERS))
+            name = self._safe(tool.name)
+            tools.append(NewTool(_tool_key(key, number), call, name, tool.kind, argument, ended))
+        cwd = self._safe(entry.cwd)
+        return NewEntry(key, message, entry.offset, entry.role, plain(entry.text), when, cwd, tuple(tools))
+
+    def _safe(self, name: str) -> str:
+        """A directory or the name of a tool for people; the few that a transcript has are looked through once."""
+        if name not in self._names:
+            self._names[name] = for_people(name)
+        return self._names[name]
 
 
 def key_of(text: str) -> int:
@@ -131,21 +141,19 @@ def _redacted(entries: list[NewEntry]) -> list[NewEntry]:
             texts.append(entry.text)
             for tool in entry.tools:
                 texts.append(tool.argument)
-                if tool.ended and tool.ended.error:
-                    texts.append(tool.ended.error)
             owners += [number] * (len(texts) - len(owners))
         for number in {owners[index] for index in suspects(texts)}:
             entries[number] = _without_secrets(entries[number])
-    return entries
+    return [_cut(entry) for entry in entries]
 
 
 def _without_secrets(entry: NewEntry) -> NewEntry:
-    tools = [
-        tool._replace(argument=redact(tool.argument), ended=tool.ended and _without_secrets_in_error(tool.ended))
-        for tool in entry.tools
-    ]
+    tools = [tool._replace(argument=redact(tool.argument)) for tool in entry.tools]
     return entry._replace(text=redact(entry.text), tools=tuple(tools))
 
 
-def _without_secrets_in_error(ended: ToolOutcome) -> ToolOutcome:
-    return ended._replace(error=redact(ended.error)) if ended.error else ended
+def _cut(entry: NewEntry) -> NewEntry:
+    """The entry with arguments of at most ARGUMENT_CHARACTERS: cut here, where no secret is in them any more."""
+    if all(len(tool.argument) <= ARGUMENT_CHARACTERS for tool in entry.tools):
+        return entry
+    return entry._replace(tools=tuple([t._replace(argument=t.argument[:ARGUMENT_CHARACTERS]) for t in entry.tools]))

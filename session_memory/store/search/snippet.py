@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from ...text.format import one_line, shorten
-from ...text.sanitize import all_for_prompt
+from ...text.sanitize import all_for_prompt, beginning
 
 CHARACTERS = 200
 _BEFORE = 60  # of what stands before the first word that hits
@@ -29,7 +29,7 @@ def excerpts(texts: list[str], weights: Mapping[str, float], spans: Spans) -> li
     """The piece of each text where most of the terms in `weights` stand together. `spans` returns the terms of a text
     with start and end."""
     begins = [_begin(text, _best_start(text, weights, spans)) for text in texts]
-    pieces = [text[begin : begin + 2 * CHARACTERS] for text, begin in zip(texts, begins)]
+    pieces = [beginning(text[begin:], 2 * CHARACTERS) for text, begin in zip(texts, begins)]
     return [
         Excerpt(one_line(piece), begin > 0, len(text) > begin + 2 * CHARACTERS)
         for piece, begin, text in zip(all_for_prompt(pieces), begins, texts)

@@ -51,8 +51,31 @@ def add_unread_files(connection: Connection) -> None:
         connection.execute("".join(table).partition(";")[0])
 
 
+def leave_out_lookups(connection: Connection) -> None:
+    """Removes what agents looked up in our memory, which stores made by earlier versions kept as content."""
+    from ...transcripts.lookups import is_lookup
+    from ..search.terms import indexable
+
+    sql = (
+        "SELECT id, name, kind, argument FROM memory_tool_uses WHERE name LIKE '%session%' "
+        "OR argument LIKE '%session%' OR argument LIKE '%recall%' OR argument LIKE '%conversations/%'"
+    )
+    found = [(item, text) for item, name, kind, text in fetch(connection, sql) if is_lookup(name, kind, text)]
+    connection.executemany(
+        "INSERT INTO memory_search (memory_search, rowid, text) VALUES ('delete', ?, ?)",
+        [(item, indexable(text)) for item, text in found if text],
+    )
+    for table, column in (("memory_shared_items", "original"), ("memory_tool_uses", "id")):
+        connection.executemany(f"DELETE FROM {table} WHERE {column} = ?", [(item,) for item, _ in found])
+
+
 # Each runs once, in one transaction with its record.
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (create_store, add_exclusions, add_unread_files)
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
+    create_store,
+    add_exclusions,
+    add_unread_files,
+    leave_out_lookups,
+)
 
 
 def open_database(path: str, patience: Patience | None = None) -> Database:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 
-from ._literals import ENDINGS, LITERALS, NAMES, PREFIXES, SHORTEST_PREFIX
+from ._literals import APART, ENDINGS, LITERALS, NAMES, PREFIXES, SHORTEST_PREFIX, WORD_ENDINGS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +31,9 @@ VALUE_CHARACTERS = ALPHANUMERIC + "_.+/~%=:|-"
 VALUE_LENGTH = 10
 VALUE_WITHIN = 100
 DIGIT_WITHIN = 65
+DIGITS_AS_ZERO = bytes.maketrans(b"123456789", b"000000000")
+AFTER_WORDS = "0123456789_. \t\"'`*?]\\+-"
+VERBS = tuple(f" {verb}{end}" for verb in ("is", "was", "ist", "war", "lautet", "to", "auf") for end in " :")
 NAME_WITHIN = 64
 
 
@@ -100,7 +103,13 @@ def may_hold_secret(text: str) -> bool:
             within = small if ignores_case else text
             if any(literal in within and goes_on(within, literal, ahead) for literal in literals.split("\n")):
                 return True
-    return any(names_value(text, at) for sign in SIGNS for at in places(text, sign))
+    return any(names_value(text, at) for sign in SIGNS for at in places(text, sign)) or bool(rules_apart(text))
+
+
+def rules_apart(text: str) -> set[int]:
+    """The numbers of the rules of which `text` holds a literal, but for blanks and hyphens; 0 stands for any digit."""
+    shape = text.encode("utf-8", "surrogatepass").translate(DIGITS_AS_ZERO, b" -")
+    return {number for literal, number in APART if literal in shape}
 
 
 def places(text: str, literal: str) -> Iterator[int]:
@@ -137,11 +146,34 @@ def goes_on(text: str, literal: str, ahead: str) -> bool:
     if ahead == "<sign>":
         rests = (text[end : end + SIGN_WITHIN].lstrip(ALPHANUMERIC + "_-").lstrip(" \t\\]") for end in ends)
         return any(rest[0] in SIGNS_OF_PASSWORDS for rest in rests if rest)
-    return True
+    return any(AHEAD[ahead](text, end) for end in ends) if ahead in AHEAD else True
+
+
+def is_dotted(text: str, end: int) -> bool:
+    """Whether six characters, a dot and a run follow."""
+    return text[end + 6 : end + 7] == "." and is_run(text, end + 7) and is_run(text, end + 17)
+
+
+def is_flag(text: str, end: int) -> bool:
+    """Whether the name of an option follows that ends in one of WORD_ENDINGS, and then its value."""
+    rest = text[end : end + NAME_WITHIN]
+    name = rest[: len(rest) - len(rest.lstrip(ALPHANUMERIC + "_-"))]
+    return name.lower().endswith(WORD_ENDINGS) and rest[len(name) : len(name) + 1] in tuple("= \t\\")
+
+
+def is_told(text: str, end: int) -> bool:
+    """Whether a verb follows, behind which something may be told."""
+    rest = text[end : end + SIGN_WITHIN + 12]
+    return any(verb in rest for verb in VERBS)
+
+
+AHEAD = {"<dotted>": is_dotted, "<flag>": is_flag, "<prose>": is_told}
 
 
 def names_value(text: str, at: int) -> bool:
     """Whether the sign at `at` has a name of a rule before it and what may be a key after it."""
+    if text[at] in ":=>" and assigns(text, at):
+        return True
     after = text[at + 1 : at + VALUE_WITHIN]
     if text[at] == "," and after.lstrip(" \t?\\")[:1] not in tuple(QUOTES):
         return False
@@ -152,6 +184,17 @@ def names_value(text: str, at: int) -> bool:
     for escape in ("\\n", "\\r", "\\t"):
         before = before.replace(escape, " ")
     return any(name.endswith(ENDINGS) or f"\n{name}\n" in NAMES for name in names(before))
+
+
+def assigns(text: str, at: int) -> bool:
+    """Whether the sign at `at` gives a value to a name like PASSWORD, or one that is more than a word to API_KEY."""
+    if not text[max(0, at - SIGN_WITHIN) : at].rstrip(AFTER_WORDS)[-4:].lower().endswith(WORD_ENDINGS):
+        return False
+    from .assignments import assigned_value
+
+    value = assigned_value(text, at)
+    is_sure = value is not None and (value.word == "password" or value.form == "env")
+    return value is not None and (is_sure or not text[value.start : value.end].isalpha())
 
 
 def begins_with_digit(value: str) -> bool:

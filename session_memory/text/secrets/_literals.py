@@ -263,24 +263,21 @@ SHORTEST_PREFIX = 2
 LITERALS: tuple[tuple[bool, str, str, str], ...] = (
     (False, '', '', (
         '!AQ\n'
+        '$1$\n'
         '$2a$\n'
         '$2b$\n'
         '$2y$\n'
         '$5$\n'
         '$6$\n'
+        '$apr1$\n'
         '$argon2\n'
         '$y$\n'
         '---- BEGIN SSH2 \n'
         '-----BEGIN \n'
-        '--access-key\n'
-        '--access-token\n'
-        '--api-key\n'
-        '--apikey\n'
-        '--auth-token\n'
-        '--client-secret\n'
-        '--pass\n'
-        '--secret\n'
-        '--token\n'
+        '--password-stdin\n'
+        '--with-token\n'
+        '-keypass \n'
+        '-storepass \n'
         '://canary.discord.com/api/\n'
         '://discord.com/api/\n'
         '://discordapp.com/api/\n'
@@ -289,6 +286,8 @@ LITERALS: tuple[tuple[bool, str, str, str], ...] = (
         ':AA\n'
         ':APA91b\n'
         'AQE\n'
+        'BEARER \\\n'
+        'Bearer \\\n'
         'Private-Lines: \n'
         'Q~\n'
         'SECRET_KEY\n'
@@ -299,15 +298,41 @@ LITERALS: tuple[tuple[bool, str, str, str], ...] = (
         '_mmk\n'
         'access_token$production$\n'
         'access_token$sandbox$\n'
+        'aten: \n'
+        'az devops login\n'
+        'cqlsh \n'
         'dp.st.\n'
+        'ial: \n'
+        'ials: \n'
+        'ldapadd \n'
+        'ldapmodify \n'
+        'ldapsearch \n'
+        'ldapwhoami \n'
         'mysql \n'
         'mysqladmin \n'
         'mysqldump \n'
+        'ogin: \n'
         'pk_\n'
+        'rabbitmqadmin \n'
+        'redis-cli \n'
+        'reds: \n'
         'secret_key\n'
         'sig=\n'
+        'sqlcmd \n'
         'sshpass -p\n'
-        'webhook.office.com/'
+        'sudo -S\n'
+        'telegram.org/bot\n'
+        'telegram.org/file/bot\n'
+        'webhook.office.com/\n'
+        'zip \n'
+        '{SHA}\n'
+        '{SSHA}'
+    )),
+    (False, '', '<dotted>', (
+        '.'
+    )),
+    (False, '', '<flag>', (
+        '--'
     )),
     (False, '', '<run>', (
         ' s.\n'
@@ -334,6 +359,8 @@ LITERALS: tuple[tuple[bool, str, str, str], ...] = (
         'kind: Secret'
     )),
     (False, 'curl', '', (
+        ' --cookie\n'
+        ' -b \n'
         '--user \n'
         '-u '
     )),
@@ -341,6 +368,18 @@ LITERALS: tuple[tuple[bool, str, str, str], ...] = (
         'd":\n'
         'd\\":\n'
         'd\\\\\\":'
+    )),
+    (False, 'login', '', (
+        ' -p \n'
+        ' -p='
+    )),
+    (False, 'mongo', '', (
+        ' -p \n'
+        ' -p='
+    )),
+    (False, 'oathtool', '', (
+        ' -b \n'
+        '--base32'
     )),
     (False, 'sentry', '', (
         '://'
@@ -354,6 +393,11 @@ LITERALS: tuple[tuple[bool, str, str, str], ...] = (
         'cookie=\n'
         'cookie\\":\n'
         'cookie\\\\\\":'
+    )),
+    (True, '', '<prose>', (
+        'passphrase\n'
+        'password\n'
+        'passwort'
     )),
     (True, '', '<sign>', (
         '-pass\n'
@@ -515,7 +559,6 @@ NAMES: str = (
     'openweather\n'
     'openweathermap\n'
     'pagerduty\n'
-    'pass\n'
     'passcode\n'
     'passphrase\n'
     'password\n'
@@ -595,3 +638,11 @@ NAMES: str = (
 )
 
 ENDINGS = ('accesskey', 'apikey', 'key', 'secret', 'secretkey', 'token')
+# What the words of assignments.py end in.
+WORD_ENDINGS = ('pass', 'word', 'sswd', 'wort', 'rase', 'cret', 'oken', 'key')
+# Literals that are looked for with 0 for any digit, and the numbers of their rules.
+APART: tuple[tuple[bytes, int], ...] = (
+    (b'0//0', 25),
+    (b'000000000000000', 308),
+)
+

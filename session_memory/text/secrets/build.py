@@ -11,8 +11,8 @@ from typing import Any
 import yaml
 
 HERE = Path(__file__).parent
-FORMS = {"prefix": "body", "literals": "regex", "names": "value"}
-OPTIONS = {"ahead", "also", "before", "entropy", "ignore_case", "judge", "reject", "verbose"}
+FORMS = {"prefix": "body", "literals": "regex", "names": "value", "word": "judge"}
+OPTIONS = {"ahead", "also", "apart", "before", "entropy", "ignore_case", "judge", "reject", "verbose", "whole"}
 CLASSES = {
     "<hex>": "[0-9a-fA-F]",
     "<b36>": "[0-9a-z]",
@@ -29,6 +29,14 @@ CLASSES = {
     # White space within a class, also beyond ASCII.
     "<blank>": r"\s\x85\xa0\u2000-\u200a\u2028\u2029\u202f\u205f\u3000",
     # As in __init__.py.
+    # Between the arguments of a command: blanks, or the end of a line that a backslash continues; and some arguments.
+    "<space>": r"(?:[ \t]{0,4}\\{1,8}(?:\r?\n|(?<=\\\\)n)[ \t]{0,16}|[ \t]{1,4})",
+    "<args>": r"(?:[^\n|;&\\]|\\{1,8}[\nn\"']){0,160}?",
+    # As in __init__.py.
+    "<dotted>": "[0-9A-Za-z_-]{6}[.][0-9A-Za-z_-]{27}",
+    "<flag>": r"(?:[A-Za-z0-9]{1,20}[_-]){0,3}[A-Za-z]{0,4}(?i:pass|word|sswd|rase|cret|oken|key)[= \t\\]",
+    "<prose>": r"(?i:[^\n.;]{0,60}? (?:is|was|ist|war|lautet|to|auf)[ :])",
+    "<pair>": r"[\w.@+-]{2,60} ?(?:[/|,]|and|und) ?[^\s]{5}",
     "<run>": "[0-9A-Za-z_+/=-]{10}",
     "<sign>": r"""[0-9A-Za-z_-]{0,40}[ \t\\\]]{0,8}["'`:=>|,(?]""",
 }
@@ -42,6 +50,14 @@ SIGNS = {
     **{sign: rf"(?=[ \t\n\"'`*>=|\\]{{0,24}}{VALUE})" for sign in ">|"},
     **{sign: rf"(?=[ \t?]{{0,3}}\\{{0,7}}[\"'`]{VALUE})" for sign in ","},
 }
+# What the words of assignments.py end in, each behind a sign of an assignment, or so many characters before it: digits
+# of the name, quotes, blanks.
+WORD_ENDINGS = ("pass", "word", "sswd", "wort", "rase", "cret", "oken", "key")
+ASSIGNS = ":=>"
+MOST_BETWEEN = 4
+AFTER_WORD = r"""[0-9_. \t"'`*?\]\\+-]"""
+# What __init__.py looks for behind a literal, too.
+AHEAD = ("<run>", "<sign>", "<dotted>", "<flag>", "<prose>")
 # A prefix that ends in one of these is looked for by its last characters, so many at most.
 TAILS = "_-.~"
 TAIL_LENGTHS = (5, 4, 3)
@@ -84,7 +100,9 @@ def spelled(text: str) -> str:
 
 
 def pattern(rule: Rule) -> str:
-    """The regex of a rule."""
+    """The regex of a rule; '' for one whose values are taken whole."""
+    if "word" in rule:
+        return ""
     if "prefix" in rule:
         prefix = "|".join(map(re.escape, rule["prefix"]))
         text = f"<begin>(?:{prefix})(?P<body>{rule['body']}){TOKEN_END}"
@@ -137,7 +155,7 @@ def tables(rules: list[Rule]) -> tuple[str, dict[str, set[Row]], dict[str, set[R
     tails: dict[str, set[Row]] = {}
     others: list[tuple[str, int, str]] = []
     for number, rule in enumerate(rules):
-        for literal in (*rule.get("prefix", ()), *rule.get("literals", ())):
+        for literal in () if "apart" in rule else (*rule.get("prefix", ()), *rule.get("literals", ())):
             ahead = rule.get("ahead", "<run>" if "prefix" in rule else "")
             if ahead == "<run>" and literal[-1] in TAILS and len(literal) >= TAIL_LENGTHS[-1]:
                 row = (literal, len(literal) - 1, number, False)
@@ -167,21 +185,44 @@ def scanner(sides: dict[str, dict[str, set[str]]], tails: set[str]) -> str:
     `sides`: character -> what stands before it, with it -> what may stand after it.
     """
     grouped = {sign: f"{after}()" for sign, after in SIGNS.items()}
+    grouped |= {sign: f"(?:{behind_word(sign)})(?P<word_{ord(sign)}>)|{SIGNS[sign]}()" for sign in ASSIGNS}
     for tail in TAILS:
         ends = [[re.escape(end) for end in sorted(tails) if end[-1] == tail and len(end) == n] for n in TAIL_LENGTHS]
         behind = "|".join(f"(?<={'|'.join(same)})" for same in ends if same)
         grouped[tail] = f"(?={CLASSES['<run>']})(?:{behind})()"
-    branches = []
+    branches = []  # each begins with one character: only so does `re` look for the next of these characters quickly
     for character in sorted({*sides, *grouped}, key=lambda c: (-cost(c), c)):
-        around = [
-            (f"(?<={before})" if before else "") + ("" if "" in after else f"(?={'|'.join(sorted(after))})")
-            for before, after in sorted(sides.get(character, {}).items())
-        ]
+        around = together(sides.get(character, {}))
         around += [grouped[character]] if character in grouped else []
         branches.append(f"{re.escape(character)}(?:{'|'.join(around)})")
     text = f"(?a){'|'.join(branches)}"
     re.compile(text)
     return text
+
+
+def together(sides: dict[str, set[str]]) -> list[str]:
+    """The conditions around a character: what is before it, with it -> what may stand after it.
+
+    What nothing needs to stand after is in one lookbehind for all of a width: each one takes its time.
+    """
+    free = {before for before, after in sides.items() if "" in after and before}
+    widths = {before: len(re.sub(r"\[.*?\]|\\.", "x", before)) for before in free}
+    around = [f"(?<={'|'.join(sorted(b for b in free if widths[b] == n))})" for n in sorted(set(widths.values()))]
+    for before, after in sorted(sides.items()):
+        if before not in free:
+            ends = "" if "" in after else f"(?={'|'.join(sorted(after))})"
+            around.append((f"(?<={before})" if before else "") + ends)
+    return around
+
+
+def behind_word(sign: str) -> str:
+    """A regex for the place behind a sign that a word of assignments.py stands before."""
+    last = "".join(sorted({in_any_case(ending[-1])[1:-1] for ending in WORD_ENDINGS}))
+    longest = max(map(len, WORD_ENDINGS))
+    any_of_them = "|".join(r"[\s\S]" * (longest - len(ending)) + in_any_case(ending) for ending in WORD_ENDINGS)
+    apart = "|".join(f"(?<=(?:{any_of_them}){AFTER_WORD * count}{sign})" for count in range(1, MOST_BETWEEN + 1))
+    direct = f"(?<=[{last}]{sign})(?<={any_of_them}{sign})".replace(any_of_them, f"(?:{any_of_them})")
+    return f"{direct}|(?<={AFTER_WORD}{sign})(?:(?<=[ \\t]{{2}}{sign})|{apart})"
 
 
 def listed(name: str, kind: str, rows: list[str], opening: str = "(", closing: str = ")") -> list[str]:
@@ -211,8 +252,8 @@ def hot(rules: list[Rule], whole: dict[str, set[int]], endings: dict[str, set[in
     literals: dict[tuple[bool, str, str], set[str]] = {}
     for rule in rules:
         fold = "ignore_case" in rule
-        ahead = rule.get("ahead", "") if rule.get("ahead") in ("<run>", "<sign>") else ""
-        for literal in rule.get("literals", ()):
+        ahead = rule.get("ahead", "") if rule.get("ahead") in AHEAD else ""
+        for literal in () if "apart" in rule else rule.get("literals", ()):
             group = literals.setdefault((fold, rule.get("also", ""), ahead), set())
             group.add(literal.lower() if fold else literal)
     lines = [
@@ -233,8 +274,16 @@ def hot(rules: list[Rule], whole: dict[str, set[int]], endings: dict[str, set[in
         "# Line feeds are also at the beginning and at the end.",
         *listed("NAMES", "str", [repr("\n"), *parts(whole, "\n")]),
         f"ENDINGS = {tuple(sorted(endings))!r}",
+        "# What the words of assignments.py end in.",
+        f"WORD_ENDINGS = {WORD_ENDINGS!r}",
+        "# Literals that are looked for with 0 for any digit, and the numbers of their rules.",
+        *listed("APART", "tuple[tuple[bytes, int], ...]", [repr(one) for one in apart(rules)]),
     ]
     return "\n".join(lines) + "\n"
+
+
+def apart(rules: list[Rule]) -> list[tuple[bytes, int]]:
+    return [(text.encode(), n) for n, rule in enumerate(rules) if "apart" in rule for text in rule["literals"]]
 
 
 def parts(words: Iterable[str], end: str = "") -> list[str]:
@@ -246,8 +295,8 @@ def parts(words: Iterable[str], end: str = "") -> list[str]:
 def cold(rules: list[Rule], whole: dict[str, set[int]], endings: dict[str, set[int]]) -> str:
     """The module for scan.py."""
     text, tails, found = tables(rules)
-    options = (("before", 0), ("also", ""), ("judge", ""), ("entropy", 0), ("reject", ""))
-    kind = "tuple[tuple[str, str, str, int, str, str, float, str], ...]"
+    options = (("before", 0), ("also", ""), ("judge", ""), ("entropy", 0), ("reject", ""), ("whole", False))
+    kind = "tuple[tuple[str, str, str, int, str, str, float, str, bool], ...]"
     rows = [
         repr(
             (
@@ -263,6 +312,7 @@ def cold(rules: list[Rule], whole: dict[str, set[int]], endings: dict[str, set[i
         *('"""Written by build.py."""', "# ruff: noqa: E501", ""),
         *("from __future__ import annotations", "", "Row = tuple[str, int, int, bool]", ""),
         *listed("RULES", kind, rows),
+        f"WORDS = { ({rule['word'][0]: number for number, rule in enumerate(rules) if 'word' in rule})!r}",
         *(f"SCANNER = {text!r}", f"SIGNS = {''.join(SIGNS)!r}", f"TAIL_LENGTHS = {TAIL_LENGTHS!r}", ""),
         *mapped("TAILS", "Row", tails),
         *mapped("ANCHORS", "Row", found),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from math import log2, sqrt
 
+from .assignments import Value
+
 # The most common pairs of letters in English and code: three quarters of the pairs in words, a fifth by chance.
 PAIRS = frozenset(
     re.findall(
@@ -36,6 +38,15 @@ CODE = re.compile(
     r"|[$%{<@].*|https?://.*|/.*|.*[$#{]\{.*"
 )
 
+# A variable that holds a password.
+IDENTIFIER = re.compile(r"(?i)\w*(?:passw|passphrase)\w*")
+# The last words of names that tell something about a secret, and not the secret.
+ABOUT = frozenset((
+    "name", "names", "id", "ids", "path", "file", "filename", "dir", "type", "kind", "ref", "count", "limit",
+    "length", "size", "url", "uri", "endpoint", "address", "version", "ttl", "expiry", "expires", "timeout", "max",
+    "min", "created", "updated", "at", "date", "format", "prefix", "usage", "index", "arn"
+))  # fmt: skip
+
 
 def entropy(text: str) -> float:
     """Shannon entropy of the first characters of `text`, in bits a character."""
@@ -60,13 +71,13 @@ def looks_random(text: str, deviations: float) -> bool:
         return False
     if HEX.fullmatch(text):
         return digits >= 3 and letters >= 2
-    return not reads_like_words(text, deviations)
+    return not reads_like_words(text, deviations) and not is_wordy(text)
 
 
 def looks_like_password(text: str, quoted: bool) -> bool:
     """Whether `text`, the value of something called a password, is one: neither code nor a mere word."""
     text = text[:ENOUGH]
-    if PLACEHOLDER.search(text) or CODE.fullmatch(text):
+    if PLACEHOLDER.search(text) or CODE.fullmatch(text) or IDENTIFIER.fullmatch(text):
         return False
     kinds = sum(kind.search(text) is not None for kind in (LOWER, UPPER, DIGIT, SIGN))
     if DIGIT.search(text) or SIGN.search(text):
@@ -74,3 +85,168 @@ def looks_like_password(text: str, quoted: bool) -> bool:
     if kinds == 2:
         return quoted or not reads_like_words(text, STRICT)
     return quoted and len(text) >= 8 and not reads_like_words(text, WORDY)
+
+
+# What stands for a value: a variable, a template, a command's output, a row of dots or stars.
+STANDS_FOR = re.compile(
+    r"(?i)\$\w+|\$\{.*|\$\(.*|\$env:.*|%\w+%|%[a-z]|%\(.*|\{.*\}|\[.*\]|<.*>|.*(?:\$\{|\{\{).*|@[a-z.]+\(.*|:[a-z_]+|([^\w])\1*|(x|0)\2{2,}"
+    r"|.*(?:changeme|change-me|redacted|placeholder|your[_-]).*|(?:example|dummy|sample|test|fake|my|some|the)[_-]?"
+    r"(?:password|passwd|pass|secret|token|key)?|.*\.\.\.|https?://.*|(?:~|\.{1,2})?/(?:[\w.@-]+/)*[\w.@*-]*"
+    r"|[\w.@-]+(?:/[\w.@-]+)+\.[a-z]\w{0,5}"
+)
+# Words that a password is called, asked for or checked with; types; what says that there is none.
+NO_PASSWORDS = frozenset((
+    "password", "passwd", "pass", "passwort", "passphrase", "secret", "token", "key", "string", "str", "text",
+    "bytes", "varchar", "char", "number", "int", "integer", "bool", "boolean", "any", "unknown", "never", "object",
+    "null", "none", "nil", "undefined", "optional", "required", "requires", "true", "false", "yes", "no", "on", "off",
+    "hidden", "input", "field", "prompt", "plain", "hash", "hashed", "encrypted", "empty", "blank", "missing",
+    "invalid", "wrong", "incorrect", "valid", "value", "default", "auto", "generated", "random", "env", "stdin",
+    "file", "vault", "config", "example", "todo", "tbd", "masked", "secretstr", "option", "self", "this", "new",
+    "and", "or", "not", "is", "are", "was", "the", "for", "from", "with", "in", "of", "to", "a", "an", "if", "when",
+    "via"
+))  # fmt: skip
+PROSE = re.compile(
+    r"(?i)\b(?:the|your|is|are|must|should|enter|please|required|at least|characters|forgot|reset|confirm|and|or|not"
+    r"|be)\b"
+)
+NUMBER = re.compile(r"[-+]?[0-9][0-9_.,:/T%-]*(?:[a-zA-Z]{1,3})?|(?i:0x)[0-9a-fA-F]{1,8}")
+# A name, or a path of names, perhaps called or with a subscript: code, unless a name of it is like no word.
+NAMES = re.compile(r"([A-Za-z_$][\w$]*(?:(?:\?\.|\.|->|::)[A-Za-z_$][\w$]*)*)([!?]?[(\[].*)?[!?;]?", re.DOTALL)
+CHUNKS = re.compile(r"[A-Za-z]+|[0-9]+")
+# Names of keys that are no secrets: in tables, caches, maps, messages.
+OTHER_KEYS = frozenset((
+    "primary", "foreign", "sort", "partition", "cache", "public", "pub", "hash", "range", "routing", "group",
+    "grouping", "index", "map", "row", "object", "item", "unique", "composite", "search", "query", "dict", "json",
+    "yaml", "lookup", "idempotency", "dedup", "translation", "i18n", "config", "registry", "hot", "shortcut", "order",
+    "natural", "surrogate", "column", "field", "property", "metadata", "storage", "state", "session", "store", "slot",
+    "node", "tree", "react", "entry", "data", "event", "message", "label", "tag", "meta", "header", "attr",
+    "attribute", "param", "arg", "option", "sorting", "join", "ref"
+))  # fmt: skip
+NO_PASS = frozenset((
+    "first", "second", "third", "next", "last", "one", "two", "multi", "single", "render", "shader", "depth",
+    "shadow", "light", "post", "pre"
+))  # fmt: skip
+TECHNICAL = re.compile(
+    r"(?i)(?:sha|md|base|utf|argon|aes|rsa|oauth|http|ipv|blake|ed|ecdsa|uuid|ulid|v|x|p|h|s|ec|k|i|l|py|node|amd|arm)[0-9]{1,5}"
+)
+
+TERM = re.compile(TECHNICAL.pattern + r"(?![A-Za-z0-9])")
+
+
+def is_wordy(text: str) -> bool:
+    """Whether `text` is words and numbers: each part between its signs and cases reads like a word or is short."""
+    for part in re.split(r"[^A-Za-z0-9]+", text):
+        chunks = CHUNKS.findall(part)
+        if len(chunks) > 5 or (len(chunks) > 1 and not TECHNICAL.fullmatch(part) and not _is_numbered(chunks)):
+            return False
+        if not all(_is_word(chunk) for chunk in chunks if chunk.isalpha()):
+            return False
+    return True
+
+
+def _is_numbered(chunks: list[str]) -> bool:
+    """Whether the parts of a name are a word with a number of up to four digits, or words with up to two between."""
+    longest = 4 if len(chunks) == 2 else 2
+    return all(len(chunk) > 2 if chunk.isalpha() else len(chunk) <= longest for chunk in chunks) and chunks[0].isalpha()
+
+
+def _is_word(letters: str) -> bool:
+    """Whether letters may be words, in one case or in camel case."""
+    words = re.findall("[A-Z]?[a-z]+|[A-Z]+(?![a-z])", letters)
+    if len(words) > 2 and len(letters) < 3 * len(words):
+        return False
+    return len(letters) < 6 or reads_like_words(letters, 0)
+
+
+def is_assigned_secret(text: str, value: Value) -> bool:
+    """Whether what a name is given is a secret: a password nearly always, what else is called a secret, token or key
+    where it is no number, no name and no words."""
+    content = text[value.start : value.end]
+    if value.word != "password" and (len(content) < 6 or (value.form != "env" and not DIGIT.search(content))):
+        return False  # most of them
+    if len(content) < 3 or STANDS_FOR.fullmatch(content) or content.lower().strip("'\"") in NO_PASSWORDS:
+        return False
+    if value.word == "password":
+        return _is_password(content, value)
+    return _is_key(content, value)
+
+
+def _is_password(content: str, value: Value) -> bool:
+    if value.form == "env":
+        return True
+    if value.qualifier in NO_PASS or (not value.qualifier and NUMBER.fullmatch(content) and len(content) < 6):
+        return False
+    if IDENTIFIER.search(content) and (content.isidentifier() or " " in content or "." in content):
+        return False
+    if value.quote:
+        return len(content) >= 4 and not (" " in content and PROSE.search(content))
+    if NAMES.fullmatch(content) and value.form != "line":
+        return looks_like_password(content, False) and not is_call(content)
+    if value.form == "line":
+        return not is_call(content)
+    return len(content) >= 5 and looks_like_password(content, False)
+
+
+def is_call(content: str) -> bool:
+    """Whether `content` is code that calls something or takes a part of it: names that read like words."""
+    names = NAMES.fullmatch(content)
+    if names is None:
+        return False
+    return (names[2] is not None or not re.fullmatch(r"[A-Za-z_$][\w$]*", names[1])) and is_wordy(names[1])
+
+
+def _is_key(content: str, value: Value) -> bool:
+    is_placeholder = PLACEHOLDER.search(content.replace("<", "")) is not None
+    bare = value.word == "key" and not value.qualifier
+    if NUMBER.fullmatch(content) or (content.isalpha() and reads_like_words(content, STRICT)):
+        return False
+    if value.word == "key" and value.qualifier in OTHER_KEYS:
+        return False
+    if value.form == "env" and not bare:
+        return len(content) >= 6 and not is_placeholder and not (value.word == "key" and is_wordy(content))
+    if " " in content and not (value.quote and not any(map(is_wordy, content.split()))):
+        return False
+    if len(content) < 8 or is_placeholder or is_call(content):
+        return False
+    if not LETTER.search(content) or is_wordy(content):
+        return False
+    if re.search(r"[^\w.+/~=-]", content) and not (value.quote or value.form):
+        return False
+    return (
+        looks_random(content, STRICT)
+        if bare
+        else entropy(content) >= 2.5 and not reads_like_words(content[:ENOUGH], LENIENT)
+    )
+
+
+def is_argument(text: str, quoted: bool) -> bool:
+    """Whether what a command is given for its password is one: no variable, template or other option."""
+    return len(text) >= 3 and text[0] != "-" and not STANDS_FOR.fullmatch(text) and text.lower() not in NO_PASSWORDS
+
+
+def is_told(text: str, quoted: bool) -> bool:
+    """Whether what a sentence calls a password is one: letters with digits or signs, which are no words or terms."""
+    if STANDS_FOR.fullmatch(text) or is_call(text) or TERM.match(text) or NUMBER.fullmatch(text):
+        return False
+    if re.search("[-/_.]", text) and is_wordy(text.strip("()[]{}?!%+*")):
+        return False
+    inner = text[:-1] if text[-1] in "!?" else text
+    has_sign = re.search(r"[^\w\s()'’/.,:;-]", inner) is not None
+    return LETTER.search(text) is not None and (DIGIT.search(text) is not None or has_sign)
+
+
+def is_card_number(text: str, quoted: bool) -> bool:
+    """Whether digits pass the check of Luhn (ISO/IEC 7812), and are not all the same."""
+    digits = [int(character) for character in text if character.isdigit()]
+    doubled = [sum(divmod(2 * digit, 10)) for digit in digits[-2::-2]]
+    return len(set(digits)) > 2 and (sum(digits[::-2]) + sum(doubled)) % 10 == 0
+
+
+JUDGES = {
+    "random": lambda text, quoted: looks_random(text, STRICT),
+    "shape": lambda text, quoted: looks_random(text, LENIENT),
+    "password": looks_like_password,
+    "argument": is_argument,
+    "prose": is_told,
+    "luhn": is_card_number,
+}

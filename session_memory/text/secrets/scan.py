@@ -8,17 +8,20 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from . import names
-from ._rules import ANCHORS, ENDINGS, NAMES, RULES, SCANNER, SIGNS, TAIL_LENGTHS, TAILS
-from .judge import LENIENT, STRICT, entropy, looks_like_password, looks_random
+from . import names, rules_apart
+from ._rules import ANCHORS, ENDINGS, NAMES, RULES, SCANNER, SIGNS, TAIL_LENGTHS, TAILS, WORDS
+from .assignments import MARK, Value, assigned_value, whole_value, words_of
+from .assignments import WORDS as WORDS_OF_NAMES
+from .judge import ABOUT, JUDGES, entropy, is_assigned_secret
 
 # A sign and what may stand between it and the value.
 OPENING = re.compile(r"""(?:[:=,]|[>|](?:[ \t]{0,8}(?:\n|\\n)[ \t]{0,16})?)(?:[ \t"'`*>=|?]|\\(?=[\\"'`])){0,12}""")
 # The name before a sign, and what may stand between them: all backwards.
 NAME = re.compile(r"""[ \t"'`\\*|?>:-]{0,12}(?:\](?=["'\\])["'\\]{1,8})?([A-Za-z0-9_ .-]{1,60})(\\?)""")
 NAME_WITHIN = 64
-MARK = "[redacted"
 SEPARATOR = "\0"  # joins texts: no rule looks for it, so the scanner finds the same in the joined texts as in each
+
+LONG_VALUE = 200  # in a longer one no other assignment is looked for, lest time grows faster than the text
 
 Found = tuple[int, int, int]  # start, end, number of the rule
 
@@ -32,6 +35,7 @@ class CompiledPatterns(dict[str, "re.Pattern[str]"]):
 
 
 COMPILED = CompiledPatterns()
+WORD_GROUPS = frozenset(COMPILED[SCANNER].groupindex.values())  # set where a word of assignments.py is before a sign
 
 
 def find(text: str) -> list[tuple[str, int, int]]:
@@ -41,9 +45,14 @@ def find(text: str) -> list[tuple[str, int, int]]:
     for hit in COMPILED[SCANNER].finditer(text):
         at = hit.start()
         if text[at] in SIGNS:
-            found += search.assigned(at)
+            found += search.named(at)
+            if hit.lastindex is None or hit.lastindex in WORD_GROUPS:
+                found += search.assigned(at)
         if hit.lastindex is None or text[at] not in SIGNS:
             found += search.anchored(at)
+    for number in rules_apart(text):
+        for hit in COMPILED[RULES[number][2]].finditer(text):
+            found += search.judged(hit, number)
     return merged(found)
 
 
@@ -58,6 +67,8 @@ def suspects(texts: list[str]) -> list[int]:
             index += 1
             end += len(texts[index]) + len(SEPARATOR)
         indexes.append(index)
+    if rules_apart(joined):
+        return sorted({*indexes, *[index for index, text in enumerate(texts) if rules_apart(text)]})
     return indexes
 
 
@@ -77,12 +88,14 @@ def merged(found: list[Found]) -> list[tuple[str, int, int]]:
 def rules_of(reversed_name: str) -> tuple[int, ...]:
     """The numbers of the rules for the words of a name, which is written backwards; in the order of rules.yaml."""
     numbers: set[int] = set()
+    words = words_of(reversed_name[::-1])
+    is_about = bool(words) and words[-1] in ABOUT
     for name in names(reversed_name[::-1]):
         numbers.update(NAMES.get(name, ()))
         for ending, rules in ENDINGS.items():
             if name.endswith(ending):
                 numbers.update(rules)
-    return tuple(sorted(numbers))
+    return tuple(sorted(number for number in numbers if not (is_about and RULES[number][5] == "random")))
 
 
 class Search:
@@ -92,6 +105,7 @@ class Search:
         self.text = text
         self.known = {"": True}
         self.ends: dict[int, int] = {}
+        self.assigned_end = 0
 
     def holds(self, literal: str) -> bool:
         """Whether the text holds `literal`; searches for each only once."""
@@ -115,7 +129,7 @@ class Search:
 
     def matched(self, start: int, number: int) -> list[Found]:
         """The find of a rule whose literal is at `start`, unless that is within its last find."""
-        _, _, source, before, also, _, _, _ = RULES[number]
+        _, _, source, before, also, _, _, _, _ = RULES[number]
         if start >= self.ends.get(number, 0) and self.holds(also):
             match = COMPILED[source].match
             for at in range(max(0, start - before), start + 1):
@@ -124,6 +138,18 @@ class Search:
         return []
 
     def assigned(self, at: int) -> list[Found]:
+        """The find of the value that the sign at `at` gives to a name like API_KEY."""
+        value = assigned_value(self.text, at) if at >= self.assigned_end else None
+        if value is None:
+            return []
+        is_secret = is_assigned_secret(self.text, value)
+        if is_secret or value.end - value.start > LONG_VALUE:
+            self.assigned_end = value.end
+        if not is_secret:
+            return []
+        return [(value.start, value.end, WORDS[value.word])]
+
+    def named(self, at: int) -> list[Found]:
         """The finds, in the value after the sign at `at`, of the rules for the name before it."""
         name = NAME.match(self.text[max(0, at - NAME_WITHIN) : at][::-1])
         if name is None:
@@ -142,20 +168,22 @@ class Search:
     def judged(self, hit: re.Match[str], number: int) -> list[Found]:
         """The secret in a match, unless the other conditions of the rule fail."""
         groups = hit.re.groupindex
+        _, _, _, _, _, judge, least, reject, is_whole = RULES[number]
         start, end = hit.span("secret") if "secret" in groups else hit.span()
+        quote = self.text[start - 1 : start] if self.text[start - 1 : start] in ('"', "'", "`") else ""
+        if is_whole:
+            start, end, quote = whole_value(self.text, end)
         secret = self.text[start:end]
-        _, _, _, _, _, judge, least, reject = RULES[number]
-        if secret.startswith(MARK) or (least and entropy(secret) < least):
+        if not secret or secret.startswith(MARK) or (least and entropy(secret) < least):
             return []
         if reject and COMPILED[reject].search(secret):
             return []
-        body = hit["body"] if "body" in groups else secret
-        if judge == "random" and not looks_random(body, STRICT):
-            return []
-        if judge == "shape" and not looks_random(body, LENIENT):
-            return []
-        quoted = self.text[start - 1 : start] in ('"', "'", "`")
-        if judge == "password" and not looks_like_password(secret, quoted):
+        if judge == "flag":
+            words = words_of(hit["name"])
+            value = Value(WORDS_OF_NAMES[words[-1]], words[-2] if len(words) > 1 else "", "flag", quote, start, end)
+            if not is_assigned_secret(self.text, value):
+                return []
+        elif judge and not JUDGES[judge](hit["body"] if "body" in groups else secret, bool(quote)):
             return []
         self.ends[number] = end
         return [(start, end, number)]

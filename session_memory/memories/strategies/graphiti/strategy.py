@@ -12,8 +12,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ....settings.sections import memory_settings
-from ....text.format import one_line, shorten
-from ....text.sanitize import for_people
+from ....text.sanitize import for_people, shortened
 from ....text.timestamps import now_milliseconds
 from ...exchanges import chunks
 from ...strategy import MemoryResult, StrategyContext, StrategyError, UnavailableError, Usage
@@ -216,7 +215,7 @@ def _explained(error: Exception) -> StrategyError:
     """The StrategyError for an error of a model or a graph: whether it is temporary, what to do."""
     import openai
 
-    said = shorten(one_line(for_people(str(error.__cause__ or error) or type(error).__name__)), PROBLEM_CHARACTERS)
+    said = shortened(str(error.__cause__ or error) or type(error).__name__, PROBLEM_CHARACTERS)
     refused = (openai.AuthenticationError, openai.PermissionDeniedError, openai.NotFoundError)
     if isinstance(error, refused) or isinstance(error.__cause__, refused):
         return UnavailableError(f"graphiti's model cannot be asked: {said}", "check the key, model and base_url")

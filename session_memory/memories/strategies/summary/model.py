@@ -12,8 +12,7 @@ import tempfile
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ....text.format import one_line, shorten
-from ....text.sanitize import for_people
+from ....text.sanitize import shortened
 from ...strategy import StrategyError, UnavailableError, Usage
 
 if TYPE_CHECKING:
@@ -175,7 +174,7 @@ def _json_in(text: str) -> Any:
 def _refusal(result: ResultMessage) -> StrategyError:
     """The error for an answer that reports one."""
     status = result.api_error_status
-    said = shorten(one_line(for_people(result.result or "; ".join(result.errors or []))), PROBLEM_CHARACTERS)
+    said = shortened(result.result or "; ".join(result.errors or []), PROBLEM_CHARACTERS)
     message = f"Claude did not answer: {said or result.subtype}"
     if status == _TOO_LARGE or (status == 400 and "too long" in said.lower()):
         return StrategyError(message, "lower memories: summary: max_input_tokens in config.yaml")
@@ -187,7 +186,7 @@ def _refusal(result: ResultMessage) -> StrategyError:
 
 
 def _broken(error: Exception | None, errors: list[str]) -> StrategyError:
-    said = shorten(one_line(for_people(" ".join(errors[-3:]) or str(error or "no result"))), PROBLEM_CHARACTERS)
+    said = shortened(" ".join(errors[-3:]) or str(error or "no result"), PROBLEM_CHARACTERS)
     return StrategyError(f"Claude Code ended without an answer: {said}", is_temporary=True)
 
 

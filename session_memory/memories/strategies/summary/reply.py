@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ....text.format import one_line, shorten
+from ....text.sanitize import for_people
 
 KINDS = ("fact", "decision", "preference", "question", "solution", "project", "person")
 MOST_MEMORIES = 40
@@ -163,4 +164,4 @@ def _string(answer: Mapping[str, Any], key: str, where: str = "the answer", *, m
     value = answer[key]
     if not isinstance(value, str) or not (may_be_empty or value.strip()):
         raise BadReplyError(f"{where}: `{key}` is no text")
-    return shorten(value.strip(), LONGEST[key])
+    return shorten(for_people(value).strip(), LONGEST[key])

@@ -1,0 +1,311 @@
+"""The value that is assigned to a name like DB_PASSWORD or apiKey: where it begins and ends. Pure, and without `re`.
+
+In shell, env files, JSON, YAML, TOML, INI, URLs and code, also where they stand as a string within another file.
+"""
+
+from __future__ import annotations
+
+from ._literals import WORD_ENDINGS
+
+# By the word that a name ends in; words are parted by `_`, `-`, `.` and by case.
+WORDS = {
+    **dict.fromkeys(("pass", "password", "passwd", "passwort", "passphrase"), "password"),
+    **{"secret": "secret", "token": "token", "key": "key", "apikey": "key"},
+}
+GLUED = {
+    **dict.fromkeys(("password", "passwd", "dbpass", "userpass", "smtppass"), "password"),
+    **dict.fromkeys(("clientsecret", "appsecret", "apisecret", "jwtsecret"), "secret"),
+    **dict.fromkeys(("authtoken", "accesstoken", "apitoken", "bottoken", "refreshtoken"), "token"),
+    **dict.fromkeys(("apikey", "accesskey", "secretkey", "privatekey", "authkey"), "key"),
+}
+AFTER_WORDS = "0123456789_.-"
+BETWEEN = " \t\"'`*?]\\+"
+MOST_BETWEEN = 4  # characters of both from the word to the sign, where these are not blanks before the sign
+NAME_CHARACTERS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_.-"
+NO_DIGITS = NAME_CHARACTERS[10:] + " \t\r\"'`()[]{}<>,:;=+*/\\&|?!@#$%^~"
+NAME_WITHIN = 64
+VALUE_WITHIN = 4096
+BLANKS = " \t"
+MOST_BLANKS = 40
+QUOTES = "\"'`"
+MARK = "[redacted"
+# What may stand before the name where an assignment is all of its line: prompts of a shell, diffs, lists, listings.
+BEFORE_NAMES = "$#>+-→|0123456789 \t\"'`*"
+KEYWORDS = ("export", "set", "setx", "env", "arg", "declare", "local", "readonly", "let", "const", "var")
+_CLOSING = {")": "(", "]": "[", "}": "{"}
+_ENDS = ".,:;"
+
+
+class Value:
+    """`text[start:end]` is what the name is given. `word` is the word that the name ends in (password, secret, token or
+    key) and `qualifier` the one before it, both in lower case.
+
+    `form`: `env` for NAME=value, `line` where the value is the rest of its line, `tight` for name=value, `flag` for
+    --name value, else ''. `quote` is the quotation mark
+    that the value stands in, else ''.
+    """
+
+    __slots__ = ("end", "form", "qualifier", "quote", "start", "word")
+
+    def __init__(self, word: str, qualifier: str, form: str, quote: str, start: int, end: int) -> None:
+        self.word = word
+        self.qualifier = qualifier
+        self.form = form
+        self.quote = quote
+        self.start = start
+        self.end = end
+
+
+def assigned_value(text: str, sign: int) -> Value | None:
+    """The value behind the `:` or `=` at `sign`, or behind the tag that ends there, if a name that ends in one of the
+    WORDS is before it; else None."""
+    if not text[max(0, sign - MOST_BLANKS) : sign].rstrip(BETWEEN + AFTER_WORDS)[-4:].lower().endswith(WORD_ENDINGS):
+        return None
+    name_start, name_end = _name_before(text, sign)
+    if name_start < 0 or (text[sign] == ">" and (text[name_start - 1 : name_start] != "<" or name_end < sign)):
+        return None
+    name = text[name_start:name_end]
+    words = words_of(name)
+    word = words and (WORDS.get(words[-1]) or next((GLUED[end] for end in GLUED if words[-1].endswith(end)), ""))
+    if not word:
+        return None
+    start = _value_start(text, sign)
+    if start < 0:
+        return None
+    is_tight = name_end == sign and start == sign + 1
+    form = "env" if is_tight and text[sign] == "=" and name.isupper() else ""
+    ends_line = _is_line_end(text, start)
+    if word != "password" and not form and not ends_line:
+        end = text.find("\n", start, start + VALUE_WITHIN)
+        if not text[start : end if end >= 0 else start + VALUE_WITHIN].strip(NO_DIGITS):
+            return None  # as most of them: nothing else is a secret without a digit
+    line_start, is_first = _line_before(text, name_start)
+    if ends_line:
+        start = _next_line_value(text, start, name_start - line_start) if is_first and text[sign] == ":" else -1
+        if start < 0:
+            return None
+    value_start, end, quote = whole_value(text, start, form == "env" and is_first)
+    if not form and is_first and (text[sign] == ":" or is_tight) and not quote:
+        end, form = _rest_of_line(text, value_start, end)
+    if is_tight and text[sign] == "=":
+        form = form or "tight"
+    if value_start >= end or text.startswith(MARK, value_start):
+        return None
+    return Value(word, words[-2] if len(words) > 1 else "", form, quote, value_start, end)
+
+
+def words_of(name: str) -> list[str]:
+    """The words of an identifier in lower case, without digits at its end: of `dbPassword_2` db, password."""
+    words: list[str] = []
+    word = ""
+    name = name.rstrip(AFTER_WORDS)
+    for at, character in enumerate(name):
+        following = name[at + 1 : at + 2]
+        begins = character.isupper() and (not word.isupper() or (following.islower() and len(word) > 1))
+        if word and (begins or not character.isalnum()):
+            words.append(word.lower())
+            word = ""
+        if character.isalnum():
+            word += character
+    return [*words, word.lower()] if word else words
+
+
+def whole_value(text: str, start: int, is_line: bool = False) -> tuple[int, int, str]:
+    """Where the value that stands at `start` begins and ends, without its quotation marks, and the mark.
+
+    One without a mark ends at white space, or where what it is part of goes on or ends; with `is_line`, where it is
+    all of its line, only at white space and at the quotation mark or the escape that ends a string around it.
+    """
+    at = start
+    while text[at : at + 1] == "\\":
+        at += 1
+    quote = text[at : at + 1]
+    if quote and quote in QUOTES and at - start < 8:
+        if text.startswith(quote * 3, at):
+            end = text.find(quote * 3, at + 3)
+            return at + 3, end if end >= 0 else _end_of_word(text, at + 3), quote
+        end = _end_of_quoted(text, at + 1, quote, at - start)
+        return at + 1, end if end >= 0 else _end_of_word(text, at + 1), quote if end >= 0 else ""
+    return start, _end_of_unquoted(text, start, is_line), ""
+
+
+def _name_before(text: str, sign: int) -> tuple[int, int]:
+    """Where the name before a sign begins and ends; -1 where there is none, or the sign is no assignment."""
+    if text[sign + 1 : sign + 2] == ":" or (sign and text[sign - 1] in "!<>=:~"):  # a::b, a != b; `:=` is at its `:`
+        return -1, -1
+    end = sign
+    lowest = max(0, sign - MOST_BLANKS)
+    while end > lowest and text[end - 1] in BETWEEN:
+        if text[end - 1] == "]" and text[end - 2 : end - 1] not in ('"', "'"):
+            return -1, -1  # no subscript: a mark, or Markdown
+        end -= 1
+    start = end
+    lowest = max(0, end - NAME_WITHIN)
+    while start > lowest and text[start - 1] in NAME_CHARACTERS:
+        start -= 1
+    if text[start - 1 : start] == "\\" and text[start : start + 1] in tuple("nrt"):  # the escape of a line feed
+        start += 1
+    if sign - start - len(text[start:end].rstrip(AFTER_WORDS)) > MOST_BETWEEN and text[sign - 2 : sign].strip(BLANKS):
+        return -1, -1
+    return start, end
+
+
+def _value_start(text: str, sign: int) -> int:
+    """Where the value behind a sign begins, on the same line; -1 where there is none."""
+    at = sign + 1
+    while text[at : at + 1] in ("=", ">"):
+        at += 1
+    if text.startswith("**", at):  # Markdown: `**Password:** value`
+        at += 2
+    at = _after_blanks(text, at)
+    if text[sign] == ":":
+        at = _after_type(text, at)
+    if text[at : at + 1] in tuple("rbfuLN@$") and text[at + 1 : at + 2] in ('"', "'"):  # the prefix of a string
+        at += 1
+    return at
+
+
+def _after_blanks(text: str, at: int) -> int:
+    """Behind the blanks at `at`, and behind a backslash that continues the line."""
+    stop = at + MOST_BLANKS
+    while at < stop and text[at : at + 1] in (" ", "\t"):
+        at += 1
+    end = at
+    while text[end : end + 1] == "\\":
+        end += 1
+    if end > at and (text[end : end + 1] in ("\n", "\r") or (end > at + 1 and text[end : end + 1] == "n")):
+        end += 2 if text[end] == "\r" else 1
+        return _after_blanks(text, end) if at < stop else at
+    return at
+
+
+def _after_type(text: str, at: int) -> int:
+    """Behind a type and its sign, as of `password: str = "..."`; `at` where there is none."""
+    end = at
+    while end < at + MOST_BLANKS and (text[end : end + 1].isalnum() or text[end : end + 1] in tuple("_.&<>[]|? '")):
+        end += 1
+    if end == at or text[end : end + 1] != "=":
+        return at
+    quote = _after_blanks(text, end + 1)
+    return quote if text[quote : quote + 1] in tuple(QUOTES) else at
+
+
+def _is_line_end(text: str, at: int) -> bool:
+    """Whether the line ends at `at`, perhaps behind a sign of YAML for a text on the next lines."""
+    while text[at : at + 1] in ("|", ">", "-", "+"):
+        at += 1
+    return at >= len(text) or text[at] in "\r\n" or text.startswith(("\\n", "\\r\\n"), at)
+
+
+def _next_line_value(text: str, at: int, indent: int) -> int:
+    """Where the value on the next line begins, which is indented more than `indent`; -1 where there is none."""
+    real, escaped = text.find("\n", at, at + 8), text.find("\\n", at, at + 8)
+    if real < 0 and escaped < 0:
+        return -1
+    line = real + 1 if real >= 0 else escaped + 2
+    start = line
+    while text[start : start + 1] in (" ", "\t"):
+        start += 1
+    end = _end_of_word(text, start)
+    if start - line <= indent or end == start or text[end - 1] == ":" or text[start] in "-#":
+        return -1
+    return start
+
+
+def _line_before(text: str, name_start: int) -> tuple[int, bool]:
+    """Where the line of a name begins, behind what a listing puts there, and whether nothing else is before it."""
+    lowest = max(0, name_start - 80)
+    escaped = text.rfind("\\n", lowest, name_start)
+    start = max(text.rfind("\n", lowest, name_start) + 1, escaped + 2 if escaped >= 0 else 0, lowest)
+    before = text[start:name_start]
+    if not before.strip(BEFORE_NAMES):
+        return start + len(before.rpartition("→")[0]) + (1 if "→" in before else 0), True
+    words = before.strip(BEFORE_NAMES).lower().split()
+    return start, all(word in KEYWORDS or word == "$env:" or word.startswith("-") for word in words)
+
+
+def _rest_of_line(text: str, start: int, end: int) -> tuple[int, str]:
+    """Where a value ends that is the rest of its line, and its form; as it was, where something else follows it.
+
+    Of several words it is one only where a word looks like no word of prose: YAML needs no quotation marks.
+    """
+    if text[end : end + 1] in tuple(";&,") and _begins_another(text, end + 1):
+        return end, ""
+    stop = _end_of_unquoted(text, start, True)
+    while stop < len(text) and text[stop] not in "\r\n\"'`" and stop < start + VALUE_WITHIN:
+        if text.startswith(("\\n", '\\"', " #", " //"), stop):
+            break
+        stop += 1
+    rest = text[start:stop].strip()
+    words = rest.split()
+    if len(words) == 1 and rest[-1] not in ",;{([":
+        return start + len(rest), "line"
+    if 1 < len(words) <= 6 and all(any(c.isdigit() for c in word) for word in words):
+        return start + len(rest), "line"
+    return end, ""
+
+
+def _end_of_quoted(text: str, start: int, quote: str, backslashes: int) -> int:
+    """Where the string ends that was begun with `quote` behind so many backslashes; -1 where the line ends before."""
+    at = start
+    while (at := text.find(quote, at, start + VALUE_WITHIN)) >= 0:
+        before = at
+        while before > start and text[before - 1] == "\\":
+            before -= 1
+        run = at - before
+        if run % 2 == 0 if not backslashes else run <= backslashes:
+            if "\n" in text[start:at]:
+                return -1
+            return before if backslashes else at
+        at += 1
+    return -1
+
+
+def _end_of_word(text: str, start: int) -> int:
+    at = start
+    stop = min(len(text), start + VALUE_WITHIN)
+    while at < stop and not text[at].isspace() and not text.startswith(("\\n", "\\r"), at):
+        at += 1
+    return at
+
+
+def _end_of_unquoted(text: str, start: int, is_line: bool) -> int:
+    opened: list[str] = []
+    at = start
+    stop = min(len(text), start + VALUE_WITHIN)
+    while at < stop:
+        character = text[at]
+        if character.isalnum():
+            at += 1
+            continue
+        following = text[at + 1 : at + 2]
+        if character.isspace() or character == "\0":
+            break
+        if character == "\\" and (not following or following in "nrt\"'\\`"):
+            break
+        if character in QUOTES and not following.isalnum():
+            break
+        if not is_line:
+            if character == "<" and following == "/":
+                break
+            if character in ";&," and _begins_another(text, at + 1):
+                break
+            if character in "([{":
+                opened.append(character)
+            elif character in _CLOSING:
+                if opened:
+                    opened.pop()
+                elif not following.isalnum():
+                    break
+        at += 1
+    while at > start and text[at - 1] in _ENDS:
+        at -= 1
+    return at
+
+
+def _begins_another(text: str, at: int) -> bool:
+    """Whether another assignment begins at `at`, as in a query, a connection string or a list."""
+    end = at
+    while end < at + NAME_WITHIN and (text[end : end + 1] in tuple(NAME_CHARACTERS) or text[end : end + 1] == " "):
+        end += 1
+    return end > at and text[end : end + 1] == "="

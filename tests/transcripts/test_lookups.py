@@ -1,0 +1,153 @@
+"""What an agent looked up in our memory is no content: it is recognised in one place, for every runtime."""
+
+from __future__ import annotations
+
+import pytest
+from records import PiSession, assistant, user
+from store_scene import Scene
+
+from session_memory.runtimes.claude import records as claude
+from session_memory.runtimes.pi import records as pi
+from session_memory.store.sqlite import schema
+from session_memory.transcripts.lookups import is_lookup
+
+QUERY = '"kyoto flights"'
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        f"session-memory search {QUERY}",
+        f"session-memory search {QUERY} --limit 5 | head -20",
+        f"cd /srv/app && session-memory search {QUERY}",
+        f"/home/ann/.local/bin/session-memory search {QUERY}",
+        f"SESSION_MEMORY_DIR=/tmp/x session-memory memories search {QUERY}",
+        "session-memory show 214 --around 37",
+        'session-memory errors "ENOENT: kyoto"',
+        "session-memory patterns --project kyoto",
+        "session-memory conversations --since 7d",
+        f"python -m session_memory search {QUERY}",
+        f"/opt/venv/bin/python3 -I -m session_memory search {QUERY}",
+        "python3 /home/ann/.claude/skills/sessions/scripts/session_reader.py kyoto",
+        '"${CLAUDE_PLUGIN_ROOT}/scripts/session_reader.py" kyoto --lines 20',
+        "python3 ${CLAUDE_PLUGIN_ROOT}/scripts/session_reader.py --list",
+        f"uv run session-memory search {QUERY}",
+        f"timeout 10 session-memory search {QUERY}",
+        f"bash -lc 'session-memory search {QUERY}'",
+        f"echo; (session-memory search {QUERY})",
+        'grep -ril "kyoto" conversations/',
+        'grep -rn "kyoto" ~/.session-memory/conversations/',
+    ],
+)
+def test_a_command_of_ours_that_looks_something_up_is_a_lookup(command):
+    assert is_lookup("Bash", "command", command)
+    assert is_lookup("bash", "command", command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "session-memory install --yes",
+        "session-memory ingest",
+        "git commit -m 'Let session-memory search faster'",
+        "cat scripts/session_reader.py",
+        "vim session_memory/cli.py",
+        "pytest tests/test_session_reader.py",
+        "grep -rn search session_memory/",
+        "pip install session-memory",
+        "ls src/conversations/",
+        "git show HEAD:conversations/x.md",
+    ],
+)
+def test_other_work_is_none(command):
+    assert not is_lookup("Bash", "command", command)
+
+
+@pytest.mark.parametrize(
+    ("name", "argument"),
+    [
+        ("mcp__session-memory__search_sessions", "kyoto flights"),
+        ("mcp__plugin_session-memory_sessions__search_sessions", "kyoto flights"),
+        ("mcp__mem__read_session", "kyoto"),
+        ("session-memory_list_sessions", ""),
+        ("search_sessions", "kyoto flights"),
+        ("Skill", "recall"),
+        ("Skill", "session-memory:sessions"),
+    ],
+)
+def test_our_tools_and_skills_are_lookups_under_the_name_of_any_server_or_plugin(name, argument):
+    assert is_lookup(name, "other", argument)
+
+
+@pytest.mark.parametrize(
+    ("name", "argument"),
+    [
+        ("research_sessions", "kyoto"),
+        ("mcp__browser__open_session", "x"),
+        ("Skill", "other:recall"),
+        ("Skill", "deploy"),
+    ],
+)
+def test_tools_and_skills_of_others_are_none(name, argument):
+    assert not is_lookup(name, "other", argument)
+
+
+def test_reading_an_archive_or_our_skill_is_a_lookup():
+    assert is_lookup("Read", "read", "/home/ann/.session-memory/conversations/2026-02-21-kyoto-flights.md")
+    assert is_lookup("read", "read", "/home/ann/.pi/agent/skills/recall/SKILL.md")
+    assert not is_lookup("Read", "read", "/srv/app/docs/recall.md")
+
+
+class TestRecords:
+    def test_an_entry_of_claude_has_no_lookups_and_keeps_what_the_agent_says_of_them(self):
+        record = assistant(
+            "I look.", ("Bash", {"command": f"session-memory search {QUERY}"}), ("Bash", {"command": "ls"})
+        )
+        entry = claude.entry(record, 0)
+        assert entry is not None
+        assert (entry.text, [tool.argument for tool in entry.tools]) == ("I look.", ["ls"])
+
+    def test_a_record_with_nothing_but_a_lookup_is_no_entry(self):
+        assert claude.entry(assistant(("mcp__x__search_sessions", {"query": "kyoto flights"})), 0) is None
+
+    def test_an_entry_of_pi_has_no_lookups_either(self):
+        session = PiSession()
+        session.assistant("I look.", ("bash", {"command": f"session-memory search {QUERY}"}))
+        entry = pi.entry(session.records[-1], 0)
+        assert entry is not None
+        assert (entry.text, entry.tools) == ("I look.", ())
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        ("Bash", {"command": f"session-memory search {QUERY}", "description": "Search for kyoto flights"}),
+        ("mcp__plugin_session-memory_sessions__search_sessions", {"query": "kyoto flights"}),
+        ("Skill", {"skill": "session-memory:recall", "args": "kyoto flights"}),
+    ],
+)
+def test_the_first_search_for_something_is_no_hit_of_the_second(tmp_path, use):
+    scene = Scene(tmp_path)
+    call = {"type": "tool_use", "id": "toolu_9", "name": use[0], "input": use[1]}
+    failed = {"type": "tool_result", "tool_use_id": "toolu_9", "is_error": True, "content": "Error: no kyoto flights"}
+    skill = user([{"type": "text", "text": "Base directory: recall\n\nkyoto flights"}], isMeta=True)
+    scene.write("one", user("what did I plan?"), assistant(call), user([failed]), skill, assistant("I found nothing."))
+    scene.ingest()
+    assert b"kyoto" not in b"".join(path.read_bytes() for path in scene.database.parent.iterdir())
+    assert [item.text for item in scene.items(scene.conversations()[0])] == ["what did I plan?", "I found nothing."]
+
+
+def test_a_store_that_kept_lookups_loses_them_when_it_is_opened(tmp_path, monkeypatch):
+    scene = Scene(tmp_path)
+    scene.store.close()
+    scene.database.unlink()
+    monkeypatch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:1])
+    monkeypatch.setattr("session_memory.transcripts.lookups.is_lookup", lambda *of: False)
+    scene.store = scene.open()
+    search = {"command": f"session-memory search {QUERY}"}
+    scene.write("one", user("find it"), assistant(("Bash", search), ("Bash", {"command": "ls kyoto"})))
+    scene.ingest()
+    scene.store.close()
+    monkeypatch.undo()
+    scene.store = scene.open()
+    assert [item.text for item in scene.items(scene.conversations()[0])] == ["find it", "ls kyoto"]
