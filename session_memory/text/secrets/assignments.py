@@ -36,7 +36,7 @@ _CLOSING = {")": "(", "]": "[", "}": "{"}
 _ENDS = ".,:;"
 
 
-class Value:
+class AssignedValue:
     """`text[start:end]` is what the name is given. `word` is the word that the name ends in (password, secret, token or
     key) and `qualifier` the one before it, both in lower case.
 
@@ -56,7 +56,7 @@ class Value:
         self.end = end
 
 
-def assigned_value(text: str, sign: int) -> Value | None:
+def assigned_value(text: str, sign: int) -> AssignedValue | None:
     """The value behind the `:` or `=` at `sign`, or behind the tag that ends there, if a name that ends in one of the
     WORDS is before it; else None."""
     if not text[max(0, sign - MOST_BLANKS) : sign].rstrip(BETWEEN + AFTER_WORDS)[-4:].lower().endswith(WORD_ENDINGS):
@@ -91,7 +91,7 @@ def assigned_value(text: str, sign: int) -> Value | None:
         form = form or "tight"
     if value_start >= end or text.startswith(MARK, value_start):
         return None
-    return Value(word, words[-2] if len(words) > 1 else "", form, quote, value_start, end)
+    return AssignedValue(word, words[-2] if len(words) > 1 else "", form, quote, value_start, end)
 
 
 def words_of(name: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from math import log2, sqrt
 
-from .assignments import Value
+from .assignments import AssignedValue
 
 # The most common pairs of letters in English and code: three quarters of the pairs in words, a fifth by chance.
 PAIRS = frozenset(
@@ -158,7 +158,7 @@ def _is_word(letters: str) -> bool:
     return len(letters) < 6 or reads_like_words(letters, 0)
 
 
-def is_assigned_secret(text: str, value: Value) -> bool:
+def is_assigned_secret(text: str, value: AssignedValue) -> bool:
     """Whether what a name is given is a secret: a password nearly always, what else is called a secret, token or key
     where it is no number, no name and no words."""
     content = text[value.start : value.end]
@@ -171,7 +171,7 @@ def is_assigned_secret(text: str, value: Value) -> bool:
     return _is_key(content, value)
 
 
-def _is_password(content: str, value: Value) -> bool:
+def _is_password(content: str, value: AssignedValue) -> bool:
     if value.form == "env":
         return True
     if value.qualifier in NO_PASS or (not value.qualifier and NUMBER.fullmatch(content) and len(content) < 6):
@@ -195,7 +195,7 @@ def is_call(content: str) -> bool:
     return (names[2] is not None or not re.fullmatch(r"[A-Za-z_$][\w$]*", names[1])) and is_wordy(names[1])
 
 
-def _is_key(content: str, value: Value) -> bool:
+def _is_key(content: str, value: AssignedValue) -> bool:
     is_placeholder = PLACEHOLDER.search(content.replace("<", "")) is not None
     bare = value.word == "key" and not value.qualifier
     if NUMBER.fullmatch(content) or (content.isalpha() and reads_like_words(content, STRICT)):

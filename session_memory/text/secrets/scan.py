@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from . import names, rules_apart
 from ._rules import ANCHORS, ENDINGS, NAMES, RULES, SCANNER, SIGNS, TAIL_LENGTHS, TAILS, WORDS
-from .assignments import MARK, Value, assigned_value, whole_value, words_of
+from .assignments import MARK, AssignedValue, assigned_value, whole_value, words_of
 from .assignments import WORDS as WORDS_OF_NAMES
 from .judge import ABOUT, JUDGES, entropy, is_assigned_secret
 
@@ -180,7 +180,9 @@ class Search:
             return []
         if judge == "flag":
             words = words_of(hit["name"])
-            value = Value(WORDS_OF_NAMES[words[-1]], words[-2] if len(words) > 1 else "", "flag", quote, start, end)
+            value = AssignedValue(
+                WORDS_OF_NAMES[words[-1]], words[-2] if len(words) > 1 else "", "flag", quote, start, end
+            )
             if not is_assigned_secret(self.text, value):
                 return []
         elif judge and not JUDGES[judge](hit["body"] if "body" in groups else secret, bool(quote)):
