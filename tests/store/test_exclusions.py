@@ -1,0 +1,118 @@
+"""What rules exclude of a store, below the commands: parts of sessions, forks, groups, the queue, readers and writers."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from store_scene import EVERYTHING, START, Scene, put, said, state, tool
+
+from session_memory.settings.homes import home_at, person_home
+from session_memory.store.rules import StoreRules
+from session_memory.store.sqlite.engine import SqliteStore
+from session_memory.store.sqlite.exclusions import is_behind
+from session_memory.store.sqlite.queue import StoredQueue
+
+AGENT, PRIVATE = "/srv/agent", "/srv/private"
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    environ = {"HOME": str(tmp_path / "home")}
+
+    def home_for(group: str) -> object:
+        return (
+            home_at(f"{tmp_path}/host/groups/{group}", environ, host=f"{tmp_path}/host")
+            if group
+            else person_home(environ)
+        )
+
+    return Scene(tmp_path, rules=StoreRules(home_for, environ))  # type: ignore[arg-type]
+
+
+def rules(scene: Scene, text: str, place: str = "home") -> None:
+    path = scene.path / place / ".session-memory" / "config.yaml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def found(scene: Scene, query: str) -> list[str]:
+    return sorted(hit.entry.text for hit in scene.store.search(query, EVERYTHING))
+
+
+def test_what_is_said_while_in_an_excluded_directory_is_excluded_and_no_more(scene: Scene) -> None:
+    there = said("plum there", 1, cwd=PRIVATE, tools=(tool("cat plum"),))
+    put(scene, None, state(), said("plum before"), there, said("plum after", 2))
+    rules(scene, f"projects: {{{PRIVATE}: {{ignore: true}}}}\n")
+    assert found(scene, "plum") == ["plum after", "plum before"]
+    assert scene.texts() == ["plum before", "plum after"]
+    rules(scene, "")
+    assert scene.texts() == ["plum before", "plum there", "Bash cat plum", "plum after"]
+    assert "cat plum" in found(scene, "plum")
+
+
+def test_a_conversation_that_was_all_there_is_not_listed(scene: Scene) -> None:
+    put(scene, None, state(), said("plum before"), said("plum there", 500, cwd=PRIVATE))
+    rules(scene, f"projects: {{{PRIVATE}: {{ignore: true}}}}\n")
+    assert [one.title for one in scene.conversations()] == ["plum before"]
+    rules(scene, f"projects: {{{PRIVATE}: {{text: false}}}}\n")
+    assert [one.title for one in scene.conversations()] == ["plum before", ""]
+
+
+@pytest.mark.parametrize("first", ["original", "fork"])
+def test_what_a_fork_copied_of_an_excluded_session_is_excluded_there_too(scene: Scene, first: str) -> None:
+    shared = [said("plum shared", key="k")]
+    for name in (first, "fork" if first == "original" else "original"):
+        put(scene, None, state(name), *shared, said(f"plum of the {name}", 1))
+    rules(scene, "sessions: {original: {ignore: true}}\n")
+    assert found(scene, "plum") == ["plum of the fork"]
+    assert scene.texts() == ["plum of the fork"]
+
+
+def test_a_group_s_rules_are_for_the_group_and_its_host_s_for_all(scene: Scene) -> None:
+    for group in ("one", "two"):
+        put(scene, None, state("a", group), said(f"plum of {group}", key=group))
+    rules(scene, "sessions: {a: {ignore: true}}\n", "host/groups/one")
+    assert found(scene, "plum") == ["plum of two"]
+    rules(scene, "sessions: {a: {ignore: false}}\n", "host/groups/one")
+    rules(scene, "sessions: {one: {ignore: true}}\n", "host")
+    assert found(scene, "plum") == ["plum of two"]
+
+
+def test_a_conversation_waits_in_the_queue_as_long_as_anything_of_it_is_excluded(scene: Scene) -> None:
+    put(scene, None, state(), said("plum"), said("there", 1, cwd=PRIVATE))
+    put(scene, None, state("b"), said("pear"))
+    scene.store.connection.execute("UPDATE memory_conversations SET status = 'ready'")
+    rules(scene, f"projects: {{{PRIVATE}: {{text: false}}}}\n")
+    with closing(StoredQueue(str(scene.database), scene.options["rules"])) as queue:
+        assert [part.conversation.session_id for part in queue.waiting("x", START * 2)] == ["b"]
+        rules(scene, "")
+        assert [part.conversation.session_id for part in queue.waiting("x", START * 2)] == ["b", "a"]
+
+
+def test_what_is_taken_in_under_a_rule_is_excluded_with_the_same_transaction(scene: Scene) -> None:
+    rules(scene, "sessions: {a: {ignore: true}}\n")
+    put(scene, None, state(), said("plum"))
+    with closing(SqliteStore(str(scene.database))) as without_rules:
+        assert without_rules.search("plum", EVERYTHING) == []
+    assert not is_behind(scene.store.connection)
+
+
+def test_whoever_only_reads_follows_the_rules_while_another_process_writes(scene: Scene) -> None:
+    put(scene, None, state(), said("plum"))
+    with closing(scene.open()) as writer:
+        writer.connection.execute("BEGIN IMMEDIATE")
+        rules(scene, "sessions: {a: {ignore: true}}\n")
+        assert found(scene, "plum") == []
+        writer.connection.execute("ROLLBACK")
+    rules(scene, "")
+    assert found(scene, "plum") == ["plum"]
+
+
+def test_a_title_that_is_given_later_counts_from_then_on(scene: Scene) -> None:
+    rules(scene, "sessions: {Diary: {ignore: true}}\n")
+    before = put(scene, None, state(), said("plum"))
+    assert found(scene, "plum") == ["plum"]
+    put(scene, before, before._replace(title="Diary", title_rank=3), said("pear", 1))
+    assert found(scene, "plum") == []
