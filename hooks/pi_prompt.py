@@ -3,13 +3,18 @@ import sys
 
 root = __file__[: -len("/hooks/pi_prompt.py")]
 sys.path.append(root)
+if sys.version_info < (3, 10):
+    sys.path.insert(0, root + "/hooks")
+    import old_python
+
+    old_python.end()
 gc.disable()  # the process is over before cycles could matter
 try:
     try:  # all modules from one file, where an install made it: session_memory/hooks/bundle.py
         from _frozen_importlib_external import MAGIC_NUMBER
         from marshal import loads
 
-        bundle = open(f"{root}/prompt.bundle", "rb", 0)  # noqa: SIM115  open to the end: imports read it
+        bundle = open(root + "/prompt.bundle", "rb", 0)  # noqa: SIM115  open to the end: imports read it
         head = bundle.read(16384)
         if head.startswith(MAGIC_NUMBER):
             finder, modules = loads(head[len(MAGIC_NUMBER) :])

@@ -1,6 +1,11 @@
 import sys
 
 sys.path.insert(0, __file__[: -len("/hooks/session_start.py")])
+if sys.version_info < (3, 10):
+    sys.path.insert(0, sys.path[0] + "/hooks")
+    import old_python
+
+    old_python.end()
 try:
     from session_memory.hooks.main import session_start
 except Exception:  # a broken installation must not break the prompt; `session-memory doctor` says what is wrong

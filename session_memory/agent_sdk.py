@@ -6,6 +6,7 @@ The SDK is not imported here: that takes over a second, and whoever holds a call
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 from .hooks.archive import archive_when_written
@@ -15,12 +16,31 @@ from .hooks.log import HookLog
 from .hooks.prompt import start_listening
 from .runtimes import runtime
 from .settings.homes import agent_home, home_at
+from .settings.program import program_paths
 from .text.names import is_name
+from .tools.permissions import SERVERS, lookup_rules
 
 if TYPE_CHECKING:
     from claude_agent_sdk import HookCallback
 
 _CLAUDE = runtime("agent-sdk")
+
+
+def lookup_options(home: str | os.PathLike[str]) -> dict[str, Any]:
+    """Options with which the agent of the home `home` looks into its past without asking anybody: the rules for what
+    the skills teach, and a server with the tools, beside those that allow them.
+
+        ClaudeAgentOptions(mcp_servers=lookups["mcp_servers"], allowed_tools=["Read", *lookups["allowed_tools"]])
+    """
+    paths = program_paths(os.environ)
+    base = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
+    python = str(paths.python) if paths.python.exists() else base
+    conversations_dir = home_at(os.path.abspath(home), os.environ).conversations_dir
+    server = {"command": str(paths.launcher), "args": ["mcp", "--home", os.path.abspath(home)]}
+    return {
+        "mcp_servers": {SERVERS[0]: server},
+        "allowed_tools": lookup_rules(_CLAUDE, paths, python, conversations_dir),
+    }
 
 
 def session_updates_hook(

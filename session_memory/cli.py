@@ -43,6 +43,20 @@ def main(words: list[str] | None = None) -> int:
     return exit_code(lambda: _run(words))
 
 
+def main_of_package() -> int:
+    """`main` for the script of a plugin or package, with the packages that the plugin has set up for itself, or that an
+    install has, where they are for this Python; returns the exit code."""
+    import os
+
+    from .runtimes import all_runtimes
+    from .settings.plugin_data import add_site_packages
+    from .settings.program import program_paths
+
+    data_dirs = [path for each in all_runtimes() for path in each.INSTALL.plugin_data_dirs(os.environ, NAME)]
+    add_site_packages([*data_dirs, str(program_paths(os.environ).program_dir)])
+    return main()
+
+
 def _run(words: list[str]) -> int:
     if words and words[0] not in COMMANDS and not words[0].startswith("-"):
         return _unknown(words[0])

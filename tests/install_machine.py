@@ -240,10 +240,10 @@ def make_next_version(copy: Path) -> None:
 
 
 def make_index(directory: Path, lock_file: Path) -> Path:
-    """Wheels of what the basic environment consists of, made from the modules installed here, in pinned versions."""
+    """Wheels of what a plugin sets up for itself, made from the modules installed here, in pinned versions."""
     directory.mkdir()
     pins = dict(re.findall(r"^([a-z-]+)==(\S+)", lock_file.read_text(), re.MULTILINE))
-    for name in GROUPS["basic"]:
+    for name in (*GROUPS["basic"], *GROUPS["store"]):
         info = f"{name}-{pins[name]}.dist-info"
         with zipfile.ZipFile(directory / f"{name}-{pins[name]}-py3-none-any.whl", "w") as wheel:
             for file in distribution(name).files or []:

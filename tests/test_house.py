@@ -140,11 +140,14 @@ def write_map() -> None:
     MAP.write_text(before + tree(PACKAGE) + "\n" + rest[rest.index("```") :])
 
 
-@pytest.mark.parametrize("entry", [*ROOT.glob("hooks/*.py"), *ROOT.glob("scripts/*.py")], ids=lambda path: path.stem)
+ENTRIES = [path for path in (*ROOT.glob("hooks/*.py"), *ROOT.glob("scripts/*.py")) if path.name != "old_python.py"]
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda path: path.stem)
 def test_an_entry_imports_one_module(entry: Path) -> None:
     imported = imports_in(entry.read_text(), entry)
     assert len(imported) == 1
-    assert {room_of(one) for one in imported} <= {"hooks", "install", "commands"}
+    assert {room_of(one) for one in imported} <= {"hooks", "install", "commands", "cli"}
 
 
 if __name__ == "__main__":

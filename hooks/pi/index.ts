@@ -14,6 +14,7 @@ const MOST_CHARACTERS = 64 * 1024;
 type Event = Record<string, unknown>;
 
 export default function (pi: ExtensionAPI): void {
+	process.env.CLAUDE_PLUGIN_ROOT = dirname(dirname(HERE)); // what our skills' commands begin with, for pi's bash
 	let next: Entry | undefined;
 	// Node forks all of pi to start a process, which takes longer than the hook itself: not while somebody waits for it.
 	const startNext = (_event: unknown, ctx: ExtensionContext) => {

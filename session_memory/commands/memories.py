@@ -16,7 +16,7 @@ from ..text.format import enumerated, one_line
 from ..text.sanitize import for_prompt
 from .arguments import add_common, add_limit
 from .opened_store import OpenStore, with_store
-from .output import brief, fields, iso, moment
+from .output import brief, called_as, fields, iso, moment
 
 if TYPE_CHECKING:
     from ..store.sqlite.memory_index import IndexedMemory, MemoryIndex
@@ -141,7 +141,7 @@ def _show_one(opened: OpenStore, memory: IndexedMemory, home: str) -> None:
         by = f" by {memory.superseded}" if len(memory.superseded) > 1 else ""
         terminal.line(f"  superseded{by}: it no longer holds")
     for at, _, conversation, strategy in memory.origins:
-        terminal.line(f"  {time_text(at)}, by {strategy}: session-memory show {conversation}{home}")
+        terminal.line(f"  {time_text(at)}, by {strategy}: {called_as()} show {conversation}{home}")
     terminal.line(f"  {terminal.short(f'{folder_of(opened.location, memory.home)}/{memory.path}')}")
 
 

@@ -9,8 +9,8 @@ from ..text.format import one_line, shorten
 from ..text.sanitize import all_for_prompt
 from .arguments import add_common, add_filter, add_private, filter_of
 from .nearest import check_names
-from .opened_store import refresh, with_store
-from .output import brief, fields, moment
+from .opened_store import note, refresh, with_store
+from .output import brief, called_as, fields, moment
 from .show import number_of
 
 TYPE_CHECKING = False
@@ -42,10 +42,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Searches; 1 if nothing was found. Raises SessionMemoryError."""
+    """Searches, without apsw, as a plugin may have to do, in archives; 1 if nothing was found. Raises
+    SessionMemoryError."""
     if not " ".join(arguments.query).strip():
         raise NoQueryError("there is nothing to look for", 'name some words: session-memory search "cherry blossom"')
-    return with_store(arguments, lambda opened: _search(opened, arguments))
+    try:
+        return with_store(arguments, lambda opened: _search(opened, arguments))
+    except ModuleNotFoundError as error:
+        if error.name != "apsw":
+            raise
+        return _search_archives(arguments)
 
 
 def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
@@ -55,7 +61,8 @@ def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
     hits = opened.store.search(query, wanted)
     if not hits:
         check_names(opened, wanted)
-    commands = [_command(hit, arguments.home) for hit in hits]
+    program = called_as()
+    commands = [_command(program, hit, arguments.home) for hit in hits]
     remembered = _show_memories(opened, query) if _is_unlimited(arguments) else []
     as_json = [_as_json(hit, command) for hit, command in zip(hits, commands)]
     opened.terminal.result({"memories": remembered, "hits": as_json})
@@ -89,14 +96,14 @@ def _show_memories(opened: OpenStore, query: str) -> list[dict[str, Any]]:
     for memory in found:
         opened.terminal.line(line_of(memory))
     if found:
-        opened.terminal.line(f"  session-memory memories show {' '.join(memory.id for memory in found)}")
+        opened.terminal.line(f"  {called_as()} memories show {' '.join(memory.id for memory in found)}")
         opened.terminal.line()
     return [as_json(memory) for memory in found]
 
 
-def _command(hit: Hit, home: str | None) -> str:
+def _command(program: str, hit: Hit, home: str | None) -> str:
     """The command that shows what was said around a hit."""
-    command = f"session-memory show {hit.conversation.id} --around {number_of(hit.entry)}"
+    command = f"{program} show {hit.conversation.id} --around {number_of(hit.entry)}"
     if not home:
         return command
     from shlex import quote
@@ -158,3 +165,25 @@ def _as_json(hit: Hit, command: str) -> dict[str, Any]:
         "score": hit.score,
         "command": command,
     }
+
+
+def _search_archives(arguments: argparse.Namespace) -> int:
+    """Searches what archives hold. Limits but that of the number do not count there."""
+    import os
+
+    from ..system.terminal import Terminal
+    from ..tools.home_backend import HomeBackend
+
+    terminal = Terminal(os.environ, is_json=arguments.json)
+    note("apsw is not installed, so that only archives are searched: finished or compacted conversations")
+    found = HomeBackend(arguments.home, os.environ).search(" ".join(arguments.query), arguments.limit)
+    terminal.result({"memories": [], "hits": [one._asdict() for one in found]})
+    if not found:
+        terminal.line(f"Nothing found for {brief(' '.join(arguments.query), TITLE_CHARACTERS)}.")
+    for index, one in enumerate(found):
+        title, snippet = all_for_prompt([one.session_name, one.snippet])
+        terminal.line(("\n" if index else "") + terminal.paint("bold", shorten(one_line(title), TITLE_CHARACTERS)))
+        terminal.line(f"  {one_line(snippet)}")
+        when = moment(None if one.timestamp is None else round(one.timestamp * 1000))
+        terminal.line(terminal.paint("dim", f"  {when}, {one.role}, in {one.conversation}"))
+    return 0 if found else 1

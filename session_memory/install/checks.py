@@ -83,7 +83,7 @@ def check_home(
         if not broken:
             trial = try_hook(target, hook.command, environ)
             findings.append(check_trial(trial))
-    findings += [*check_disabled(target), *kept, *_check_transcripts(target)]
+    findings += [*_check_plugins(target), *check_disabled(target), *kept, *_check_transcripts(target)]
     record = ledger.homes.get(target.root)
     if hook is not None and record is not None:
         prompted = _prompted_since(target, record.installed_at, environ)
@@ -206,6 +206,16 @@ def _check_hooks(target: Target, paths: ProgramPaths, ledger: InstallLedger) -> 
         text = f"{path}: the hook for {enumerated(missing)} is not there, so that it never runs"
         return [Finding(WRONG, "hooks", text, _reinstall(target))], here
     return [Finding(OK, "hooks", f"{enumerated(dict.fromkeys(hook.event for hook in here))} in {path}")], here
+
+
+def _check_plugins(target: Target) -> list[Finding]:
+    """Whether a plugin of ours does the same as the hooks in the settings."""
+    dirs = dict.fromkeys((target.settings_dir, target.config_dir))
+    names = dict.fromkeys(name for path in dirs for name in RUNTIME.INSTALL.plugins_named(path, NAME))
+    if not names:
+        return []
+    text = f"the plugin {enumerated(names)} is switched on too: each prompt is told once, by whichever is first"
+    return [Finding(NOTE, "plugin", text, "one of both is enough")]
 
 
 def _check_command(command: str, target: Target) -> list[Finding]:

@@ -10,14 +10,19 @@ from pathlib import Path
 from .. import NAME
 from ..settings.program import program_paths
 from ..system.terminal import Terminal, exit_code
-from .installation import install, uninstall
+from .home_changes import HomePlan
+from .installation import install
 from .output import show_installed, show_new, show_uninstalled
+from .questions import ask_for_purge, ask_for_rules
 from .templates import TEMPLATES, make_home
+from .uninstallation import uninstall
 
 INSTALL_SUMMARY = "install into homes, or bring what is installed up to date"
 UNINSTALL_SUMMARY = "take everything out again"
 NEW_SUMMARY = "make a new agent's home from a template, or renew one"
 _AGENTS_SKILLS = "put the skills into .agents/skills too, where several runtimes look"
+_ALLOW = "let agents look things up without asking: what of this command, the reader and the tools changes nothing"
+_PURGE = "also delete what is kept of sessions (archives, store, memories), and the configuration, after asking"
 _ABOUT = "Gives agent runtimes a memory of all their sessions: installs into the agent homes that it finds."
 _EPILOG = "`install.py new HOME` makes a new agent's home from a template: see `install.py new --help`."
 
@@ -25,13 +30,14 @@ _EPILOG = "`install.py new HOME` makes a new agent's home from a template: see `
 def add_install_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of install."""
     _add_home(parser, "install into (an agent home, or a configuration directory of Claude Code)")
-    parser.add_argument("--agents-skills", action="store_true", help=_AGENTS_SKILLS)
+    _add_install_options(parser)
 
 
 def add_uninstall_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of uninstall."""
     _add_home(parser, "uninstall from; without it, from all, and the program is removed too")
-    parser.add_argument("--purge", action="store_true", help="also delete the homes' configuration and state")
+    parser.add_argument("--purge", action="store_true", help=_PURGE)
+    parser.add_argument("--yes", action="store_true", help="with --purge: without asking")
 
 
 def add_new_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,9 +52,14 @@ def run_install(arguments: argparse.Namespace, called_as: str = f"{NAME} install
     """Installs; returns the exit code. `called_as` is what the user typed to get here."""
     environ = _environ()
     terminal = Terminal(environ, is_json=arguments.json)
+
+    def allow(plans: list[HomePlan]) -> bool:
+        is_asked = not arguments.allow and not arguments.dry_run and terminal.can_ask()
+        return bool(arguments.allow or (is_asked and ask_for_rules(plans, terminal)))
+
     done = install(
         arguments.home, program_paths(environ), environ, terminal,
-        dry_run=arguments.dry_run, skills_for_all=arguments.agents_skills,
+        dry_run=arguments.dry_run, skills_for_all=arguments.agents_skills, allow=allow,
     )  # fmt: skip
     show_installed(done, terminal, called_as)
     return 1 if any(trial.problem for trial in done.trials) else 0
@@ -57,10 +68,12 @@ def run_install(arguments: argparse.Namespace, called_as: str = f"{NAME} install
 def run_uninstall(arguments: argparse.Namespace) -> int:
     """Uninstalls; returns the exit code."""
     environ = _environ()
+    terminal = Terminal(environ, is_json=arguments.json)
     done = uninstall(
-        arguments.home, program_paths(environ), environ, dry_run=arguments.dry_run, purge=arguments.purge
+        arguments.home, program_paths(environ), environ, dry_run=arguments.dry_run, purge=arguments.purge,
+        confirm=lambda purged: None if arguments.yes else ask_for_purge(purged, terminal),
     )  # fmt: skip
-    show_uninstalled(done, Terminal(environ, is_json=arguments.json))
+    show_uninstalled(done, terminal)
     return 0
 
 
@@ -86,14 +99,21 @@ def main(script: str, words: list[str]) -> int:
         return exit_code(lambda: run_new(arguments))
     parser = argparse.ArgumentParser(prog=name, description=_ABOUT, epilog=_EPILOG)
     add_uninstall_arguments(parser)
-    parser.add_argument("--agents-skills", action="store_true", help=_AGENTS_SKILLS)
+    _add_install_options(parser)
     parser.add_argument("--uninstall", action="store_true", help=UNINSTALL_SUMMARY)
     arguments = parser.parse_args(words)
     if arguments.purge and not arguments.uninstall:
         parser.error("--purge goes with --uninstall")
+    if arguments.allow and arguments.uninstall:
+        parser.error("--allow goes with an install")
     if arguments.uninstall:
         return exit_code(lambda: run_uninstall(arguments))
     return exit_code(lambda: run_install(arguments, f"python3 {shlex.quote(script)}"))
+
+
+def _add_install_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--agents-skills", action="store_true", help=_AGENTS_SKILLS)
+    parser.add_argument("--allow", action="store_true", help=_ALLOW)
 
 
 def _add_home(parser: argparse.ArgumentParser, what_for: str) -> None:

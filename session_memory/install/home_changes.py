@@ -11,33 +11,56 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..runtimes.claude.install import Hook, wanted_hooks
+from ..runtimes.claude.install import PLUGIN_ROOT, Hook, wanted_hooks
+from ..settings.program import ProgramPaths
+from ..tools.permissions import SERVERS, lookup_rules
 from . import settings_file
 from .file_changes import FileChange, checksum, read_if_there, remove_if_empty
 from .homes import RUNTIME, Target
 from .ledger import HomeRecord, InstallLedger
 
-# How a SKILL.md names a script of the pack.
-_SCRIPT = re.compile(rb'python3 "%b/\.\./\.\./scripts/([^"]+)"' % re.escape(RUNTIME.INSTALL.SKILL_DIR.encode()))
+# How a SKILL.md names a script of the pack, and the archives of whoever has no agent home.
+_SCRIPT = re.compile(rb'python3 "%b/scripts/(\w+)\.py"' % re.escape(PLUGIN_ROOT.encode()))
+_COMMAND = b"memory"  # the script that is the installed command
+_ARCHIVES = b"~/.session-memory/conversations"
+# Permission rules as `tools.permissions` makes them, of a program and home that are not known.
+_OWN_COMMAND = re.compile(r"Bash\(.*/session-memory/(?:bin/session-memory\b|app/scripts/).*\)")
+_OWN_RULE = re.compile(rf"Read\(/.*/conversations/\*\*\)|mcp__(?:{'|'.join(SERVERS)})__")
 _MODE = 0o644  # of the files of skills
 
 
 @dataclass(frozen=True)
 class InstalledPaths:
-    """What the files in a home are made from, and run: `source` holds hooks/ and skills/, `python` is the interpreter
-    and `app` the installed copy of the program."""
+    """What the files in a home are made from, and run: `source` holds hooks/ and skills/, `python` is the interpreter;
+    `paths` are those of the installed program."""
 
     source: Path
     python: str
-    app: Path
+    paths: ProgramPaths
+
+    @property
+    def app(self) -> Path:
+        """The installed copy of the program."""
+        return self.paths.app
+
+    @property
+    def command(self) -> str:
+        """The command as the first word of a shell command."""
+        return shlex.quote(str(self.paths.launcher))
+
+    @property
+    def reader(self) -> list[str]:
+        """The words that start scripts/session_reader.py."""
+        return [self.python, "-I", "-S", f"{self.app}/scripts/session_reader.py"]
 
 
 @dataclass
 class HomePlan:
     """The changes to one home.
 
-    `hooks` are those that will be in its settings, `are_disabled` says that the settings keep any hook from running,
-    `stripped` is the settings file without our hooks (None: there was no file). `files` are the changes to the files of
+    `hooks` are those that will be in its settings, and `rules` the permission rules that will be there and be ours.
+    `are_disabled` says that the settings keep any hook from running, `stripped` is the settings file without what is
+    ours (None: there was no file). `files` are the changes to the files of
     skills and templates, `checksums` those of the files that are ours afterwards, by path. `skills` are the names of
     the skills that are installed then; `notes` are for the user.
     """
@@ -45,6 +68,7 @@ class HomePlan:
     root: str
     settings: FileChange
     hooks: list[Hook] = field(default_factory=list)
+    rules: list[str] = field(default_factory=list)
     are_disabled: bool = False
     stripped: bytes | None = None
     files: list[FileChange] = field(default_factory=list)
@@ -96,38 +120,58 @@ def ours(ledger: InstallLedger) -> Callable[[str], bool]:
     return lambda command: command in known or _runs_this_program(command)
 
 
-def plan_install(target: Target, made_from: InstalledPaths, ledger: InstallLedger, *, for_all: bool) -> HomePlan:
+def is_our_skill(content: bytes) -> bool:
+    """Whether a skill's file names programs of ours where installs put them."""
+    return any(part in content for part in (b"/session-memory/bin/session-memory ", b"/session-memory/app/scripts/"))
+
+
+def plan_install(
+    target: Target, made_from: InstalledPaths, ledger: InstallLedger, *, for_all: bool, allow: bool
+) -> HomePlan:
     """What it takes to have our hooks and skills in a home. With `for_all` the skills are also put where several
-    runtimes look, and stay there from then on. Raises SettingsFileError, CannotWriteError."""
+    runtimes look, and with `allow` lookups are let pass without asking; both stay so from then on. Raises
+    SettingsFileError, CannotWriteError."""
     record = ledger.homes.get(target.root)
     declared = (made_from.source / "hooks" / "hooks.json").read_text()
     hooks = wanted_hooks(declared, made_from.python, str(made_from.app))
     path, is_ours = target.settings_file, ours(ledger)
     before = read_if_there(path)
+    own_rules = [] if before is None else _own_rules(before, path, record)
+    rules = lookup_rules(RUNTIME, made_from.paths, made_from.python, target.home.conversations_dir)
+    rules = rules if allow or own_rules else []
+    stripped = None if before is None else _stripped(before, path, is_ours, own_rules)
+    theirs = set() if stripped is None else set(settings_file.read(stripped, str(path)).rules)
+    outdated = [rule for rule in own_rules if rule not in rules]
     after = settings_file.with_hooks(before, str(path), hooks, is_ours)
+    after = settings_file.with_rules(settings_file.without_rules(after, str(path), outdated), str(path), rules)
     plan = HomePlan(
         target.root,
         FileChange(path, before, after),
         hooks,
+        [rule for rule in rules if rule not in theirs],
         settings_file.read(after, str(path)).is_on(RUNTIME.INSTALL.HOOKS_ARE_OFF),
-        None if before is None else settings_file.without_hooks(before, str(path), is_ours),
+        stripped,
     )
     known = record.files if record else {}
     is_shared = for_all or any(target.shared_skills_dir in Path(path).parents for path in known)
     for directory in [target.skills_dir, *([target.shared_skills_dir] if is_shared else [])]:
-        plan_skills(plan, directory, made_from, known, target.root if target.kind == "agent" else "")
+        root = target.root if target.kind == "agent" else ""
+        plan_skills(plan, directory, made_from, known, root, target.home.conversations_dir)
     plan.take_away_old(known)
     return plan
 
 
-def plan_skills(plan: HomePlan, directory: Path, made_from: InstalledPaths, known: dict[str, str], root: str) -> None:
+def plan_skills(
+    plan: HomePlan, directory: Path, made_from: InstalledPaths, known: dict[str, str], root: str, archives: str
+) -> None:
     """Plans every skill in `directory`; a skill there that is not ours (by `known`, from the ledger) is left alone.
 
-    `root` is the agent home that the commands in the skills name; '' where they find the home themselves.
+    `root` is the agent home that the commands in the skills name; '' where they find the home themselves. `archives` is
+    the directory of its archives.
     """
     for skill in sorted(path for path in (made_from.source / "skills").glob("*") if path.is_dir()):
         wanted = {
-            directory / file.relative_to(skill.parent): _adapted(file.read_bytes(), made_from, root)
+            directory / file.relative_to(skill.parent): _adapted(file.read_bytes(), made_from, root, archives)
             for file in _files(skill)
         }
         if _is_foreign(directory / skill.name, wanted, known):
@@ -150,7 +194,7 @@ def plan_uninstall(root: str, record: HomeRecord, is_ours: Callable[[str], bool]
     if before is not None and checksum(before) in record.written:
         after = None if record.original is None else record.original.encode()
     elif before is not None:
-        after = settings_file.without_hooks(before, str(path), is_ours)
+        after = _stripped(before, path, is_ours, _own_rules(before, path, record))
         if record.original is None and json.loads(after) == {}:
             after = None
     plan = HomePlan(root, FileChange(path, before, after))
@@ -172,6 +216,7 @@ def make_install(plan: HomePlan, ledger: InstallLedger) -> None:
         record.note_settings(plan.settings.before, plan.stripped, after)
         record.installed_at = time.time()
     record.commands = sorted({*record.commands, *(hook.command for hook in plan.hooks)})
+    record.rules = sorted({*record.rules, *plan.rules})
     record.files = {**plan.checksums, **record.files}
     for change in plan.changes:
         record.note_directories(change.path.parent)
@@ -182,6 +227,7 @@ def make_install(plan: HomePlan, ledger: InstallLedger) -> None:
             remove_if_empty(change.path.parent)
     record.files = dict(plan.checksums)
     record.commands = [hook.command for hook in plan.hooks]
+    record.rules = plan.rules
     ledger.save()
 
 
@@ -198,14 +244,33 @@ def make_uninstall(plan: HomePlan, ledger: InstallLedger) -> None:
         ledger.save()
 
 
-def _adapted(content: bytes, made_from: InstalledPaths, root: str) -> bytes:
-    """A skill's file whose commands name the installed scripts by their paths, and the agent home if there is one."""
+def _adapted(content: bytes, made_from: InstalledPaths, root: str, archives: str) -> bytes:
+    """A skill's file whose commands name the installed programs and the archives by their paths, and the agent home if
+    there is one."""
 
     def command(match: re.Match[bytes]) -> bytes:
-        words = [made_from.python, "-I", "-S", f"{made_from.app}/scripts/{os.fsdecode(match.group(1))}"]
-        return os.fsencode(shlex.join([*words, *(["--home", root] if root else [])]))
+        if match.group(1) == _COMMAND:
+            return os.fsencode(made_from.command)
+        return os.fsencode(shlex.join([*made_from.reader, *(["--home", root] if root else [])]))
 
-    return _SCRIPT.sub(command, content)
+    return _SCRIPT.sub(command, content.replace(_ARCHIVES, os.fsencode(shlex.quote(archives))))
+
+
+def rules_by_content(rules: list[str]) -> list[str]:
+    """Those permission rules that are ours by what they say: where one names this program, all such as we make."""
+    is_here = any(_OWN_COMMAND.match(rule) for rule in rules)
+    return [rule for rule in rules if is_here and (_OWN_COMMAND.match(rule) or _OWN_RULE.match(rule))]
+
+
+def _own_rules(content: bytes, path: Path, record: HomeRecord | None) -> list[str]:
+    """The permission rules in a settings file that are ours."""
+    rules = settings_file.read(content, str(path)).rules
+    return [rule for rule in rules if rule in record.rules] if record else rules_by_content(rules)
+
+
+def _stripped(content: bytes, path: Path, is_ours: Callable[[str], bool], rules: list[str]) -> bytes:
+    """A settings file without our hooks and these permission rules."""
+    return settings_file.without_rules(settings_file.without_hooks(content, str(path), is_ours), str(path), rules)
 
 
 def _is_foreign(directory: Path, wanted: dict[Path, bytes], known: dict[str, str]) -> bool:

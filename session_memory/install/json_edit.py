@@ -122,6 +122,8 @@ def _scalar(text: str, start: int) -> JsonNode:
         if text[start] != '"':
             raise _unexpected(text, start, "a value") from None
         raise StrictJsonError(error.msg[0].lower() + error.msg[1:], text, min(error.pos, len(text))) from None
+    except ValueError:  # Python's own limit of digits
+        raise StrictJsonError("a number has too many digits", text, start) from None
     return JsonNode(value, start, end)
 
 

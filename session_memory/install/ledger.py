@@ -21,16 +21,18 @@ class HomeRecord:
     """What was added to one home.
 
     `original` is the settings file as it was before (None: there was none), `written` the checksums of the versions
-    of it that we wrote since, `commands` the hook commands in it. `files` maps the path of a file that we copied (of
-    a skill or a template) to the checksum of what we wrote. `made` lists the directories that were not there before,
-    the outermost first. `installed_at` is in seconds since 1970. A home made from a template has its name in
-    `template`, and in `identity` the files that were copied once and are the user's since.
+    of it that we wrote since, `commands` the hook commands in it and `rules` the permission rules. `files` maps the
+    path of a file that we copied (of a skill or a template) to the checksum of what we wrote. `made` lists the
+    directories that were not there before, the outermost first. `installed_at` is in seconds since 1970. A home made
+    from a template has its name in `template`, and in `identity` the files that were copied once and are the user's
+    since.
     """
 
     settings_file: str
     original: str | None = None
     written: list[str] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)
+    rules: list[str] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)
     made: list[str] = field(default_factory=list)
     installed_at: float = 0.0

@@ -14,10 +14,11 @@ from ..text.timestamps import age
 from .environment import GROUPS, Environment, names_of
 from .home_changes import HomePlan
 from .homes import RUNTIME, Target
-from .installation import Installed, Uninstalled
+from .installation import Installed
 from .program import command_path
 from .templates import IDENTITY, SAMPLE_PROMPT, SAMPLE_SESSIONS, TEMPLATES, NewHome
 from .trial import Trial
+from .uninstallation import Uninstalled
 
 
 def show_installed(done: Installed, terminal: Terminal, called_as: str) -> None:
@@ -54,7 +55,14 @@ def show_uninstalled(done: Uninstalled, terminal: Terminal) -> None:
     for path in done.purged:
         terminal.item("purged", terminal.short(f"{path} {verb} deleted"))
     for path in done.kept:
-        terminal.item("kept", terminal.short(f"{path} (--purge deletes it too)"))
+        terminal.item("kept", terminal.short(f"{path} (--purge deletes it too, after asking)"))
+    for path in done.shared:
+        terminal.item("kept", terminal.short(f"{path}, which is not of this home alone"))
+    for root in done.unreachable:
+        terminal.note(
+            f"{terminal.short(root)} is not there, so that nothing was taken out of it. If it was moved: python3 "
+            "install.py --uninstall --home PATH, from a copy of the repository."
+        )
     terminal.result(
         {
             "version": __version__,
@@ -64,7 +72,8 @@ def show_uninstalled(done: Uninstalled, terminal: Terminal) -> None:
                 {**_changes(plan), "restored": done.restored[plan.root], "notes": plan.notes} for plan in done.plans
             ],
             "purged": done.purged,
-            "kept": done.kept,
+            "kept": [*done.kept, *done.shared],
+            "unreachable": done.unreachable,
         }
     )
 
@@ -166,6 +175,8 @@ def _show_home(target: Target, plan: HomePlan, terminal: Terminal, *, is_dry_run
             events = enumerated(dict.fromkeys(hook.event for hook in plan.hooks))
             done = {"unchanged": "as before", "added": "put in a new file", "changed": "put in"}[plan.settings.kind]
             terminal.item("hooks", terminal.short(f"{events} in {plan.settings.path}: {done}"))
+        if plan.rules:
+            terminal.item("rules", f"{len(plan.rules)}, with which agents look things up without asking")
         if plan.skills:
             is_changed = any(change.is_needed for change in plan.files)
             terminal.item("skills", f"{', '.join(plan.skills)}: {'copied' if is_changed else 'as before'}")
@@ -229,6 +240,9 @@ def _show_next(done: Installed, terminal: Terminal, called_as: str) -> None:
         terminal.line(f"  {called_as} --home PATH")
         terminal.line("      installs into a home of yours. Once Claude Code has run here,")
         terminal.line(f"      a plain `{called_as}` finds it.")
+    if any(plan.hooks and not plan.rules for plan in done.plans) and not done.is_sample:
+        terminal.line(f"  {called_as} --allow")
+        terminal.line("      lets agents look things up without asking you for each command")
     terminal.line(f"  {command} doctor")
     terminal.line("      checks that all is well, and says how to mend what is not")
     terminal.line(f"  {command} uninstall")
@@ -276,7 +290,13 @@ def _changes(plan: HomePlan) -> dict[str, Any]:
 def _installed_result(done: Installed) -> dict[str, Any]:
     homes = []
     for index, (target, plan) in enumerate(zip(done.targets, done.plans)):
-        home = {"kind": target.kind, **_changes(plan), "hooks_disabled": plan.are_disabled, "notes": plan.notes}
+        home = {
+            "kind": target.kind,
+            **_changes(plan),
+            "rules": plan.rules,
+            "hooks_disabled": plan.are_disabled,
+            "notes": plan.notes,
+        }
         if done.trials:
             trial = done.trials[index]
             home["trial"] = {**vars(trial), "hook_seconds": round(trial.hook_seconds, 5)}

@@ -1,6 +1,7 @@
-"""The SessionStart hook of a plugin: installs PyYAML into the plugin's data directory, once, in the background.
+"""The SessionStart hook of a plugin: installs PyYAML and apsw into the plugin's data directory, in the background.
 
-No session waits for it, and a message says so once. Until then the hooks do without a config.yaml.
+No session waits for it, and a message says so once. Until then the hooks do without a config.yaml, and what is searched
+are archives.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-GROUP = "basic"
+GROUPS = ("basic", "store")
 _NOTE_FILE = "/environment.json"
 _RETRY_SECONDS = 24 * 3600
 _CHILD = "--in-background"
@@ -61,7 +62,8 @@ def _start(script: str, data_dir: str, lock_file: str) -> None:
         creationflags=getattr(subprocess, "DETACHED_PROCESS", 0),
     )  # fmt: skip
     if not note:
-        text = f"session-memory works. What reads a config.yaml is being set up in {data_dir}, in the background."
+        what = "What reads a config.yaml and searches the past is being set up"
+        text = f"session-memory works. {what} in {data_dir}, in the background."
         sys.stdout.buffer.write(encode({"systemMessage": text}).encode() + b"\n")
         sys.stdout.buffer.flush()
 
@@ -77,7 +79,7 @@ def _set_up(data_dir: str, lock_file: str) -> None:
 
     paths = ProgramPaths(Path(data_dir), Path(data_dir, "bin"))
     with locked(paths):
-        made = ensure_environment(paths, Path(lock_file), Terminal({}, is_json=True), groups=[GROUP])
+        made = ensure_environment(paths, Path(lock_file), Terminal({}, is_json=True), groups=GROUPS)
     _write_note(data_dir, _wanted(lock_file), is_made=not made.problems, problem="; ".join(made.problems.values()))
 
 

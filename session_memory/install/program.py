@@ -7,11 +7,13 @@ import os
 import shlex
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from .. import NAME
 from ..errors import LockedError, SessionMemoryError
 from ..settings.program import PACKAGED, ProgramPaths, package_dir
 from ..system.files import lock
@@ -32,10 +34,36 @@ LOCK_FILE = "requirements.lock"
 _PARTS = (PACKAGE, "hooks", "scripts", "skills", "templates", "install.py", LOCK_FILE)
 _NEEDED = (PACKAGE, "hooks/hooks.json", LOCK_FILE)
 _COMPILED = (PACKAGE, "hooks", "scripts")
+LOCK_WAIT_SECONDS = 10
 _STAMP_FILE = ".stamp"
 _LOCK_NAME = "install.lock"
 # What there may be of ours in the program's directory, without the ledger.
 _REMOVED = ("app", "app-*", "app.new", "env", "env-*", "env.new", "bin", "sample-home", ".*.tmp", _LOCK_NAME)
+
+_LAUNCHER = """#!/bin/sh
+python={python}
+app={app}
+fail() {{
+    echo "{name}: $1" >&2
+    echo "  run install.py again, from a copy of the repository; with --uninstall it takes the rest out" >&2
+}}
+runs() {{
+    [ -x "$1" ] || return 1
+    [ "$doctor" = no ] || "$1" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null
+}}
+[ -f "$app/session_memory/cli.py" ] || {{ fail "$app is gone, so that no hook and no command does anything"; exit 1; }}
+case "${{1-}}" in doctor) doctor=yes ;; *) doctor=no ;; esac
+if ! runs "$python"; then
+    doctor=yes
+    other=$(command -v python3) && runs "$other" || {{
+        fail "$python does not run, nor is there a python3 from 3.10 on"
+        exit 1
+    }}
+    fail "$python does not run, so that no hook does anything; this is run with $other"
+    python=$other
+fi
+exec "$python" -I -S -c {code} "$app" {packages} "$0" "$@"
+"""
 
 
 class IncompleteSourceError(SessionMemoryError):
@@ -60,27 +88,46 @@ def check_source(source: Path) -> None:
             )
 
 
-def make_program_dir(paths: ProgramPaths, ledger: InstallLedger) -> None:
-    """Makes the directory of the program, and notes in the ledger which of those above it are made for it."""
-    missing = [*missing_directories(paths.program_dir.parent), *missing_directories(paths.bin_dir)]
-    new = [path for path in dict.fromkeys(str(path) for path in missing) if path not in ledger.made]
+@contextmanager
+def locked(paths: ProgramPaths) -> Iterator[list[Path]]:
+    """Keeps other installs and uninstalls out of the program's directory, which is made for that; gives the directories
+    above it, and above the command, that are not there for anything else. Waits for an install that is at work; raises
+    LockedError if that takes longer than LOCK_WAIT_SECONDS."""
+    path = paths.program_dir / _LOCK_NAME
+    deadline = time.monotonic() + LOCK_WAIT_SECONDS
+    made: list[Path] = []
+    while True:
+        made += [*missing_directories(paths.program_dir.parent), *missing_directories(paths.bin_dir)]
+        try:
+            paths.program_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor = lock(str(path), max(0.0, deadline - time.monotonic()))
+        except LockedError:
+            raise LockedError(f"{paths.program_dir}: another install is at work", "wait for it to end") from None
+        except FileNotFoundError:  # an uninstall has just removed the directory
+            continue
+        if _is_at(descriptor, path):
+            break
+        os.close(descriptor)  # an uninstall has removed the file meanwhile: who comes next locks another
+    try:
+        yield made
+    finally:
+        os.close(descriptor)
+
+
+def note_directories(made: list[Path], ledger: InstallLedger) -> None:
+    """Notes in the ledger which directories were made for the program, before anything else is made."""
+    new = [path for path in dict.fromkeys(str(path) for path in made) if path not in ledger.made]
     ledger.made += new
-    paths.program_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if new or not paths.ledger_file.exists():
+    if new or not ledger.path.exists():
         ledger.save()
 
 
-@contextmanager
-def locked(paths: ProgramPaths) -> Iterator[None]:
-    """Keeps other installs and uninstalls out of the program's directory. Raises LockedError if one is at work."""
+def _is_at(descriptor: int, path: Path) -> bool:
+    """Whether the open file is the one that lies at `path`."""
     try:
-        descriptor = lock(str(paths.program_dir / _LOCK_NAME), 0)
-    except LockedError:
-        raise LockedError(f"{paths.program_dir}: another install is at work", "wait for it to end") from None
-    try:
-        yield
-    finally:
-        os.close(descriptor)
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def ensure_program(paths: ProgramPaths, source: Path, terminal: Terminal) -> InstalledProgram:
@@ -140,16 +187,21 @@ def _run_bundle(app: Path, python: str, call: str) -> bool:
 
 
 def launcher_text(python: str, app: Path) -> str:
-    """The script that is the command `session-memory`. It sets `sys.path` itself: importing `site` takes longer."""
+    """The script that is the command `session-memory`. It sets `sys.path` itself: importing `site` takes longer. Where
+    its interpreter is gone it runs with another, so that `doctor` can say so."""
     start = "from session_memory.cli import main; sys.exit(main())"
     if os.name == "nt":
-        code = f"import sys; sys.path.insert(0, sys.argv.pop(1)); {start}"
-        return f'@"{python}" -I -c "{code}" "{app}" %*\r\n'
+        code = f"import sys; sys.path.insert(0, sys.argv.pop(1)); del sys.argv[0]; {start}"
+        return f'@"{python}" -I -c "{code}" "{app}" "%~f0" %*\r\n'
     prefix = os.path.dirname(os.path.dirname(python))  # without `site` Python does not know of its environment
-    code = f"import sys; sys.path[:0] = [sys.argv.pop(1), sys.argv.pop(1) % sys.version_info[:2]]; {start}"
-    packages = f"{prefix.replace('%', '%%')}/lib/python%d.%d/site-packages"
-    words = [python, "-I", "-S", "-c", code, str(app), packages]
-    return f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n'
+    paths = "sys.path[:0] = [sys.argv.pop(1), sys.argv.pop(1) % sys.version_info[:2]]; del sys.argv[0]"
+    return _LAUNCHER.format(
+        name=NAME,
+        python=shlex.quote(python),
+        app=shlex.quote(str(app)),
+        packages=shlex.quote(f"{prefix.replace('%', '%%')}/lib/python%d.%d/site-packages"),
+        code=shlex.quote(f"import sys; {paths}; {start}"),
+    )
 
 
 def link_problem(paths: ProgramPaths) -> str:

@@ -1,8 +1,8 @@
-"""Our hooks in a settings file: read strictly, put in and taken out; everything else keeps its bytes. Pure."""
+"""Our hooks and permission rules in a settings file: read strictly, put in and taken out; all else keeps its bytes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from ..runtimes.claude.install import Hook
 from .json_edit import JsonNode, JsonStyle, StrictJsonError, appended, parse, removed, replaced
 
 IsOurs = Callable[[str], bool]
+_PERMISSIONS, _ALLOWED = "permissions", "allow"
 _Step = tuple[JsonNode, int]  # a container, and which child of it
 
 
@@ -20,9 +21,10 @@ class SettingsFileError(SessionMemoryError):
 
 @dataclass(frozen=True)
 class HookSettings:
-    """A settings file: the hooks in it, and all its values."""
+    """A settings file: the hooks in it, the permission rules of what may be done without asking, and all its values."""
 
     hooks: list[Hook]
+    rules: list[str]
     values: dict[str, Any]
 
     def is_on(self, key: str) -> bool:
@@ -33,7 +35,8 @@ class HookSettings:
 def read(content: bytes, path: str) -> HookSettings:
     """The settings in `content`, read from `path`. Raises SettingsFileError."""
     root = _checked(_decoded(content, path), path)
-    return HookSettings([hook for hook, _, _ in _hooks(root)], root.value)
+    rules = [node.value for node, _ in _rules(root) if isinstance(node.value, str)]
+    return HookSettings([hook for hook, _, _ in _hooks(root)], rules, root.value)
 
 
 def with_hooks(content: bytes | None, path: str, wanted: list[Hook], is_ours: IsOurs) -> bytes:
@@ -51,6 +54,27 @@ def without_hooks(content: bytes, path: str, is_ours: IsOurs) -> bytes:
     return _renewed(_decoded(content, path), path, [], is_ours)[0].encode()
 
 
+def with_rules(content: bytes, path: str, wanted: Sequence[str]) -> bytes:
+    """The settings with the permission rules `wanted`, each once. Everything else keeps its bytes. Raises
+    SettingsFileError."""
+    text = _decoded(content, path)
+    for rule in wanted:
+        root = _checked(text, path)
+        if all(node.value != rule for node, _ in _rules(root)):
+            text = _with_rule(text, path, root, rule)
+    return text.encode()
+
+
+def without_rules(content: bytes, path: str, rules: Collection[str]) -> bytes:
+    """The settings without these permission rules, nor the list that held nothing else. Raises SettingsFileError."""
+    text = _decoded(content, path)
+    while True:
+        way = next((way for node, way in _rules(_checked(text, path)) if node.value in rules), None)
+        if way is None:
+            return text.encode()
+        text = _without(text, way)
+
+
 def _renewed(text: str, path: str, wanted: list[Hook], is_ours: IsOurs) -> tuple[str, list[Hook]]:
     """`text` in which each hook of ours is as `wanted` has it for its event and matcher, or removed; and those of
     `wanted` that are not in it. Makes one edit at a time, after which all positions are read anew."""
@@ -66,7 +90,7 @@ def _renewed(text: str, path: str, wanted: list[Hook], is_ours: IsOurs) -> tuple
                 text = replaced(text, JsonStyle(text, root), node, alike[0].entry)
                 break
             else:
-                text = _without_hook(text, way)
+                text = _without(text, way)
                 break
         else:
             return text, missing
@@ -100,8 +124,31 @@ def _with_hook(text: str, root: JsonNode, style: JsonStyle, hook: Hook) -> str:
     return appended(text, style, groups, group)
 
 
-def _without_hook(text: str, way: list[_Step]) -> str:
-    """`text` without the hook, nor its group, event and `hooks` if it was the only thing in them."""
+def _rules(root: JsonNode) -> Iterator[tuple[JsonNode, list[_Step]]]:
+    """Each rule for what may be done without asking, and the way to it: `permissions.allow[index]`."""
+    permissions = root.get(_PERMISSIONS)
+    allowed = permissions.get(_ALLOWED) if permissions else None
+    if permissions is None or allowed is None:
+        return
+    for at, node in enumerate(allowed.children):
+        way = [(root, root.keys.index(_PERMISSIONS)), (permissions, permissions.keys.index(_ALLOWED)), (allowed, at)]
+        yield node, way
+
+
+def _with_rule(text: str, path: str, root: JsonNode, rule: str) -> str:
+    style, permissions = JsonStyle(text, root), root.get(_PERMISSIONS)
+    if permissions is None:
+        return appended(text, style, root, {_ALLOWED: [rule]}, _PERMISSIONS)
+    _expect(permissions, dict, f"`{_PERMISSIONS}` should be an object", text, path)
+    allowed = permissions.get(_ALLOWED)
+    if allowed is None:
+        return appended(text, style, permissions, [rule], _ALLOWED)
+    _expect(allowed, list, f"`{_PERMISSIONS}.{_ALLOWED}` should be a list", text, path)
+    return appended(text, style, allowed, rule)
+
+
+def _without(text: str, way: list[_Step]) -> str:
+    """`text` without what is at the end of the way, nor the containers on it that held nothing else."""
     while len(way) > 1 and len(way[-1][0].children) == 1:
         way = way[:-1]
     return removed(text, *way[-1])

@@ -25,6 +25,7 @@ from .homes import RUNTIME, Target
 from .ledger import HomeRecord, InstallLedger, read_ledger
 
 _BASE = "_base"
+ARCHIVES_FOLDER = "conversations"  # in a home
 
 
 @dataclass(frozen=True)
@@ -84,15 +85,16 @@ def make_home(
     ledger = read_ledger(paths.ledger_file)
     if not force:
         _check_root(root, template, ledger)
-    plan = plan_template(root, template, InstalledPaths(source, str(paths.python), paths.app), ledger)
+    plan = plan_template(root, template, InstalledPaths(source, str(paths.python), paths), ledger)
     for change in plan.changes:
         change.check()
     if dry_run:
         return NewHome(root, template, plan, paths, None)
-    program.make_program_dir(paths, ledger)
-    with program.locked(paths):
+    with program.locked(paths) as made_for_us:
+        ledger = read_ledger(paths.ledger_file)  # as it is now: another install may have been at work until now
+        program.note_directories(made_for_us, ledger)
         environment = program.ensure_program(paths, source, terminal).environment
-        plan = plan_template(root, template, InstalledPaths(source, environment.python, paths.app), ledger)
+        plan = plan_template(root, template, InstalledPaths(source, environment.python, paths), ledger)
         _make(plan, template, ledger)
     return NewHome(root, template, plan, paths, environment)
 
@@ -113,7 +115,8 @@ def plan_template(root: str, template: str, made_from: InstalledPaths, ledger: I
     settings = Path(root, RUNTIME.INSTALL.HOME_FOLDER, RUNTIME.INSTALL.SETTINGS_FILE)
     content = read_if_there(settings)
     plan = HomePlan(root, FileChange(settings, content, content))
-    plan_skills(plan, Path(root, TEMPLATES[template].skills, "skills"), made_from, known, root)
+    skills = Path(root, TEMPLATES[template].skills, "skills")
+    plan_skills(plan, skills, made_from, known, root, f"{root}/{ARCHIVES_FOLDER}")
     for name, path in _files(made_from.source, template):
         at, content = Path(root, name), path.read_bytes()
         mode = 0o755 if content.startswith(b"#!") else 0o644

@@ -197,8 +197,15 @@ class RuntimeInstall(Protocol):
     ONLY_MANAGED_HOOKS: str
     """The key of an administrator's settings that, if true, keeps all other hooks from running."""
 
-    SKILL_DIR: str
-    """What stands for the skill's directory in the commands of a SKILL.md; '' if nothing does."""
+    COMMAND_RULE: str
+    """The permission rule that lets a shell command run without asking, whatever follows it: a format with `command`;
+    '' where the runtime asks nothing."""
+
+    READ_RULE: str
+    """The permission rule that lets all in a directory be read: a format with `directory`."""
+
+    TOOL_RULE: str
+    """The permission rule that lets a tool of an MCP server be called: a format with `server` and `tool`."""
 
     RENAME: str
     """What a user types to name the session: a format with `name`."""
@@ -208,6 +215,12 @@ class RuntimeInstall(Protocol):
 
     RESUME: str
     """What a user types in a terminal to go on with an earlier session: a format with `id`."""
+
+    def plugin_data_dirs(self, environ: Mapping[str, str], plugin: str) -> list[str]:
+        """The directories that the runtime keeps for the data of a plugin of this name, if it has any."""
+
+    def plugins_named(self, config_dir: str, plugin: str) -> list[str]:
+        """The plugins of this name that are switched on for the runtime's directory, each as its user calls it."""
 
     def prompt_event(self, session_id: str, transcript_path: str, cwd: str, prompt: str) -> dict[str, Any]:
         """The event that a prompt hook reads from its stdin."""

@@ -7,11 +7,13 @@ import sys
 ENV_DATA = "CLAUDE_PLUGIN_DATA"
 
 
-def add_site_packages() -> None:
-    """Lets this process import what was set up in the data directory for its Python; nothing outside a plugin."""
+def add_site_packages(data_dirs: list[str] | None = None) -> None:
+    """Lets this process import what was set up for its Python in `data_dirs`, by default the one that the runtime names
+    to a plugin's hooks and servers; nothing outside a plugin."""
     import os
 
-    data_dir = os.environ.get(ENV_DATA, "")
-    if os.path.isabs(data_dir):
-        inside = "Lib" if os.name == "nt" else f"lib/python{sys.version_info[0]}.{sys.version_info[1]}"
-        sys.path.append(f"{data_dir}/env/{inside}/site-packages")
+    inside = "Lib" if os.name == "nt" else f"lib/python{sys.version_info[0]}.{sys.version_info[1]}"
+    for data_dir in [os.environ.get(ENV_DATA, "")] if data_dirs is None else data_dirs:
+        packages = f"{data_dir}/env/{inside}/site-packages"
+        if os.path.isabs(data_dir) and packages not in sys.path:
+            sys.path.append(packages)

@@ -82,6 +82,17 @@ class Terminal:
         home = self.environ.get("HOME", "").rstrip("/")
         return text.replace(home + os.sep, "~" + os.sep) if home else text
 
+    def can_ask(self) -> bool:
+        """Whether somebody sits there who sees what is printed and can answer."""
+        return not self.is_json and self._out.isatty() and sys.stdin is not None and sys.stdin.isatty()
+
+    def ask(self, question: str) -> bool:
+        """Whether the answer is yes; anything else, and the end of the input, is no."""
+        try:
+            return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
+        except EOFError:
+            return False
+
     def line(self, text: str = "") -> None:
         """Prints a line."""
         if not self.is_json:

@@ -25,7 +25,6 @@ SESSIONS = HOME / ".session-memory" / "sessions"
 DATA = os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_DATA_HOME")
 PROGRAM = Path(DATA or Path.home() / ".local" / "share", "session-memory")
 PYTHON = PROGRAM / "env" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-READER = PROGRAM / "app" / "scripts" / "session_reader.py"
 
 sys.path.append(str(PROGRAM / "app"))
 try:
@@ -42,7 +41,7 @@ try:
         get_session_info,
     )
 
-    from session_memory.agent_sdk import conversation_archive_hook, session_updates_hook
+    from session_memory.agent_sdk import conversation_archive_hook, lookup_options, session_updates_hook
 except ImportError as error:
     # The environment of session-memory has both.
     if PYTHON.exists() and Path(sys.prefix).resolve() != PYTHON.parent.parent.resolve():
@@ -56,13 +55,15 @@ class AgentError(Exception):
 
 def options(session: str, stderr: list[str]) -> ClaudeAgentOptions:
     """How the runtime is started for a session."""
+    lookups = lookup_options(HOME)
     return ClaudeAgentOptions(
         cwd=HOME,
         resume=remembered(session),
         system_prompt={"type": "preset", "preset": "claude_code"},
         setting_sources=["project"],
         permission_mode="acceptEdits",
-        allowed_tools=["Skill", "Read", "Glob", "Grep", f"Bash({PYTHON} -I -S {READER} *)"],
+        mcp_servers=lookups["mcp_servers"],
+        allowed_tools=["Skill", "Read", "Glob", "Grep", *lookups["allowed_tools"]],
         hooks={
             "UserPromptSubmit": [HookMatcher(hooks=[session_updates_hook(HOME, session)])],
             "PreCompact": [HookMatcher(hooks=[conversation_archive_hook(HOME, session)])],

@@ -238,3 +238,37 @@ def test_help_lists_every_subcommand(machine: Machine) -> None:
     shown = machine.run("session-memory", "--help").stdout
     assert [name in shown for name in ("doctor", "install", "uninstall")] == [True] * 3
     assert machine.run("session-memory").returncode == 2
+
+
+def test_doctor_runs_with_another_python_where_its_interpreter_is_gone(machine: Machine) -> None:
+    shutil.rmtree(machine.program_dir / "env")
+    done = machine.run(
+        "session-memory", "doctor", PATH=f"{machine.home}/.local/bin:{Path(PYTHON).parent}:/usr/bin:/bin"
+    )
+    assert done.returncode == 1
+    assert "env/bin/python does not run, so that no hook does anything; this is run with" in done.stderr
+    assert "run install.py again" in done.stderr
+    assert "is gone or does not run" in done.stdout
+
+
+def test_doctor_says_that_the_program_is_gone(machine: Machine) -> None:
+    (machine.program_dir / "app").unlink()
+    done = machine.run("session-memory", "doctor")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "share/session-memory/app is gone, so that no hook and no command does anything" in done.stderr
+    assert "run install.py again" in done.stderr
+
+
+def test_doctor_says_so_where_no_python_is_left(machine: Machine) -> None:
+    shutil.rmtree(machine.program_dir / "env")
+    done = machine.run("/bin/sh", str(machine.program_dir / "bin/session-memory"), "doctor", PATH="/nowhere")
+    assert done.returncode == 1
+    assert "does not run, nor is there a python3 from 3.10 on" in done.stderr
+
+
+def test_doctor_says_that_a_plugin_is_there_too(machine: Machine) -> None:
+    settings = json.loads(machine.settings.read_text())
+    machine.settings.write_text(json.dumps({**settings, "enabledPlugins": {"session-memory@session-memory": True}}))
+    done = machine.run("session-memory", "doctor")
+    assert "the plugin session-memory@session-memory is switched on too" in " ".join(done.stdout.split())
+    assert done.returncode == 0

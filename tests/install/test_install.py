@@ -290,33 +290,6 @@ def test_hooks_that_are_switched_off_stay_off_and_that_is_told(machine: Machine)
     assert json.loads(machine.settings.read_text())["disableAllHooks"] is True
 
 
-@pytest.mark.parametrize("purge", [False, True])
-def test_what_the_user_and_the_hook_keep_stays_unless_it_is_purged(machine: Machine, purge: bool) -> None:
-    agent = agent_home(machine.home / "agent")
-    machine.install("--home", str(agent))
-    memory = agent / ".session-memory"
-    (memory / "config.yaml").write_text("scope: all\n")
-    (memory / "state").mkdir()
-    done = machine.install("--uninstall", *(["--purge"] if purge else []))
-    assert ("~/agent/.session-memory/config.yaml (--purge deletes it too)" in done.stdout) is not purge
-    assert sorted(path.name for path in memory.iterdir()) == (
-        ["sessions"] if purge else ["config.yaml", "sessions", "state"]
-    )
-
-
-def test_purging_a_person_s_homes_deletes_what_they_share_once_and_leaves_the_store(machine: Machine) -> None:
-    project = machine.home / "shop"
-    (project / ".claude").mkdir(parents=True)
-    machine.installed("--home", str(machine.claude), "--home", str(project))
-    place = machine.home / ".session-memory"
-    (place / "state").mkdir(parents=True)
-    (place / "config.yaml").write_text("scope: all\n")
-    (place / "store").mkdir()
-    done = machine.install("--uninstall", "--purge")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert [path.name for path in place.iterdir()] == ["store"]
-
-
 def test_the_json_result_is_all_there_is_on_standard_output(machine: Machine) -> None:
     done = machine.install("--json")
     result = json.loads(done.stdout)

@@ -199,15 +199,6 @@ def test_homes_can_be_added_and_left_with_the_installed_command_alone(machine: M
     assert not machine.settings.exists()
 
 
-def test_a_python_that_is_too_old_is_told_so() -> None:
-    source = (REPOSITORY / "install.py").read_text()
-    ast.parse(source, feature_version=(3, 6))
-    old = f"import sys; sys.version_info = (3, 9, 2); sys.argv = ['install.py']; exec({source!r}, {{'__name__': '__main__'}})"
-    done = subprocess.run([PYTHON, "-c", old], capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert "session-memory needs Python 3.10 or newer; this is 3.9.2" in done.stderr
-
-
 def test_a_copy_of_the_repository_that_is_not_whole_is_refused(machine: Machine, tmp_path: Path) -> None:
     machine.source = tmp_path / "part"
     for name in ("session_memory", "install.py"):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from session_memory.errors import SessionMemoryError
 from session_memory.install.json_edit import parse
-from session_memory.install.settings_file import read, with_hooks, without_hooks
+from session_memory.install.settings_file import read, with_hooks, with_rules, without_hooks, without_rules
 from session_memory.runtimes.claude.install import Hook, wanted_hooks
 
 DECLARED = json.dumps(
@@ -32,8 +32,8 @@ DECLARED = json.dumps(
     }
 )
 HOOKS = wanted_hooks(DECLARED, "/env/python", "/app")
-PROMPT = "/env/python -I /app/hooks/prompt.py || exit 1"
-FORK = "/env/python -I /app/hooks/fork.py || exit 1"
+PROMPT = "/env/python -I /app/hooks/prompt.py || exit 0"
+FORK = "/env/python -I /app/hooks/fork.py || exit 0"
 
 
 def ours(command: str) -> bool:
@@ -57,7 +57,7 @@ def test_a_declared_hook_is_run_by_the_given_interpreter_from_the_given_director
     assert hook == Hook(
         "UserPromptSubmit",
         None,
-        {"type": "command", "command": "'/my env/python' -I '/it'\"'\"'s here/hooks/prompt.py' || exit 1"},
+        {"type": "command", "command": "'/my env/python' -I '/it'\"'\"'s here/hooks/prompt.py' || exit 0"},
     )
 
 
@@ -173,6 +173,7 @@ def test_what_is_empty_without_us_goes_with_us() -> None:
         ('{"a": "x', "settings.json:1:7: unterminated string starting at"),
         ('{"a": 1', "settings.json:1:8: expected a comma or }, found the end of the file"),
         ('{"a": 1} {}', 'settings.json:1:10: expected the end of the file, found "{"'),
+        ('{"a":\n ' + "9" * 5000 + "}", "settings.json:2:2: a number has too many digits"),
         ('{"a": ' + "[" * 300, "settings.json:1:207: it is nested too deeply"),
         ('{"hooks": []}', "settings.json:1:11: `hooks` should be an object"),
         ('{"hooks": {"Stop": {}}}', "settings.json:1:20: `hooks.Stop` should be a list"),
@@ -191,6 +192,42 @@ def test_a_file_that_is_not_strictly_right_is_refused_with_the_place(text: str, 
 def test_a_file_that_is_not_utf_8_is_refused_with_the_place() -> None:
     with pytest.raises(SessionMemoryError, match=r"settings\.json:2:5: it is not UTF-8"):
         with_hooks(b'{"a":\n"\xc3\xa4--\xff"}', "settings.json", HOOKS, ours)
+
+
+RULES = ["Bash(/bin/ours search:*)", "mcp__sessions__read_session"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"permissions": 1}', "settings.json:1:17: `permissions` should be an object"),
+        ('{"permissions": {"allow": {}}}', "settings.json:1:27: `permissions.allow` should be a list"),
+    ],
+)
+def test_rules_are_not_put_where_none_can_stand(text: str, said: str) -> None:
+    with pytest.raises(SessionMemoryError) as refusal:
+        with_rules(text.encode(), "settings.json", RULES)
+    assert str(refusal.value) == said
+
+
+@given(
+    st.just({})
+    | st.fixed_dictionaries(
+        {"model": st.just("opus")},
+        optional={
+            "permissions": st.fixed_dictionaries(
+                {"deny": st.just(["Read(x)"])}, optional={"allow": st.lists(st.text("ab(:*)", min_size=1), min_size=1)}
+            )
+        },
+    ),
+    st.sampled_from([None, 2, "\t"]),
+)
+def test_taking_out_rules_that_were_put_in_gives_the_same_bytes(values: Any, indent: Any) -> None:
+    before = json.dumps(values, indent=indent).encode()
+    after = with_rules(before, "settings.json", RULES)
+    assert read(after, "settings.json").rules[-2:] == RULES
+    assert with_rules(after, "settings.json", RULES) == after
+    assert without_rules(after, "settings.json", RULES) == before
 
 
 _keys = st.text('ab "\\/{}[]:,é', max_size=4)

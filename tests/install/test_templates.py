@@ -148,7 +148,7 @@ def test_uninstalling_leaves_what_is_the_users(machine: Machine, template: str, 
     (home / "AGENTS.md").write_text("I am Anna.\n")
     config = home / ".session-memory/config.yaml"
     config.write_text("max_characters: 300\n")
-    done = machine.install("--uninstall", *(["--purge"] if purge else []))
+    done = machine.install("--uninstall", *(["--purge", "--yes"] if purge else []))
     assert (done.returncode, done.stderr) == (0, "")
     kept = ["AGENTS.md", str((sessions / "main").relative_to(home))]
     assert names(home) == sorted([*kept, *([] if purge else [".session-memory/config.yaml"])])

@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from glob import escape, glob
 from typing import Any
 from uuid import uuid4
 
@@ -23,14 +24,31 @@ MANAGED_SETTINGS: Mapping[str, str] = {
 }
 HOOKS_ARE_OFF = "disableAllHooks"  # the key that, if true, keeps every hook from running
 ONLY_MANAGED_HOOKS = "allowManagedHooksOnly"  # the key of managed settings that keeps all other hooks from running
-PLUGIN_ROOT = "${CLAUDE_PLUGIN_ROOT}"  # stands for the plugin's directory in the commands of hooks.json
-SKILL_DIR = "${CLAUDE_SKILL_DIR}"  # stands for the skill's directory in the commands of a SKILL.md
+PLUGIN_ROOT = "${CLAUDE_PLUGIN_ROOT}"  # stands for the plugin's directory in the commands of hooks.json and of skills
+# Rules of `permissions.allow`. A command rule also lets it be piped into commands that only read, and nothing be run
+# behind it or in it; words and quotes are compared as they stand.
+COMMAND_RULE, READ_RULE, TOOL_RULE = "Bash({command}:*)", "Read(/{directory}/**)", "mcp__{server}__{tool}"
 NO_CALLBACK_EVENTS = ("SessionStart", "SessionEnd")  # claude-agent-sdk calls no callback for these: they need settings
 
 _PLUGIN_ONLY = "/hooks/plugin_start.py"  # sets up in a plugin's data directory what an install has in its environment
 _PLUGIN_PATH = re.compile(rf'"?{re.escape(PLUGIN_ROOT)}([^"\s]*)"?')
 
 RENAME, CLEAR, RESUME = "/rename {name}", "/clear", "claude --resume {id}"
+
+
+def plugin_data_dirs(environ: Mapping[str, str], plugin: str) -> list[str]:
+    """The directories for the data of the plugin, one a marketplace that it came from."""
+    return sorted(glob(f"{escape(files.config_dir(environ))}/plugins/data/{plugin}-*"))
+
+
+def plugins_named(config_dir: str, plugin: str) -> list[str]:
+    """The plugins of this name, as `plugin@marketplace`, that the user's settings have switched on."""
+    try:
+        with open(f"{config_dir}/{SETTINGS_FILE}", "rb") as file:
+            enabled = json.loads(file.read())["enabledPlugins"]
+        return [name for name, is_on in enabled.items() if is_on and name.partition("@")[0] == plugin]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return []
 
 
 def prompt_event(session_id: str, transcript_path: str, cwd: str, prompt: str) -> dict[str, Any]:
@@ -70,7 +88,8 @@ def wanted_hooks(declared: str, python: str, app: str) -> list[Hook]:
     """The hooks that `declared` (the text of hooks.json) lists, to be run by `python` from the directory `app`.
 
     Python ends with 2 where it cannot open the script, and for Claude Code 2 means: drop the prompt. Any failure
-    therefore becomes 1, which is only reported: nobody is locked out by a program directory that is gone.
+    therefore becomes 0: a program directory or an interpreter that is gone locks nobody out, nor is each prompt told of
+    it. `session-memory doctor` tells.
     """
     hooks = []
     for event, groups in json.loads(declared)["hooks"].items():
@@ -81,6 +100,6 @@ def wanted_hooks(declared: str, python: str, app: str) -> list[Hook]:
                 command = _PLUGIN_PATH.sub(lambda match: shlex.quote(app + match.group(1)), entry["command"])
                 command = re.sub(r"^python3 ", lambda _: shlex.quote(python) + " ", command)
                 if "||" not in entry["command"]:
-                    command += " || exit 1"
+                    command += " || exit 0"
                 hooks.append(Hook(event, group.get("matcher"), {**entry, "command": command}))
     return hooks

@@ -13,11 +13,21 @@ TITLE = "Pi"
 HOME_FOLDER = ".pi"
 SETTINGS_FILE = LOCAL_SETTINGS_FILE = ""
 HOOKS_ARE_OFF = ONLY_MANAGED_HOOKS = ""
-SKILL_DIR = ""
+COMMAND_RULE = READ_RULE = TOOL_RULE = ""
 SKILLS_FOLDER = "skills"
 MANAGED_SETTINGS: Mapping[str, str] = {}
 
 RENAME, CLEAR, RESUME = "/name {name}", "/new", "pi --session {id}"
+
+
+def plugin_data_dirs(environ: Mapping[str, str], plugin: str) -> list[str]:
+    """None: a package of Pi has no directory for its data."""
+    return []
+
+
+def plugins_named(config_dir: str, plugin: str) -> list[str]:
+    """None: what Pi loads of us is a package, beside which nothing else is installed."""
+    return []
 
 
 def prompt_event(session_id: str, transcript_path: str, cwd: str, prompt: str) -> dict[str, Any]:

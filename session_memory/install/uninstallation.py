@@ -1,0 +1,195 @@
+"""Uninstall: every home is checked before anything is changed, and gets back what it was before."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from ..errors import SessionMemoryError
+from ..runtimes import all_runtimes
+from ..settings.homes import home_at, person_home
+from ..settings.program import ProgramPaths
+from . import program, settings_file
+from .file_changes import checksum, read_if_there, remove_if_empty
+from .home_changes import HomePlan, is_our_skill, make_uninstall, ours, plan_uninstall, rules_by_content
+from .homes import RUNTIME, NoHomeError, Target, identify
+from .ledger import HomeRecord, InstallLedger, read_ledger
+
+
+class NotInstalledError(SessionMemoryError):
+    """A home that nothing was installed into."""
+
+
+@dataclass
+class Uninstalled:
+    """What was taken out, or would be. `restored` says by home whether its settings have their old bytes again.
+    `purged` lists what was deleted of the user's own, `kept` what was not, and `shared` what serves other homes too.
+    `unreachable` are the homes that are not where they were. `is_whole` if the program is removed too."""
+
+    paths: ProgramPaths
+    plans: list[HomePlan]
+    is_dry_run: bool
+    is_whole: bool
+    restored: dict[str, bool] = field(default_factory=dict)
+    purged: list[str] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+    shared: list[str] = field(default_factory=list)
+    unreachable: list[str] = field(default_factory=list)
+
+
+def uninstall(
+    homes: list[str],
+    paths: ProgramPaths,
+    environ: Mapping[str, str],
+    *,
+    dry_run: bool,
+    purge: bool,
+    confirm: Callable[[list[str]], None] = lambda purged: None,
+) -> Uninstalled:
+    """Uninstalls from `homes`; without any, from all, and removes the program.
+
+    `purge` also deletes what was kept of their sessions, and the configuration, but not the named sessions, which are
+    the host's; `confirm` is given these paths before, and raises what keeps it from being done. Nothing is changed
+    before the settings of every home are found to be in order. Raises SessionMemoryError, OSError.
+    """
+    foreseen = _foreseen(homes, read_ledger(paths.ledger_file), paths, environ, dry_run=dry_run, purge=purge)
+    if dry_run:
+        return foreseen
+    if foreseen.purged:
+        confirm(foreseen.purged)
+    if not paths.program_dir.is_dir():
+        return _take_out(foreseen, InstallLedger(paths.ledger_file))
+    with program.locked(paths):
+        ledger = read_ledger(paths.ledger_file)  # as it is now: an install may have been at work until now
+        return _take_out(_foreseen(homes, ledger, paths, environ, dry_run=False, purge=purge), ledger)
+
+
+def _foreseen(
+    homes: list[str],
+    ledger: InstallLedger,
+    paths: ProgramPaths,
+    environ: Mapping[str, str],
+    *,
+    dry_run: bool,
+    purge: bool,
+) -> Uninstalled:
+    """What an uninstall would do. A home that moved stands in `ledger` under its new path afterwards."""
+    records = _records(homes, ledger, environ)
+    is_ours = ours(ledger)
+    plans = [plan_uninstall(root, record, is_ours) for root, record in records.items()]
+    result = Uninstalled(paths, plans, dry_run, not homes)
+    for plan, record in zip(plans, records.values()):
+        after = plan.settings.after
+        result.restored[plan.root] = (None if after is None else after.decode()) == record.original
+    real = [root for root in records if root != str(paths.sample_home)]
+    result.unreachable = [root for root in real if not os.path.isdir(root)]
+    going = {str(change.path) for plan in plans for change in plan.changes if change.after is None}
+    place = person_home(environ).memory_dir
+    own = dict.fromkeys(path for root in real for path in _purgeable(root, records[root], environ))
+    if result.is_whole and os.path.lexists(place):
+        own = {place: None, **{path: None for path in own if not path.startswith(f"{place}/")}}
+    result.shared = [path for path in own if path == place and not result.is_whole]
+    left = [path for path in own if path not in going and path not in result.shared]
+    result.purged, result.kept = (left, []) if purge else ([], left)
+    return result
+
+
+def _records(homes: list[str], ledger: InstallLedger, environ: Mapping[str, str]) -> dict[str, HomeRecord]:
+    """What is known of the homes to uninstall from. Without a ledger the person's home is looked at all the same."""
+    if not homes:
+        config_dir = RUNTIME.FILES.config_dir(environ)
+        if ledger.homes or not os.path.isdir(config_dir):
+            return dict(ledger.homes)
+        target = identify(config_dir, environ)
+        return {target.root: _record_by_content(target, ours(ledger)) or HomeRecord(str(target.settings_file), "")}
+    return dict(_record_of(path, ledger, environ) for path in homes)
+
+
+def _record_of(path: str, ledger: InstallLedger, environ: Mapping[str, str]) -> tuple[str, HomeRecord]:
+    """The home that `path` is, and what is known of it: by its path, by what was installed into a home that is no more
+    where it was, or by what is in it. Raises NotInstalledError, NoHomeError."""
+    root = os.path.abspath(os.path.expanduser(path))
+    if root in ledger.homes:
+        return root, ledger.homes[root]
+    moved = next((old for old, record in ledger.homes.items() if _is_moved(old, record, root)), None)
+    if moved is not None:
+        ledger.homes[root] = _at(ledger.homes.pop(moved), moved, root)
+        return root, ledger.homes[root]
+    target = identify(path, environ)
+    if target.root != root:
+        return _record_of(target.root, ledger, environ)
+    found = _record_by_content(target, ours(ledger))
+    if found is None:
+        raise NotInstalledError(f"{path}: nothing was installed there", f"the ledger is {ledger.path}")
+    return root, found
+
+
+def _is_moved(old: str, record: HomeRecord, root: str) -> bool:
+    """Whether `root` is the home that was at `old`, which is gone: something in it is just as we wrote it there."""
+    if os.path.lexists(old):
+        return False
+    here = _at(record, old, root)
+    written = [(here.settings_file, set(record.written)), *((path, {known}) for path, known in here.files.items())]
+    return any((content := read_if_there(Path(path))) and checksum(content) in known for path, known in written)
+
+
+def _at(record: HomeRecord, old: str, root: str) -> HomeRecord:
+    """The record of a home at `old` for its new place."""
+
+    def moved(path: str) -> str:
+        return root + path[len(old) :] if path == old or path.startswith(old + os.sep) else path
+
+    return replace(
+        record,
+        settings_file=moved(record.settings_file),
+        files={moved(path): known for path, known in record.files.items()},
+        identity={moved(path): known for path, known in record.identity.items()},
+        made=[moved(path) for path in record.made],
+    )
+
+
+def _record_by_content(target: Target, is_ours: Callable[[str], bool]) -> HomeRecord | None:
+    """What is ours in a home that the ledger does not know; None if nothing is."""
+    content = read_if_there(target.settings_file)
+    settings = None if content is None else settings_file.read(content, str(target.settings_file))
+    folders = (target.skills_dir, target.shared_skills_dir)
+    skills = [path for folder in folders for path in sorted(folder.glob("*/*"))]
+    contents = {str(path): path.read_bytes() for path in skills if path.is_file() and not path.parent.is_symlink()}
+    files = {path: checksum(content) for path, content in contents.items() if is_our_skill(content)}
+    if not files and not (settings and any(is_ours(hook.command) for hook in settings.hooks)):
+        return None
+    rules = rules_by_content(settings.rules) if settings else []
+    made = [target.shared_skills_dir.parent, target.shared_skills_dir, target.skills_dir]
+    return HomeRecord(str(target.settings_file), "", rules=rules, files=files, made=[str(path) for path in made])
+
+
+def _purgeable(root: str, record: HomeRecord, environ: Mapping[str, str]) -> Iterator[str]:
+    """The files and directories with what is kept of a home's sessions, and its configuration."""
+    try:
+        target = None if record.template else identify(root, environ)
+    except NoHomeError:
+        return
+    home = target.home if target else home_at(root, environ)
+    if target is None or target.kind == "agent":
+        sessions = [each.FILES.SESSIONS_FOLDER for each in all_runtimes()]
+        yield from (str(path) for path in sorted(Path(home.memory_dir).glob("*")) if path.name not in sessions)
+        yield from (path for path in (home.conversations_dir, home.memories_dir) if os.path.lexists(path))
+    elif os.path.lexists(home.memory_dir):
+        yield home.memory_dir
+
+
+def _take_out(result: Uninstalled, ledger: InstallLedger) -> Uninstalled:
+    for plan in result.plans:
+        make_uninstall(plan, ledger)
+    for path in result.purged:
+        if os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path)
+        elif os.path.lexists(path):
+            os.unlink(path)
+        remove_if_empty(Path(path).parent)
+    if result.is_whole:
+        program.remove_program(result.paths, ledger)
+    return result

@@ -1,0 +1,33 @@
+"""What an agent needs no permission for, where its user agrees: the commands and tools that only look things up."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+from .. import NAME
+from .definitions import TOOLS
+
+if TYPE_CHECKING:
+    from ..runtimes import Runtime
+    from ..settings.program import ProgramPaths
+
+# The subcommands that change nothing but what is made from transcripts anyway, and that the skills teach.
+LOOKUPS = ("search", "show", "conversations", "errors", "patterns", "memories search", "memories show")
+# What the server of the tools is called by templates and whoever adds it by hand, and what the plugin's is called.
+SERVERS = ("sessions", f"plugin_{NAME}_sessions")
+
+
+def lookup_rules(runtime: Runtime, paths: ProgramPaths, python: str, conversations_dir: str) -> list[str]:
+    """The runtime's rules that let these commands of an installed program, whose reader `python` runs, these tools and
+    the reading of the archives in `conversations_dir` pass without asking."""
+    rules = runtime.INSTALL
+    reader = shlex.join([python, "-I", "-S", f"{paths.app}/scripts/session_reader.py"])
+    launcher = shlex.quote(str(paths.launcher))
+    commands = [*(f"{launcher} {name}" for name in LOOKUPS), reader]
+    tools = [tool.name for tool in TOOLS if tool.is_read_only]
+    return [
+        *(rules.COMMAND_RULE.format(command=command) for command in commands),
+        rules.READ_RULE.format(directory=conversations_dir),
+        *(rules.TOOL_RULE.format(server=server, tool=tool) for server in SERVERS for tool in tools),
+    ]

@@ -1,0 +1,75 @@
+"""A Python that is too old: programs say so in one line, hooks say nothing to anybody but the log."""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from install_machine import PYTHON, REPOSITORY
+
+PROGRAMS = [REPOSITORY / "install.py", *sorted((REPOSITORY / "scripts").glob("*.py"))]
+HOOKS = sorted(path for path in (REPOSITORY / "hooks").glob("*.py") if path.name != "old_python.py")
+SINCE_PYTHON_3 = (ast.JoinedStr, ast.AnnAssign, ast.NamedExpr, ast.Nonlocal, ast.AsyncFunctionDef, ast.Match)
+_AS_OLD = "import runpy, sys; sys.version_info = (3, 9, 2); sys.argv[:] = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
+
+
+def runs(python: str) -> bool:
+    """Whether it is a Python, and not a shim for one that is not there."""
+    return subprocess.run([python, "-c", "pass"], capture_output=True, check=False).returncode == 0
+
+
+# Real ones where there are some, and always one that takes itself for older than it is.
+REAL = [shutil.which(name) for name in ("python2.7", "python3.7", "python3.8", "python3.9", "pypy3")]
+OLD_PYTHONS = [[PYTHON, "-c", _AS_OLD], *([found] for found in REAL if found and runs(found))]
+
+
+def ids(value: object) -> str:
+    return value.name if isinstance(value, Path) else os.path.basename(str(value[0])) if isinstance(value, list) else ""
+
+
+def run(python: list[str], path: Path, home: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*python, str(path)], input="{}", env={"HOME": str(home), "PATH": os.defpath}, capture_output=True, text=True,
+        timeout=60, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("path", [*PROGRAMS, *HOOKS, REPOSITORY / "hooks/old_python.py"], ids=ids)
+def test_what_a_runtime_or_a_person_starts_can_be_read_by_any_python_from_2_7_on(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text(), feature_version=(3, 4))):
+        assert not isinstance(node, SINCE_PYTHON_3), f"line {getattr(node, 'lineno', '?')}"
+        if isinstance(node, ast.FunctionDef):
+            arguments = node.args
+            assert [node.returns, *arguments.kwonlyargs, *(one.annotation for one in arguments.args)] == [None]
+
+
+@pytest.mark.parametrize("python", OLD_PYTHONS, ids=ids)
+@pytest.mark.parametrize("path", PROGRAMS, ids=ids)
+def test_a_program_that_a_python_too_old_starts_says_so_in_one_line(
+    path: Path, python: list[str], tmp_path: Path
+) -> None:
+    done = run(python, path, tmp_path)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert "Python 3.10 or newer" in done.stderr
+
+
+@pytest.mark.parametrize("python", OLD_PYTHONS, ids=ids)
+@pytest.mark.parametrize("path", HOOKS, ids=ids)
+def test_a_hook_that_a_python_too_old_starts_is_silent_and_logs_one_line(
+    path: Path, python: list[str], tmp_path: Path
+) -> None:
+    for _ in range(2):
+        done = run(python, path, tmp_path)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    (line,) = (tmp_path / ".session-memory/state/hook.log").read_text().splitlines()
+    assert "session-memory needs Python 3.10 or newer" in line
+
+
+def test_a_hook_that_a_python_too_old_starts_is_silent_where_nothing_can_be_written(tmp_path: Path) -> None:
+    (tmp_path / ".session-memory").write_text("no directory")
+    done = run(OLD_PYTHONS[0], REPOSITORY / "hooks/user_prompt_submit.py", tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -1,0 +1,105 @@
+"""Rules that let agents look things up without asking: offered, never put in unasked, and taken out to the byte."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+from pathlib import Path
+
+import pytest
+from install_machine import MINE, PYTHON, Machine, agent_home, tree, used_machine
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return used_machine(tmp_path / "home")
+
+
+def rules(machine: Machine) -> list[str]:
+    return list(json.loads(machine.settings.read_text()).get("permissions", {}).get("allow", []))
+
+
+def at_a_terminal(machine: Machine, answer: str, *options: str) -> str:
+    """What an install draws on a terminal where somebody answers its question."""
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execve(PYTHON, [PYTHON, str(machine.source / "install.py"), *options], machine.environ)
+    drawn = b""
+    while True:
+        try:
+            block = os.read(terminal, 4096)
+        except OSError:
+            break
+        if not block:
+            break
+        drawn += block
+        if block.endswith(b"[y/N] "):
+            os.write(terminal, answer.encode() + b"\n")
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0, drawn.decode()
+    return drawn.decode()
+
+
+def test_no_rule_is_put_in_unless_it_is_asked_for(machine: Machine) -> None:
+    done = machine.install()
+    assert rules(machine) == []
+    assert "install.py --allow" in done.stdout
+    assert rules(machine) == []
+
+
+def test_at_a_terminal_the_rules_are_put_in_if_the_answer_is_yes(machine: Machine) -> None:
+    drawn = at_a_terminal(machine, "n")
+    assert "Put them in?" in drawn
+    assert rules(machine) == []
+    at_a_terminal(machine, "y")
+    assert any(rule.endswith("bin/session-memory search:*)") for rule in rules(machine))
+    assert "Put them in?" not in at_a_terminal(machine, "n"), "they are there already"
+
+
+@pytest.mark.parametrize("settings", [None, MINE, '{"permissions": {"allow": ["Bash(ls:*)"], "deny": []}}'])
+def test_the_rules_stay_with_an_update_and_go_with_an_uninstall_to_the_byte(
+    machine: Machine, settings: str | None
+) -> None:
+    if settings is not None:
+        machine.settings.write_text(settings)
+    before = tree(machine.claude)
+    machine.installed("--allow")
+    allowed = rules(machine)
+    assert len(allowed) > 10
+    machine.installed()
+    assert rules(machine) == allowed
+    machine.install("--uninstall")
+    assert tree(machine.claude) == before
+
+
+def test_a_rule_that_the_user_had_stays(machine: Machine) -> None:
+    machine.settings.write_text('{"permissions": {"allow": ["mcp__sessions__read_session"]}}\n')
+    machine.installed("--allow")
+    machine.settings.write_text(machine.settings.read_text().replace("{", '{"model": "opus", ', 1))
+    machine.install("--uninstall")
+    assert json.loads(machine.settings.read_text()) == {
+        "model": "opus", "permissions": {"allow": ["mcp__sessions__read_session"]},
+    }  # fmt: skip
+
+
+def test_rules_that_the_user_took_out_are_not_put_in_again(machine: Machine) -> None:
+    machine.installed("--allow")
+    settings = json.loads(machine.settings.read_text())
+    del settings["permissions"]
+    machine.settings.write_text(json.dumps(settings))
+    machine.installed()
+    assert rules(machine) == []
+
+
+def test_a_dry_run_shows_each_rule(machine: Machine) -> None:
+    done = machine.install("--allow", "--dry-run")
+    assert "mcp__plugin_session-memory_sessions__search_sessions" in done.stdout
+    assert not machine.settings.exists()
+
+
+def test_an_agent_home_has_the_rules_for_its_own_archives(machine: Machine) -> None:
+    home = agent_home(machine.home / "agent")
+    machine.installed("--home", str(home), "--allow")
+    allowed = json.loads((home / ".claude/settings.json").read_text())["permissions"]["allow"]
+    assert f"Read(/{home}/conversations/**)" in allowed

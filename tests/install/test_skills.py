@@ -1,0 +1,232 @@
+"""The commands that the skills teach, each run as it stands there by the real runtime, in each kind of installation."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sysconfig
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import records
+from clients.claude import Claude, claude_executable
+from clients.claude_plugin import PLUGIN, ClaudePlugin
+from clients.pi import Pi
+from fakes.fake_anthropic import FakeAnthropic
+from fakes.fake_llm import FakeLLM
+from install_machine import PYTHON, REPOSITORY, Machine, new_home, prepared_machine
+from skills_scene import (
+    ANSWER,
+    FOUND,
+    NAME,
+    NEEDS_A_STORE,
+    commands_in,
+    expected,
+    link_packages,
+    make_archive,
+    make_past,
+    past,
+    results_in,
+    run_in_claude,
+    shown_by_skill,
+)
+
+SKILLS = ("recall", "sessions")
+Run = Callable[[list[str]], list[str]]
+ALLOWED = ("--allowedTools", "Bash", "Skill")
+
+
+@pytest.fixture
+def user(tmp_path: Path, api: FakeAnthropic) -> Claude:
+    """Somebody who uses Claude Code and has a past."""
+    if claude_executable() is None:
+        pytest.skip("the wheel of claude-agent-sdk that is installed carries no CLI")
+    claude = Claude(tmp_path, api)
+    make_past(claude)
+    return claude
+
+
+def machine_of(claude: Claude) -> Machine:
+    """The user's machine, with a private environment that has its packages."""
+    machine = prepared_machine(claude.home)
+    link_packages(machine.program_dir / "env")
+    return machine
+
+
+def check_all(commands: list[str], run: Run, *, has_store: bool = True) -> None:
+    """Runs every command, the one that shows a hit with what the search has found, and looks at what they print."""
+    assert len({expected(command) for command in commands}) == len(set(FOUND.values()))
+    searches = [command for command in commands if not re.search(r"\bshow \d", command)]
+    printed = dict(zip(searches, run(searches)))
+    for command, said in printed.items():
+        if has_store or not any(f" {part}" in command for part in NEEDS_A_STORE):
+            assert expected(command) in said, f"{command}\n{said}"
+        else:
+            assert "apsw is needed for this" in said
+    if has_store:
+        (taught,) = (command for command in commands if command not in searches)
+        found = next(said for command, said in printed.items() if " search " in command and "memories" not in command)
+        follow = [line.strip() for line in found.splitlines() if " show " in line]
+        assert all(shlex.split(line)[:-3] == shlex.split(taught)[:-3] for line in follow)
+        assert any(ANSWER in said for said in run(follow))
+
+
+def skill_texts(directory: Path) -> list[str]:
+    return [(directory / name / "SKILL.md").read_text() for name in SKILLS]
+
+
+def test_an_install_lets_a_person_s_agent_run_what_the_skills_teach_without_asking(user: Claude) -> None:
+    machine = machine_of(user)
+    machine.installed("--home", str(user.config_dir), "--allow")
+    texts = skill_texts(user.config_dir / "skills")
+    check_all([one for text in texts for one in commands_in(text)], lambda commands: run_in_claude(user, commands))
+    for text, name in zip(texts, SKILLS):
+        assert text.partition("\n# ")[2] in shown_by_skill(user, name)
+
+
+def test_the_rules_allow_what_only_reads_and_nothing_else(user: Claude) -> None:
+    machine_of(user).installed("--home", str(user.config_dir), "--allow")
+    program = user.home / ".local/share/session-memory"
+    command = str(program / "bin/session-memory")
+    refused = [
+        f"{command} memories forget x", f"{command} process", f"{command} host run x", f"{command} config forget x",
+        f"{command} searching", f"{command} uninstall --purge --yes", f"{command} search x; touch made",
+        f"{command} search $(touch made)", f"{command} search x > made", f"PATH=/x {command} search x",
+        f"{program}/env/bin/python -I -S -c pass", f"cat {user.home}/.claude.json",
+    ]  # fmt: skip
+    for said, one in zip(run_in_claude(user, refused), refused):
+        assert re.search("approval|blocked|can't be checked", said), f"{one}\n{said}"
+    assert not (user.project / "made").exists()
+
+
+def test_without_the_rules_claude_code_asks(user: Claude) -> None:
+    machine_of(user).installed("--home", str(user.config_dir))
+    commands = commands_in(skill_texts(user.config_dir / "skills")[0])
+    assert "This command requires approval" in run_in_claude(user, commands[:1])[0]
+
+
+def test_an_agent_of_the_sdk_s_template_runs_what_its_skills_teach_without_asking(user: Claude) -> None:
+    machine = machine_of(user)
+    (site_packages,) = machine.program_dir.glob("env/lib/python*/site-packages")
+    (site_packages / "tests.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    home = new_home(machine, "agent-sdk")
+    transcript = user.config_dir / "projects" / re.sub("[^A-Za-z0-9]", "-", str(home)) / f"{records.new_id()}.jsonl"
+    records.write(transcript, *past(str(home)))
+    (home / f".session-memory/sessions/{NAME}.json").write_text(json.dumps({"sessionId": transcript.stem}))
+    make_archive(transcript, home / "conversations")
+
+    def run(commands: list[str], name: str = "Bash") -> list[str]:
+        user.api.reset()
+        calls = [{"name": name, "input": {"command": one} if name == "Bash" else json.loads(one)} for one in commands]
+        user.api.replies = [{"tools": calls}, "done"]
+        done = subprocess.run(
+            [home / "agent.py", "look into the past"], env=user.environment, cwd=home, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return results_in(user.api.prompts()[-1])[-len(commands) :]
+
+    user.environment["PATH"] = f"{machine.program_dir}/env/bin:{user.environment['PATH']}"
+    check_all([one for text in skill_texts(home / ".claude/skills") for one in commands_in(text)], run)
+    (said,) = run(['{"query": "kyoto"}'], "mcp__sessions__search_sessions")
+    assert "kyoto" in said
+
+
+def installed_plugin(plugin: ClaudePlugin) -> list[str]:
+    """The commands as the plugin's skills give them to the model."""
+    make_past(plugin.claude)
+    plugin.plugin("install", PLUGIN)
+    texts = [shown_by_skill(plugin.claude, f"session-memory:{name}", *ALLOWED) for name in SKILLS]
+    return [one for text in texts for one in commands_in(text.partition("\n# ")[2].partition("<system-reminder>")[0])]
+
+
+def test_a_plugin_alone_searches_archives_with_a_bare_python(plugin: ClaudePlugin) -> None:
+    commands = installed_plugin(plugin)
+    check_all(commands, lambda them: run_in_claude(plugin.claude, them, *ALLOWED), has_store=False)
+
+
+def test_a_plugin_that_is_set_up_runs_all_that_its_skills_teach(plugin: ClaudePlugin) -> None:
+    commands = installed_plugin(plugin)
+    subprocess.run([PYTHON, "-I", "-m", "venv", "--without-pip", "--clear", plugin.data_dir / "env"], check=True)
+    link_packages(plugin.data_dir / "env")
+    check_all(commands, lambda them: run_in_claude(plugin.claude, them, *ALLOWED))
+
+
+def test_a_plugin_beside_an_install_runs_all_that_its_skills_teach(plugin: ClaudePlugin) -> None:
+    machine_of(plugin.claude).installed("--home", str(plugin.claude.config_dir), "--allow")
+    commands = installed_plugin(plugin)
+    check_all(commands, lambda them: run_in_claude(plugin.claude, them, *ALLOWED))
+
+
+class PiUser:
+    """A user of Pi who has a past."""
+
+    def __init__(self, pi: Pi, llm: FakeLLM) -> None:
+        self.pi = pi
+        self.llm = llm
+        self.session = records.PiSession(cwd=str(pi.project))
+        self.session.name(NAME)
+        for record in past(str(pi.project))[:2]:
+            content = record["message"]["content"]
+            if record["type"] == "user":
+                self.session.user(content)
+            else:
+                self.session.assistant(ANSWER)
+
+    def run(self, commands: list[str], *command: str) -> list[str]:
+        """What Pi's tool bash returns for each command."""
+        said = []
+        for one in commands:
+            done = subprocess.run(
+                [*command, f"TOOL bash {json.dumps({'command': one})}"], cwd=self.pi.project, env=self.pi.environment,
+                stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
+            )  # fmt: skip
+            assert done.returncode == 0, done.stderr
+            (result,) = results_in(self.llm.requests[-1])[-1:]
+            said.append(result)
+        return said
+
+
+def test_the_package_of_pi_runs_what_its_skills_teach_with_a_bare_python(bare_pi: Pi, fake_llm: FakeLLM) -> None:
+    user = PiUser(bare_pi, fake_llm)
+    bare_pi.execute("install", str(REPOSITORY))
+    folder = bare_pi.agent_dir / "sessions" / f"--{str(bare_pi.project)[1:].replace('/', '-')}--"
+    make_pi_archive(user.session.write(folder), bare_pi.home / ".session-memory/conversations")
+    commands = [one for text in skill_texts(REPOSITORY / "skills") for one in commands_in(text)]
+    pi = [*bare_pi.command, "--model", "fake/fake-1", "-p"]
+    wanted = [one for one in commands if not any(f" {part}" in one for part in NEEDS_A_STORE)]
+    for command, said in zip(wanted, user.run(wanted, *pi)):
+        assert expected(command) in said, f"{command}\n{said}"
+
+
+def test_an_agent_of_pi_s_template_runs_what_its_skills_teach(bare_pi: Pi, fake_llm: FakeLLM, tmp_path: Path) -> None:
+    machine = prepared_machine(bare_pi.home)
+    link_packages(machine.program_dir / "env")
+    home = new_home(machine, "pi")
+    bare_pi.project = home
+    user = PiUser(bare_pi, fake_llm)
+    make_pi_archive(user.session.write(home / f".session-memory/pi-sessions/{NAME}"), home / "conversations")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/pi").write_text(
+        f'#!/bin/sh\nexec {shlex.join([*bare_pi.command, "--model", "fake/fake-1"])} "$@"\n'
+    )
+    (tmp_path / "bin/pi").chmod(0o755)
+    bare_pi.environment["PATH"] = f"{tmp_path}/bin{os.pathsep}{os.defpath}"
+    commands = [one for text in skill_texts(home / ".agents/skills") for one in commands_in(text)]
+    wanted = [one for one in commands if not re.search(r" (show|errors|patterns)\b", one)]
+    for command, said in zip(wanted, user.run(wanted, str(home / "agent"))):
+        assert expected(command) in said, f"{command}\n{said}"
+
+
+def make_pi_archive(transcript: Path, directory: Path) -> None:
+    """The archive of a session of Pi."""
+    from session_memory.archives.writer import ArchiveSource, ArchiveStyle, write_archive
+    from session_memory.runtimes import runtime
+
+    directory.mkdir(parents=True)
+    source = ArchiveSource(transcript.stem.rpartition("_")[2], str(transcript), runtime("pi"))
+    assert write_archive(source, str(directory), ArchiveStyle("Pi"), 0.0)

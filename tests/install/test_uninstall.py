@@ -1,0 +1,164 @@
+"""What an uninstall takes out, what it leaves and says so, homes that moved, and several at once."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from install_machine import MINE, PYTHON, Machine, agent_home, tree, used_machine
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return used_machine(tmp_path / "home")
+
+
+def uninstalled(machine: Machine, *options: str) -> dict[str, Any]:
+    done = machine.install("--uninstall", "--json", *options)
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout))
+
+
+def with_past(machine: Machine) -> Path:
+    """An agent home that has kept something, as the person has."""
+    agent = agent_home(machine.home / "agent")
+    for place in (agent / ".session-memory", machine.home / ".session-memory"):
+        (place / "state").mkdir(parents=True)
+        (place / "config.yaml").write_text("scope: all\n")
+    for folder in (agent / "conversations", machine.home / ".session-memory/conversations"):
+        folder.mkdir()
+        (folder / "2026-02-21-travel.md").write_text("# Travel\n")
+    machine.installed("--home", str(agent), "--home", str(machine.claude))
+    return agent
+
+
+def test_an_uninstall_names_what_it_leaves(machine: Machine) -> None:
+    agent = with_past(machine)
+    done = machine.install("--uninstall")
+    for path in ("~/agent/.session-memory/config.yaml", "~/agent/conversations", "~/.session-memory"):
+        assert f"{path} (--purge deletes it too, after asking)" in " ".join(done.stdout.split())
+    assert (agent / "conversations").is_dir()
+    assert (machine.home / ".session-memory/conversations").is_dir()
+
+
+def test_a_purge_takes_all_that_is_kept_but_the_named_sessions(machine: Machine) -> None:
+    agent = with_past(machine)
+    done = machine.install("--uninstall", "--purge", "--yes")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [path.name for path in (agent / ".session-memory").iterdir()] == ["sessions"]
+    assert not (agent / "conversations").exists()
+    assert not (machine.home / ".session-memory").exists()
+
+
+def test_a_purge_that_nobody_can_confirm_changes_nothing(machine: Machine) -> None:
+    with_past(machine)
+    before = tree(machine.home)
+    done = machine.install("--uninstall", "--purge")
+    assert done.returncode == 1
+    assert "~/agent/conversations" in done.stderr
+    assert "--yes does it" in done.stderr
+    assert tree(machine.home) == before
+
+
+def test_a_purge_of_one_home_leaves_what_the_person_s_other_homes_share(machine: Machine) -> None:
+    with_past(machine)
+    done = machine.install("--uninstall", "--purge", "--yes", "--home", str(machine.claude))
+    assert "~/.session-memory, which is not of this home alone" in done.stdout
+    assert (machine.home / ".session-memory/conversations").is_dir()
+
+
+@pytest.mark.parametrize("has_ledger", [True, False])
+def test_a_home_that_moved_gets_back_its_bytes(machine: Machine, has_ledger: bool) -> None:
+    agent = agent_home(machine.home / "agent")
+    (agent / ".claude/settings.json").write_text(MINE)
+    before = tree(agent)
+    machine.installed("--home", str(agent), "--allow", "--agents-skills")
+    moved = machine.home / "elsewhere/agent"
+    moved.parent.mkdir()
+    agent.rename(moved)
+    if not has_ledger:
+        (machine.program_dir / "installed.json").unlink()
+    done = uninstalled(machine, "--home", str(moved))
+    assert [home["path"] for home in done["homes"]] == [str(moved)]
+    assert tree(moved) == before
+    if has_ledger:
+        assert str(agent) not in (machine.program_dir / "installed.json").read_text()
+
+
+def test_a_home_that_moved_and_was_changed_since_loses_only_what_is_ours(machine: Machine) -> None:
+    agent = agent_home(machine.home / "agent")
+    machine.installed("--home", str(agent), "--allow")
+    moved = agent.rename(machine.home / "moved")
+    settings = moved / ".claude/settings.json"
+    settings.write_text(json.dumps({"model": "opus", **json.loads(settings.read_text())}))
+    uninstalled(machine, "--home", str(moved))
+    assert json.loads(settings.read_text()) == {"model": "opus"}
+    assert not (moved / ".claude/skills").exists()
+
+
+def test_a_whole_uninstall_says_what_it_could_not_reach_and_that_home_can_still_be_undone(machine: Machine) -> None:
+    agent = agent_home(machine.home / "agent")
+    (agent / ".claude/settings.json").write_text(MINE)
+    before = tree(agent)
+    machine.installed("--home", str(agent), "--home", str(machine.claude))
+    moved = agent.rename(machine.home / "moved")
+    done = machine.install("--uninstall")
+    assert "~/agent is not there, so that nothing was taken out of it." in " ".join(done.stdout.split())
+    assert not machine.program_dir.exists()
+    assert uninstalled(machine, "--home", str(moved))["unreachable"] == []
+    assert tree(moved) == before
+
+
+def test_installs_and_uninstalls_at_once_lose_nothing(machine: Machine) -> None:
+    homes = [agent_home(machine.home / f"agent{number}") for number in range(6)]
+    before = {home: tree(home) for home in homes}
+    machine.installed("--home", str(homes[0]))
+
+    def run(*options: str) -> subprocess.CompletedProcess[str]:
+        while True:
+            done = machine.run(PYTHON, str(machine.source / "install.py"), *options)
+            if "another install is at work" not in done.stderr:
+                return done
+
+    jobs = [("--home", str(home)) for home in homes[1:]] + [("--uninstall", "--home", str(homes[0]))]
+    with ThreadPoolExecutor(len(jobs)) as pool:
+        for done in pool.map(lambda job: run(*job), jobs):
+            assert done.returncode == 0, done.stderr
+    known = json.loads((machine.program_dir / "installed.json").read_text())["homes"]
+    assert sorted(known) == sorted(map(str, homes[1:]))
+    with ThreadPoolExecutor(3) as pool:
+        words = [("--uninstall", "--home", str(home)) for home in homes[1:]]
+        for done in pool.map(lambda job: run(*job), words):
+            assert done.returncode == 0, done.stderr
+    assert {home: tree(home) for home in homes} == before
+
+
+def test_a_whole_uninstall_beside_an_install_leaves_either_all_or_nothing(machine: Machine) -> None:
+    home = agent_home(machine.home / "agent")
+    machine.installed("--home", str(home))
+    with ThreadPoolExecutor(2) as pool:
+        gone = pool.submit(machine.install, "--uninstall")
+        there = pool.submit(machine.install, "--home", str(home))
+        assert {gone.result().returncode, there.result().returncode} == {0}
+    has_hooks = (
+        "UserPromptSubmit" in (home / ".claude/settings.json").read_text()
+        if (home / ".claude/settings.json").exists()
+        else False
+    )
+    assert has_hooks == (machine.program_dir / "installed.json").exists()
+    assert has_hooks == (machine.program_dir / "app/hooks/user_prompt_submit.py").exists()
+
+
+def test_a_home_whose_skills_alone_are_left_is_recognised(machine: Machine) -> None:
+    agent = agent_home(machine.home / "agent")
+    machine.installed("--home", str(agent))
+    (agent / ".claude/settings.json").unlink()
+    moved = machine.home / "moved"
+    shutil.move(agent, moved)
+    uninstalled(machine, "--home", str(moved))
+    assert not (moved / ".claude/skills").exists()

@@ -1,0 +1,111 @@
+"""A past to look into with the skills, and what each of their commands should find there."""
+
+from __future__ import annotations
+
+import json
+import re
+import sysconfig
+import time
+from pathlib import Path
+from typing import Any
+
+import archives_scene
+import records
+from clients.claude import Claude
+from fakes.loopback import Request
+
+NAME = "discord"
+QUESTION, ANSWER = "plan the kyoto flights", "Booked for March."
+ERROR = "Error: Cannot find module 'leftpad'"
+# What a command has to print, by a part of it, the first that fits.
+FOUND = {
+    "--list": NAME,
+    f"{NAME} --lines 20": ANSWER,
+    "show": ANSWER,
+    "conversations --since": "active",
+    "memories search": "Nothing",
+    "search": "kyoto",
+    "errors": "leftpad",
+    "patterns": "leftpad",
+    "grep -ril": ".md",
+    "grep -rin": QUESTION,
+}
+NEEDS_A_STORE = ("show", "conversations --since", "memories search", "errors", "patterns")
+_PACKAGES = ("apsw", "filelock", "orjson", "yaml")
+
+
+def past(cwd: str) -> list[dict[str, Any]]:
+    """The records of a session of half an hour ago, with a command that failed."""
+    then = {"at": time.time() - 1800, "cwd": cwd}
+    call = records.assistant(("Bash", {"command": "node app.js"}), **then)
+    block = {
+        "type": "tool_result", "tool_use_id": call["message"]["content"][0]["id"], "is_error": True, "content": ERROR,
+    }  # fmt: skip
+    return [*records.exchange(QUESTION, ANSWER, **then), call, records.user([block], **then)]
+
+
+def make_archive(transcript: Path, directory: Path) -> None:
+    """Archives the conversation of a transcript, as its end does."""
+    directory.mkdir(parents=True, exist_ok=True)
+    assert archives_scene.archive(transcript, directory, session=transcript.stem, now=time.time())
+
+
+def make_past(claude: Claude, cwd: Path | None = None) -> None:
+    """The session of a person in the project, archived."""
+    cwd = cwd or claude.project
+    folder = re.sub("[^A-Za-z0-9]", "-", str(cwd.resolve()))
+    transcript = claude.config_dir / "projects" / folder / f"{records.new_id()}.jsonl"
+    title = {"type": "custom-title", "customTitle": NAME, "sessionId": transcript.stem}
+    records.write(transcript, *past(str(cwd)), title)
+    make_archive(transcript, claude.home / ".session-memory/conversations")
+
+
+def commands_in(skill: str) -> list[str]:
+    """The commands that a skill teaches: the lines of its code blocks, but for what is shown as an example."""
+    lines = [line[4:] for line in skill.splitlines() if line.startswith("    ")]
+    return [line for line in lines if not line.startswith(("[", "- "))]
+
+
+def expected(command: str) -> str:
+    """What a command of a skill has to print."""
+    return next(words for part, words in FOUND.items() if re.search(rf"(^|\s){re.escape(part)}(\s|$)", command))
+
+
+def link_packages(env: Path) -> None:
+    """Puts what an install adds from the package index into an environment."""
+    (site_packages,) = env.glob("lib/python*/site-packages")
+    for name in _PACKAGES:
+        (site_packages / name).symlink_to(Path(sysconfig.get_path("purelib"), name))
+
+
+def shown_by_skill(claude: Claude, skill: str, *options: str) -> str:
+    """A skill as the model gets it."""
+    claude.api.reset()
+    claude.api.replies = [{"tools": [{"name": "Skill", "input": {"skill": skill}}]}, "done"]
+    claude.run("look into the past", *options)
+    text = claude.api.prompts()[-1].text
+    return text[text.index("Base directory for this skill") :]
+
+
+def run_in_claude(claude: Claude, commands: list[str], *options: str) -> list[str]:
+    """What the tool Bash of the real Claude Code returns for each command, in one turn of the model."""
+    claude.api.reset()
+    claude.api.replies = [{"tools": [{"name": "Bash", "input": {"command": one}} for one in commands]}, "done"]
+    claude.run("look into the past", *options)
+    return results_in(claude.api.prompts()[-1])
+
+
+def results_in(request: Request) -> list[str]:
+    """What the tools that a conversation has called returned, in the order of the calls."""
+    blocks = [block for message in request.messages for block in blocks_of(message)]
+    results = {block["tool_use_id"]: as_text(block["content"]) for block in blocks if "tool_use_id" in block}
+    return [results[block["id"]] for block in blocks if block.get("type") == "tool_use"]
+
+
+def blocks_of(message: dict[str, Any]) -> list[dict[str, Any]]:
+    content = message["content"]
+    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+
+
+def as_text(content: Any) -> str:
+    return content if isinstance(content, str) else "\n".join(block.get("text", json.dumps(block)) for block in content)
