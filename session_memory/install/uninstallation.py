@@ -55,13 +55,14 @@ def uninstall(
     the host's; `confirm` is given these paths before, and raises what keeps it from being done. Nothing is changed
     before the settings of every home are found to be in order. Raises SessionMemoryError, OSError.
     """
-    foreseen = _foreseen(homes, read_ledger(paths.ledger_file), paths, environ, dry_run=dry_run, purge=purge)
+    ledger = read_ledger(paths.ledger_file)
+    foreseen = _foreseen(homes, ledger, paths, environ, dry_run=dry_run, purge=purge)
     if dry_run:
         return foreseen
     if foreseen.purged:
         confirm(foreseen.purged)
     if not paths.program_dir.is_dir():
-        return _take_out(foreseen, InstallLedger(paths.ledger_file))
+        return _take_out(foreseen, ledger)
     with program.locked(paths):
         ledger = read_ledger(paths.ledger_file)  # as it is now: an install may have been at work until now
         return _take_out(_foreseen(homes, ledger, paths, environ, dry_run=False, purge=purge), ledger)
@@ -76,7 +77,7 @@ def _foreseen(
     dry_run: bool,
     purge: bool,
 ) -> Uninstalled:
-    """What an uninstall would do. A home that moved stands in `ledger` under its new path afterwards."""
+    """What an uninstall would do. A home that moved, or that `ledger` did not know, stands in it afterwards."""
     records = _records(homes, ledger, environ)
     is_ours = ours(ledger)
     plans = [plan_uninstall(root, record, is_ours) for root, record in records.items()]
@@ -104,7 +105,9 @@ def _records(homes: list[str], ledger: InstallLedger, environ: Mapping[str, str]
         if ledger.homes or not os.path.isdir(config_dir):
             return dict(ledger.homes)
         target = identify(config_dir, environ)
-        return {target.root: _record_by_content(target, ours(ledger)) or HomeRecord(str(target.settings_file), "")}
+        found = _record_by_content(target, ours(ledger))
+        ledger.homes[target.root] = found or HomeRecord(str(target.settings_file), "")
+        return dict(ledger.homes)
     return dict(_record_of(path, ledger, environ) for path in homes)
 
 
@@ -124,6 +127,7 @@ def _record_of(path: str, ledger: InstallLedger, environ: Mapping[str, str]) -> 
     found = _record_by_content(target, ours(ledger))
     if found is None:
         raise NotInstalledError(f"{path}: nothing was installed there", f"the ledger is {ledger.path}")
+    ledger.homes[root] = found
     return root, found
 
 

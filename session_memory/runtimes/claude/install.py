@@ -28,6 +28,7 @@ PLUGIN_ROOT = "${CLAUDE_PLUGIN_ROOT}"  # stands for the plugin's directory in th
 # Rules of `permissions.allow`. A command rule also lets it be piped into commands that only read, and nothing be run
 # behind it or in it; words and quotes are compared as they stand.
 COMMAND_RULE, READ_RULE, TOOL_RULE = "Bash({command}:*)", "Read(/{directory}/**)", "mcp__{server}__{tool}"
+FAIL_OPEN = " || exit 0"  # ends the commands of hooks: a prompt goes on whatever becomes of them
 NO_CALLBACK_EVENTS = ("SessionStart", "SessionEnd")  # claude-agent-sdk calls no callback for these: they need settings
 
 _PLUGIN_ONLY = "/hooks/plugin_start.py"  # sets up in a plugin's data directory what an install has in its environment
@@ -100,6 +101,6 @@ def wanted_hooks(declared: str, python: str, app: str) -> list[Hook]:
                 command = _PLUGIN_PATH.sub(lambda match: shlex.quote(app + match.group(1)), entry["command"])
                 command = re.sub(r"^python3 ", lambda _: shlex.quote(python) + " ", command)
                 if "||" not in entry["command"]:
-                    command += " || exit 0"
+                    command += FAIL_OPEN
                 hooks.append(Hook(event, group.get("matcher"), {**entry, "command": command}))
     return hooks
