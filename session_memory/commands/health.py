@@ -42,7 +42,9 @@ def _check(opened: OpenStore) -> int:
     if found:
         raise CorruptDatabaseError(f"{opened.location.database}: {found[0]}", "session-memory ingest builds it anew")
     counts = opened.store.counts(opened.location.homes)
-    states = [state for home in _groups(opened) for state in opened.store.file_states(home).values()]
+    excluded = opened.store.excluded_files()  # they count, and are not named
+    all_states = [state for home in _groups(opened) for state in opened.store.file_states(home).values()]
+    states = [state for state in all_states if state.id not in excluded]
     unfinished = sorted(state.file_path for state in states if state.status == "ingesting")
     unreadable = {state.file_path: state.unreadable for state in states if state.unreadable}
     missing = [one.root for one in opened.location.watched if one.is_named and not os.path.isdir(one.root)]

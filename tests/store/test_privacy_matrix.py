@@ -198,6 +198,17 @@ def test_a_session_has_its_own_text(machine: Machine) -> None:
     assert (both_in(own.stdout)[0], both_in(other.stdout)[0]) == (True, False)
 
 
+def test_a_check_of_the_store_counts_it_and_does_not_name_it(machine: Machine) -> None:
+    machine.rules("", "person")
+    with closing(sqlite3.connect(machine.database)) as connection, connection:
+        connection.execute("UPDATE memory_file_states SET unreadable = 1")
+    everything = json.loads(machine.said("health-check", "--json"))
+    machine.rules("projects: {WORK: {ignore: true}}", "person")
+    excluding = json.loads(machine.said("health-check", "--json"))
+    assert (len(everything["unreadable"]), len(excluding["unreadable"])) == (2, 1)
+    assert excluding["entries"] == everything["entries"]
+
+
 def test_the_index_of_memories_tells_a_prompt_nothing_until_it_is_made_anew(machine: Machine) -> None:
     machine.rules("", "person")
     directory = str(machine.home / ".session-memory" / "memories")

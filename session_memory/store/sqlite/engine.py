@@ -76,6 +76,13 @@ class SqliteStore:
         with explained(self.path):
             return self._exclusions.ready()
 
+    def excluded_files(self) -> set[int]:
+        """The ids of the files that rules exclude, or the text of which."""
+        if not self.is_excluding():
+            return set()
+        with explained(self.path):
+            return {file_id for (file_id,) in fetch(self.connection, "SELECT file_id FROM memory_excluded_files")}
+
     def apply_rules(self) -> None:
         """Has the database know what the rules exclude, where they have changed since: for those who read its views."""
         with explained(self.path):
