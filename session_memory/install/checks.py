@@ -214,7 +214,7 @@ def _check_plugins(target: Target) -> list[Finding]:
     names = dict.fromkeys(name for path in dirs for name in RUNTIME.INSTALL.plugins_named(path, NAME))
     if not names:
         return []
-    text = f"the plugin {enumerated(names)} is switched on too: each prompt is told once, by whichever is first"
+    text = f"the plugin {enumerated(names)} is switched on too: both hooks run, and each thing is told by one of them"
     return [Finding(NOTE, "plugin", text, "one of both is enough")]
 
 
