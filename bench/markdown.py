@@ -13,7 +13,7 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 
 from session_memory.text.markdown import escape, unescape
-from tests.text_scene import Judge, random_text
+from tests.text_scene import SPEAKERS, Judge, random_text
 
 STRINGS = 1_000_000
 BATCH = 10_000
@@ -46,7 +46,7 @@ def judged(seed: str, count: int) -> list[str]:
     complaints = []
     for _ in range(count):
         text = random_text(source)
-        escaped = escape(text)
+        escaped = escape(text, SPEAKERS)
         complaint = judge.complaint(escaped) or ("" if unescape(escaped) == text else "it does not come back")
         if complaint:
             complaints.append(f"{complaint}: {text!r} -> {escaped!r}")

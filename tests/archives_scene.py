@@ -16,14 +16,14 @@ ARCHIVED = datetime(2026, 9, 22, 3, 39, tzinfo=timezone.utc).timestamp()
 SESSION = "d58a79a7-451e-4af5-86d1-3e839200d98d"
 
 
-def archive(path, folder, style=None, session=SESSION, now=ARCHIVED):
-    source = ArchiveSource(session, str(path), runtime("agent-sdk"))
+def archive(path, folder, style=None, session=SESSION, now=ARCHIVED, title=""):
+    source = ArchiveSource(session, str(path), runtime("agent-sdk"), title=title)
     written = write_archive(source, str(folder), style or ArchiveStyle("G2"), now)
     return Path(written) if written else None
 
 
 def messages(path):
-    return list(messages_in(path.read_text()))
+    return [(speaker, text) for speaker, text, _ in messages_in(path.read_text())]
 
 
 def titled(title):

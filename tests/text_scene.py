@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import re
 import string
@@ -98,11 +99,16 @@ PIECES = [
     "![a](data:image/png;base64,x)", "](", "[x]: data:x", "]:", "![", "[", "(data:text/html,x)", "&lt;", "&#58;", "&", "&amp",
     "<javascript:x>", "<https://x.org>", "**User**: hi", "**G2**:", "__User__:", "**Tool**: x", "](java\nscript:1)", "](\njavascript:1)",
     "](<javascript:x>)", "](docs/x.md)", "](#top)", "*Compacted here", '"', "'", ")", "<!-- session-memory {} -->", "Archived: x",
+    "**User:** hi", "***User***: hi", "**user** (2026-02-21 03:39:07Z): hi", "## User", "__G2:__", "**Us", "er:**", "[**", "**Root cause:** x",
 ]  # fmt: skip
 
 
 def random_text(source: random.Random) -> str:
     return "".join(source.choice(PIECES) for _ in range(source.randrange(1, 14)))
+
+
+SPEAKERS = ("User", "G2", "Tool")
+_SPEAKER = re.compile(r"\s*(User|G2|Tool|Sentinel)\b\s*(?:[\0:(]|$)", re.IGNORECASE)
 
 
 class Judge:
@@ -112,9 +118,17 @@ class Judge:
         self._parser = MarkdownIt("commonmark", {"html": True}).enable("table")
         self._parser.validateLink = lambda url: True  # type: ignore[method-assign]
 
+    def parse(self, document: str) -> list[Token]:
+        """The document as it is rendered."""
+        return self._parser.parse(document)
+
+    def shown(self, text: str) -> str:
+        """The HTML that `text` becomes."""
+        return str(self._parser.render(text))
+
     def complaint(self, text: str) -> str:
         """'' if `text` only shows, else what it does."""
-        tokens = self._parser.parse(f"# Title\n\n**User**:\n\n{text}\n\n**Sentinel**: end")
+        tokens = self.parse(f"# Title\n\n**User**:\n\n{text}\n\n**Sentinel**: end")
         headings = 0
         for token in _all(tokens):
             if token.type in ("html_block", "html_inline"):
@@ -122,16 +136,39 @@ class Judge:
             if token.type == "hr":
                 return "a rule"
             headings += token.type == "heading_open" and token.tag == "h1"
-            for key in ("href", "src"):
-                if re.match(r"\s*(javascript|data|vbscript|file):", str(token.attrs.get(key, "")), re.IGNORECASE):
-                    return f"a link to {token.attrs[key]!r}"
+            if token.type == "image":
+                return "an image"
+            if not re.match(r"(https?://|mailto:)", str(token.attrs.get("href", "https://")), re.IGNORECASE):
+                return f"a link to {token.attrs['href']!r}"
         if headings != 1:
             return "a first-level heading"
         if tokens[-3].level != 0 or tokens[-2].content != "**Sentinel**: end":
             return "it swallows what follows"
-        if re.search(r"^ {0,3}(\*\*|__)(User|G2|Tool)(\*\*|__):", text, re.MULTILINE):
+        if re.search(r"^(\*\*|__)(User|G2|Tool)(\*\*|__)[^\n:]*:", text, re.MULTILINE):
             return "a line like a speaker's"
-        return ""
+        shown = self.speakers(tokens)
+        return "" if shown == ["User", "Sentinel"] else f"somebody speaks: {shown}"
+
+    def speakers(self, tokens: list[Token]) -> list[str]:
+        """Who speaks, for somebody who reads the page: names in bold type, or in headings, at the beginning of a line."""
+        found = []
+        for before, token in itertools.pairwise(tokens):
+            if token.type != "inline" or (before.type == "heading_open" and before.tag == "h1"):
+                continue
+            is_bold = before.type == "heading_open"
+            line, begins_bold = "", is_bold
+            for child in [*(token.children or []), None]:
+                if child is None or child.type in ("softbreak", "hardbreak"):
+                    name = _SPEAKER.match(line) if begins_bold else None
+                    found += [name[1]] if name else []
+                    line, begins_bold = "", False
+                elif child.type == "strong_open" and not line.strip():
+                    begins_bold = True
+                elif child.type == "strong_close":
+                    line += "\0"
+                else:
+                    line += child.content.strip() or "`" * (child.type == "code_inline")
+        return found
 
 
 def _all(tokens: list[Token]) -> Iterator[Token]:

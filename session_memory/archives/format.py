@@ -6,9 +6,9 @@ Archived: Feb 21, 3:39 AM
 
 ---
 
-**User**: I want to plan a trip to Japan...
+**User** (2026-02-21 03:21:40+01:00): I want to plan a trip to Japan...
 
-**G2**: Here are some suggestions...
+**G2** (2026-02-21 03:21:55+01:00): Here are some suggestions...
 
 <!-- session-memory {"session": "d58a79a7-...", "runtime": "agent-sdk", ...} -->
 """
@@ -19,11 +19,12 @@ import json
 import re
 import time
 import unicodedata
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..system.json import as_string
-from ..text.format import ELLIPSIS, one_line, shorten
-from ..text.markdown import begins_a_block, escape, unescape
+from ..text.format import ELLIPSIS, shorten
+from ..text.markdown import begins_a_block, escape, escape_all, fence_around, unescape
+from ..text.timestamps import epoch_seconds, local_iso_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,24 +33,37 @@ USER, TASK, TOOL = "User", "Task", "Tool"
 ASKING = (USER, TASK)  # whose messages an agent answers
 # How the prompt of a task begins, which a host gives an agent; an archive has the task's own words.
 TASK_INTRODUCTION = "[A scheduled task: nobody has just written this. What you answer goes to the chat.]"
+NAMES_OF_SPEAKERS = (USER, TASK, TOOL, "Assistant", "Human", "Claude")  # beside the name that an agent is given
 COMPACTED = "*Compacted here: from now on the agent knew what came before as a summary.*"
 TITLE_CHARACTERS = 80
 TOOL_CHARACTERS = 120
 SLUG_CHARACTERS = 60
 SLUG_BYTES = 200  # a file name has 255, and some are for the date, a number and the suffix
-TRAILER_BYTES = 4096
+TRAILER_BYTES = 16 * 1024  # a directory in it may have 4 KB, and more with its escapes
 
+_SEPARATORS = {False: " ", True: "\n\n"}  # a block must begin a line
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _TRAILER = re.compile(r"^<!-- session-memory (\{.*\}) -->$", re.MULTILINE)
-_SPEAKER = re.compile(r"\*\*([^*]{1,80})\*\*:(?: (.*))?$")
+_SPEAKER = re.compile(r"\*\*([^*]{1,80})\*\*(?: \((\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d\d:\d\d)\))?:(?: (.*))?$")
+_LATEST = 250_000_000_000.0  # in the year 9892: later ones, and those before 1970, are no times of messages
+
+
+class ArchivedMessage(NamedTuple):
+    """What somebody said, and when, in seconds since the epoch (None if unknown). Where the runtime compacted the
+    conversation, `speaker` and `text` are ''."""
+
+    speaker: str
+    text: str
+    at: float | None = None
 
 
 def render_header(title: str, archived: float) -> str:
-    """The lines before the first message; `archived` in seconds since the epoch, shown in local time."""
+    """The lines before the first message. `title` is on one line, `archived` in seconds since the epoch; it is shown in
+    local time."""
     at = time.localtime(archived)
     clock = f"{at.tm_hour % 12 or 12}:{at.tm_min:02} {'AM' if at.tm_hour < 12 else 'PM'}"
     when = f"{_MONTHS[at.tm_mon - 1]} {at.tm_mday}, {clock}"
-    return f"# {escape(shorten(one_line(title), TITLE_CHARACTERS))}\n\nArchived: {when}\n\n---\n"
+    return f"# {escape(title)}\n\nArchived: {when}\n\n---\n"
 
 
 def title_in(first_line: str) -> str:
@@ -64,13 +78,27 @@ def asked(text: str) -> tuple[str, str]:
     return USER, text
 
 
-def render_message(speaker: str, text: str, limit: int) -> str:
-    """A message's paragraphs. What is beyond `limit` characters (0: no limit) is left out, and a note says so."""
-    if limit and len(text) > limit:
-        kept = shorten(text, limit)
-        text = f"{kept}\n\n[{len(text) - len(kept) + len(ELLIPSIS):,} more characters]"
-    separator = "\n\n" if begins_a_block(text) else " "
-    return f"\n**{speaker}**:{separator}{escape(text)}\n"
+def render_messages(messages: list[ArchivedMessage], assistant: str, limit: int) -> list[str]:
+    """The paragraphs of each message. What is beyond `limit` characters (0: no limit) of what somebody said is left
+    out, and a note says so. `assistant` is the name that the assistant has."""
+    texts = [_cut(one.text, limit) if limit and one.speaker != TOOL else one.text for one in messages]
+    escaped = escape_all(texts, (*NAMES_OF_SPEAKERS, assistant))
+    return [_paragraphs(*both) for both in zip(messages, texts, escaped)]
+
+
+def _paragraphs(message: ArchivedMessage, text: str, escaped: str) -> str:
+    when = f" ({local_iso_time(message.at)})" if message.at is not None and 0 <= message.at < _LATEST else ""
+    return f"\n**{message.speaker}**{when}:{_SEPARATORS[begins_a_block(text)]}{escaped}\n"
+
+
+def _cut(text: str, limit: int) -> str:
+    """`text` in about `limit` characters, with a note of how many more there were. Code that is cut stays code."""
+    if len(text) <= limit:
+        return text
+    kept = shorten(text, limit)
+    left_out = len(text) - len(kept) + len(ELLIPSIS)
+    fence = fence_around(text, len(kept))
+    return f"{kept}{fence and chr(10) + fence}\n\n[{left_out:,} more characters]"
 
 
 def render_compaction() -> str:
@@ -103,25 +131,25 @@ def trailer_bytes(end_of_archive: bytes) -> int:
     return len(end_of_archive) - end_of_archive.rfind(b"\n<!-- session-memory ")
 
 
-def messages_in(archive: str) -> Iterator[tuple[str, str]]:
-    """The messages, as pairs of speaker and text; a compaction is the pair ('', '')."""
+def messages_in(archive: str) -> Iterator[ArchivedMessage]:
+    """The messages of an archive, and where it was compacted. Archives of before their messages had times hold none."""
     body = archive.partition("\n---\n")[2]
     last = body.rfind("\n<!-- session-memory ")
-    speaker, collected = "", [""]
+    speaker, when, collected = "", None, [""]
     for line in (body if last < 0 else body[:last]).split("\n"):
         found = _SPEAKER.match(line)
         if found is None and line != COMPACTED:
             collected.append(line)
             continue
         if speaker:
-            yield speaker, unescape("\n".join(collected).strip("\n"))
+            yield ArchivedMessage(speaker, unescape("\n".join(collected).strip("\n")), when)
         if found is None:
             speaker = ""
-            yield "", ""
+            yield ArchivedMessage("", "")
         else:
-            speaker, collected = found.group(1), [found.group(2) or ""]
+            speaker, when, collected = found[1], epoch_seconds(found[2]), [found[3] or ""]
     if speaker:
-        yield speaker, unescape("\n".join(collected).strip("\n"))
+        yield ArchivedMessage(speaker, unescape("\n".join(collected).strip("\n")), when)
 
 
 def slug(title: str) -> str:

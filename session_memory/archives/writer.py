@@ -14,13 +14,16 @@ from ..text.timestamps import epoch_seconds, iso_time
 from ..transcripts.lines import first_line
 from ..transcripts.reader import FIRST_PROMPT_RANK, TranscriptReader
 from .format import (
+    ASKING,
+    TITLE_CHARACTERS,
     TOOL,
     TOOL_CHARACTERS,
     TRAILER_BYTES,
+    ArchivedMessage,
     asked,
     render_compaction,
     render_header,
-    render_message,
+    render_messages,
     render_trailer,
     slug,
     trailer_bytes,
@@ -46,22 +49,26 @@ _BATCH_CHARACTERS = 256 * 1024
 class ArchiveStyle:
     """How an archive looks: the assistant's name, the longest message in characters (0: any), whether tools show."""
 
-    def __init__(self, assistant: str = "Assistant", message_characters: int = 2000, with_tools: bool = False) -> None:
+    def __init__(self, assistant: str = "Assistant", message_characters: int = 0, with_tools: bool = False) -> None:
         self.assistant = assistant
         self.message_characters = message_characters
         self.with_tools = with_tools
 
 
 class ArchiveSource:
-    """The transcript to archive, and its session. `group` is the agent's group, '' without groups; `title` is what
-    somebody called the conversation, '' for the transcript's own title."""
+    """The transcript to archive, and its session. `group` is the agent's group, '' without groups; `name` is the
+    session's in an agent home, '' where it has none; `title` is what somebody called the conversation, '' for the
+    transcript's own title."""
 
-    def __init__(self, session_id: str, path: str, runtime: Runtime, group: str = "", title: str = "") -> None:
+    def __init__(
+        self, session_id: str, path: str, runtime: Runtime, group: str = "", title: str = "", name: str = ""
+    ) -> None:
         self.session_id = session_id
         self.path = path
         self.runtime = runtime
         self.group = group
         self.title = title
+        self.name = name
 
 
 class WrittenArchive:
@@ -99,7 +106,10 @@ class WrittenArchive:
             "session": source.session_id,
             "runtime": source.runtime.name,
             "group": source.group,
-            "cwd": self.cwd,
+            "name": source.name,
+            "title": self.title,
+            "is_named": bool(source.title),
+            "cwd": for_people(self.cwd),
             "first": "" if self.first is None else iso_time(self.first),
             "last": "" if self.last is None else iso_time(self.last),
             "messages": self.messages,
@@ -110,7 +120,7 @@ class WrittenArchive:
 
 def archive_session(
     session_id: str, transcript: str, runtime: Runtime, directory: str, settings: Settings, now: float,
-    *, group: str = "", title: str = "",
+    *, group: str = "", title: str = "", name: str = "",
 ) -> str | None:  # fmt: skip
     """Archives a conversation in `directory`; the archive's path, None if nothing was said or there is no transcript.
 
@@ -119,7 +129,7 @@ def archive_session(
     if not os.path.lexists(transcript):  # sessions that are not kept, or have no message yet
         return None
     style = ArchiveStyle(settings.assistant_name, settings.archive_message_characters, settings.archive_tools)
-    return write_archive(ArchiveSource(session_id, transcript, runtime, group, title), directory, style, now)
+    return write_archive(ArchiveSource(session_id, transcript, runtime, group, title, name), directory, style, now)
 
 
 def write_archive(source: ArchiveSource, directory: str, style: ArchiveStyle, now: float) -> str | None:
@@ -133,6 +143,7 @@ def write_archive(source: ArchiveSource, directory: str, style: ArchiveStyle, no
     temporary = f"{directory}/.{source.session_id}.tmp"
     try:
         path, facts = find_archive(directory, source.session_id) or ("", {})
+        _keep_names(source, facts)
         written = _write_whole(source, temporary, style, now)
         if written.messages and facts and not (written.holds(facts) or _still_holds(source, facts)):
             written = _write_appended(source, temporary, style, path, facts)
@@ -146,6 +157,13 @@ def write_archive(source: ArchiveSource, directory: str, style: ArchiveStyle, no
         if os.path.lexists(temporary):
             os.unlink(temporary)
         os.close(held)
+
+
+def _keep_names(source: ArchiveSource, facts: dict[str, Any]) -> None:
+    """What a session was called once it is called until it gets another name."""
+    source.name = source.name or facts.get("name", "")
+    if facts.get("is_named"):
+        source.title = source.title or facts.get("title", "")
 
 
 def _write_whole(source: ArchiveSource, path: str, style: ArchiveStyle, now: float) -> WrittenArchive:
@@ -220,15 +238,16 @@ def _write_messages(source: ArchiveSource, file: BinaryIO, style: ArchiveStyle, 
             for message in batch:
                 for index, entry in enumerate(message):
                     written.add(entry, is_new_message=index == 0)
-                if message and message[0].role == "user":
-                    prompt = prompt or asked(message[0].text)[1]
-            file.write(_rendered(batch, style).encode("utf-8", "replace"))
+            said = _said(batch, style)
+            prompt = prompt or next((one.text for one in said if one.speaker in ASKING), "")
+            file.write(_rendered(said, style).encode("utf-8", "replace"))
     finally:
         os.close(descriptor)
     rank, title = reader.title
     if rank <= FIRST_PROMPT_RANK or not title:
-        title = shorten(one_line(prompt), PROMPT_TITLE_CHARACTERS)
-    written.title = for_people(source.title or title).strip() or "Conversation"
+        title = shorten(one_line(prompt), PROMPT_TITLE_CHARACTERS)  # in which no secret is left that could be cut
+    title = one_line(for_people(source.title or title))
+    written.title = shorten(title, TITLE_CHARACTERS) or "Conversation"
     return written
 
 
@@ -265,22 +284,26 @@ def _batches(messages: Iterable[list[Entry]]) -> Iterator[list[list[Entry]]]:
     yield batch
 
 
-def _rendered(messages: list[list[Entry]], style: ArchiveStyle) -> str:
+def _said(messages: list[list[Entry]], style: ArchiveStyle) -> list[ArchivedMessage]:
+    """What each message holds as it is archived: its text without secrets, and, where they show, its tool uses."""
     texts = for_storage(["\n\n".join([entry.text for entry in message if entry.text]) for message in messages])
-    return "".join([part for message, text in zip(messages, texts) for part in _parts(message, text.strip(), style)])
+    said = []
+    for message, text in zip(messages, texts):
+        if not message:
+            said.append(ArchivedMessage("", ""))
+            continue
+        if text := text.strip():
+            speaker, text = asked(text) if message[0].role == "user" else (style.assistant, text)
+            said.append(ArchivedMessage(speaker, text, message[0].timestamp))
+        if style.with_tools:
+            said += [ArchivedMessage(TOOL, _tool_line(tool), e.timestamp) for e in message for tool in e.tools]
+    return said
 
 
-def _parts(message: list[Entry], text: str, style: ArchiveStyle) -> Iterator[str]:
-    """The Markdown of a message with this text: its own, and a line for each tool use; a line for a compaction."""
-    if not message:
-        yield render_compaction()
-    if text:
-        speaker, text = asked(text) if message[0].role == "user" else (style.assistant, text)
-        yield render_message(speaker, text, style.message_characters)
-    if style.with_tools:
-        for entry in message:
-            for tool in entry.tools:
-                yield render_message(TOOL, _tool_line(tool), 0)
+def _rendered(said: list[ArchivedMessage], style: ArchiveStyle) -> str:
+    """The Markdown of these; a line for a compaction."""
+    messages = iter(render_messages([one for one in said if one.speaker], style.assistant, style.message_characters))
+    return "".join([next(messages) if one.speaker else render_compaction() for one in said])
 
 
 def _tool_line(tool: ToolUse) -> str:

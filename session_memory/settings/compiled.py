@@ -20,7 +20,7 @@ DEFAULTS: dict[str, Any] = {
     "first_sight_hours": 24,
     "max_characters": 500,
     "assistant_name": "Assistant",
-    "archive_message_characters": 2000,
+    "archive_message_characters": 0,
     "archive_tools": False,
     "recent_conversations": 0,
 }

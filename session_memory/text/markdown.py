@@ -1,49 +1,81 @@
 """Text as Markdown that shows all of it, has no effects, and can be turned back: `unescape` undoes `escape`. Pure.
 
-Outside code a backslash is put before what CommonMark would interpret: tags and comments, character references, links
-to anything but the web, first-level headings and rules, and lines that look like an archive's own. Code stays as it is
-where it is certain to be code, whatever surrounds it.
+Outside code a backslash is put before what CommonMark would interpret: tags and comments, character references, images,
+links to anything but the web, first-level headings and rules, and lines that a reader could take for an archive's own.
+Code stays as it is where it is certain to be code, whatever surrounds it.
 
-Most of the time that an archive takes is spent here. So patterns work on whole texts; those for lines begin with a line
-feed, and one is put before the text, since the regex engine finds a literal at a pattern's start fastest.
+Most of the time that an archive takes is spent here. So patterns work on many texts at once; those for lines begin with
+a line feed, and one is put before the texts, since the regex engine finds a literal at a pattern's start fastest.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 
 _FENCES = ("```", "~~~")
+_FENCE_BEGINS = ("`", "~", " ")
 _FENCE = re.compile(r"( {0,3})(`{3,}(?=[^`]*$)|~{3,})")
 _TABLE = re.compile(r"^[ \t>]*(?:\|[ \t]*)?:?-+:?[ \t]*(?:\|[ \t]*(?:(?::-*:?|-+:?)[ \t]*)?)*$", re.MULTILINE)
 _BEGINS_A_BLOCK = re.compile(r"[-+*] |\d{1,9}[.)] |>|#|\||`{3}|~{3}|    |\t")
 
+_SEPARATOR = "\n\0\n"  # joins texts: no pattern reaches beyond a line, and no plain text holds it
+
 # Backticks, with the code and the closing backticks if there are any. In a table a `|` ends a cell, even within code.
-_CODE = r"`(`*)(?!`)([^\n]*?(?<!`)`\1(?!`))?"
+_CODE = r"`(?:[^`\n]+`(?!`)|(`*)(?!`)([^\n]*?(?<!`)`\1(?!`))?)"
 _CODE_IN_CELL = r"`(`*)(?!`)([^\n|]*?(?<!`)`\1(?!`))?"
 _MARK = rf"\\(?=[{re.escape(PUNCTUATION)}])"
-_NO_LINK_TO_THE_WEB = r"\](?=[(:])(?![(][^\S\n]*(?:(?i:https?://|mailto:)|[^\s:&\\<()]*(?:[)/#?]|[^\S\n])))"
-_LIVE = rf"<|&(?=[#A-Za-z])|{_MARK}|{_NO_LINK_TO_THE_WEB}"
+_NO_LINK_TO_THE_WEB = r"\](?=[(:])(?!\([^\S\n]*(?i:https?://|mailto:))"
+_LIVE = rf"<|&(?=[#A-Za-z])|!(?=\[)|{_MARK}|{_NO_LINK_TO_THE_WEB}"
 _SPECIAL = re.compile(f"{_CODE}|{_LIVE}")
 _SPECIAL_IN_TABLE = re.compile(f"{_CODE_IN_CELL}|{_LIVE}")
 _ESCAPED = re.compile(rf"{_CODE}|{_MARK}.")
 
-_OWN = r"(?:\*\*|__)[^*_\n]{1,80}(?:\*\*|__):|\*Compacted "
+# A line like one that begins a message in an archive, `**User** (2026-02-21 03:39:07+01:00): ...`, or a compaction.
+_OWN = r"\*\*[^*\n]{1,80}\*\*(?: \(\d{4}-[^)\n]{1,40}\))?:|__[^*_\n]{1,80}__:|\*Compacted "
 _OWN_LINE = re.compile(rf" {{0,3}}(?={_OWN})")
-# The beginning of a line that may be a heading, a rule, a fence, or one of the archive's: `_meaning_at` decides.
-_MAY_MEAN_MORE = re.compile(rf"\n(?=[ \t>#=*_+~\d-])(?:[ \t>+*_\d.)-]*(?=[#=~\n]|\Z)| {{0,3}}(?={_OWN}))")
 _CONTAINER = re.compile(r"[ \t>]+|[-+*](?=[ \t])|\d{1,9}[.)](?=[ \t])")
-_HEADING = re.compile(r"#(?=[ \t]|\Z)|=+[ \t]*\Z|~{3}")
+_HEADING = re.compile(r"#(?=[ \t]|\Z)|[=-]+[ \t]*\Z|~{3}")
 _OWN_IN_CODE = re.compile(rf"(\n {{0,3}})(?=\\*(?:{_OWN}))")
 _ESCAPED_OWN_IN_CODE = re.compile(rf"(\n {{0,3}})\\(?=\\*(?:{_OWN}))")
 
+_LABEL_CHARACTERS = 120
+_LABEL_MARKS = re.compile(r"#{2,6}[ \t]+[*_\[]*|[*_\[]*(?:\*\*|__)[*_\[]*")
+_DATED = re.compile(r"[^\n]{1,80}?\(\d{4}-\d\d-\d\d")
+# Letters that are drawn like those of ASCII: Cyrillic, Greek, Armenian, small capitals.
+_ALIKE = str.maketrans(
+    "АВЕКМНОРСТХУІЅЈасеорхуіѕјԁһԛԝΑΒΕΖΗΙΚΜΝΟΡΤΥΧανοικρτυχսօհᴜꜱᴇʀᴛᴏʟᴀɪɴʜᴍᴄᴅ",
+    "ABEKMHOPCTXYISJaceopxyisjdhqwABEZHIKMNOPTYXavoikptuxuohusertolainhmcd",
+)
 
-def escape(text: str) -> str:
+
+def escape(text: str, speakers: Sequence[str] = ()) -> str:
     """`text` as Markdown in which only emphasis, lists, tables, lower headings, code and web links have an effect."""
-    special = _SPECIAL_IN_TABLE if "|" in text and _TABLE.search(text) else _SPECIAL
-    parts = [_escape_code(part) if is_code else _escape_prose(part, special) for part, is_code in _parts(text)]
-    return "\n".join(parts)
+    return escape_all([text], speakers)[0]
+
+
+def escape_all(texts: list[str], speakers: Sequence[str] = ()) -> list[str]:
+    """Each of `texts` as `escape` returns it. No line of them can be taken for one that begins what somebody of
+    `speakers` says, which is a name in bold type."""
+    parts = [_parts(text) for text in texts]
+    is_table = ["|" in text and _TABLE.search(text) is not None for text in texts]
+    escaped = {
+        table: iter(_escape_prose([part for place, in_table in zip(parts, is_table) if in_table is table
+                                   for part, is_code in place if not is_code],
+                                  _SPECIAL_IN_TABLE if table else _SPECIAL, tuple(speakers)))
+        for table in (False, True)
+    }  # fmt: skip
+    return [
+        "\n".join([_escape_code(part) if is_code else next(escaped[in_table]) for part, is_code in place])
+        for place, in_table in zip(parts, is_table)
+    ]
 
 
 def unescape(text: str) -> str:
@@ -56,6 +88,18 @@ def begins_a_block(text: str) -> bool:
     return _BEGINS_A_BLOCK.match(text) is not None
 
 
+def fence_around(text: str, at: int) -> str:
+    """The line that would end the fenced code in which `text` is at index `at`; '' where that is no such code."""
+    begin = 0
+    for part, is_code in _parts(text):
+        end = begin + len(part) + 1
+        opened = _FENCE.match(part.partition("\n")[0]) if is_code and begin < at < end else None
+        if opened is not None:
+            return opened[0] if begin + opened.end() <= at else ""
+        begin = end
+    return ""
+
+
 def _parts(text: str) -> list[tuple[str, bool]]:
     """`text` in parts of whole lines, each with whether it is fenced code."""
     if "```" not in text and "~~~" not in text:
@@ -65,7 +109,8 @@ def _parts(text: str) -> list[tuple[str, bool]]:
     unclosed: dict[str, int] = {}
     begin = at = 0
     while at < len(lines):
-        may_open = lines[at].lstrip(" ").startswith(_FENCES)
+        line = lines[at]
+        may_open = line[:1] in _FENCE_BEGINS and line.lstrip(" ").startswith(_FENCES)
         end = _fenced_end(lines, at, unclosed) if may_open else None
         if end is None:
             at += 1
@@ -92,8 +137,10 @@ def _fenced_end(lines: list[str], at: int, unclosed: dict[str, int]) -> int | No
     indent, marks = opened.groups()
     for index in range(at + 1, len(lines)):
         line = lines[index]
-        if line.strip() and not line.startswith(indent):
+        if indent and line.strip() and not line.startswith(indent):
             return None
+        if marks not in line:
+            continue
         stripped = line.strip(" \t")
         if (
             stripped.startswith(marks)
@@ -106,16 +153,50 @@ def _fenced_end(lines: list[str], at: int, unclosed: dict[str, int]) -> int | No
     return None
 
 
-def _escape_prose(text: str, special: re.Pattern[str]) -> str:
+@lru_cache(maxsize=16)
+def _line_patterns(speakers: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """What finds the beginning of a line that may be a heading, a rule, a fence, or look as if one of `speakers` spoke,
+    which `_escape_line` decides; and what matches a label that begins with the whole name of one of them."""
+    folded = [unicodedata.normalize("NFKC", name).translate(_ALIKE) for name in speakers if name]
+    initials = "".join({initial for name in folded for initial in (name[0].lower(), name[0].upper())})
+    # Bold words, or those of a heading, perhaps within lists and quotations, if they may name a speaker.
+    label = rf"[\s`\\~]*(?:[{re.escape(initials)}]|[^\x00-\x7f])|[^\n]{{1,80}}?\(\d{{4}}-" if folded else "(?!)"
+    may_mean_more = re.compile(
+        r"\n(?=[ \t>#=*_+~\d\[-])"
+        r"(?: {0,3}(?:\*\*(?=[^*\n]{1,80}\*\*(?: \(\d{4}-|:))|__(?=[^*_\n]{1,80}__:)|\*(?=Compacted ))"
+        rf"|[ \t>+*_\d.)#\[-]*(?:(?<=\*\*)|(?<=__)|(?<=#[ \t]))(?={label})"
+        r"|[ \t>+*_\d.)-]*(?=[#=~\n]|\Z))"
+    )
+    names = "|".join(sorted(map(re.escape, folded), key=len, reverse=True)) or "(?!)"
+    marks = r"[*_:(|#=\u2013\u2014\u2192.>\u2236\ua789]|-\s|\Z"
+    return may_mean_more, re.compile(rf"[\s*_`\\\[~]*(?:{names})[\s`\\\]~]*(?:{marks})", re.IGNORECASE)
+
+
+def _escape_prose(texts: list[str], special: re.Pattern[str], speakers: tuple[str, ...]) -> list[str]:
     """Escapes first what has a meaning within a line, then what makes a line a first-level heading, a rule, a fence, or
-    one of the archive's."""
-    return _MAY_MEAN_MORE.sub(_escape_line, "\n" + special.sub(_escape_special, text))[1:]
+    like one of the archive's."""
+    joined = _SEPARATOR.join(texts)
+    if joined.count("\0") != len(texts) - 1 and len(texts) > 1:
+        return [_escape_prose([text], special, speakers)[0] for text in texts]
+    may_mean_more, names = _line_patterns(speakers)
+    joined = special.sub(_escape_special, joined)
+    joined = may_mean_more.sub(lambda found: _escape_line(found, names), "\n" + joined)[1:]
+    return joined.split(_SEPARATOR) if len(texts) > 1 else [joined]
 
 
-def _escape_line(found: re.Match[str]) -> str:
+def _escape_line(found: re.Match[str], names: re.Pattern[str]) -> str:
     begin, end = found.start() + 1, found.string.find("\n", found.end())
-    at = 1 + _meaning_at(found.string[begin:] if end < 0 else found.string[begin:end])
-    return f"{found[0][:at]}\\{found[0][at:]}" if at else found[0]
+    line = found.string[begin:] if end < 0 else found.string[begin:end]
+    at = _meaning_at(line)
+    if at >= 0:
+        return f"{found[0][: at + 1]}\\{found[0][at + 1 :]}"
+    label = _label_at(line, names)
+    if label is None:
+        return found[0]
+    before, marks = found[0][: label + 1], found[0][label + 1 :]
+    if marks.startswith("#"):
+        before += "\\"
+    return before + "".join(["\\" + mark if mark in "*_[" else mark for mark in marks])
 
 
 def _meaning_at(line: str) -> int:
@@ -134,15 +215,32 @@ def _meaning_at(line: str) -> int:
         if container is None:
             break
         at = container.end()
+    return -1
+
+
+def _label_at(line: str, names: re.Pattern[str]) -> int | None:
+    """The index in `line`, perhaps within lists and quotations, of the marks before bold words, or of a heading, that
+    could be taken for the name of who speaks; None where there are none."""
     own = _OWN_LINE.match(line)
-    return own.end() if own else -1
+    if own:
+        return own.end()
+    at = 0
+    while container := _CONTAINER.match(line, at):
+        at = container.end()
+    marks = _LABEL_MARKS.match(line, at)
+    if marks is None:
+        return None
+    label = line[marks.end() : marks.end() + _LABEL_CHARACTERS]
+    if not label.isascii():
+        label = unicodedata.normalize("NFKC", label).translate(_ALIKE)
+    return at if names.match(label) or _DATED.match(label) else None
 
 
 def _escape_special(found: re.Match[str]) -> str:
     marks, code = found.groups()
-    if marks is None:
+    if found[0][0] != "`":
         return "\\" + found[0]
-    return found[0] if code else "\\`" * len(found[0])
+    return found[0] if marks is None or code else "\\`" * len(found[0])
 
 
 def _escape_code(text: str) -> str:
@@ -155,4 +253,4 @@ def _unescape_code(text: str) -> str:
 
 
 def _unescape_prose(text: str) -> str:
-    return _ESCAPED.sub(lambda found: found[0] if found[1] is not None else found[0][1], text)
+    return _ESCAPED.sub(lambda found: found[0] if found[0][0] == "`" else found[0][1], text)

@@ -81,6 +81,12 @@ def local_time(seconds: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
 
 
+def local_iso_time(seconds: float) -> str:
+    """The same to the second, with the distance of the zone to UTC: `2026-02-21 03:39:07+01:00`."""
+    text = time.strftime("%Y-%m-%d %H:%M:%S%z", time.localtime(seconds))
+    return f"{text[:22]}:{text[22:24]}"
+
+
 def age(seconds: float) -> str:
     """How long ago, in the largest whole unit: `just now`, `3m ago`, `2h ago`, `5d ago`."""
     if seconds < 60:

@@ -64,14 +64,14 @@ def _in_archive(path: str, facts: dict[str, Any], words: list[re.Pattern[str]]) 
     last = epoch_seconds(facts.get("last"))
     in_title = {word for word in words if word.search(title)}
     scored = []
-    for place, (speaker, said) in enumerate(messages_in(text)):
+    for place, (speaker, said, at) in enumerate(messages_in(text)):
         in_message = {word for word in words if word.search(said)}
         if in_message or (in_title and place == 0):
-            scored.append(((len(in_message | in_title), last or 0.0, place), speaker, said))
-    for score, speaker, said in heapq.nlargest(HITS_OF_ONE_SESSION, scored, key=lambda one: one[0]):
+            scored.append(((len(in_message | in_title), last or 0.0, place), speaker, said, at or last))
+    for score, speaker, said, at in heapq.nlargest(HITS_OF_ONE_SESSION, scored, key=lambda one: one[0]):
         role = "user" if speaker in ASKING else "assistant"
         name = os.path.basename(path)
-        yield score, SearchResult(facts["session"], title, role, last, _snippet(said, words), name)
+        yield score, SearchResult(facts["session"], title, role, at, _snippet(said, words), name)
 
 
 def _content(path: str) -> str:

@@ -10,10 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
+from archives_scene import messages
 from hooks_scene import PlainUser, run
 from records import NamedHome, append, exchange, line, new_id, tool_result, write
-
-from session_memory.archives.format import messages_in
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -41,7 +40,7 @@ class TestPreCompact:
     def test_keeps_the_conversation_and_prints_nothing(self, plain, trigger):
         assert plain.run("pre_compact", hook_event_name="PreCompact", trigger=trigger, custom_instructions=None) == b""
         (path,) = archives(plain)
-        assert list(messages_in(path.read_text())) == [
+        assert messages(path) == [
             ("User", "plan a trip to Japan"),
             ("Assistant", "Gladly."),
         ]
@@ -87,7 +86,7 @@ class TestPreCompact:
     def test_the_settings_say_how_archives_look(self, plain):
         plain.config("assistant_name: G2\narchive_message_characters: 10\n")
         plain.run("pre_compact")
-        assert list(messages_in(archives(plain)[0].read_text())) == [
+        assert messages(archives(plain)[0]) == [
             ("User", "plan a…\n\n[14 more characters]"),
             ("G2", "Gladly."),
         ]
@@ -103,7 +102,7 @@ class TestSessionEnd:
         append(path, *exchange("the last words", "yes"))
         assert plain.run("session_end", hook_event_name="SessionEnd", reason="clear") == b""
         wait_for(lambda: archives(plain))
-        assert ("User", "the last words") in list(messages_in(archives(plain)[0].read_text()))
+        assert ("User", "the last words") in messages(archives(plain)[0])
 
     def test_it_survives_the_end_of_its_process_group(self, plain):
         path = plain.project_dir / f"{plain.session_id}.jsonl"

@@ -18,7 +18,7 @@ def archives(claude: Claude, home: Path | None = None) -> list[Path]:
 
 
 def said(path: Path) -> list[str]:
-    return [text for _, text in messages_in(path.read_text())]
+    return [text for _, text, _ in messages_in(path.read_text())]
 
 
 def compact(claude: Claude, api: FakeAnthropic, terminal: Terminal) -> None:

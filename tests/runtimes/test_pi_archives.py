@@ -32,7 +32,7 @@ def archives(pi: Pi) -> list[Path]:
 
 def said(archive: Path) -> list[str]:
     """The messages of an archive; '' stands for a compaction."""
-    return [text for _, text in messages_in(archive.read_text())]
+    return [text for _, text, _ in messages_in(archive.read_text())]
 
 
 def faults(pi: Pi) -> list[str]:

@@ -1,7 +1,7 @@
 """Takes sessions whose transcripts are gone from their archives: a rebuilt store would otherwise not know them.
 
-An archive stands in for a transcript only as long as there is none. It becomes one conversation: an archive does not
-say when each message was written, so that only the last one is given a time.
+An archive stands in for a transcript only as long as there is none. Those of before their messages had times become one
+conversation, whose last message alone is given one.
 """
 
 from __future__ import annotations
@@ -102,10 +102,13 @@ def _take_archive(
 def _entries(text: str, facts: dict[str, Any], home: str) -> list[NewEntry]:
     """The messages of an archive, and its tool uses where it has them."""
     cwd = for_people(_string(facts.get("cwd")))
-    said = [(speaker, for_people(words)) for speaker, words in messages_in(text) if speaker]
+    said = [one for one in messages_in(text) if one.speaker]
     entries = []
-    for number, (speaker, words) in enumerate(said):
-        when = _milliseconds(facts.get("last")) if number == len(said) - 1 else None
+    for number, (speaker, text, at) in enumerate(said):
+        words = for_people(text)
+        when = None if at is None else round(at * 1000)
+        if number == len(said) - 1:
+            when = _milliseconds(facts.get("last")) or when
         key = key_of(f"{home}{SOURCE} {facts['session']} {number} {speaker} {words}")
         role = "user" if speaker in ASKING else "assistant"
         if speaker == TOOL:
