@@ -7,7 +7,9 @@ import time
 from typing import TYPE_CHECKING
 
 from ..settings.confined_group import held
+from ..settings.privacy import Privacy
 from ..transcripts.pointers import SessionManager
+from .privacy import is_private_path, private_path, settle
 from .writer import archive_session
 
 if TYPE_CHECKING:
@@ -31,9 +33,13 @@ def archive_group_session(group: Group, session_id: str, now: float, title: str 
 
     No step of a path is followed to another place that the agent may put a link to. Raises SessionMemoryError, OSError.
     """
+    privacy = Privacy(os.environ, group.memory_home)
     with held(group) as place:
+        settle(place.conversations_dir, privacy)
         archive = archive_session(
             session_id, place.transcript(session_id), group.runtime, place.conversations_dir, place.settings(), now,
-            group=group.name, title=title,
+            group=group.name, title=title, privacy=privacy,
         )  # fmt: skip
+    if archive and is_private_path(archive):
+        return private_path(group.conversations_dir, os.path.basename(archive))
     return archive and f"{group.conversations_dir}/{os.path.basename(archive)}"

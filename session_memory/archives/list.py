@@ -7,16 +7,17 @@ import time
 
 from ..system.files import open_regular, read_at
 from ..text.format import counted, one_line, shorten
-from ..text.sanitize import for_prompt
+from ..text.sanitize import for_people, for_prompt
 from ..text.timestamps import epoch_seconds
 from .format import TRAILER_BYTES, facts_in, title_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
 RECENT_CHARACTERS = 500
+FIRST_LINE_BYTES = 4096
 
 
 def find_archive(directory: str, session_id: str) -> tuple[str, dict[str, Any]] | None:
@@ -40,9 +41,12 @@ def list_archives(directory: str) -> Iterator[tuple[str, dict[str, Any]]]:
         try:
             size = os.fstat(descriptor).st_size
             end = read_at(descriptor, max(0, size - TRAILER_BYTES), size)
+            facts = facts_in(end.decode("utf-8", "replace"))
+            if facts is not None and not isinstance(facts.get("title"), str):  # as of earlier versions
+                first = read_at(descriptor, 0, FIRST_LINE_BYTES).partition(b"\n")[0]
+                facts["title"] = title_in(first.decode("utf-8", "replace"))
         finally:
             os.close(descriptor)
-        facts = facts_in(end.decode("utf-8", "replace"))
         if facts is not None:
             yield f"{directory}/{name}", facts
 
@@ -52,13 +56,15 @@ def compaction_text(archive: str) -> str:
     return f"This conversation was compacted. All that was said before is kept, searchable, in {for_prompt(archive)}"
 
 
-def recent_text(directory: str, cwd: str, count: int, own_id: str) -> str | None:
+def recent_text(
+    directory: str, archives: Iterable[tuple[str, dict[str, Any]]], cwd: str, count: int, own_id: str
+) -> str | None:
     """What a new session in `cwd` is told of the last `count` conversations there but that of session `own_id`; None
-    if there are none."""
+    if there are none. `archives` are those in `directory`, with '' as the path where that is not told."""
     found = [
         (epoch_seconds(facts.get("last")) or 0.0, path, facts)
-        for path, facts in list_archives(directory)
-        if facts.get("cwd") == cwd and facts["session"] != own_id
+        for path, facts in archives
+        if facts.get("cwd") in (cwd, for_people(cwd)) and facts["session"] != own_id
     ]
     if not found or not count:
         return None
@@ -75,7 +81,5 @@ def _line(last: float, path: str, facts: dict[str, Any]) -> str:
     day = time.strftime("%Y-%m-%d", time.localtime(last))
     messages = facts.get("messages")
     count = f", {counted(messages, 'message')}" if isinstance(messages, int) else ""
-    with open(path, encoding="utf-8", errors="replace") as file:
-        title = title_in(file.readline())
-    name = for_prompt(os.path.basename(path))
-    return f"- {shorten(one_line(for_prompt(title)), 80)} ({day}{count}): {name}"
+    name = f": {for_prompt(os.path.basename(path))}" if path else ""
+    return f"- {shorten(one_line(for_prompt(facts['title'])), 80)} ({day}{count}){name}"

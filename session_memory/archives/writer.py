@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
+from ..system.confined_files import OutsideGroupError
 from ..system.files import lock, make_private_dir, open_private, open_regular
 from ..system.quick_json import decode_line
 from ..text.format import one_line, shorten
@@ -29,6 +31,7 @@ from .format import (
     trailer_bytes,
 )  # fmt: skip
 from .list import find_archive
+from .privacy import is_private, private_folder, private_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
 
     from ..runtimes import Runtime
     from ..settings.compiled import Settings
+    from ..settings.privacy import Privacy
     from ..transcripts.entries import Entry, ToolUse
 
 LOCK_WAIT_SECONDS = 30.0
@@ -120,19 +124,23 @@ class WrittenArchive:
 
 def archive_session(
     session_id: str, transcript: str, runtime: Runtime, directory: str, settings: Settings, now: float,
-    *, group: str = "", title: str = "", name: str = "",
+    *, group: str = "", title: str = "", name: str = "", privacy: Privacy | None = None,
 ) -> str | None:  # fmt: skip
-    """Archives a conversation in `directory`; the archive's path, None if nothing was said or there is no transcript.
+    """Archives a conversation in `directory`, or in the private folder beside it where the rules of `privacy` say so;
+    the archive's path, None if nothing was said or there is no transcript.
 
     Raises OSError, LockedError.
     """
     if not os.path.lexists(transcript):  # sessions that are not kept, or have no message yet
         return None
     style = ArchiveStyle(settings.assistant_name, settings.archive_message_characters, settings.archive_tools)
-    return write_archive(ArchiveSource(session_id, transcript, runtime, group, title, name), directory, style, now)
+    source = ArchiveSource(session_id, transcript, runtime, group, title, name)
+    return write_archive(source, directory, style, now, privacy)
 
 
-def write_archive(source: ArchiveSource, directory: str, style: ArchiveStyle, now: float) -> str | None:
+def write_archive(
+    source: ArchiveSource, directory: str, style: ArchiveStyle, now: float, privacy: Privacy | None = None
+) -> str | None:
     """Writes or renews the archive of a session in `directory`; its path, or None if nothing was said yet.
 
     A session has one archive. What its transcript no longer holds, because it was truncated or replaced, stays in it.
@@ -140,23 +148,42 @@ def write_archive(source: ArchiveSource, directory: str, style: ArchiveStyle, no
     """
     make_private_dir(directory)
     held = lock(f"{directory}/.lock", LOCK_WAIT_SECONDS)
+    stack = ExitStack()
     temporary = f"{directory}/.{source.session_id}.tmp"
     try:
-        path, facts = find_archive(directory, source.session_id) or ("", {})
+        private = stack.enter_context(_private_folder_if_there(directory))
+        found = find_archive(directory, source.session_id) or (private and find_archive(private, source.session_id))
+        path, facts = found or ("", {})
         _keep_names(source, facts)
         written = _write_whole(source, temporary, style, now)
         if written.messages and facts and not (written.holds(facts) or _still_holds(source, facts)):
             written = _write_appended(source, temporary, style, path, facts)
         if not written.messages:
             return path or None
-        if not path:
-            path = _free_path(directory, written)
-        os.replace(temporary, path)
-        return path
+        folder = directory
+        if privacy is not None and is_private(written.facts(source), privacy):
+            folder = private or stack.enter_context(private_folder(directory, make=True))
+        target = path if os.path.dirname(path) == folder else _free_path(folder, written)
+        os.replace(temporary, target)
+        if path and target != path:
+            os.unlink(path)
+        return target if folder == directory else private_path(directory, os.path.basename(target))
     finally:
+        stack.close()
         if os.path.lexists(temporary):
             os.unlink(temporary)
         os.close(held)
+
+
+@contextmanager
+def _private_folder_if_there(directory: str) -> Iterator[str]:
+    """A path to the private folder beside `directory`, '' where there is none."""
+    with ExitStack() as stack:
+        try:
+            folder = stack.enter_context(private_folder(directory))
+        except (FileNotFoundError, OutsideGroupError):
+            folder = ""
+        yield folder
 
 
 def _keep_names(source: ArchiveSource, facts: dict[str, Any]) -> None:

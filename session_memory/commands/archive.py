@@ -7,8 +7,10 @@ import os
 import time
 from typing import Any
 
+from ..archives.privacy import is_private_path, settle
 from ..archives.writer import archive_session
 from ..errors import SessionMemoryError
+from ..settings.privacy import Privacy
 from ..system.terminal import Terminal
 from ..text.format import counted
 from ..transcripts.sessions import FoundSession, choose, find_sessions, unreadable_projects
@@ -39,7 +41,14 @@ def run(arguments: argparse.Namespace) -> int:
     is_all = bool(arguments.all)
     found = find_sessions(arguments.home, is_all and not arguments.home, os.environ, with_private=is_all)
     chosen = found if arguments.all else [choose(found, arguments.session)]
-    results = [_archive(one, f"{number}/{len(chosen)}", terminal) for number, one in enumerate(chosen, 1)]
+    rules = {one.home.config_file: Privacy(os.environ, one.home) for one in chosen}
+    for one in {one.home.config_file: one for one in chosen}.values():
+        settle(one.home.conversations_dir, rules[one.home.config_file])
+    results = [
+        _archive(one, rules[one.home.config_file], f"{number}/{len(chosen)}", terminal)
+        for number, one in enumerate(chosen, 1)
+    ]
+    results = [result for result in results if not is_private_path(result["archive"] or "")]
     if arguments.all:
         results += [_unread(path, why, terminal) for path, why in unreadable_projects(arguments.home, os.environ)]
     failed = [result for result in results if "problem" in result]
@@ -49,19 +58,21 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def _archive(one: FoundSession, progress: str, terminal: Terminal) -> dict[str, Any]:
-    """The result for a session: the path of its archive, None if nothing was said in it; or the problem."""
+def _archive(one: FoundSession, privacy: Privacy, progress: str, terminal: Terminal) -> dict[str, Any]:
+    """The result for a session: the path of its archive, None if nothing was said in it; or the problem. A path in the
+    private folder is not shown."""
     result: dict[str, Any] = {"session": one.id, "name": one.name, "archive": None}
     try:
         with terminal.working(f"{progress} {one.name}"):
             result["archive"] = archive_session(
-                one.id, one.session.path, one.runtime, one.home.conversations_dir, one.home.settings(), time.time()
-            )
+                one.id, one.session.path, one.runtime, one.home.conversations_dir, one.home.settings(), time.time(),
+                name=one.session.name, privacy=privacy,
+            )  # fmt: skip
     except Exception as error:  # it is that session's, and no other's
         is_foreseen = isinstance(error, SessionMemoryError | OSError)
         result["problem"] = str(error) if is_foreseen else f"{type(error).__name__}: {error}"
         terminal.note(f"{one.name}: {result['problem']}")
-    if result["archive"]:
+    if result["archive"] and not is_private_path(result["archive"]):
         terminal.line(f"  {terminal.short(result['archive'])}")
     return result
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import time
 
+from ..archives.privacy import settle
 from ..archives.writer import archive_session
+from ..settings.homes import environment
+from ..settings.privacy import Privacy
 from ..system.files import os
 
 TYPE_CHECKING = False
@@ -15,12 +18,13 @@ if TYPE_CHECKING:
 QUIET_SECONDS = 0.5
 MOST_WAIT_SECONDS = 10.0
 POLL_SECONDS = 0.05
-LEFT_FOR_GOOD = ("clear", "new")  # the reasons for which a session ends that nobody comes back to by itself
+# The reasons for which a session ends and its program with it, or another one begins in its place.
+LEFT = ("clear", "new", "prompt_input_exit", "logout", "other", "quit")
 
 
 def is_left(event: Event, runtime: Runtime) -> bool:
-    """Whether the conversation was left for good."""
-    return event.get("reason") in LEFT_FOR_GOOD
+    """Whether the conversation was left, for now or for good."""
+    return event.get("reason") in LEFT
 
 
 def is_left_or_compacted(event: Event, runtime: Runtime) -> bool:
@@ -37,6 +41,8 @@ def archive_in_background(context: Context) -> None:
 def archive_when_written(context: Context) -> None:
     """Archives the conversation once its transcript is complete. Raises SessionMemoryError, OSError."""
     wait_until_quiet(context.own_path)
+    privacy = Privacy(environment(), context.home)
+    settle(context.home.conversations_dir, privacy)
     archive_session(
         context.session_id,
         context.own_path,
@@ -44,6 +50,8 @@ def archive_when_written(context: Context) -> None:
         context.home.conversations_dir,
         context.settings,
         time.time(),
+        name=context.session if context.home.sessions_dir else "",
+        privacy=privacy,
     )
 
 

@@ -41,8 +41,28 @@ def past_of(context: Context) -> str | None:
     source = context.event["source"]
     if source == "compact":
         found = find_archive(directory, context.session_id)
-        return compaction_text(found[0]) if found else None
+        return compaction_text(found[0]) if found else _private_archive_text(directory, context.session_id)
     count = context.settings.recent_conversations
     if not count or source not in ("startup", "clear"):
         return None
-    return recent_text(directory, str(context.event.get("cwd", "")), count, context.session_id)
+    from ..archives.privacy import facts_without_text, visible_archives
+    from ..settings.homes import environment
+    from ..settings.privacy import Privacy
+
+    privacy = Privacy(environment(), context.home)
+    archives = [*visible_archives(directory, privacy)]
+    archives += [("", facts) for facts in facts_without_text(directory, privacy)]
+    return recent_text(directory, archives, str(context.event.get("cwd", "")), count, context.session_id)
+
+
+def _private_archive_text(directory: str, session_id: str) -> str | None:
+    """The same of an archive that nobody but this session is told of."""
+    from ..archives.privacy import private_folder, private_path
+    from ..system.confined_files import OutsideGroupError
+
+    try:
+        with private_folder(directory) as folder:
+            found = find_archive(folder, session_id)
+    except (FileNotFoundError, OutsideGroupError):
+        return None
+    return compaction_text(private_path(directory, found[0].rpartition("/")[2])) if found else None

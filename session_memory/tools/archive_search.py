@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ..archives.format import ASKING, messages_in, title_in
-from ..archives.list import list_archives
+from ..archives.privacy import visible_archives
 from ..store.search.query import STOP_WORDS
 from ..system.files import open_regular, read_at
 from ..text.format import ELLIPSIS, one_line
@@ -17,6 +17,8 @@ from .backend import SearchResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from ..settings.privacy import Privacy
 
     Score = tuple[int, float, int]
 
@@ -27,10 +29,10 @@ SNIPPET_CHARACTERS = 240
 _BEFORE_CHARACTERS = 80
 
 
-def search_archives(directories: Mapping[str, str], query: str, limit: int) -> list[SearchResult]:
+def search_archives(directories: Mapping[str, str], query: str, limit: int, privacy: Privacy) -> list[SearchResult]:
     """The messages in the archives of some directories that hold words of `query`, whatever their case.
 
-    `directories` maps each path to what the agent knows it by.
+    `directories` maps each path to what the agent knows it by. Those that the rules of `privacy` hide are not read.
 
     Those with most of the words come first, then the latest; at most three of one session, `limit` in all. A word also
     finds longer ones that begin with it. An archive that cannot be read is left out.
@@ -41,7 +43,7 @@ def search_archives(directories: Mapping[str, str], query: str, limit: int) -> l
     found = (
         (score, one._replace(conversation=f"{name}/{one.conversation}"))
         for directory, name in directories.items()
-        for path, facts in list_archives(directory)
+        for path, facts in visible_archives(directory, privacy)
         for score, one in _in_archive(path, facts, words)
     )
     return [one for _, one in heapq.nlargest(limit, found, key=lambda scored: scored[0])]

@@ -167,7 +167,7 @@ class GroupBackend:
                     continue
                 is_own = group.name == self._group.name
                 places[directory] = "conversations" if is_own else f"groups/{group.name}/conversations"
-            return search_archives(places, query, limit)
+            return search_archives(places, query, limit, self._privacy())
 
 
 def _archived(kept: PutBy) -> str:

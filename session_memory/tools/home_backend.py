@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from ..runtimes.detection import running_session
+from ..settings.privacy import Privacy
 from ..text.format import one_line
 from ..transcripts.log import last_entries
 from ..transcripts.sessions import UnknownSessionError, find_sessions
@@ -98,5 +99,6 @@ class HomeBackend:
 
     def _search_archives(self, query: str, limit: int) -> list[SearchResult]:
         self.sessions()
-        directories = {one.home.conversations_dir for one in self._found.values()}
-        return search_archives({directory: directory for directory in directories}, query, limit)
+        homes = {one.home.conversations_dir: one.home for one in self._found.values()}
+        privacy = Privacy(self._environ, *homes.values())
+        return search_archives({directory: directory for directory in homes}, query, limit, privacy)

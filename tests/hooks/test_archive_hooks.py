@@ -104,6 +104,19 @@ class TestSessionEnd:
         wait_for(lambda: archives(plain))
         assert ("User", "the last words") in messages(archives(plain)[0])
 
+    @pytest.mark.parametrize("reason", ["prompt_input_exit", "logout", "other"])
+    def test_at_the_end_of_the_program_it_is_written_too(self, plain, reason):
+        assert plain.run("session_end", hook_event_name="SessionEnd", reason=reason) == b""
+        wait_for(lambda: archives(plain))
+
+    def test_what_is_excluded_is_archived_where_nobody_else_looks(self, plain):
+        plain.config('sessions: {"*": {ignore: true}}\n')
+        assert plain.run("pre_compact", hook_event_name="PreCompact") == b""
+        assert archives(plain) == []
+        (path,) = (plain.place / ".private-conversations").glob("*.md")
+        said = plain.run("session_start", source="compact", hook_event_name="SessionStart")
+        assert str(path) in said.decode()
+
     def test_it_survives_the_end_of_its_process_group(self, plain):
         path = plain.project_dir / f"{plain.session_id}.jsonl"
         with path.open("ab") as file:
@@ -121,9 +134,8 @@ class TestSessionEnd:
             os.killpg(hook.pid, 9)
         wait_for(lambda: archives(plain))
 
-    @pytest.mark.parametrize("reason", ["prompt_input_exit", "other", "resume", "logout"])
-    def test_a_session_that_may_be_resumed_is_not_archived(self, plain, reason):
-        assert plain.run("session_end", reason=reason) == b""
+    def test_a_session_that_is_left_for_an_older_one_is_not_archived(self, plain):
+        assert plain.run("session_end", reason="resume") == b""
         time.sleep(0.3)
         assert archives(plain) == []
 

@@ -11,7 +11,8 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from ...archives.format import ASKING, TOOL, messages_in, title_in
-from ...archives.list import list_archives
+from ...archives.privacy import visible_archives
+from ...settings.privacy import Privacy
 from ...system.confined_files import OutsideGroupError, pinned
 from ...system.files import open_regular, path_text, read_at
 from ...system.sqlite import DatabaseError
@@ -44,9 +45,10 @@ def take_archives(store: Store, archives: Archives) -> IngestReport:
     for key, state in states.items():
         if state.source == SOURCE and state.root == archives.directory and state.session_id in known:
             store.forget(archives.home, key)
+    privacy = Privacy(os.environ)
     try:
         with _held(archives) as directory:
-            for path, facts in sorted(list_archives(directory)):
+            for path, facts in sorted(visible_archives(directory, privacy), key=lambda one: one[0]):
                 if facts["session"] in known or facts.get("group", "") not in ("", archives.home):
                     continue
                 key = PREFIX + path_text(os.path.basename(path))

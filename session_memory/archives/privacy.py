@@ -1,0 +1,113 @@
+"""Which archives others may see: those of what is excluded, or told of without text, lie in a private folder.
+
+It lies beside the archives, hidden, for this user alone; nothing lists or searches it. Whoever looks at archives, or
+writes some, first moves there what a rule has excluded since, and back what none excludes any more.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from ..errors import SessionMemoryError
+from ..system.confined_files import OutsideGroupError, pinned
+from ..system.files import lock
+from .list import list_archives
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from ..settings.privacy import Privacy
+    from ..settings.rules import Rule
+
+PRIVATE_FOLDER = ".private-conversations"
+_WAIT_SECONDS = 0.2  # for whoever writes: what is not moved is not shown either
+
+
+def rule_of(facts: dict[str, Any], privacy: Privacy) -> Rule:
+    """The rule for the session that an archive with these facts is of."""
+    known = (facts["session"], facts.get("name"), facts.get("title"))
+    cwd = facts.get("cwd")
+    return privacy.rule(
+        cwd if isinstance(cwd, str) else "", *[name for name in known if isinstance(name, str) and name]
+    )
+
+
+def is_private(facts: dict[str, Any], privacy: Privacy) -> bool:
+    """Whether an archive with these facts lies in the private folder."""
+    rule = rule_of(facts, privacy)
+    return rule.ignore or not rule.text
+
+
+@contextmanager
+def private_folder(directory: str, *, make: bool = False) -> Iterator[str]:
+    """A path to the private folder beside the archives in `directory`. Raises FileNotFoundError, OutsideGroupError."""
+    beside = f"{directory}/.."
+    with pinned(beside, f"{beside}/{PRIVATE_FOLDER}", make=make) as folder:
+        yield folder
+
+
+def private_path(directory: str, name: str) -> str:
+    """Where the private archive `name` lies that would else be in `directory`."""
+    return f"{os.path.dirname(directory)}/{PRIVATE_FOLDER}/{name}"
+
+
+def is_private_path(path: str) -> bool:
+    """Whether an archive with this path lies in a private folder."""
+    return os.path.basename(os.path.dirname(path)) == PRIVATE_FOLDER
+
+
+def settle(directory: str, privacy: Privacy) -> None:
+    """Moves each archive where it belongs by the rules as they are. What cannot be moved stays: it is not shown."""
+    hidden = [path for path, facts in list_archives(directory) if is_private(facts, privacy)]
+    try:
+        if not hidden:
+            with private_folder(directory) as folder:
+                if not os.listdir(folder):
+                    return
+        held = lock(f"{directory}/.lock", _WAIT_SECONDS)
+    except (OSError, SessionMemoryError):  # there is no private folder, or somebody writes
+        return
+    try:
+        with private_folder(directory, make=True) as folder:
+            for path in hidden:
+                _move(path, folder)
+            for path, facts in list_archives(folder):
+                if not is_private(facts, privacy):
+                    _move(path, directory)
+    except (OSError, OutsideGroupError):
+        pass
+    finally:
+        os.close(held)
+
+
+def visible_archives(directory: str, privacy: Privacy) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The path and the facts of every archive in `directory` that may be seen, in no particular order."""
+    settle(directory, privacy)
+    return ((path, facts) for path, facts in list_archives(directory) if not is_private(facts, privacy))
+
+
+def facts_without_text(directory: str, privacy: Privacy) -> list[dict[str, Any]]:
+    """The facts of the archives of which may be told who, when and how much: the title only if somebody gave it."""
+    found = [facts for _, facts in list_archives(directory)]
+    try:
+        with private_folder(directory) as folder:
+            found += [facts for _, facts in list_archives(folder)]
+    except (OSError, OutsideGroupError):
+        pass
+    return [
+        {**facts, "title": (facts["title"] if facts.get("is_named") else "") or facts.get("name") or facts["session"]}
+        for facts in found
+        if not (rule := rule_of(facts, privacy)).ignore and not rule.text
+    ]
+
+
+def _move(path: str, folder: str) -> None:
+    """Moves an archive into a folder, under a name that no file has there."""
+    stem = os.path.basename(path)[: -len(".md")]
+    target, number = f"{folder}/{stem}.md", 2
+    while os.path.lexists(target):
+        target, number = f"{folder}/{stem}-{number}.md", number + 1
+    os.rename(path, target)
