@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import time
 
 TYPE_CHECKING = False
@@ -30,7 +31,8 @@ def add_home(parser: argparse.ArgumentParser) -> None:
 
 def add_filter(parser: argparse.ArgumentParser, limit: int) -> None:
     """Adds the arguments that `filter_of` makes a filter of; `limit` is how many are shown by default."""
-    parser.add_argument("--project", metavar="P", default="", help="only where P is part of the directory")
+    project = "only the repository that the path P is in (such as .), or where P is part of the directory"
+    parser.add_argument("--project", metavar="P", default="", help=project)
     parser.add_argument("--session", metavar="S", default="", help="only this session: its id, or how that begins")
     parser.add_argument("--since", metavar="WHEN", type=point_in_time, help="2026-02-01, 3d, 2h, today, yesterday")
     parser.add_argument("--until", metavar="WHEN", type=point_in_time, help="the same, for the other end")
@@ -51,14 +53,30 @@ def filter_of(arguments: argparse.Namespace, location: StoreLocation) -> Filter:
     """What was asked for, in the groups that may be seen from `location`."""
     from ..store.values import Filter  # not loaded where nothing is new
 
+    directories = repository_directories(arguments.project)
     return Filter(
         homes=location.homes,
-        project=arguments.project,
+        project="" if directories else arguments.project,
+        directories=directories,
         session=arguments.session,
         since=arguments.since,
         until=arguments.until,
         limit=arguments.limit,
     )
+
+
+def repository_directories(path: str) -> tuple[str, ...]:
+    """The roots of all worktrees of the repository that the directory `path` is in; none where that is no path of a
+    directory, or is in no repository."""
+    from ..system.git import find_worktree, worktrees_of
+
+    path = os.path.expanduser(path)
+    if not ("/" in path or path in (".", "..")) or not os.path.isdir(path):
+        return ()
+    found = find_worktree(os.path.realpath(path), os.path.expanduser("~"))
+    if found is None:
+        return ()
+    return tuple(sorted({one.root for one in (found, *worktrees_of(found.common_dir)) if one.root}))
 
 
 def positive(text: str) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 
 from ..runtimes import all_runtimes
+from ..system.git import find_worktree, worktrees_of
 from . import homes
 from .rules import Rule, stricter
 
@@ -31,7 +32,7 @@ class Privacy:
         self._settings: dict[str, Settings] = {}
         self._of_start: dict[str, list[Settings]] = {}
         self._homes: dict[str, list[Home]] = {}
-        self._spelled: dict[str, str] = {}
+        self._spelled: dict[str, set[str]] = {}
 
     def rule(self, start_directory: str, *names: str) -> Rule:
         """The rule for a session that was started in `start_directory` ('' where that is not known) and goes by any of
@@ -46,9 +47,19 @@ class Privacy:
         if not directory or not settings:
             return Rule()
         if directory not in self._spelled:
-            self._spelled[directory] = os.path.realpath(directory)
-        spellings = {directory, self._spelled[directory]}
+            self._spelled[directory] = self._spellings(directory)
+        spellings = self._spelled[directory]
         return _strictest([one.rule_for_directory(spelled) for one in settings for spelled in spellings])
+
+    def _spellings(self, directory: str) -> set[str]:
+        """The directory as it is called, its real path, and where it would lie in the main worktree: a project is a
+        repository, and a rule for it counts in all its worktrees."""
+        real = os.path.realpath(directory)
+        found = find_worktree(real, self._user)
+        if found is None or found.git_dir == found.common_dir:
+            return {directory, real}
+        mains = [one.root for one in worktrees_of(found.common_dir) if one.git_dir == found.common_dir]
+        return {directory, real, *[main + real.removeprefix(found.root) for main in mains]}
 
     def has_rules(self, start_directory: str = "") -> bool:
         """Whether there is any rule for sessions that were started there."""

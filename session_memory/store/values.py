@@ -148,10 +148,12 @@ class StoredEntry(NamedTuple):
 
 class Filter(NamedTuple):
     """What a listing or a search is limited to. `homes` None is all groups. `project` is part of a directory or of
-    a file key; `session` an id, or how it begins; `since` and `until` are in milliseconds since the epoch."""
+    a file key, `directories` are those of which one is meant with all below it; `session` an id, or how it begins;
+    `since` and `until` are in milliseconds since the epoch."""
 
     homes: tuple[str, ...] | None = None
     project: str = ""
+    directories: tuple[str, ...] = ()
     session: str = ""
     status: str = ""
     role: str = ""

@@ -12,6 +12,7 @@ import sys
 import time
 
 import pytest
+from git_scene import git, repository
 from markdown_snapshot import MarkdownSnapshot
 from records import append, exchange, user
 from store_scene import COMMAND, MONDAY, ROOT, StoreUser, trip
@@ -59,6 +60,19 @@ class TestReading:
         assert titles("--session", "on") == ["plan a trip to <b>Japan</b>"]
         assert titles("--project", "other") == ["hello"]
         assert titles("--limit", "1") == ["hello"]
+
+    def test_a_path_in_a_repository_stands_for_all_its_worktrees(self, machine):
+        app = repository(machine.home / "app")
+        git(app, "worktree", "add", "-q", "../login")
+        for name, directory in (("one", app), ("two", app.parent / "login" / "src"), ("three", app.parent / "app-old")):
+            machine.session(name, *exchange(name, "hi", at=MONDAY, cwd=str(directory)))
+
+        def titles(project, **options):
+            found = machine.result("conversations", "--project", project, **options)["conversations"]
+            return sorted(talk["title"] for talk in found)
+
+        assert titles(app) == titles(".", cwd=app.parent / "login") == ["one", "two"]
+        assert titles("app-old") == ["three"]
 
     def test_what_is_not_there_is_said(self, machine):
         assert machine.run("conversations").stdout == "No conversations.\n"

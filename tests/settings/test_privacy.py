@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from git_scene import git, repository
 
 from session_memory.settings.homes import home_at
 from session_memory.settings.privacy import Privacy
@@ -76,6 +77,18 @@ def test_a_directory_that_is_named_by_a_link_is_the_one_it_leads_to(tmp_path: Pa
     rules(tmp_path, f"projects: {{{tmp_path}/there: {{ignore: true}}}}\n")
     (tmp_path / "link").symlink_to("there")
     assert Privacy({"HOME": str(tmp_path)}).of_directory(f"{tmp_path}/link/x").ignore
+
+
+def test_a_rule_for_a_repository_counts_in_all_its_worktrees(tmp_path: Path) -> None:
+    app = repository(tmp_path / "src" / "app")
+    git(app, "worktree", "add", "-q", "../app-login")
+    git(app, "worktree", "add", "-q", str(tmp_path / "elsewhere"))
+    rules(tmp_path, f"projects: {{{app}: {{ignore: true}}, {app}/secret: {{text: false}}}}\n")
+    privacy = Privacy({"HOME": str(tmp_path)})
+    for inside in (app, app.parent / "app-login", tmp_path / "elsewhere" / "src"):
+        assert privacy.rule(str(inside), "any").ignore
+    assert not privacy.of_directory(f"{tmp_path}/elsewhere/secret").text
+    assert not privacy.of_directory(str(tmp_path / "src" / "application")).ignore
 
 
 def test_an_agent_of_a_group_cannot_loosen_what_its_host_says(tmp_path: Path) -> None:

@@ -176,6 +176,11 @@ def test_filters_choose_by_project_session_status_and_time(scene):
     put(scene, None, state("abc", cwd="/srv/Alpha"), said("a", 0))
     put(scene, None, state("def", cwd="/srv/beta"), said("b", 1000))
     assert [one.session_id for one in scene.conversations(project="alpha")] == ["abc"]
+    assert [one.session_id for one in scene.conversations(directories=("/srv/Alpha", "/x"))] == ["abc"]
+    assert [one.session_id for one in scene.conversations(directories=("/srv",))] == ["abc", "def"]
+    assert scene.conversations(directories=("/srv/be",)) == []
+    found = scene.store.search("a", Filter(directories=("/srv/beta",)))
+    assert [hit.conversation.session_id for hit in found] == []
     assert [one.session_id for one in scene.conversations(session="de")] == ["def"]
     assert [one.session_id for one in scene.conversations(until=START + 5)] == ["abc"]
     assert [one.session_id for one in scene.conversations(since=START + 5)] == ["def"]

@@ -58,6 +58,10 @@ def where(wanted: Filter) -> tuple[str, tuple[Any, ...]]:
         conditions.append("(instr(lower(f.cwd), ?) OR instr(lower(f.file_path), ?))")
         project = wanted.project.lower().rstrip("/")
         values += [project, project.replace("/", "-")]
+    if wanted.directories:
+        is_in = "f.cwd = ? OR substr(f.cwd, 1, length(?)) = ?"
+        conditions.append(f"({' OR '.join([is_in] * len(wanted.directories))})")
+        values += [value for one in wanted.directories for value in (one, f"{one}/", f"{one}/")]
     if wanted.session:
         conditions.append("substr(f.session_id, 1, length(?)) = ?")
         values += [wanted.session, wanted.session]

@@ -39,7 +39,7 @@ class SqliteSearchIndex:
     def files(self, wanted: Filter) -> tuple[list[int], int] | None:
         if self._allows_all(wanted):
             return None
-        condition, values = where(Filter(homes=wanted.homes, project=wanted.project, session=wanted.session))
+        condition, values = where(wanted._replace(status="", since=None, until=None))
         if wanted.since is not None:
             condition += " AND f.last_entry_timestamp >= ?"
             values += (wanted.since,)
@@ -52,7 +52,8 @@ class SqliteSearchIndex:
 
     def _allows_all(self, wanted: Filter) -> bool:
         """Whether the filter leaves out no file; of several groups that one has all files is not looked for."""
-        if wanted.project or wanted.session or wanted.since is not None or wanted.until is not None:
+        in_part = wanted.project or wanted.directories or wanted.session
+        if in_part or wanted.since is not None or wanted.until is not None:
             return False
         if wanted.homes is None:
             return True
