@@ -9,7 +9,7 @@ Only `offset` must be there; `transcripts/cursor` tells what the rest is for.
 
 from __future__ import annotations
 
-from ..system.files import NotAFileError, lock, os, read_whole, stamp_of, write_private
+from ..system.files import lock, move_away, os, read_whole, stamp_of, write_private
 from ..system.json import decode, encode
 
 TYPE_CHECKING = False
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..transcripts.cursor import Cursor
 
 LOCK_WAIT_SECONDS = 0.2
+LAST_SECOND = 253_402_300_800  # of the year 9999: no record is younger
 
 
 def is_unchanged(cursor: Cursor, status: stat_result) -> bool:
@@ -62,12 +63,12 @@ class CursorFile:
             cursors = decode(read_whole(self.path).decode())
         except FileNotFoundError:
             return
-        except (NotAFileError, ValueError):
+        except (OSError, ValueError):
             cursors = None
         if _is_well_formed(cursors):
             self.cursors = cursors
         else:
-            os.replace(self.path, self.path + ".corrupt")
+            move_away(self.path)
             self.was_corrupt = True
 
 
@@ -76,4 +77,20 @@ def _is_well_formed(cursors: object) -> bool:
         isinstance(others, dict)
         and all(isinstance(cursor, dict) and isinstance(cursor.get("offset"), int) for cursor in others.values())
         for others in cursors.values()
+    )
+
+
+def is_whole(cursor: Cursor) -> bool:
+    """Whether every part of a cursor is what such a part can be; one that is not is as good as none."""
+    numbers = [cursor.get(name, 0) for name in ("offset", "size", "inode", "mtime", "head", "tail")]
+    title, ids, seen = cursor.get("title", [0, ""]), cursor.get("ids", []), cursor.get("seen", 0)
+    return (
+        all(type(number) is int and number >= 0 for number in numbers)
+        and isinstance(ids, list)
+        and all(type(one) is int for one in ids)
+        and type(seen) in (int, float)
+        and 0 <= seen <= LAST_SECOND
+        and isinstance(title, list)
+        and [type(part) for part in title] == [int, str]
+        and all(isinstance(cursor.get(name, ""), str) for name in ("first", "directory", "git", "branch"))
     )

@@ -6,7 +6,7 @@ Every prompt loads this. What reads transcripts and writes the text is loaded wh
 from __future__ import annotations
 
 from .changes import OwnSession, changed_sessions, is_head_known
-from .cursor_file import CursorFile
+from .cursor_file import CursorFile, is_whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -103,6 +103,7 @@ def open_update(
             notes.append(f"{cursor_file}: could not be read, set aside as .corrupt; starting anew from here")
         elif not changed and (not directory or is_head_known(cursors.get(current), directory)):
             return Delivery(file, None, notes, is_changed=False)
+        cursors = {key: cursor for key, cursor in cursors.items() if is_whole(cursor)}
         text: str | None = None
         collisions = None
         if file.was_corrupt or (is_first and _is_fresh_fork(own_path, runtime, now)):

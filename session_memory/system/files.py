@@ -12,8 +12,8 @@ except ImportError:
     import nt as os  # type: ignore[no-redef]
 
 __all__ = [
-    "NotAFileError", "is_directory", "is_file", "is_regular", "lock", "make_private_dir", "open_private",
-    "open_regular", "os", "path_stamp", "path_text", "read_at", "read_each", "read_whole", "stamp_of",
+    "NotAFileError", "is_directory", "is_file", "is_regular", "lock", "make_private_dir", "move_away",
+    "open_private", "open_regular", "os", "path_stamp", "path_text", "read_at", "read_each", "read_whole", "stamp_of",
     "write_atomically", "write_private",
 ]  # fmt: skip
 
@@ -163,9 +163,32 @@ def open_private(path: str, flags: int) -> int:
         return os.open(path, flags | WRITE_FLAGS, 0o600)
 
 
+def move_away(path: str) -> None:
+    """Moves what stands in the place of a file of ours to `<path>.corrupt`. Raises OSError."""
+    try:
+        os.replace(path, path + ".corrupt")
+    except OSError:  # one of them is a directory
+        os.replace(path, f"{path}.corrupt-{os.getpid()}")
+
+
+def _open_own(path: str, flags: int) -> int:
+    """As `open_private`, but what is no file, or somebody else's, is moved away: it would stand there for ever."""
+    try:
+        return open_private(path, flags)
+    except OSError as error:
+        try:
+            status = os.stat(path, follow_symlinks=False)
+        except OSError:
+            raise error from None
+        if is_regular(status) and not isinstance(error, PermissionError):
+            raise
+    move_away(path)
+    return open_private(path, flags)
+
+
 def write_private(path: str, content: bytes) -> None:
     """Writes a file of mode 0600; leaves none behind if that fails, as on a full disk."""
-    descriptor = open_private(path, os.O_WRONLY | os.O_TRUNC)
+    descriptor = _open_own(path, os.O_WRONLY | os.O_TRUNC)
     try:
         written = 0
         while written < len(content):
@@ -182,7 +205,11 @@ def write_atomically(path: str, content: bytes) -> None:
     """Replaces `path` in one step: a reader sees the old content or the new, whole."""
     temporary = f"{path}.{os.getpid()}.tmp"
     write_private(temporary, content)
-    os.replace(temporary, path)
+    try:
+        os.replace(temporary, path)
+    except IsADirectoryError:
+        move_away(path)
+        os.replace(temporary, path)
 
 
 def lock(path: str, wait_seconds: float) -> int:
@@ -194,7 +221,11 @@ def lock(path: str, wait_seconds: float) -> int:
 
     from ..errors import LockedError
 
-    descriptor = open_private(path, os.O_RDWR)
+    try:
+        descriptor = _open_own(path, os.O_RDWR)
+    except PermissionError:
+        os.chmod(path.rpartition("/")[0], 0o700)  # a directory of ours, as it was made
+        descriptor = _open_own(path, os.O_RDWR)
     deadline = monotonic() + wait_seconds
     while not _try_lock(descriptor):
         if monotonic() > deadline:
