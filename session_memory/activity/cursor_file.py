@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 LOCK_WAIT_SECONDS = 0.2
 LAST_SECOND = 253_402_300_800  # of the year 9999: no record is younger
+_NOTE_BYTES = 64
 
 
 def is_unchanged(cursor: Cursor, status: stat_result) -> bool:
@@ -53,6 +54,18 @@ class CursorFile:
     def commit(self) -> None:
         """Puts what `prepare` wrote in place, in one step. Not synced: a lost cursor only repeats itself."""
         os.replace(self.path + ".tmp", self.path)
+
+    def is_first_to_answer(self, prompt_id: str) -> bool:
+        """Whether no other copy of our hook has answered this prompt; notes in the lock's file that it is. Raises
+        OSError."""
+        note = prompt_id.encode()[:_NOTE_BYTES]
+        if not note or not hasattr(os, "pread"):
+            return True
+        if os.pread(self._lock, _NOTE_BYTES, 0) == note:
+            return False
+        os.ftruncate(self._lock, 0)
+        os.pwrite(self._lock, note, 0)
+        return True
 
     def close(self) -> None:
         """Releases the lock; the kernel does so for a process that dies."""

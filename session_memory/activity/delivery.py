@@ -60,6 +60,13 @@ class Delivery:
             raise
         return self
 
+    def is_first_to_answer(self, prompt_id: str) -> bool:
+        """Whether this prompt was not answered by another copy of our hook, as of a plugin beside an install: else
+        nothing is to be told now, and nothing counts as told. Raises OSError."""
+        is_first = self._file.is_first_to_answer(prompt_id)
+        self._is_changed = self._is_changed and is_first
+        return is_first
+
     def __exit__(self, error_type: type[BaseException] | None, *_: object) -> None:
         try:
             if self._is_changed and error_type is None:

@@ -31,7 +31,7 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
     with update_for(context) as update:
         memories, problem = _memories(context)
         text = "\n\n".join([part for part in (notice, update.text, memories) if part])
-        if text:
+        if text and update.is_first_to_answer(str(context.event.get("prompt_id", ""))):
             print_answer(context.runtime.HOOKS.context_output(text))
     write_notes(context, [*update.notes, *([problem] if problem else [])])
 

@@ -23,6 +23,15 @@ class TestPlainUser:
         assert plain.run() == b""
         assert plain.log() == []
 
+    def test_is_told_one_block_where_a_plugin_s_hook_runs_beside_an_installed_one(self, plain):
+        for number in range(12):
+            plain.session(*exchange(f"question {number} about the deployment " * 3, "An answer. " * 9))
+        first = told(plain.run(prompt_id="p1"))
+        assert len(first) <= 500
+        assert plain.run(prompt_id="p1") == b""
+        second = told(plain.run(prompt_id="p2"))
+        assert second.splitlines()[2:3] != first.splitlines()[2:3]
+
     def test_does_not_hear_of_the_own_session(self, plain):
         write(plain.project_dir / f"{plain.session_id}.jsonl", *exchange("my own", "words"))
         assert plain.run() == b""
