@@ -22,7 +22,7 @@ from claude_agent_sdk import (
 
 from ..settings.homes import ENV_HOME, ENV_SESSION
 from ..tools import sdk_server
-from .callbacks import archive_callback, updates_callback
+from .callbacks import archive_callback, shell_callback, updates_callback
 from .group_files import instructions_for_all
 
 if TYPE_CHECKING:
@@ -32,9 +32,11 @@ if TYPE_CHECKING:
     from .values import Prompt
 
 TOOLS = "session-memory"
-# Timers of the runtime, which ends when it is idle (the host has a schedule of its own), and access to the sessions of
-# other groups.
-WITHOUT = ("CronCreate", "CronDelete", "CronList", "ScheduleWakeup", "ListAgents")
+# Timers of the runtime, which ends when it is idle (the host has a schedule of its own), access to the sessions of
+# other groups, and copies of a repository around the host, which holds all groups.
+WITHOUT = ("CronCreate", "CronDelete", "CronList", "ScheduleWakeup", "ListAgents", "EnterWorktree", "ExitWorktree")
+SHELLS = "Bash|Monitor"
+NO_GIT = "CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS"
 LAST_LINES = 5
 STOP_SECONDS = 20.0
 # What a runtime sets for the programs it starts; the host may be one of them.
@@ -169,6 +171,7 @@ def options(layout: Layout, group: Group, config: HostSettings, backend: GroupBa
     nobody answers. The agent of main may read the whole host.
     """
     shared = "" if group.is_main else instructions_for_all(layout)
+    guard = shell_callback(group, config.allowed_tools)
     prompt: Any = {"type": "preset", "preset": "claude_code", **({"append": shared} if shared else {})}
     return ClaudeAgentOptions(
         cwd=group.root,
@@ -184,6 +187,7 @@ def options(layout: Layout, group: Group, config: HostSettings, backend: GroupBa
         hooks={
             "UserPromptSubmit": [HookMatcher(hooks=[updates_callback(group, name)])],
             "PreCompact": [HookMatcher(hooks=[archive_callback(group)])],
+            **({} if group.is_main else {"PreToolUse": [HookMatcher(SHELLS, hooks=[guard])]}),
         },
         env=_environment(group, name),
         extra_args={"replay-user-messages": None},
@@ -198,6 +202,8 @@ def _environment(group: Group, name: str) -> dict[str, str]:
         "CLAUDE_CONFIG_DIR": group.config_dir,
         "CLAUDE_PROJECT_DIR": group.root,
         "ENABLE_TOOL_SEARCH": "false",
+        # A repository around the host holds all groups; its log stands in the system prompt.
+        **({} if group.is_main else {"GIT_CEILING_DIRECTORIES": os.path.dirname(group.root), NO_GIT: "1"}),
         ENV_HOME: group.root,
         ENV_SESSION: name,
         **{key: "" for key in OF_ANOTHER_SESSION if key in os.environ},

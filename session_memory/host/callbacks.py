@@ -1,4 +1,4 @@
-"""The SDK hooks of a group's runtime: the update before a prompt, and the archive before a compaction.
+"""The SDK hooks of a group's runtime: the update before a prompt, the archive before a compaction, the shell's guard.
 
 The agent may put links into its group's directories, so they are held open for as long as they are used.
 """
@@ -17,8 +17,11 @@ from ..hooks.log import HookLog
 from ..settings.confined_group import held_home
 from ..settings.homes import home_at
 from ..settings.host_layout import Layout
+from .shell_guard import refusal
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from claude_agent_sdk import HookCallback
 
     from ..settings.host_layout import Group
@@ -53,6 +56,21 @@ def archive_callback(group: Group) -> HookCallback:
         archive_group_session(group, session_id, time.time())
 
     return answering(_host_log(group), "PreCompact", ARCHIVE_SECONDS, archive)
+
+
+def shell_callback(group: Group, allowed_tools: Sequence[str]) -> HookCallback:
+    """A callback for PreToolUse of a shell: refuses what would show an agent that other groups exist."""
+
+    async def judge(event: Any, tool_use_id: str | None, context: Any) -> Any:
+        given = event.get("tool_input")
+        command = given.get("command") if isinstance(given, dict) else None
+        reason = refusal(command, group.root, allowed_tools) if isinstance(command, str) else ""
+        if not reason:
+            return {}
+        denied = {"permissionDecision": "deny", "permissionDecisionReason": f"Not allowed: {reason}."}
+        return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **denied}}
+
+    return judge
 
 
 def _host_log(group: Group) -> HookLog:

@@ -24,6 +24,7 @@ from .channels import Channel, Chats, channels_in
 from .channels.unix_socket import UnixSocket
 from .database import HostDatabase
 from .group_files import prepare_host
+from .group_skills import sync_skills
 from .ledger import Ledger
 from .log import HostLog
 from .overview import chat_rows
@@ -174,6 +175,10 @@ class Host:
         self, group: Group, name: str, resume: str | None, tell: Callable[[agent.Event], None]
     ) -> agent.Agent:
         self._write_snapshots(group.name)
+        try:
+            sync_skills(self._layout, group)
+        except (SessionMemoryError, OSError) as error:  # without them it can work, too
+            self._log.fault(f"{group.name}: skills: {error}")
         return agent.start(self._layout, group, self._config, self._backend(group.name), name, resume, tell)
 
     def _write_snapshots(self, group: str) -> None:

@@ -4,6 +4,7 @@ store/messages.db                    messages, pointers, tasks: what survives a 
 store/host.sock                      the socket channel
 data/sessions/<group>/.claude/       the runtime's directory: transcripts, settings.json
 data/ipc/<group>/{tasks,responses}/  requests of an agent without a database, and their answers
+skills/<name>/SKILL.md               skills that every group has
 groups/<group>/CLAUDE.md             who the group's agent is
 groups/<group>/conversations/        archives
 groups/global/CLAUDE.md              what every group but main is told too
@@ -47,6 +48,7 @@ class Layout:
         self.lock_file = self.store_dir + "/host.lock"
         self.log_file = self.store_dir + "/host.log"
         self.config_file = f"{self.root}/{MEMORY_DIR}/config.yaml"
+        self.skills_dir = self.root + "/skills"
         self.groups_dir = self.root + "/groups"
         self.global_instructions = f"{self.groups_dir}/{GLOBAL}/CLAUDE.md"
 

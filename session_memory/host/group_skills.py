@@ -1,0 +1,126 @@
+"""The skills of a host, which every group has: `<host>/skills/<name>/`, kept the same in the group's `.claude/skills`."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..errors import SessionMemoryError
+from ..system.confined_files import TooLargeError, directory_below, pinned_descriptor, read_inside, write_inside
+from ..system.files import is_regular
+from ..text.names import is_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..settings.host_layout import Group, Layout
+
+SKILL = "SKILL.md"
+FILE_BYTES = 1024 * 1024
+MOST_FILES = 200  # of one skill
+_OURS = ".session-memory.json"  # names the skills that came from the host: others are the group's own
+
+
+class SkillError(SessionMemoryError):
+    """A skill of the host cannot be copied."""
+
+
+class SkillFile(NamedTuple):
+    """A file of a skill."""
+
+    content: bytes
+    is_executable: bool
+
+
+def sync_skills(layout: Layout, group: Group) -> None:
+    """Copies what has changed of the host's skills, and removes those that are gone. A skill that the group has itself
+    under the same name stays. Raises SkillError, OSError, OutsideGroupError."""
+    wanted = {name: _files(Path(layout.skills_dir, name)) for name in _names(layout.skills_dir)}
+    target = f"{group.config_dir}/skills"
+    if not wanted and not os.path.lexists(f"{target}/{_OURS}"):
+        return
+    with directory_below(group.host, target, make=True) as skills:
+        ours = _noted(skills)
+        there = set(os.listdir(skills))
+        taken = [name for name in wanted if name in ours or name not in there]
+        write_inside(skills, _OURS, json.dumps(sorted(ours | {*taken})).encode())  # before there is anything to remove
+        for name in ours - wanted.keys():
+            _remove(skills, f"{target}/{name}")
+        for name in taken:
+            if _copied(group, f"{target}/{name}") != wanted[name]:
+                _remove(skills, f"{target}/{name}")
+                _copy(group, f"{target}/{name}", wanted[name])
+        write_inside(skills, _OURS, json.dumps(taken).encode())
+
+
+def _names(directory: str) -> list[str]:
+    try:
+        names = sorted(os.listdir(directory))
+    except FileNotFoundError:
+        return []
+    return [name for name in names if is_name(name) and os.path.isfile(f"{directory}/{name}/{SKILL}")]
+
+
+def _files(directory: Path) -> dict[str, SkillFile]:
+    """The regular files of a skill by their paths in it; links are left out. Raises SkillError, OSError."""
+    found: dict[str, SkillFile] = {}
+    for path in _walk(directory):
+        status = path.lstat()
+        if status.st_size > FILE_BYTES or len(found) == MOST_FILES:
+            hint = f"a skill has at most {MOST_FILES} files of {FILE_BYTES} bytes"
+            raise SkillError(f"{path}: too much for a skill", hint)
+        found[str(path.relative_to(directory))] = SkillFile(path.read_bytes(), bool(status.st_mode & 0o100))
+    return found
+
+
+def _copied(group: Group, directory: str) -> dict[str, SkillFile] | None:
+    """The files of a skill that a group has; None where there is something else than files and directories."""
+    found: dict[str, SkillFile] = {}
+    try:
+        for path in _walk(Path(directory)):
+            with directory_below(group.host, os.path.dirname(path)) as inside:
+                content = read_inside(inside, path.name, FILE_BYTES)
+            name = str(path.relative_to(directory))
+            found[name] = SkillFile(content, bool(path.lstat().st_mode & 0o100))
+    except (TooLargeError, FileNotFoundError, SessionMemoryError):
+        return None
+    return found
+
+
+def _walk(directory: Path) -> Iterator[Path]:
+    """The regular files below a directory. No link is followed."""
+    for parent, directories, names in os.walk(directory):
+        directories.sort()
+        for name in sorted(names):
+            path = Path(parent, name)
+            if is_regular(path.lstat()):
+                yield path
+
+
+def _copy(group: Group, target: str, files: dict[str, SkillFile]) -> None:
+    for name, file in files.items():
+        with directory_below(group.host, os.path.dirname(f"{target}/{name}"), make=True) as directory:
+            write_inside(directory, os.path.basename(name), file.content)
+            if file.is_executable:
+                os.chmod(os.path.basename(name), 0o700, dir_fd=directory)
+
+
+def _noted(skills: int) -> set[str]:
+    try:
+        names = json.loads(read_inside(skills, _OURS, FILE_BYTES))
+    except (OSError, ValueError):
+        return set()
+    return {name for name in names if isinstance(name, str) and is_name(name)} if isinstance(names, list) else set()
+
+
+def _remove(skills: int, path: str) -> None:
+    name = os.path.basename(path)
+    try:
+        os.unlink(name, dir_fd=skills)
+    except FileNotFoundError:
+        pass
+    except OSError:  # a directory
+        shutil.rmtree(f"{pinned_descriptor(skills, os.path.dirname(path))}/{name}")
