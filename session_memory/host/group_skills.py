@@ -1,4 +1,4 @@
-"""The skills of a host, which every group has: `<host>/skills/<name>/`, kept the same in the group's `.claude/skills`."""
+"""The skills of a host, which every group has: `<host>/skills/<name>/`, kept the same in a group's `.claude/skills`."""
 
 from __future__ import annotations
 
