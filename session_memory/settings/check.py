@@ -15,6 +15,7 @@ from ..system.json import encode
 from . import keys
 from .compiled import Settings, stamps_of
 from .keys import KEYS, SECTIONS, Key
+from .replaced_keys import replacement
 from .rules_check import SECTIONS as OF_RULES
 from .rules_check import RulesCheck, closest, short
 from .yaml_file import KeyPath, read_document
@@ -131,7 +132,7 @@ class FileCheck:
 
     def _unknown(self, name: str, value: Any, meant: str) -> None:
         told = self._rules.take_unknown(name.rpartition(".")[2], value)
-        text = f"unknown key {name}" + (f", perhaps {meant}" if meant else "")
+        text = f"unknown key {name}" + (replacement(name) or (f", perhaps {meant}" if meant else ""))
         if told:
             text += f"; since it may be meant to exclude something, nothing is told of {told}"
         self._fault(name, text, is_of_rules=bool(told))

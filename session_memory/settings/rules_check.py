@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import keys
+from .replaced_keys import replacement
 from .rules import HIDDEN
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class RulesCheck:
             if word not in WORDS:
                 meant = closest(word, WORDS)
                 told = self._hide(at[0], [pattern])
-                text = f"{key}: unknown key {word}" + (f", perhaps {meant}" if meant else "")
+                text = f"{key}: unknown key {word}" + (f", perhaps {meant}" if meant else replacement(word))
                 self.faults.append((at, f"{text}; nothing is told of {told}"))
             elif isinstance(value, bool):
                 taken[word] = value

@@ -137,6 +137,31 @@ class TestWrongKeys:
         assert memory_settings(found.memories).filtering.max_output_summary_chars == 100
         assert memory_settings(found.memories).max_chunk_tokens == 500
 
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            ("memory: {enabled: true}", "memory.enabled: transcripts are stored where `session-memory ingest` or"),
+            ("memory: {config: {watchPath: /srv}}", "memory.config: its keys stand in `memory` itself"),
+            ("session_tracking: {enabled: true, indexing: {frequency: batch}}",
+             "session_tracking: its chunking and filtering stand in `memories`; `session-memory watch` indexes"),
+            ("indexing: {frequency: realtime, batch_interval_minutes: 5}", "indexing: `session-memory watch` indexes"),
+            ("memories: {indexing: {frequency: batch}}", "memories.indexing: `session-memory watch` indexes"),
+            ("omit_tool_outputs: true", "omit_tool_outputs, perhaps memories.filtering.omit_tool_outputs"),
+            ("memories: {max_chunk_tokens: 800}", "memories.max_chunk_tokens, perhaps memories.chunking.max_chunk_t"),
+            ("conversationGapMinutes: 30", "conversationGapMinutes, perhaps memory.conversationGapMinutes"),
+            ("global: {track_session_logs: true}", "global: transcripts are stored where"),
+            ("version: '2.0'", "version: the file has none"),
+            ("projects: {/a: {project_root: /a}}", "project_root: `projects` maps the directory itself to its rule"),
+            ("projects: {/a: {session_tracking_enabled: true}}", "a rule in `projects` excludes a directory"),
+        ],
+    )  # fmt: skip
+    def test_keys_of_the_seeds_that_are_not_taken_are_told_with_what_takes_their_place(
+        self, config: Path, text: str, said: str
+    ) -> None:
+        config.write_text(text + "\n")
+        (fault,) = settings(config).faults
+        assert said in fault
+
 
 class TestRules:
     @pytest.mark.parametrize(
