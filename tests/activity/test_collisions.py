@@ -7,17 +7,21 @@ import json
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from git_scene import git
+from git_scene import git, repository
 from markdown_snapshot import MarkdownSnapshot
-from records import stamp
+from records import PiSession, stamp
 from syrupy.assertion import SnapshotAssertion
 
 from bench.clones import Actor, Clone
+from session_memory.activity.delivery import open_update
+from session_memory.runtimes import runtime
 from session_memory.settings.compiled import Settings
+from session_memory.transcripts.entries import Session
 
 
 @pytest.fixture
@@ -381,3 +385,35 @@ def test_a_session_in_another_worktree_has_collisions_in_its_own(clone):
     assert collisions(there.prompt()) == [
         '! branch is third now, it was other: main ran "git switch -q -c third" just now'
     ]
+
+
+def test_sessions_of_pi_name_files_from_their_directory_on(tmp_path):
+    app = repository(tmp_path / "app", src__app="1\n")
+    now = time.time()
+
+    def session(*calls: tuple[str, dict[str, str], float]) -> PiSession:
+        pi = PiSession(cwd=str(app), at=now - 900)
+        pi.user("go on", at=now - 800)
+        for number, (name, arguments, ago) in enumerate(calls):
+            call = {"type": "toolCall", "id": f"call_{number}", "name": name, "arguments": arguments}
+            pi.assistant(call, at=now - ago, stop="toolUse")
+            text = [{"type": "text", "text": "Done."}]
+            pi.message("toolResult", at=now - ago + 1, toolCallId=f"call_{number}", content=text, isError=False)
+        return pi
+
+    own = session(("read", {"path": "src/app"}, 600), ("bash", {"command": "git status"}, 590))
+    other = session(("edit", {"path": "./src/app", "oldText": "1", "newText": "2"}, 300))
+    os.utime(app / "src/app", (now - 299.5, now - 299.5))
+    paths = {pi.id: str(pi.write(tmp_path / "sessions")) for pi in (own, other)}
+    with open_update(
+        own.id,
+        [Session(other.id, paths[other.id], "discord")],
+        cursor_file=str(tmp_path / "cursors" / "own.json"),
+        runtime=runtime("pi"),
+        settings=Settings({}),
+        now=now,
+        limit=500,
+        own_path=paths[own.id],
+        directory=str(app),
+    ) as update:
+        assert collisions(update.text or "") == ["! src/app: discord edited it 4m ago, after you read it"]
