@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 RESULT_BYTES = 2 * 1024 * 1024  # behind a call, in which its result is looked for
 FIRST_BYTES = 8 * 1024
+WINDOW_BYTES = 64 * 1024  # most results stand close behind their call, and the calls close to each other
+NEAR_BYTES = 4 * 1024
 LARGEST_FILE = 1024 * 1024  # that is compared with what was written
 
 
@@ -31,6 +33,7 @@ class TranscriptEvidence:
         self._ends: dict[tuple[str, str], tuple[float | None, bool]] = {}
         self._is_own_worktree: dict[str, bool] = {}
         self._moves: list[HeadMove] | None = None
+        self._windows: dict[str, tuple[int, bytes]] = {}
 
     def end(self, session: str, touch: Touch) -> tuple[float | None, bool]:
         """When the result of a call came, None where it has not, and whether the call failed."""
@@ -51,7 +54,10 @@ class TranscriptEvidence:
     def is_as_written(self, path: str, touch: Touch) -> bool:
         """Whether a file of this session has the content that its own call gave it, where that wrote all of it."""
         try:
-            line = next(_lines_from(self._paths[""], touch.offset), b"")
+            start, window = self._windows.get(self._paths[""], (0, b""))
+            end = window.find(b"\n", touch.offset - start) if start <= touch.offset else -1
+            near = window[touch.offset - start : end] if end >= 0 else b""
+            line = near or next(_lines_from(self._paths[""], touch.offset), b"")
             records = [record for record in decode_line(line)[0] if isinstance(record, dict)]
             written = self._meaning.written(records[0], touch.call_id) if records else None
             return written is not None and read_whole(path)[: LARGEST_FILE + 1] == written.encode()
@@ -78,13 +84,40 @@ class TranscriptEvidence:
 
     def _find_end(self, path: str, touch: Touch) -> tuple[float | None, bool]:
         wanted = touch.call_id.encode()
-        for line in _lines_from(path, touch.offset):
-            if wanted in line and self._meaning.may_bring_results(line):
+        for line in self._lines_behind(path, touch.offset, wanted):
+            if self._meaning.may_bring_results(line):
                 for record in decode_line(line)[0]:
                     for call_id, has_failed, _ in self._meaning.results(record):
                         if call_id == touch.call_id:
                             return self._meaning.time(record), has_failed
         return None, False
+
+    def _lines_behind(self, path: str, offset: int, wanted: bytes) -> Iterator[bytes]:
+        """The lines behind the one at `offset` that hold `wanted`: those near it out of a window that is read once."""
+        start, window = self._windows.get(path, (0, b""))
+        end = start + len(window) - (NEAR_BYTES if len(window) == WINDOW_BYTES else 0)
+        if not start <= offset < end:
+            start, window = self._windows[path] = offset, _read_window(path, offset)
+        at = window.find(b"\n", offset - start)
+        while at >= 0:
+            at = window.find(wanted, at)
+            end = window.find(b"\n", at) if at >= 0 else -1
+            if end >= 0:
+                yield window[window.rfind(b"\n", 0, at) + 1 : end]
+            at = end
+        if len(window) == WINDOW_BYTES:  # there is more
+            yield from [line for line in _lines_from(path, offset) if wanted in line][1:]
+
+
+def _read_window(path: str, offset: int) -> bytes:
+    try:
+        descriptor = open_regular(path)
+    except OSError:
+        return b""
+    try:
+        return read_at(descriptor, offset, offset + WINDOW_BYTES)
+    finally:
+        os.close(descriptor)
 
 
 def _lines_from(path: str, offset: int) -> Iterator[bytes]:

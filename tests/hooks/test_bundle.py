@@ -6,12 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 
 import pytest
 from hooks_scene import ROOT, PlainUser, told
-from records import exchange
+from records import assistant, exchange, user, write
 
 WORDS = "A record of your other sessions"
 OTHER_WORDS = "B record of your other sessions"
@@ -65,6 +66,19 @@ def test_all_that_a_prompt_loads_of_ours_is_in_the_bundle(program, plain):
     for directory in list(program.root.rglob("__pycache__")):
         shutil.rmtree(directory)
     plain.run(program=program.root)
+    assert list((program.root / "session_memory").rglob("*.pyc")) == []
+
+
+def test_what_finds_collisions_is_in_the_bundle_too(program, plain):
+    for directory in list(program.root.rglob("__pycache__")):
+        shutil.rmtree(directory)
+    file = plain.root / "app.py"
+    edit = assistant(("Edit", {"file_path": str(file)}), at=time.time() - 600)
+    write(plain.project_dir / f"{plain.session_id}.jsonl", user("go on"), edit)
+    stash = ("Bash", {"command": "git stash"})
+    plain.session(user("go on"), assistant(("Edit", {"file_path": str(file)}), stash, at=time.time() - 300))
+    file.touch()
+    assert "! " in told(plain.run(program=program.root))
     assert list((program.root / "session_memory").rglob("*.pyc")) == []
 
 
