@@ -35,6 +35,7 @@ __all__ = [
 ]  # fmt: skip
 
 MAX_CHARACTERS = 500
+NO_LOG = "No session log found."
 
 
 class EntryList(list[Entry]):
@@ -78,9 +79,13 @@ def get_session_updates(
 
 def read_session_log(*, jsonl_path: AnyPath, format: str, lines: int = 50) -> str:
     """The last `lines` entries of a transcript as a log that people and agents can read, as far as the rules of the
-    settings let them be told; '' where they exclude the session. Raises OSError."""
+    settings let them be told; '' where they exclude the session, and NO_LOG where there is no transcript. Raises
+    OSError where it cannot be read."""
     path = os.fspath(jsonl_path)
-    entries, unreadable = transcript_log.last_entries(runtime(format), path, lines)
+    try:
+        entries, unreadable = transcript_log.last_entries(runtime(format), path, lines)
+    except FileNotFoundError:
+        return NO_LOG
     described = describe(runtime(format), path)
     privacy = Privacy(os.environ)
     session_id = runtime(format).FILES.session_id_of(path)

@@ -32,7 +32,7 @@ class CursorFile:
     """The cursors of one file, under an exclusive lock until `close`.
 
     `cursors` maps consuming session to other session to cursor; `was_corrupt` tells that the file could not be read
-    and was set aside as `<name>.corrupt`.
+    and was set aside as `<name>.corrupt`, `written` when it was written then, in seconds since the epoch.
     """
 
     def __init__(self, path: str) -> None:
@@ -40,6 +40,7 @@ class CursorFile:
         self.path = path
         self.cursors: dict[str, dict[str, Cursor]] = {}
         self.was_corrupt = False
+        self.written = 0.0
         self._lock = lock(path + ".lock", LOCK_WAIT_SECONDS)
         try:
             self._load()
@@ -81,6 +82,7 @@ class CursorFile:
         if _is_well_formed(cursors):
             self.cursors = cursors
         else:
+            self.written = os.stat(self.path, follow_symlinks=False).st_mtime
             move_away(self.path)
             self.was_corrupt = True
 

@@ -96,9 +96,9 @@ def open_update(
 
     `own_path` is the transcript of `current`: what a fork copied from it is nothing new. Collisions are looked for
     where `directory` is given, the one that `current` was started in. `settings` are those of `home`; without that,
-    their rules alone count. `now` is in seconds since the epoch. Where the cursor file cannot be read, or `current` is
-    a fork at its first prompt, nothing is told, and what is there now counts as told. Raises LockedError where another
-    delivery has the same cursors, OSError where they cannot be had.
+    their rules alone count. `now` is in seconds since the epoch. Where the cursor file cannot be read, what was there
+    when it was written last counts as told; where `current` is a fork at its first prompt, what is there now. Raises
+    LockedError where another delivery has the same cursors, OSError where they cannot be had.
     """
     file = CursorFile(cursor_file)
     try:
@@ -107,13 +107,15 @@ def open_update(
         told_of = _without_ignored(sessions, settings, runtime)
         changed, notes = changed_sessions(told_of, cursors, now - settings.first_sight_seconds)
         if file.was_corrupt:
-            notes.append(f"{cursor_file}: could not be read, set aside as .corrupt; starting anew from here")
+            notes.append(f"{cursor_file}: could not be read, set aside as .corrupt; going on from its last change")
+            cursors = _cursors_from(file.written, changed, now, notes)
+            changed = [pair for pair in changed if pair[1].st_mtime > file.written]
         elif not changed and (not directory or is_head_known(cursors.get(current), directory)):
             return Delivery(file, None, notes, is_changed=False)
         cursors = {key: cursor for key, cursor in cursors.items() if is_whole(cursor)}
         text: str | None = None
         collisions = None
-        if file.was_corrupt or (is_first and _is_fresh_fork(own_path, runtime, now)):
+        if is_first and _is_fresh_fork(own_path, runtime, now):
             moved = _cursors_at_end(changed, now, notes)
         else:
             room = limit - len(introduction)
@@ -220,6 +222,14 @@ def _cursors_at_end(changed: list[Changed], now: float, notes: list[str]) -> Cur
     from .unseen import cursors_at_end
 
     return cursors_at_end(changed, now, notes)
+
+
+def _cursors_from(since: float, changed: list[Changed], now: float, notes: list[str]) -> Cursors:
+    """Cursors in place of those that were lost: what the sessions wrote since the time `since` is behind them."""
+    seen = int(since * 1000) / 1000  # in whole milliseconds, as transcripts have their times
+    lost: Cursors = {session.key: {"offset": 0, "tail": 0, "seen": seen} for session, _ in changed}
+    told = [(session, status) for session, status in changed if status.st_mtime <= since]
+    return {**lost, **_cursors_at_end(told, now, notes)}
 
 
 def _is_fresh_fork(path: str, runtime: Runtime, now: float) -> bool:

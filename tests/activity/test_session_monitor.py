@@ -11,7 +11,12 @@ from records import NamedHome, append, assistant, exchange, line, new_id, record
 
 from session_memory.activity.delivery import open_update
 from session_memory.runtimes import runtime
-from session_memory.session_monitor import get_session_updates, resolve_agent_sdk_jsonl, resolve_pi_jsonl
+from session_memory.session_monitor import (
+    get_session_updates,
+    read_session_log,
+    resolve_agent_sdk_jsonl,
+    resolve_pi_jsonl,
+)
 from session_memory.settings.compiled import Settings
 from session_memory.transcripts.entries import Session
 
@@ -120,6 +125,36 @@ def test_a_corrupt_cursor_file_is_set_aside_and_nothing_old_is_told(home, ask, t
     assert (tmp_path / "cursors.json.corrupt").read_text() == content
     append(path, *exchange("fresh", "two"))
     assert '"fresh"' in ask()
+
+
+def test_a_corrupt_cursor_file_costs_nothing_of_what_happened_since_it_was_written(home, ask, tmp_path):
+    paths = [home.session(name, *exchange(f"old {name}", "one")) for name in ("discord", "email")]
+    ask()
+    (tmp_path / "cursors.json").write_text("{")
+    time.sleep(0.02)  # more than the grain of the file system's clock
+    append(paths[0], *exchange("fresh", "two"))
+    assert ask() == '[Session Activity]\n- discord (just now, 2 messages): "fresh"; last: "two"'
+    assert ask() is None
+    append(paths[1], *exchange("later", "three"))
+    assert ask() == '[Session Activity]\n- email (just now, 2 messages): "later"; last: "three"'
+
+
+def test_what_does_not_fit_after_a_corrupt_cursor_file_is_told_next(home, ask, tmp_path):
+    paths = [home.session(f"session-{number}", *exchange("old", "one")) for number in range(12)]
+    ask()
+    ask()
+    (tmp_path / "cursors.json").write_text("{")
+    time.sleep(0.02)
+    for number, path in enumerate(paths):
+        append(path, *exchange(f"fresh {number}", "two"))
+    told = "".join(ask() for _ in range(2))
+    assert [f'"fresh {number}"' in told for number in range(12)] == [True] * 12
+    assert "old" not in told
+    assert ask() is None
+
+
+def test_the_log_of_a_transcript_that_is_not_there_says_so(tmp_path):
+    assert read_session_log(jsonl_path=tmp_path / "gone.jsonl", format="agent-sdk") == "No session log found."
 
 
 def test_a_missing_transcript_is_skipped_until_it_is_there(home, ask):

@@ -190,12 +190,13 @@ def test_a_turn_goes_on_with_a_package_that_cannot_be_imported(claude: Claude, t
     assert "missing_module" not in turn.request.text
 
 
-def test_a_turn_goes_on_with_corrupt_cursors_and_the_next_ones_are_told_again(claude: Claude) -> None:
+def test_a_turn_goes_on_with_corrupt_cursors_and_what_happened_since_is_told(claude: Claude) -> None:
     other = claude.run("I am the other one")
     turn = claude.run("hello")
     (cursors,) = claude.state_dir().glob(f"cursors/{turn.session_id}.json")
     cursors.write_bytes(b'{"half a fi')
     assert resume(claude, turn, "is anybody there?").told == []
+    cursors.write_bytes(b'{"half a fi')
     resume(claude, other, "I still am")
     assert [line.partition('"')[2] for line in resume(claude, turn, "and now?").told] == ['I still am"; last: "ok (4)"']
 

@@ -7,6 +7,7 @@ import os
 import resource
 import subprocess
 import sys
+import time
 
 import pytest
 from hooks_scene import ROOT, PlainUser, run, told
@@ -43,7 +44,9 @@ class TestFailsOpen:
         path = plain.session(*exchange("hello", "hi"))
         plain.run()
         (plain.state_dir / "cursors" / f"{plain.session_id}.json").write_text("{broken")
+        time.sleep(0.02)  # more than the grain of the file system's clock
         append(path, *exchange("more", "words"))
+        assert '"more"; last: "words"' in told(plain.run())
         assert plain.run() == b""
         assert len(plain.log()) == 1
         append(path, *exchange("later", "on"))

@@ -284,6 +284,14 @@ class TestBranches:
         assert [entry.is_copy for entry in entries(parent)] == [False, False]
 
 
+def test_exec_is_a_command():
+    session = PiSession()
+    session.assistant(("exec", {"command": "npm test"}))
+    assert [(tool.kind, tool.argument) for entry in entries(session) for tool in entry.tools] == [
+        ("command", "npm test")
+    ]
+
+
 def test_the_last_title_is_the_title_and_it_can_be_taken_away(tmp_path):
     session = PiSession()
     session.exchange("deploy it", "Done.")

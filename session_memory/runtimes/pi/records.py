@@ -17,7 +17,15 @@ if TYPE_CHECKING:
 
 TITLE_RANK = 3
 _GLUED = b'}{"type":"'  # a record behind another one on the same line
-_KINDS = {"edit": "edit", "write": "edit", "read": "read", "bash": "command", "powershell": "command"}
+# `exec` is what programs that are built on Pi call their shell.
+_KINDS = {
+    "edit": "edit",
+    "write": "edit",
+    "read": "read",
+    "bash": "command",
+    "exec": "command",
+    "powershell": "command",
+}
 _ARGUMENTS = ("path", "file_path", "command", "pattern", "url", "query", "description")
 
 
