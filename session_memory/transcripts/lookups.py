@@ -11,11 +11,13 @@ TOOLS = ("search_sessions", "read_session", "list_sessions")
 SKILLS = ("recall", "sessions")
 COMMANDS = frozenset(("search", "show", "conversations", "errors", "patterns", "memories", "graph"))
 SCRIPTS = ("session_reader.py",)
+COMMAND_SCRIPT = "scripts/memory.py"  # the command, as plugins and packages bring it
 ARCHIVES = ("/.session-memory/conversations/", "~/.session-memory/conversations/")
 _READERS = frozenset((
     "cat", "less", "more", "head", "tail", "bat", "grep", "egrep", "fgrep", "rg", "ag", "ack", "sed", "awk", "find",
     "ls"
 ))  # fmt: skip
+_PROGRAMS = ("/session-memory", "/session_reader.py", "/memory.py")
 _BREAK = "\0"  # between two simple commands
 # What may stand before a program that it runs.
 _BEFORE = frozenset((
@@ -41,6 +43,12 @@ def is_lookup(name: str, kind: str, argument: str) -> bool:
 
 
 def _runs_lookup(command: str) -> bool:
+    for quote in "\"'":
+        if quote in command:  # a program's path in quotes may have spaces
+            parts = command.split(quote)
+            paths = [part.replace(" ", "_") if part.endswith(_PROGRAMS) else part for part in parts[1::2]]
+            parts[1::2] = paths
+            command = quote.join(parts)
     for separator in ";&|\n()`":
         command = command.replace(separator, f" {_BREAK} ")
     words = [word.strip("\"'") for word in command.replace("\\" + _BREAK, " ").split()]
@@ -52,7 +60,8 @@ def _runs_lookup(command: str) -> bool:
         program = word.replace("\\", "/").rpartition("/")[2].removesuffix(".exe")
         if program in SCRIPTS and _is_program(before):
             return True
-        is_ours = program == "session-memory" or (word == "session_memory" and before[-1:] == ["-m"])
+        is_script = word.replace("\\", "/").endswith(COMMAND_SCRIPT)
+        is_ours = program == "session-memory" or is_script or (word == "session_memory" and before[-1:] == ["-m"])
         if is_ours and _is_program(before):
             rest = words[at + 1 : at + 1 + _FURTHEST]
             rest = rest[: rest.index(_BREAK)] if _BREAK in rest else rest
