@@ -6,6 +6,8 @@ import argparse
 import os
 import time
 
+from ..errors import SessionMemoryError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..store.location import StoreLocation
@@ -42,6 +44,16 @@ def add_filter(parser: argparse.ArgumentParser, limit: int) -> None:
 def add_private(parser: argparse.ArgumentParser) -> None:
     """Adds `--include-private`, which docs/privacy.md tells a person of; no help, since agents read that too."""
     parser.add_argument("--include-private", action="store_true", help=argparse.SUPPRESS)
+
+
+class OnlyForPeopleError(SessionMemoryError):
+    """An agent asked for what people get alone. The rule that lets it run a command lets it give any option."""
+
+    def __init__(self, option: str) -> None:
+        super().__init__(
+            f"{option}: only for people, not in the session of an agent",
+            "a person runs it in a terminal of their own",
+        )
 
 
 def add_limit(parser: argparse.ArgumentParser, limit: int) -> None:

@@ -6,11 +6,13 @@ import os
 import sys
 from functools import partial
 
+from ..runtimes.detection import is_started_by_agent
 from ..store import refresh as store_refresh
 from ..store.location import find_location
 from ..store.sqlite.exclusions import Lifts
 from ..system.sqlite import Patience
 from ..system.terminal import Terminal
+from .arguments import OnlyForPeopleError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,6 +47,9 @@ def with_store(arguments: argparse.Namespace, work: Callable[[OpenStore], int], 
     Unless the command `writes` it is a question, which is answered soon, and from what is there. Raises
     SessionMemoryError."""
     terminal = Terminal(os.environ, is_json=arguments.json)
+    with_private = getattr(arguments, "include_private", False)
+    if with_private and is_started_by_agent(os.environ):
+        raise OnlyForPeopleError("--include-private")
     location = find_location(arguments.home, os.environ)
     patience = None if writes else Patience(store_refresh.PATIENCE_SECONDS)
     said: set[str] = set()
@@ -62,7 +67,7 @@ def with_store(arguments: argparse.Namespace, work: Callable[[OpenStore], int], 
         partial(_shown, terminal, location),
         workers=os.cpu_count() or 1,
         patience=patience,
-        lifts=Lifts(location.own_sessions, getattr(arguments, "include_private", False)),
+        lifts=Lifts(location.own_sessions, with_private),
     )
 
 

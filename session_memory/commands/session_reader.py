@@ -6,13 +6,14 @@ import argparse
 import os
 import time
 
+from ..runtimes.detection import is_started_by_agent
 from ..system.json import encode
 from ..system.terminal import exit_code
 from ..text.sanitize import for_people
 from ..text.timestamps import age, iso_time
 from ..transcripts.log import last_entries, render
 from ..transcripts.sessions import FoundSession, choose, find_sessions
-from .arguments import HOME
+from .arguments import HOME, OnlyForPeopleError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,22 +31,31 @@ def main(words: list[str] | None = None, environ: Mapping[str, str] = os.environ
     parser.add_argument("--all", action="store_true", help="the sessions of all projects, not only of this one")
     parser.add_argument("--home", metavar="PATH", help=HOME)
     parser.add_argument(
-        "--include-private", action="store_true", help="what the settings exclude or keep without text, too"
+        "--include-private", action="store_true", help="for people: what the settings exclude or keep without text, too"
     )
-    parser.add_argument("--raw", action="store_true", help="text as it is, secrets, control characters and all")
+    parser.add_argument("--raw", action="store_true", help="for people: text as it is, secrets and all")
     parser.add_argument("--json", action="store_true", help="for programs")
     options = parser.parse_args(words)
     return exit_code(lambda: _run(options, environ))
 
 
 def _run(options: argparse.Namespace, environ: Mapping[str, str]) -> int:
-    listed = find_sessions(options.home, options.all, environ, with_private=options.include_private)
-    if options.list or not options.name:
-        print(_listing(listed, environ, as_json=options.json))
-    else:
-        chosen = choose(listed, options.name)
+    is_agent_s = (options.include_private or options.raw) and is_started_by_agent(environ)
+    with_private = options.include_private and not is_agent_s
+    listed = find_sessions(options.home, options.all, environ, with_private=with_private)
+    chosen = None if options.list or not options.name else choose(listed, options.name)
+    if is_agent_s and not (chosen and _is_own(chosen, environ)):
+        raise OnlyForPeopleError("--include-private and --raw")
+    if chosen:
         print(_log(chosen, max(1, options.lines), raw=options.raw, as_json=options.json))
+    else:
+        print(_listing(listed, environ, as_json=options.json))
     return 0
+
+
+def _is_own(one: FoundSession, environ: Mapping[str, str]) -> bool:
+    """Whether it is the session of the agent that asks."""
+    return one.id == environ.get(one.runtime.FILES.OWN_ID_VARIABLE)
 
 
 def _listing(listed: list[FoundSession], environ: Mapping[str, str], *, as_json: bool) -> str:
@@ -55,7 +65,7 @@ def _listing(listed: list[FoundSession], environ: Mapping[str, str], *, as_json:
         return "No sessions yet."
     rows = []
     for one in listed:
-        own = " (this one)" if one.id == environ.get(one.runtime.FILES.OWN_ID_VARIABLE) else ""
+        own = " (this one)" if _is_own(one, environ) else ""
         rows.append((one.name, age(time.time() - one.modified), _bytes(one.size), one.id + own))
     name, when, size = (max(len(row[column]) for row in rows) for column in range(3))
     return "\n".join([f"{row[0]:<{name}}  {row[1]:<{when}}  {row[2]:>{size}}  {row[3]}" for row in rows])

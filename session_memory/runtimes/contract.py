@@ -87,6 +87,9 @@ class RuntimeFiles(Protocol):
     OWN_ID_VARIABLE: str
     """The variable in which an agent's commands find the id of its session."""
 
+    AGENT_VARIABLES: tuple[str, ...]
+    """Variables of which at least one is set in whatever an agent starts, and none in a terminal of its user's."""
+
     def config_dir(self, environ: Mapping[str, str]) -> str:
         """The runtime's own directory, by the environment."""
 

@@ -1,4 +1,4 @@
-"""Which runtime a transcript is of, and in which session of which runtime this process runs."""
+"""Which runtime a transcript is of, and in which session of which runtime this process runs, if an agent started it."""
 
 from __future__ import annotations
 
@@ -57,6 +57,11 @@ def source_of(descriptor: int, runtime: Runtime) -> str:
     """What the store calls the source of a transcript: its runtime's name, or what it was converted from."""
     head = read_at(descriptor, 0, HEAD_BYTES).partition(b"\n")[0]
     return PI_CONVERTED if f'"entrypoint":"{PI_CONVERTED}"'.encode() in head else runtime.name
+
+
+def is_started_by_agent(environ: Mapping[str, str]) -> bool:
+    """Whether the environment tells that an agent of any runtime started this process."""
+    return any(environ.get(name) for runtime in all_runtimes() for name in runtime.FILES.AGENT_VARIABLES)
 
 
 def running_session(environ: Mapping[str, str], parent: int) -> tuple[Runtime | None, str]:

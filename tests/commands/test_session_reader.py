@@ -205,6 +205,27 @@ class TestPrivacy:
             assert shown.lower().count("user") == 1
             assert "diagnosis" in read("mail", "--include-private", *form, **place(home)).stdout
 
+    @pytest.mark.parametrize("variable", ["CLAUDE_CODE_SESSION_ID", "CLAUDECODE", "PI_SESSION_ID", "PI_CODING_AGENT"])
+    def test_an_agent_does_not_get_what_is_for_people(self, home, variable):
+        home.session("mail", *exchange("my diagnosis", "I see."))
+        (home.root / ".session-memory" / "config.yaml").write_text("sessions: {mail: {text: false}}\n")
+        agent = {variable: "1", **place(home)}
+        for words in (["mail", "--include-private"], ["mail", "--raw"], ["--list", "--include-private"]):
+            done = read(*words, **agent)
+            assert (done.returncode, done.stdout) == (1, "")
+            assert done.stderr.splitlines() == [
+                "session-memory: --include-private and --raw: only for people, not in the session of an agent",
+                "  a person runs it in a terminal of their own",
+            ]
+        (home.root / ".session-memory" / "config.yaml").write_text("sessions: {mail: {ignore: true}}\n")
+        assert "mail" not in read("m", "--include-private", **agent).stderr
+
+    def test_an_agent_has_its_own_session_as_it_is(self, home):
+        token = "ghp_" + "a1B2" * 9
+        transcript = home.session("mail", *exchange(f"use {token}", "I see."))
+        own = {"CLAUDE_CODE_SESSION_ID": transcript.stem, "CLAUDECODE": "1", **place(home)}
+        assert token in read("mail", "--raw", "--include-private", **own).stdout
+
     def test_nothing_that_agents_read_names_the_way_around_it(self):
         texts = [path.read_text() for folder in ("skills", "templates") for path in (ROOT / folder).rglob("*.md")]
         assert not any("include-private" in text for text in texts)

@@ -189,6 +189,15 @@ def test_a_person_gets_the_text_where_they_ask_for_it(machine: Machine, command:
     assert SECRET not in machine.said(command, *words, "--include-private")
 
 
+@pytest.mark.parametrize("words", [["search", "number ripe May"], ["show", "1"], ["conversations"]])
+def test_an_agent_does_not_get_it_that_way(machine: Machine, words: list[str]) -> None:
+    for variable in ("CLAUDE_CODE_SESSION_ID", "CLAUDECODE", "PI_SESSION_ID"):
+        done = machine.run(*words, "--include-private", **{variable: OTHER_ID})
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "only for people" in done.stderr
+        assert "a terminal of their own" in done.stderr
+
+
 def test_a_session_has_its_own_text(machine: Machine) -> None:
     machine.rules("sessions: {diary: {text: false}}", "person")
     own = machine.run("search", "number ripe May", CLAUDE_CODE_SESSION_ID=ID, SESSION_MEMORY_HOME=str(machine.home))

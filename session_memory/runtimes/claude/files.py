@@ -17,6 +17,7 @@ SESSIONS_FOLDER = "sessions"
 USUAL_DIR = ".claude"
 PROJECTS_FOLDER = "projects"
 OWN_ID_VARIABLE = "CLAUDE_CODE_SESSION_ID"
+AGENT_VARIABLES: tuple[str, ...] = (OWN_ID_VARIABLE, "CLAUDECODE")
 PROGRAM = "claude"
 MOST_UNITS = 200  # of an encoded path
 

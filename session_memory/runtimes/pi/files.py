@@ -15,6 +15,7 @@ SESSIONS_FOLDER = "pi-sessions"
 USUAL_DIR = ".pi/agent"
 PROJECTS_FOLDER = "sessions"
 OWN_ID_VARIABLE = "PI_SESSION_ID"
+AGENT_VARIABLES: tuple[str, ...] = (OWN_ID_VARIABLE, "PI_CODING_AGENT")
 PROGRAM = "pi"
 
 
