@@ -37,7 +37,7 @@ def archive_group_session(group: Group, session_id: str, now: float, title: str 
     with held(group) as place:
         settle(place.conversations_dir, privacy)
         archive = archive_session(
-            session_id, place.transcript(session_id), group.runtime, place.conversations_dir, place.settings(), now,
+            session_id, place.transcript(session_id), group.runtime, place.conversations_dir, group.settings(), now,
             group=group.name, title=title, privacy=privacy,
         )  # fmt: skip
     if archive and is_private_path(archive):

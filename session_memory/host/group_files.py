@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -104,8 +105,9 @@ def forget_old_names(group: Group, now: float) -> None:
     """Removes the names of tasks that have not run for NAME_SECONDS. `now` is in seconds since the epoch."""
     directory = Path(group.memory_home.sessions_dir)
     for path in directory.glob("*.json"):
-        if path.stem != CHAT and now - path.lstat().st_mtime > NAME_SECONDS:
-            path.unlink()
+        with suppress(OSError):  # what the agent has put there, such as a directory
+            if path.stem != CHAT and now - path.lstat().st_mtime > NAME_SECONDS:
+                path.unlink()
 
 
 def _template(name: str) -> bytes:

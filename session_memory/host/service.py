@@ -15,6 +15,7 @@ from ..errors import SessionMemoryError
 from ..memories.library import search_memories
 from ..settings.homes import home_at
 from ..settings.host_layout import Group, Layout
+from ..settings.notices import notices
 from ..settings.sections import host_settings
 from ..text.format import counted
 from ..tools import GroupBackend
@@ -46,11 +47,12 @@ class Host:
         self._log = HostLog(layout.log_file, show)
         prepare_host(layout)
         settings = home_at(layout.root, os.environ).settings()
-        for fault in settings.faults:
-            self._log.fault(fault)
         self._config = host_settings(settings.host)
         self._sessions = open_sessions(layout)
         self._ledger = Ledger(HostDatabase(layout.database))
+        homes = [layout.group(group.folder).memory_home for group in self._ledger.groups()]
+        for fault in dict.fromkeys([*settings.faults, *[notice for home in homes for notice in notices(home)]]):
+            self._log.fault(fault)
         chats = Chats(self._ledger, self._wake, self._log)
         self._channels: list[Channel] = [
             UnixSocket(layout.socket, chats), *channels_in(layout.root + "/channels", chats),

@@ -7,10 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from ..system.confined_files import OutsideGroupError, directory_below, pinned, pinned_descriptor
-from ..system.files import READ_FLAGS, is_regular
-from . import check
-from .compiled import Settings
+from ..system.confined_files import pinned
 from .homes import Home
 
 if TYPE_CHECKING:
@@ -30,29 +27,24 @@ class HeldGroup:
         name = os.path.basename(self._group.transcript(session_id))
         return self._project_dir and f"{self._project_dir}/{name}"
 
-    def settings(self) -> Settings:
-        """What config.yaml of the group says, read anew. Raises OutsideGroupError."""
-        return _settings(self._group)
-
 
 class HeldHome(Home):
-    """A group's agent home for as long as it is held. `project_dir` holds its transcripts."""
+    """A group's agent home for as long as it is held. `project_dir` holds its transcripts; its settings lie with the
+    host."""
 
-    def __init__(self, group: Group, sessions_dir: str, state_dir: str, cursors_dir: str, project_dir: str) -> None:
-        super().__init__(group.root, os.path.dirname(state_dir), group.root, sessions_dir=sessions_dir)
+    def __init__(self, home: Home, sessions_dir: str, state_dir: str, cursors_dir: str, project_dir: str) -> None:
+        memory_dir = os.path.dirname(state_dir)
+        super().__init__(home.root, memory_dir, home.root, sessions_dir=sessions_dir, rules_files=home.rules_files)
         self.state_dir = state_dir
         self.log_file = f"{state_dir}/{os.path.basename(self.log_file)}"
+        self.config_file = home.config_file
+        self.compiled_file = home.compiled_file
         self.project_dir = project_dir
         self._cursors_dir = cursors_dir
-        self._group = group
 
     def cursor_file(self, session: str) -> str:
         """The cursors of one consuming session."""
         return f"{self._cursors_dir}/{session}.json"
-
-    def settings(self) -> Settings:
-        """What config.yaml of the group says, read anew. Raises OutsideGroupError."""
-        return _settings(self._group)
 
 
 @contextmanager
@@ -77,25 +69,4 @@ def held_home(group: Group) -> Iterator[HeldHome]:
         sessions_dir = stack.enter_context(pinned(group.host, home.sessions_dir, make=True))
         state_dir = stack.enter_context(pinned(group.host, home.state_dir, make=True))
         cursors_dir = stack.enter_context(pinned(group.host, os.path.dirname(home.cursor_file("x")), make=True))
-        yield HeldHome(group, sessions_dir, state_dir, cursors_dir, project_dir)
-
-
-def _settings(group: Group) -> Settings:
-    home = group.memory_home
-    path = home.config_file
-    shared = [file for file in home.rules_files if os.path.lexists(file)]
-    try:
-        with directory_below(group.host, os.path.dirname(path)) as directory:
-            descriptor = os.open(os.path.basename(path), READ_FLAGS, dir_fd=directory)
-    except FileNotFoundError:
-        return Settings(*check.read(["", *shared]))
-    except OSError as error:
-        raise OutsideGroupError(f"{path}: {error.strerror}", "put a file in its place") from None
-    try:
-        if not is_regular(os.fstat(descriptor)):
-            raise OutsideGroupError(f"{path}: not a regular file", "put a file in its place")
-        held = pinned_descriptor(descriptor, path)
-        checked = check.read([held, *shared])
-        return Settings(*checked._replace(faults=[fault.replace(held, path) for fault in checked.faults]))
-    finally:
-        os.close(descriptor)
+        yield HeldHome(home, sessions_dir, state_dir, cursors_dir, project_dir)

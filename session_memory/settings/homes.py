@@ -6,7 +6,8 @@ store, memories and archives (`conversations/`) all lie in it. A runtime's direc
 
 An *agent home* is a directory whose sessions have names (`.session-memory/sessions/<name>.json`, for Pi
 `.session-memory/pi-sessions/<name>/`, or `.volute/`, `.mind/` in its place). Its settings, state and store lie in its
-`.session-memory/`, its memories and archives beside that.
+`.session-memory/`, its memories and archives beside that. What a host goes by for one of its groups lies with the host:
+`<host>/.session-memory/groups/<group>.yaml`.
 """
 
 from __future__ import annotations
@@ -110,8 +111,10 @@ def home_at(root: str, environ: Mapping[str, str], *, sessions_dir: str = "", ho
     if host:
         rules_files.append(f"{host}/{MEMORY_DIR}/config.yaml")
     home = Home(root, f"{root}/{MEMORY_DIR}", root, sessions_dir=sessions_dir, rules_files=tuple(rules_files))
-    if host:  # a group's agent could leave out the host's rules from a compiled file of its own
-        home.compiled_file = f"{host}/{MEMORY_DIR}/state/groups/{root.rpartition('/')[2]}.json"
+    if host:  # a group's agent may write in its directory, and could stop its host or leave out the host's rules there
+        name = root.rpartition("/")[2]
+        home.config_file = f"{host}/{MEMORY_DIR}/groups/{name}.yaml"
+        home.compiled_file = f"{host}/{MEMORY_DIR}/state/groups/{name}.json"
     return home
 
 

@@ -1,5 +1,7 @@
 """Where everything of a host lies below its directory, and the check that a group's paths stay in the group.
 
+.session-memory/config.yaml          settings
+.session-memory/groups/<group>.yaml  settings of one group
 store/messages.db                    messages, pointers, tasks: what survives a restart
 store/host.sock                      the socket channel
 data/sessions/<group>/.claude/       the runtime's directory: transcripts, settings.json
@@ -100,7 +102,7 @@ class Group:
         return transcript_path(self.config_dir, self.root, session_id)
 
     def settings(self) -> Settings:
-        """What config.yaml of the group says."""
+        """What the host goes by for the group; nothing that the group's agent can write."""
         return self.memory_home.settings()
 
     def make(self) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 # Where earlier versions had a person's settings, below their home directory.
 OLD_CONFIG_FILES = (".claude/.session-memory/config.yaml", ".pi/agent/.session-memory/config.yaml")
 _TOLD_FILE = "/told-faults.json"
+_MOST_BYTES = 64 * 1024  # of settings, as yaml_file has it, which is not loaded for this
 
 
 def notices(home: Home) -> list[str]:
@@ -44,20 +45,19 @@ def untold(home: Home) -> str:
 
 
 def _leftovers(home: Home) -> Iterator[str]:
-    """Files with rules for sessions where earlier versions read them."""
-    if not home.user_dir:  # an agent's, whose settings lie where they always lay
-        return
-    files = [f"{home.user_dir}/{name}" for name in OLD_CONFIG_FILES]
+    """Files with rules for sessions where earlier versions read them, or where a group's agent has put them."""
+    files = [f"{home.user_dir}/{name}" for name in OLD_CONFIG_FILES if home.user_dir]
     for path in dict.fromkeys([*files, f"{home.root}/.session-memory/config.yaml"]):
         if path != home.config_file and _may_hold_rules(path):
-            yield f"{path} is not read any more: move its rules for sessions to {home.config_file}, and remove it"
+            yield f"{path} is not read: move its rules for sessions to {home.config_file}, and remove it"
 
 
 def _may_hold_rules(path: str) -> bool:
     try:
-        text = read_whole(path).decode("utf-8", "replace")
+        text = read_whole(path, _MOST_BYTES).decode("utf-8", "replace")
     except (FileNotFoundError, NotADirectoryError):
         return False
-    except OSError:  # a link, or it cannot be read
+    except OSError:  # a link, or too large, or it cannot be read
         return True
-    return any("sessions" in line.partition("#")[0] for line in text.splitlines())
+    said = [line.partition("#")[0] for line in text.splitlines()]
+    return any("sessions" in line or "projects" in line for line in said)

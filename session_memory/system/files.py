@@ -31,6 +31,7 @@ _BINARY: int = getattr(os, "O_BINARY", 0)
 READ_FLAGS = os.O_RDONLY | _NO_FOLLOW | _NO_BLOCK | _BINARY
 WRITE_FLAGS = os.O_CREAT | _NO_FOLLOW | _NO_BLOCK | _BINARY
 SMALL_BYTES = 4096
+LARGEST_BYTES = 64 * 1024  # of what should be small
 
 
 class NotAFileError(OSError):
@@ -103,17 +104,20 @@ def read_at(descriptor: int, start: int, end: int) -> bytes:
     return blocks[0] if len(blocks) == 1 else b"".join(blocks)
 
 
-def read_whole(path: str) -> bytes:
-    """What a regular file holds. Raises OSError."""
+def read_whole(path: str, most_bytes: int | None = None) -> bytes:
+    """What a regular file holds. Raises OSError, also for one of more than `most_bytes`."""
     descriptor = open_regular(path)
     try:
-        return read_at(descriptor, 0, os.fstat(descriptor).st_size)
+        size = os.fstat(descriptor).st_size
+        if most_bytes is not None and size > most_bytes:
+            raise OSError(f"more than {most_bytes} bytes: {path}")
+        return read_at(descriptor, 0, size)
     finally:
         os.close(descriptor)
 
 
 def read_each(directory: str, names: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-    """The name and the content of these files of `directory`, without those that cannot be read.
+    """The name and the content of these files of `directory`, without those that cannot be read or are no small files.
 
     Made for many small files: a file is found from the directory in half the time that its whole path takes, and only
     where it is a larger one it is asked for its size.
@@ -131,7 +135,10 @@ def read_each(directory: str, names: Iterable[str]) -> Iterator[tuple[str, bytes
             try:
                 content = os.read(descriptor, SMALL_BYTES)
                 if len(content) == SMALL_BYTES:
-                    content = read_at(descriptor, 0, os.fstat(descriptor).st_size)
+                    size = os.fstat(descriptor).st_size
+                    if size > LARGEST_BYTES:  # an agent may put anything there
+                        continue
+                    content = read_at(descriptor, 0, size)
             except OSError:  # a directory
                 continue
             finally:

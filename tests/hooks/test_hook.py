@@ -202,7 +202,7 @@ class TestConfig:
         old.write_text("sessions: {email: {ignore: true}}\n")
         for source in ("startup", "resume", "clear", "fork"):
             said = plain.run("session_start", source=source, hook_event_name="SessionStart")
-            assert f"{old} is not read any more" in json.loads(said)["systemMessage"]
+            assert f"{old} is not read" in json.loads(said)["systemMessage"]
 
     def test_in_an_agent_home_the_rules_of_the_person_count_too(self, tmp_path):
         PlainUser(tmp_path).config("scope: all\nsessions: {discord: {ignore: true}}\n")

@@ -27,6 +27,7 @@ from session_memory.errors import SessionMemoryError
 from session_memory.host.administration import HostAdministration
 from session_memory.host.callbacks import archive_callback, updates_callback
 from session_memory.host.ipc import answer_requests, write_snapshots
+from session_memory.settings.privacy import Privacy
 from session_memory.store.ingest.intake import take_in
 from session_memory.store.location import find_location
 from session_memory.store.sqlite.engine import SqliteStore
@@ -64,7 +65,7 @@ def fill(host: GroupDir, group: str) -> None:
         file.write(json.dumps(record("custom-title", customTitle=f"{mark(group)} title", sessionId=session_id)) + "\n")
     place = host.layout.group(group)
     Path(place.instructions).write_text(f"{mark(group)} instructions")
-    Path(place.memory_home.config_file).write_text(f"assistant_name: {mark(group)}\n")
+    Path(place.root, ".session-memory/config.yaml").write_text(f"assistant_name: {mark(group)}\n")
     Path(place.memory_home.sessions_dir, "job.json").write_text(json.dumps({"sessionId": session_id}))
     host.ledger.update(group, name=f"{mark(group)} chat", trigger=f"{mark(group)} trigger")
     assert not host.call(group, "schedule_task", **task_of(group)).is_error
@@ -370,10 +371,11 @@ def test_a_link_that_comes_and_goes_during_the_call_is_not_followed(host: GroupD
 @pytest.mark.usefixtures("can_swap")
 def test_the_swapping_would_be_seen_if_paths_were_trusted(host: GroupDir) -> None:
     own, target = PLACES["the group's directory"](host.layout.group("alpha"), host.layout.group("beta"))
+    privacy = Privacy({"HOME": str(host.root)})
     deadline = time.monotonic() + GENEROUS_SECONDS
     with swapped(own, target):
         while not any(
-            mark("beta") in hit.snippet for hit in search_archives({f"{own}/conversations": ""}, "secret", 9)
+            mark("beta") in hit.snippet for hit in search_archives({f"{own}/conversations": ""}, "secret", 9, privacy)
         ):
             assert time.monotonic() < deadline, "the link was never met"
 
