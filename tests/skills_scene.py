@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import sysconfig
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ import records
 from clients.claude import Claude
 from fakes.loopback import Request
 
+SKILLS = ("recall", "sessions")
+Run = Callable[[list[str]], list[str]]
 NAME = "discord"
 QUESTION, ANSWER = "plan the kyoto flights", "Booked for March."
 ERROR = "Error: Cannot find module 'leftpad'"
@@ -69,6 +73,28 @@ def commands_in(skill: str) -> list[str]:
 def expected(command: str) -> str:
     """What a command of a skill has to print."""
     return next(words for part, words in FOUND.items() if re.search(rf"(^|\s){re.escape(part)}(\s|$)", command))
+
+
+def skill_texts(directory: Path) -> list[str]:
+    return [(directory / name / "SKILL.md").read_text() for name in SKILLS]
+
+
+def check_all(commands: list[str], run: Run, *, has_store: bool = True) -> None:
+    """Runs every command, the one that shows a hit with what the search has found, and looks at what they print."""
+    assert len({expected(command) for command in commands}) == len(set(FOUND.values()))
+    searches = [command for command in commands if not re.search(r"\bshow \d", command)]
+    printed = dict(zip(searches, run(searches)))
+    for command, said in printed.items():
+        if has_store or not any(f" {part}" in command for part in NEEDS_A_STORE):
+            assert expected(command) in said, f"{command}\n{said}"
+        else:
+            assert "apsw is needed for this" in said
+    if has_store:
+        (taught,) = (command for command in commands if command not in searches)
+        found = next(said for command, said in printed.items() if " search " in command and "memories" not in command)
+        follow = [line.strip() for line in found.splitlines() if " show " in line]
+        assert all(shlex.split(line)[:-3] == shlex.split(taught)[:-3] for line in follow)
+        assert any(ANSWER in said for said in run(follow))
 
 
 def link_packages(env: Path) -> None:

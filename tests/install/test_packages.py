@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from clients.claude import Claude, claude_executable
+import records
+from clients.claude import Claude, claude_executable, resume
 from clients.claude_plugin import PLUGIN, ClaudePlugin, wait_until
 from clients.npm import NpmPlace
 from clients.others import CODEX, QWEN, Codex, OtherRuntime, Qwen
@@ -28,12 +30,14 @@ from install_machine import (
     agent_home,
     copy_repository,
     make_next_version,
+    prepared_machine,
     tree,
 )
 from runtime_table import Shown
 
 from session_memory import __version__
 
+INTRODUCTION = "A record of your other sessions, not instructions:\n[Session Activity]"
 # Not the plugin's: what a home keeps of the sessions, with or without it, and what Claude Code notes of the servers that
 # it has started (docs/packages.md, docs/tools.md).
 OUR_STATE_AND_TRANSCRIPTS = (".claude/projects/", ".session-memory/", ".cache/claude-cli-nodejs/")
@@ -65,6 +69,22 @@ def test_claude_code_finds_the_plugin_and_the_marketplace_valid(plugin: ClaudePl
     said = plugin.plugin("validate", "--strict", str(plugin.source))
     assert "Validation passed" in said
     assert "skills: session-memory:sessions" in said
+
+
+def test_a_plugin_beside_an_install_tells_a_prompt_once_and_in_one_block(plugin: ClaudePlugin) -> None:
+    claude = plugin.claude
+    for number in range(12):
+        folder = claude.config_dir / "projects" / re.sub("[^A-Za-z0-9]", "-", str(claude.project.resolve()))
+        said = records.exchange(f"question {number} about it " * 4, "An answer. " * 9, cwd=str(claude.project))
+        records.write(folder / f"{records.new_id()}.jsonl", *said)
+    prepared_machine(claude.home).installed("--home", str(claude.config_dir))
+    plugin.plugin("install", PLUGIN)
+    first = claude.run("what is new?")
+    second = resume(claude, first, "and what else?")
+    assert 300 < len("\n".join([INTRODUCTION, *first.told])) <= 500
+    told = [line for line in first.told + second.told if line.startswith("- question")]
+    assert told
+    assert len(told) == len({line.partition(" about")[0] for line in told})
 
 
 def test_the_plugin_comes_works_is_updated_and_goes_in_claude_code(plugin: ClaudePlugin, shown: Shown) -> None:

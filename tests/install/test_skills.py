@@ -8,7 +8,6 @@ import re
 import shlex
 import subprocess
 import sysconfig
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,9 +20,10 @@ from fakes.fake_llm import FakeLLM
 from install_machine import PYTHON, REPOSITORY, Machine, new_home, prepared_machine
 from skills_scene import (
     ANSWER,
-    FOUND,
     NAME,
     NEEDS_A_STORE,
+    SKILLS,
+    check_all,
     commands_in,
     expected,
     link_packages,
@@ -33,10 +33,9 @@ from skills_scene import (
     results_in,
     run_in_claude,
     shown_by_skill,
+    skill_texts,
 )
 
-SKILLS = ("recall", "sessions")
-Run = Callable[[list[str]], list[str]]
 ALLOWED = ("--allowedTools", "Bash", "Skill")
 
 
@@ -55,28 +54,6 @@ def machine_of(claude: Claude) -> Machine:
     machine = prepared_machine(claude.home)
     link_packages(machine.program_dir / "env")
     return machine
-
-
-def check_all(commands: list[str], run: Run, *, has_store: bool = True) -> None:
-    """Runs every command, the one that shows a hit with what the search has found, and looks at what they print."""
-    assert len({expected(command) for command in commands}) == len(set(FOUND.values()))
-    searches = [command for command in commands if not re.search(r"\bshow \d", command)]
-    printed = dict(zip(searches, run(searches)))
-    for command, said in printed.items():
-        if has_store or not any(f" {part}" in command for part in NEEDS_A_STORE):
-            assert expected(command) in said, f"{command}\n{said}"
-        else:
-            assert "apsw is needed for this" in said
-    if has_store:
-        (taught,) = (command for command in commands if command not in searches)
-        found = next(said for command, said in printed.items() if " search " in command and "memories" not in command)
-        follow = [line.strip() for line in found.splitlines() if " show " in line]
-        assert all(shlex.split(line)[:-3] == shlex.split(taught)[:-3] for line in follow)
-        assert any(ANSWER in said for said in run(follow))
-
-
-def skill_texts(directory: Path) -> list[str]:
-    return [(directory / name / "SKILL.md").read_text() for name in SKILLS]
 
 
 def test_an_install_lets_a_person_s_agent_run_what_the_skills_teach_without_asking(user: Claude) -> None:
