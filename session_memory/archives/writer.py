@@ -7,6 +7,7 @@ import time
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
+from ..settings import forgotten
 from ..system.confined_files import OutsideGroupError
 from ..system.files import lock, make_private_dir, open_private, open_regular
 from ..system.quick_json import decode_line
@@ -14,7 +15,7 @@ from ..text.format import one_line, shorten
 from ..text.sanitize import for_people, for_storage, shortened
 from ..text.timestamps import epoch_seconds, iso_time
 from ..transcripts.lines import first_line
-from ..transcripts.reader import FIRST_PROMPT_RANK, TranscriptReader
+from ..transcripts.reader import FIRST_PROMPT_RANK, USER_RANK, TranscriptReader
 from .format import (
     ASKING,
     TITLE_CHARACTERS,
@@ -34,11 +35,12 @@ from .list import find_archive
 from .privacy import is_private, private_folder, private_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import BinaryIO
 
     from ..runtimes import Runtime
     from ..settings.compiled import Settings
+    from ..settings.forgotten import ForgottenSession
     from ..settings.privacy import Privacy
     from ..transcripts.entries import Entry, ToolUse
 
@@ -62,17 +64,19 @@ class ArchiveStyle:
 class ArchiveSource:
     """The transcript to archive, and its session. `group` is the agent's group, '' without groups; `name` is the
     session's in an agent home, '' where it has none; `title` is what somebody called the conversation, '' for the
-    transcript's own title."""
+    transcript's own title; `tombstones` say what of it was forgotten."""
 
     def __init__(
-        self, session_id: str, path: str, runtime: Runtime, group: str = "", title: str = "", name: str = ""
-    ) -> None:
+        self, session_id: str, path: str, runtime: Runtime, group: str = "", title: str = "", name: str = "",
+        tombstones: Sequence[ForgottenSession] = (),
+    ) -> None:  # fmt: skip
         self.session_id = session_id
         self.path = path
         self.runtime = runtime
         self.group = group
         self.title = title
         self.name = name
+        self.tombstones = tombstones
 
 
 class WrittenArchive:
@@ -125,16 +129,19 @@ class WrittenArchive:
 def archive_session(
     session_id: str, transcript: str, runtime: Runtime, directory: str, settings: Settings, now: float,
     *, group: str = "", title: str = "", name: str = "", privacy: Privacy | None = None,
+    database: str = "",
 ) -> str | None:  # fmt: skip
     """Archives a conversation in `directory`, or in the private folder beside it where the rules of `privacy` say so;
-    the archive's path, None if nothing was said or there is no transcript.
+    the archive's path, None if nothing was said or there is no transcript. What was forgotten of the store in the file
+    `database` is left out.
 
     Raises OSError, LockedError.
     """
     if not os.path.lexists(transcript):  # sessions that are not kept, or have no message yet
         return None
     style = ArchiveStyle(settings.assistant_name, settings.archive_message_characters, settings.archive_tools)
-    source = ArchiveSource(session_id, transcript, runtime, group, title, name)
+    tombstones = forgotten.read(database) if database else ()
+    source = ArchiveSource(session_id, transcript, runtime, group, title, name, tombstones)
     return write_archive(source, directory, style, now, privacy)
 
 
@@ -259,7 +266,7 @@ def _write_messages(source: ArchiveSource, file: BinaryIO, style: ArchiveStyle, 
     descriptor = open_regular(source.path)
     try:
         reader = _reader(source, descriptor)
-        entries = reader.conversation(descriptor, with_tools=style.with_tools)
+        entries = _Remembered(source, reader.conversation(descriptor, with_tools=style.with_tools))
         prompt = ""
         for batch in _batches(_messages(entries, after)):
             for message in batch:
@@ -271,11 +278,42 @@ def _write_messages(source: ArchiveSource, file: BinaryIO, style: ArchiveStyle, 
     finally:
         os.close(descriptor)
     rank, title = reader.title
-    if rank <= FIRST_PROMPT_RANK or not title:
+    if rank <= FIRST_PROMPT_RANK or not title or (entries.has_forgotten and rank < USER_RANK):
         title = shorten(one_line(prompt), PROMPT_TITLE_CHARACTERS)  # in which no secret is left that could be cut
     title = one_line(for_people(source.title or title))
     written.title = shorten(title, TITLE_CHARACTERS) or "Conversation"
     return written
+
+
+class _Remembered:
+    """The entries of a transcript, those for which None stands included, without what was forgotten of it."""
+
+    def __init__(self, source: ArchiveSource, entries: Iterable[Entry | None]) -> None:
+        self._source = source
+        self._entries = entries
+        self.has_forgotten = False
+
+    def __iter__(self) -> Iterator[Entry | None]:
+        if not self._source.tombstones:
+            yield from self._entries
+            return
+        directory, until, has_begun = "", self._until(""), False
+        for entry in self._entries:
+            if entry is None:
+                if has_begun or until is None:
+                    yield None
+                continue
+            if entry.cwd and not directory:
+                directory, until = entry.cwd, self._until(entry.cwd)
+            if until is not None and (entry.timestamp or 0.0) * 1000 <= until:
+                self.has_forgotten = True
+            else:
+                has_begun = True
+                yield entry
+
+    def _until(self, directory: str) -> int | None:
+        source = self._source
+        return forgotten.forgotten_until(source.tombstones, source.group, source.session_id, directory)
 
 
 def _reader(source: ArchiveSource, descriptor: int) -> TranscriptReader:

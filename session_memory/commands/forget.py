@@ -8,11 +8,12 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..archives.list import list_archives
+from ..archives.privacy import private_path
 from ..errors import SessionMemoryError
 from ..memories.folders import groups_of
 from ..memories.library import library_of, open_index
+from ..settings import forgotten
 from ..settings.rules import covers
-from ..store import forgotten
 from ..store.rules import JudgedFile
 from ..store.sqlite.memory_index import MemoryFilter
 from ..system.confined_files import OutsideGroupError, pinned
@@ -135,14 +136,16 @@ def _memories(opened: OpenStore, until: dict[tuple[str, str], int]) -> dict[str,
 
 
 def _archives(archives: Archives, until: dict[tuple[str, str], int]) -> Iterator[str]:
-    """The archives of what is to be forgotten, also those in folders below; not of a session that went on since."""
+    """The archives of what is to be forgotten, also private ones, and those in folders below; not of a session that
+    went on since."""
     confined_to = archives.confined_to
     try:
         with pinned(confined_to, archives.directory) if confined_to else nullcontext(archives.directory) as directory:
             below = [one.name for one in os.scandir(directory) if one.is_dir(follow_symlinks=False)]
     except (OSError, OutsideGroupError):
-        return
-    for folder in [archives.directory, *(f"{archives.directory}/{name}" for name in below)]:
+        below = []
+    folders = [archives.directory, *(f"{archives.directory}/{name}" for name in below)]
+    for folder in [*folders, os.path.dirname(private_path(archives.directory, ""))]:
         for path, facts in list_archives(folder):
             ended = (epoch_seconds(facts.get("last")) or 0.0) * 1000
             if ended <= until.get((archives.home, facts["session"]), -1):

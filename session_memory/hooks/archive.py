@@ -6,7 +6,7 @@ import time
 
 from ..archives.privacy import settle
 from ..archives.writer import archive_session
-from ..settings.homes import environment
+from ..settings.homes import STORE_FILE, environment
 from ..settings.privacy import Privacy
 from ..system.files import os
 
@@ -52,6 +52,7 @@ def archive_when_written(context: Context) -> None:
         time.time(),
         name=context.session if context.home.sessions_dir else "",
         privacy=privacy,
+        database=f"{context.home.memory_dir}/{STORE_FILE}",
     )
 
 

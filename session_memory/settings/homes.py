@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .compiled import Settings
 
 MEMORY_DIR = ".session-memory"
+STORE_FILE = "store/memory.db"  # below the `memory_dir` of a home, or below a host
 SEED_MEMORY_DIRS = (MEMORY_DIR, ".volute", ".mind")
 
 ENV_DIR = "SESSION_MEMORY_DIR"

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ..settings.homes import Home
     from ..settings.sections import StoreSettings
 
-FILE = "store/memory.db"
 # Where, below an agent home, its runtime may be started, and so have its own directory.
 _WORK_DIRS = ("", "/home")
 
@@ -172,7 +171,7 @@ def _of_host(host: str, group_root: str, environ: Mapping[str, str]) -> StoreLoc
     ]
     archives = [Archives(group.conversations_dir, group.name, layout.root) for group in groups]
     visible = tuple(names) if group_root else None
-    return StoreLocation(f"{layout.root}/{FILE}", watched, archives, visible, settings, home, environ)
+    return StoreLocation(f"{layout.root}/{homes.STORE_FILE}", watched, archives, visible, settings, home, environ)
 
 
 def _group_names(groups_dir: str) -> list[str]:
@@ -191,4 +190,4 @@ def _place(
     if settings.watch_paths is not None:
         watched = [SourceDirectory(path, is_named=True) for path in settings.watch_paths]
     archives = [Archives(home.conversations_dir)]
-    return StoreLocation(f"{home.memory_dir}/{FILE}", watched, archives, None, settings, home, environ)
+    return StoreLocation(f"{home.memory_dir}/{homes.STORE_FILE}", watched, archives, None, settings, home, environ)

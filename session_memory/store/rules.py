@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import NamedTuple
 
+from ..archives.list import list_archives
+from ..archives.privacy import private_path
 from ..runtimes import all_runtimes
+from ..settings.host_layout import Layout
 from ..settings.privacy import Privacy
+from ..transcripts.pointers import earlier_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +59,9 @@ class ReadRules:
         """The rule for a transcript, whose session goes by `names` too."""
         privacy = self._privacy(file.home)
         self.places.update(privacy.files(file.cwd))
-        known = {file.session_id, file.title, file.home, file.file_path.partition("/")[0], *names, *self.names(file)}
+        known = {file.session_id, file.title, file.home, file.file_path.partition("/")[0], *names}
+        if privacy.has_rules(file.cwd):
+            known.update(self.names(file))
         return privacy.rule(file.cwd, *(known - {""}))
 
     def rule_for_directory(self, file: JudgedFile, directory: str) -> Rule:
@@ -66,15 +73,25 @@ class ReadRules:
         return self._privacy(file.home).has_project_rules(file.cwd)
 
     def names(self, file: JudgedFile) -> list[str]:
-        """The names by which agents know the session in the homes that it was started in, or whose store this is."""
-        own = self._home_for(file.home).root
+        """The names that the session has, or had, in the homes that it was started in, or whose store this is: those by
+        which agents know it, and those under which it was put by."""
+        own = self._home_for(file.home)
         found = []
-        for start in {own, file.cwd}:
+        for start in {own.root, file.cwd}:
             for home in self._privacy(file.home).agent_homes(start):
-                if home.sessions_dir not in self._names:
-                    self._names[home.sessions_dir] = self._named_in(home)
-                found += self._names[home.sessions_dir].get(file.session_id, [])
+                found += self._known(home.sessions_dir, file, partial(self._named_in, home))
+                found += self._known(home.conversations_dir, file, partial(self._archived_in, home))
+        found += self._known(own.conversations_dir, file, partial(self._archived_in, own))
+        if file.home:
+            database = Layout(self._home_for("").root).database
+            found += self._known(f"{database} {file.home}", file, partial(earlier_names, database, file.home))
         return found
+
+    def _known(self, place: str, file: JudgedFile, read: Callable[[], dict[str, list[str]]]) -> list[str]:
+        """The names of a session by what is known in a place, which is read once."""
+        if place not in self._names:
+            self._names[place] = read()
+        return self._names[place].get(file.session_id, [])
 
     def _named_in(self, home: Home) -> dict[str, list[str]]:
         """The names of an agent home's sessions, by id."""
@@ -85,6 +102,17 @@ class ReadRules:
                 config_dir = files.config_dir(self._environ)
                 for session in files.other_sessions(home.sessions_dir, config_dir, "", "project"):
                     found.setdefault(files.session_id_of(session.path), []).append(session.name)
+        return found
+
+    def _archived_in(self, home: Home) -> dict[str, list[str]]:
+        """The names with which a home's sessions were archived, by id: what a session was called once."""
+        directory = home.conversations_dir
+        self.places.add(directory)
+        found: dict[str, list[str]] = {}
+        for folder in (directory, os.path.dirname(private_path(directory, ""))):
+            for _, facts in list_archives(folder):
+                names = [facts.get("name"), facts.get("title") if facts.get("is_named") else ""]
+                found.setdefault(facts["session"], []).extend([name for name in names if isinstance(name, str)])
         return found
 
     def _privacy(self, group: str) -> Privacy:

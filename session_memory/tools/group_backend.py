@@ -23,6 +23,7 @@ from .store_search import store_search
 
 if TYPE_CHECKING:
     from ..settings.host_layout import Group, Layout
+    from ..settings.rules import Rule
     from ..transcripts.entries import Entry
     from ..transcripts.pointers import PutBy, SessionManager
     from .backend import Administration, Search, SearchResult
@@ -73,7 +74,9 @@ class GroupBackend:
         if self._is_own(session):
             return entries, unreadable
         privacy = self._privacy()
-        rule = privacy.rule(group.root, session.name, session.session_id)
+        history = self._sessions.get_history(group.name)
+        names = [entry.name for entry in history if entry.session_id == session.session_id]
+        rule = privacy.rule(group.root, session.name, session.session_id, *names)
         return what_may_be_told(entries, privacy, rule, group.root), unreadable
 
     def search(self, query: str, limit: int) -> list[SearchResult]:
@@ -131,9 +134,13 @@ class GroupBackend:
             listed.append(ListedSession(str(entry.id), entry.name, entry.session_id, modified, False, label))
         return [
             one for one in listed
-            if is_name(one.session_id)
-            and (self._is_own(one) or not privacy.rule(group.root, one.name, one.session_id).ignore)
+            if is_name(one.session_id) and (self._is_own(one) or not self._rule(one, listed, privacy, group).ignore)
         ]  # fmt: skip
+
+    def _rule(self, one: ListedSession, listed: list[ListedSession], privacy: Privacy, group: Group) -> Rule:
+        """The rule for a session by each of the names that it has among the `listed` ones of its group."""
+        names = [other.name for other in listed if other.session_id == one.session_id]
+        return privacy.rule(group.root, one.session_id, *names)
 
     def _active(self, group: Group, session_id: str, label: str, privacy: Privacy) -> ListedSession | None:
         """The group's active session under its title, as far as there is a transcript that can be read and the title

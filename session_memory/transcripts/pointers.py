@@ -267,6 +267,27 @@ class SessionManager:
             raise
 
 
+def earlier_names(path: str, group: str) -> dict[str, list[str]]:
+    """The names that a group's earlier sessions were given, by their ids, as the database at `path` has them; nothing
+    where it cannot be read."""
+    import apsw
+
+    if not is_file(path):
+        return {}
+    found: dict[str, list[str]] = {}
+    try:
+        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
+        try:
+            query = "SELECT session_id, name FROM session_history WHERE group_folder = ?"
+            for session_id, name in connection.execute(query, (group,)):
+                found.setdefault(str(session_id), []).append(str(name))
+        finally:
+            connection.close()
+    except apsw.Error:
+        pass
+    return found
+
+
 def create_sessions(connection: apsw.Connection) -> None:
     """The active session of each group."""
     connection.execute(

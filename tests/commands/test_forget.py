@@ -115,6 +115,24 @@ def test_what_is_excluded_can_be_forgotten(person: Person) -> None:
     assert person.holds("cherimoya") == []
 
 
+def test_a_private_archive_is_forgotten_too(person: Person) -> None:
+    person.config(f"sessions: {{{OLD}: {{ignore: true}}}}\n")
+    person.run("archive", "--all")
+    assert [path.parent.name for path in person.home.rglob("*cherimoya*.md")] == [".private-conversations"]
+    assert person.run("forget", OLD, "--yes").returncode == 0
+    assert list(person.home.rglob("*cherimoya*.md")) == []
+
+
+def test_the_archive_of_a_session_that_goes_on_has_no_more_of_it(person: Person) -> None:
+    person.run("forget", OLD, "--yes")
+    person.run("archive", "--all")
+    assert person.holds("cherimoya") == []
+    append(next(person.projects.rglob(f"{OLD}.jsonl")), {**user("what about quince?"), "sessionId": OLD})
+    person.run("archive", "--all")
+    assert person.holds("cherimoya") == []
+    assert [name for name in person.holds("quince") if name.endswith("-what-about-quince.md")]
+
+
 @pytest.mark.parametrize("words", [(), ("no-such-session",), ("--before", "2020-01-01")])
 def test_where_nothing_fits_that_is_said(person: Person, words: tuple[str, ...]) -> None:
     done = person.run("forget", *words, "--yes")

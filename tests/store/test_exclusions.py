@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 from store_scene import EVERYTHING, START, Scene, put, said, state, tool
 
+from session_memory.archives.format import render_trailer
+from session_memory.archives.groups import open_sessions
 from session_memory.settings.homes import home_at, person_home
+from session_memory.settings.host_layout import Layout
 from session_memory.store.rules import StoreRules
 from session_memory.store.sqlite.engine import SqliteStore
 from session_memory.store.sqlite.exclusions import is_behind
@@ -78,6 +81,28 @@ def test_a_group_s_rules_are_for_the_group_and_its_host_s_for_all(scene: Scene) 
     rules(scene, "sessions: {a: {ignore: false}}\n", "host/groups/one")
     rules(scene, "sessions: {one: {ignore: true}}\n", "host")
     assert found(scene, "plum") == ["plum of two"]
+
+
+def test_a_session_that_was_put_by_under_a_name_keeps_it_for_the_rules(scene: Scene) -> None:
+    put(scene, None, state("a", "one"), said("plum"))
+    layout = Layout(scene.path / "host")
+    layout.make()
+    layout.group("one").make()
+    with closing(open_sessions(layout)) as sessions:
+        sessions.set("one", "a")
+        sessions.archive("one", "the diary")
+    rules(scene, 'sessions: {"the diary": {ignore: true}}\n', "host")
+    assert found(scene, "plum") == []
+
+
+def test_a_session_keeps_the_name_that_it_was_archived_with(scene: Scene) -> None:
+    put(scene, None, state(), said("plum"))
+    folder = scene.path / "home" / ".session-memory" / "conversations"
+    folder.mkdir(parents=True)
+    rules(scene, "sessions: {mail: {ignore: true}}\n")
+    assert found(scene, "plum") == ["plum"]
+    (folder / "one.md").write_text(render_trailer({"session": "a", "name": "mail", "title": "Plums"}))
+    assert found(scene, "plum") == []
 
 
 def test_a_conversation_waits_in_the_queue_as_long_as_anything_of_it_is_excluded(scene: Scene) -> None:

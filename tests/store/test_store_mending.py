@@ -81,6 +81,20 @@ class TestCorruption:
         assert machine.run(*words).returncode == 0
         assert "As you like." in machine.stored()
 
+    def test_private_archives_come_back_hidden_until_the_rule_is_gone(self, machine):
+        machine.session("one", *trip())
+        machine.session("two", *exchange("still here", "yes"))
+        machine.config("sessions: {one: {ignore: true}}\n")
+        assert machine.run("archive", "--all").returncode == 0
+        shutil.rmtree(machine.projects)
+        assert machine.result("search", "here")["hits"] != []
+        assert machine.result("search", "cherry", code=1)["hits"] == []
+        machine.config("")
+        assert len(machine.result("search", "cherry")["hits"]) == 1
+        [private] = (machine.home / ".session-memory" / ".private-conversations").glob("*.md")
+        private.rename(private.parents[1] / "conversations" / private.name)
+        assert len(machine.result("search", "cherry")["hits"]) == 1
+
     def test_an_archive_gives_way_to_its_transcript(self, machine):
         path = machine.session("one", *trip())
         machine.run("archive", "--all")

@@ -7,22 +7,24 @@ conversation, whose last message alone is given one.
 from __future__ import annotations
 
 import os
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING
 
 from ...archives.format import ASKING, TOOL, messages_in, title_in
-from ...archives.privacy import visible_archives
-from ...settings.privacy import Privacy
+from ...archives.list import list_archives
+from ...archives.privacy import private_folder
 from ...system.confined_files import OutsideGroupError, pinned
 from ...system.files import open_regular, path_text, read_at
 from ...system.sqlite import DatabaseError
 from ...text.sanitize import for_people
 from ...text.timestamps import epoch_seconds
+from ...transcripts.reader import USER_RANK
 from ..values import Batch, FileState, NewEntry, NewTool
 from .extract import key_of
 from .ingestion import IngestReport
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from contextlib import AbstractContextManager
     from typing import Any
 
@@ -42,18 +44,26 @@ def take_archives(store: Store, archives: Archives) -> IngestReport:
     report = IngestReport()
     states = store.file_states(archives.home)
     known = {state.session_id for state in states.values() if state.source != SOURCE}
+    keys = set(states)
+    taken: dict[str, FileState] = {}
     for key, state in states.items():
-        if state.source == SOURCE and state.root == archives.directory and state.session_id in known:
-            store.forget(archives.home, key)
-    privacy = Privacy(os.environ)
+        if state.source == SOURCE and state.root == archives.directory:
+            if state.session_id in known:
+                store.forget(archives.home, key)
+            else:
+                taken[state.session_id] = state
     try:
         with _held(archives) as directory:
-            for path, facts in sorted(visible_archives(directory, privacy), key=lambda one: one[0]):
-                if facts["session"] in known or facts.get("group", "") not in ("", archives.home):
+            for path, facts in _every_archive(directory):
+                session = facts["session"]
+                if session in known or facts.get("group", "") not in ("", archives.home):
                     continue
-                key = PREFIX + path_text(os.path.basename(path))
+                known.add(session)  # while an archive is moved, it may be in both folders
+                before = taken.get(session)
+                key = before.file_path if before else _free_key(path, session, keys)
+                keys.add(key)
                 try:
-                    _take_archive(store, path, key, facts, archives, states.get(key), report)
+                    _take_archive(store, path, key, facts, archives, before, report)
                 except DatabaseError:
                     raise
                 except Exception as error:  # it is that archive's, and no other's
@@ -70,6 +80,20 @@ def _held(archives: Archives) -> AbstractContextManager[str]:
     """A path to the directory that stays the same one while it is read, whatever an agent puts in its place."""
     confined_to = archives.confined_to
     return pinned(confined_to, archives.directory) if confined_to else nullcontext(archives.directory)
+
+
+def _free_key(path: str, session: str, keys: set[str]) -> str:
+    """The key for an archive; two folders may have one of the same name."""
+    key = PREFIX + path_text(os.path.basename(path))
+    return f"{PREFIX}{session}.md" if key in keys else key
+
+
+def _every_archive(directory: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The path and the facts of every archive: also of those in the private folder, which rules hide where they are
+    read, as all that is excluded."""
+    yield from sorted(list_archives(directory), key=lambda one: one[0])
+    with suppress(OSError, OutsideGroupError), private_folder(directory) as folder:
+        yield from sorted(list_archives(folder), key=lambda one: one[0])
 
 
 def _take_archive(
@@ -90,7 +114,8 @@ def _take_archive(
     state = FileState(
         archives.home, key, archives.directory, SOURCE, facts["session"],
         last_modified=status.st_mtime_ns // 1_000_000, file_size=status.st_size, offset=status.st_size,
-        inode=status.st_ino, cwd=for_people(_string(facts.get("cwd"))), title_rank=1,
+        inode=status.st_ino, cwd=for_people(_string(facts.get("cwd"))),
+        title_rank=USER_RANK if facts.get("is_named") else 1,
         title=for_people(title_in(text.partition("\n")[0])),
         first_entry_timestamp=_milliseconds(facts.get("first")), last_entry_timestamp=_milliseconds(facts.get("last")),
     )  # fmt: skip

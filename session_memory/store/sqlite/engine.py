@@ -97,12 +97,12 @@ class SqliteStore:
             return {row[1]: FileState._make(row) for row in rows}
 
     def write(self, batches: Iterable[Batch]) -> list[FileState | None]:
-        from .. import forgotten
-        from .writer import write  # a search does without it
+        from ...settings import forgotten
+        from .writer import without_forgotten, write  # a search does without it
 
         tombstones = forgotten.read(self.path)
         if tombstones:
-            batches = [forgotten.without_forgotten(batch, tombstones) for batch in batches]
+            batches = [without_forgotten(batch, tombstones) for batch in batches]
         with self._database.transaction() as connection:
             written = [
                 write(connection, batch, self._gap) if self._is_current(connection, batch) else None

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...settings.forgotten import forgotten_until
 from ...system.sqlite import fetch
 from ..conversations import ConversationSpan, TimedItem, fold
 from ..search.terms import indexable
 from ..values import ITEM_BITS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from apsw import Connection
 
+    from ...settings.forgotten import ForgottenSession
     from ..values import Batch, FileState, NewEntry
 
 _STATE = (
@@ -38,6 +42,20 @@ def write(connection: Connection, batch: Batch, gap: int) -> FileState:
     state = batch.after._replace(id=file_id, next_ordinal=ordinal)
     _write_state(connection, state)
     return state
+
+
+def without_forgotten(batch: Batch, tombstones: Sequence[ForgottenSession]) -> Batch:
+    """What of a batch was not forgotten. Where that is nothing, neither does the state of the file tell of it."""
+    state = batch.after
+    before = forgotten_until(tombstones, state.home, state.session_id, state.cwd)
+    if before is None:
+        return batch
+    kept = [entry for entry in batch.entries if entry.timestamp is not None and entry.timestamp > before]
+    if not kept and not state.next_ordinal:
+        state = state._replace(
+            title="", title_rank=-1, cwd="", first_entry_timestamp=None, last_entry_timestamp=None
+        )  # fmt: skip
+    return batch._replace(entries=kept, after=state)
 
 
 def remove(connection: Connection, file_id: int) -> None:

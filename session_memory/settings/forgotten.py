@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..system.files import read_whole, write_atomically
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from .values import Batch
+    from collections.abc import Iterable
 
 
 class ForgottenSession(NamedTuple):
@@ -65,25 +63,13 @@ def add(database: str, tombstones: Iterable[ForgottenSession]) -> None:
     write_atomically(path_of(database), ("\n".join(lines) + "\n").encode())
 
 
-def without_forgotten(batch: Batch, tombstones: Sequence[ForgottenSession]) -> Batch:
-    """What of a batch was not forgotten. Where that is nothing, neither does the state of the file tell of it."""
-    state = batch.after
-    session = _hash(state.session_id)
-    above = {_hash(path) for path in _with_parents(state.cwd)}
-    found = [
-        one.before
-        for one in tombstones
-        if one.home == state.home and (one.session == session or one.directory in above)
-    ]
-    if not found:
-        return batch
-    before = max(found)
-    kept = [entry for entry in batch.entries if entry.timestamp is not None and entry.timestamp > before]
-    if not kept and not state.next_ordinal:
-        state = state._replace(
-            title="", title_rank=-1, cwd="", first_entry_timestamp=None, last_entry_timestamp=None
-        )  # fmt: skip
-    return batch._replace(entries=kept, after=state)
+def forgotten_until(tombstones: Iterable[ForgottenSession], home: str, session_id: str, directory: str) -> int | None:
+    """Up to which time, in milliseconds since the epoch, a session that was started in `directory` was forgotten; None
+    if it was not."""
+    session = _hash(session_id)
+    above = {_hash(path) for path in _with_parents(directory)}
+    own = [one for one in tombstones if one.home == home]
+    return max([one.before for one in own if one.session == session or one.directory in above], default=None)
 
 
 def now() -> int:
