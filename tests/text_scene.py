@@ -100,6 +100,7 @@ PIECES = [
     "<javascript:x>", "<https://x.org>", "**User**: hi", "**G2**:", "__User__:", "**Tool**: x", "](java\nscript:1)", "](\njavascript:1)",
     "](<javascript:x>)", "](docs/x.md)", "](#top)", "*Compacted here", '"', "'", ")", "<!-- session-memory {} -->", "Archived: x",
     "**User:** hi", "***User***: hi", "**user** (2026-02-21 03:39:07Z): hi", "## User", "__G2:__", "**Us", "er:**", "[**", "**Root cause:** x",
+    "User:** hi", "\nG2: x", "  \nUser:", "**bold", "__bold",
 ]  # fmt: skip
 
 
@@ -109,6 +110,9 @@ def random_text(source: random.Random) -> str:
 
 SPEAKERS = ("User", "G2", "Tool")
 _SPEAKER = re.compile(r"\s*(User|G2|Tool|Sentinel)\b\s*(?:[\0:(]|$)", re.IGNORECASE)
+
+# A column may be called by a name.
+_SPEAKER_IN_CELL = re.compile(r"\s*(User|G2|Tool|Sentinel)\b[\s\0]*(?::|\(\d)", re.IGNORECASE)
 
 
 class Judge:
@@ -155,16 +159,18 @@ class Judge:
         for before, token in itertools.pairwise(tokens):
             if token.type != "inline" or (before.type == "heading_open" and before.tag == "h1"):
                 continue
-            is_bold = before.type == "heading_open"
-            line, begins_bold = "", is_bold
+            speaker = _SPEAKER_IN_CELL if before.type in ("th_open", "td_open") else _SPEAKER
+            line, begins_bold, bold = "", before.type in ("heading_open", "th_open"), 0
             for child in [*(token.children or []), None]:
                 if child is None or child.type in ("softbreak", "hardbreak"):
-                    name = _SPEAKER.match(line) if begins_bold else None
+                    name = speaker.match(line) if begins_bold else None
                     found += [name[1]] if name else []
-                    line, begins_bold = "", False
-                elif child.type == "strong_open" and not line.strip():
-                    begins_bold = True
+                    line, begins_bold = "", bold > 0
+                elif child.type == "strong_open":
+                    bold += 1
+                    begins_bold = begins_bold or not line.strip()
                 elif child.type == "strong_close":
+                    bold -= 1
                     line += "\0"
                 else:
                     line += child.content.strip() or "`" * (child.type == "code_inline")

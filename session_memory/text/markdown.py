@@ -13,17 +13,15 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 
-_FENCES = ("```", "~~~")
-_FENCE_BEGINS = ("`", "~", " ")
-_FENCE = re.compile(r"( {0,3})(`{3,}(?=[^`]*$)|~{3,})")
-_TABLE = re.compile(r"^[ \t>]*(?:\|[ \t]*)?:?-+:?[ \t]*(?:\|[ \t]*(?:(?::-*:?|-+:?)[ \t]*)?)*$", re.MULTILINE)
+_FENCE = re.compile(r"\n( {0,3})(`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,})")
+_TABLE = re.compile(r"^([ \t>]*)(?=(?:\|[ \t]*)?:?-+:?[ \t]*(?:\|[ \t]*(?:(?::-*:?|-+:?)[ \t]*)?)*$)", re.MULTILINE)
 _BEGINS_A_BLOCK = re.compile(r"[-+*] |\d{1,9}[.)] |>|#|\||`{3}|~{3}|    |\t")
 
 _SEPARATOR = "\n\0\n"  # joins texts: no pattern reaches beyond a line, and no plain text holds it
@@ -46,6 +44,11 @@ _HEADING = re.compile(r"#(?=[ \t]|\Z)|[=-]+[ \t]*\Z|~{3}")
 _OWN_IN_CODE = re.compile(rf"(\n {{0,3}})(?=\\*(?:{_OWN}))")
 _ESCAPED_OWN_IN_CODE = re.compile(rf"(\n {{0,3}})\\(?=\\*(?:{_OWN}))")
 
+# Bold type that may go on over the end of a line; what of it surely ends before; and its marks outside code.
+_BOLD = re.compile(r"[*_]{2}")
+_CLOSED_BOLD = re.compile(r"(?<!\S)(\*\*|__)(?=\S)[^*_`\[\\\n]*(?:(?<=\S)\1(?!\S)|(?<=\w)\1(?=[.,:;)!?]))")
+_BOLD_MARKS = re.compile(rf"{_CODE}|\\.|[*_]{{2,}}")
+
 _LABEL_CHARACTERS = 120
 _LABEL_MARKS = re.compile(r"#{2,6}[ \t]+[*_\[]*|[*_\[]*(?:\*\*|__)[*_\[]*")
 _DATED = re.compile(r"[^\n]{1,80}?\(\d{4}-\d\d-\d\d")
@@ -64,12 +67,13 @@ def escape(text: str, speakers: Sequence[str] = ()) -> str:
 def escape_all(texts: list[str], speakers: Sequence[str] = ()) -> list[str]:
     """Each of `texts` as `escape` returns it. No line of them can be taken for one that begins what somebody of
     `speakers` says, which is a name in bold type."""
+    labels = _labels(tuple(speakers))
     parts = [_parts(text) for text in texts]
     is_table = ["|" in text and _TABLE.search(text) is not None for text in texts]
     escaped = {
         table: iter(_escape_prose([part for place, in_table in zip(parts, is_table) if in_table is table
                                    for part, is_code in place if not is_code],
-                                  _SPECIAL_IN_TABLE if table else _SPECIAL, tuple(speakers)))
+                                  _SPECIAL_IN_TABLE if table else _SPECIAL, labels))
         for table in (False, True)
     }  # fmt: skip
     return [
@@ -93,9 +97,9 @@ def fence_around(text: str, at: int) -> str:
     begin = 0
     for part, is_code in _parts(text):
         end = begin + len(part) + 1
-        opened = _FENCE.match(part.partition("\n")[0]) if is_code and begin < at < end else None
+        opened = _FENCE.match("\n" + part) if is_code and begin < at < end else None
         if opened is not None:
-            return opened[0] if begin + opened.end() <= at else ""
+            return opened[0][1:] if begin + opened.end() <= at + 1 else ""
         begin = end
     return ""
 
@@ -105,86 +109,134 @@ def _parts(text: str) -> list[tuple[str, bool]]:
     if "```" not in text and "~~~" not in text:
         return [(text, False)]
     parts: list[tuple[str, bool]] = []
-    lines = text.split("\n")
+    lines = "\n" + text
     unclosed: dict[str, int] = {}
-    begin = at = 0
-    while at < len(lines):
-        line = lines[at]
-        may_open = line[:1] in _FENCE_BEGINS and line.lstrip(" ").startswith(_FENCES)
-        end = _fenced_end(lines, at, unclosed) if may_open else None
+    begin = at = 0  # each at the line feed before a line
+    while opened := _FENCE.search(lines, at):
+        end = _fenced_end(lines, opened, unclosed)
         if end is None:
-            at += 1
+            at = opened.end()
             continue
-        if begin < at:
-            parts.append(("\n".join(lines[begin:at]), False))
-        parts.append(("\n".join(lines[at:end]), True))
+        if begin < opened.start():
+            parts.append((lines[begin + 1 : opened.start()], False))
+        parts.append((lines[opened.start() + 1 : end], True))
         begin = at = end
     if begin < len(lines):
-        parts.append(("\n".join(lines[begin:]), False))
+        parts.append((lines[begin + 1 :], False))
     return parts
 
 
-def _fenced_end(lines: list[str], at: int, unclosed: dict[str, int]) -> int | None:
-    """The index behind the fenced code that begins at line `at`; None where none does, or where it may not be code.
+def _fenced_end(lines: str, opened: re.Match[str], unclosed: dict[str, int]) -> int | None:
+    """The index behind the last line of the fenced code that `opened` begins; None where that may not be code.
 
     A fence without an end would hide all that follows. An indented one may be in a list, which ends, with the code, at
     the first line that is indented less. `unclosed` holds, by character, the length of fences that are known to have no
     end, so that a text full of them is not searched for each.
     """
-    opened = _FENCE.match(lines[at])
-    if opened is None or len(opened.group(2)) >= unclosed.get(opened.group(2)[0], len(lines[at]) + 1):
-        return None
     indent, marks = opened.groups()
-    for index in range(at + 1, len(lines)):
-        line = lines[index]
-        if indent and line.strip() and not line.startswith(indent):
-            return None
-        if marks not in line:
-            continue
-        stripped = line.strip(" \t")
-        if (
-            stripped.startswith(marks)
-            and not stripped.strip(marks[0])
-            and len(line) - len(line.lstrip(" ")) <= 3
-            and not line.lstrip(" ").startswith("\t")
-        ):
-            return index + 1
-    unclosed[marks[0]] = len(marks)
-    return None
+    if len(marks) >= unclosed.get(marks[0], len(marks) + 1):
+        return None
+    closed = _fence_end(len(indent), marks).search(lines, opened.end())
+    if closed is None:
+        unclosed[marks[0]] = len(marks)
+        return None
+    return closed.end() if closed[1] is None else None
+
+
+@lru_cache(maxsize=64)
+def _fence_end(indent: int, marks: str) -> re.Pattern[str]:
+    """What finds the end of code that is fenced with `marks`, or, as the group, a line that is indented less."""
+    less = rf"(?! {{{indent}}})(?=[^\S\n]*\S)()|" if indent else "(?!)()|"
+    return re.compile(rf"\n(?:{less} {{0,3}}{marks}{marks[0]}*[ \t]*(?=\n|\Z))")
+
+
+class _Labels(NamedTuple):
+    """How the names of speakers are found: `lines` the beginnings of lines that may be a heading, a rule, a fence, or
+    look as if somebody spoke, which `_escape_line` decides; `names` matches a label that begins with a whole name;
+    `cells` finds one in a cell of a table."""
+
+    lines: re.Pattern[str]
+    names: re.Pattern[str]
+    cells: re.Pattern[str]
 
 
 @lru_cache(maxsize=16)
-def _line_patterns(speakers: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """What finds the beginning of a line that may be a heading, a rule, a fence, or look as if one of `speakers` spoke,
-    which `_escape_line` decides; and what matches a label that begins with the whole name of one of them."""
-    folded = [unicodedata.normalize("NFKC", name).translate(_ALIKE) for name in speakers if name]
+def _labels(speakers: tuple[str, ...]) -> _Labels:
+    folded = sorted({_folded(name) for name in speakers if name}, key=len, reverse=True)
+    names = "|".join(map(re.escape, folded)) or "(?!)"
     initials = "".join({initial for name in folded for initial in (name[0].lower(), name[0].upper())})
-    # Bold words, or those of a heading, perhaps within lists and quotations, if they may name a speaker.
-    label = rf"[\s`\\~]*(?:[{re.escape(initials)}]|[^\x00-\x7f])|[^\n]{{1,80}}?\(\d{{4}}-" if folded else "(?!)"
-    may_mean_more = re.compile(
-        r"\n(?=[ \t>#=*_+~\d\[-])"
-        r"(?: {0,3}(?:\*\*(?=[^*\n]{1,80}\*\*(?: \(\d{4}-|:))|__(?=[^*_\n]{1,80}__:)|\*(?=Compacted ))"
-        rf"|[ \t>+*_\d.)#\[-]*(?:(?<=\*\*)|(?<=__)|(?<=#[ \t]))(?={label})"
-        r"|[ \t>+*_\d.)-]*(?=[#=~\n]|\Z))"
-    )
-    names = "|".join(sorted(map(re.escape, folded), key=len, reverse=True)) or "(?!)"
+    initial = f"[{re.escape(initials)}]" if folded else "(?!)"
+    longest = max(map(len, folded), default=0)
+    opening, closing = r"[\s`\\~]*", r"[\s`\\\]~]*"
     marks = r"[*_:(|#=\u2013\u2014\u2192.>\u2236\ua789]|-\s|\Z"
-    return may_mean_more, re.compile(rf"[\s*_`\\\[~]*(?:{names})[\s`\\\]~]*(?:{marks})", re.IGNORECASE)
+    whole = rf"(?i:{names}){closing}(?:{marks}|[\n\x80-\U0010ffff])"
+    # Letters beyond ASCII may look like a name's; those of Chinese, Japanese and Korean do not.
+    label = rf"{opening}(?:{whole}|(?:{initial}[^\n]{{0,{longest}}}?)?[^\x00-\x7f])|[^\n]{{1,80}}?\(\d{{4}}-"
+    plain_label = rf"{whole}|(?:{initial}[^\n]{{0,{longest}}}?)?[^\x00-\x7f\u3040-\u32ff\u3400-\ud7ff]"
+    lines = (
+        rf"\n(?=[ \t>]*(?:[#=*_+~\d\[-]|{initial}|[^\x00-\x7f]))"
+        r"(?: {0,3}(?:\*\*(?=[^*\n]{1,80}\*\*(?: \(\d{4}-|:))|__(?=[^*_\n]{1,80}__:)|\*(?=Compacted ))"
+        rf"|[ \t>+*_\d.)#\[-]*(?:(?<=\*\*)|(?<=__)|(?<=#[ \t]))(?={label if folded else '(?!)'})"
+        r"|[ \t>+*_\d.)-]*(?=#(?:[ \t\n]|\Z)|=+[ \t]*(?:\n|\Z)|~~~)"
+        r"|[ \t>+\d.)]*[-*_][ \t>+*_\d.)-]*(?=\n|\Z)"
+        rf"|[ \t>]*(?={plain_label if folded else '(?!)'}))"
+    )
+    cells = rf"(?:^[ \t>+*\d.)-]*|\|)[\s*_`\\\[~]*(?:{names})[\s`\\\]~*_]*(?:[:=\u2013\u2014\u2192>\u2236\ua789]|\(\d)"
+    return _Labels(
+        re.compile(lines),
+        re.compile(rf"[\s*_`\\\[~]*(?:{names}){closing}(?:{marks})", re.IGNORECASE),
+        re.compile(cells, re.IGNORECASE | re.MULTILINE),
+    )
 
 
-def _escape_prose(texts: list[str], special: re.Pattern[str], speakers: tuple[str, ...]) -> list[str]:
+def _folded(text: str) -> str:
+    """`text` with letters of ASCII in place of those that look the same."""
+    return text if text.isascii() else unicodedata.normalize("NFKC", text).translate(_ALIKE)
+
+
+def _escape_prose(texts: list[str], special: re.Pattern[str], labels: _Labels) -> list[str]:
     """Escapes first what has a meaning within a line, then what makes a line a first-level heading, a rule, a fence, or
     like one of the archive's."""
     joined = _SEPARATOR.join(texts)
     if joined.count("\0") != len(texts) - 1 and len(texts) > 1:
-        return [_escape_prose([text], special, speakers)[0] for text in texts]
-    may_mean_more, names = _line_patterns(speakers)
+        return [_escape_prose([text], special, labels)[0] for text in texts]
     joined = special.sub(_escape_special, joined)
-    joined = may_mean_more.sub(lambda found: _escape_line(found, names), "\n" + joined)[1:]
-    return joined.split(_SEPARATOR) if len(texts) > 1 else [joined]
+    named: list[int] = []
+    joined = labels.lines.sub(lambda found: _escape_line(found, labels.names, named), "\n" + joined)[1:]
+    if named and _BOLD.search(joined):
+        joined = _escape_bold_before_names(joined, labels.names)
+    escaped = joined.split(_SEPARATOR) if len(texts) > 1 else [joined]
+    if special is _SPECIAL_IN_TABLE:
+        escaped = [
+            _TABLE.sub(r"\1\\", text) if labels.cells.search(_folded(before)) else text
+            for before, text in zip(texts, escaped)
+        ]
+    return escaped
 
 
-def _escape_line(found: re.Match[str], names: re.Pattern[str]) -> str:
+def _escape_bold_before_names(text: str, names: re.Pattern[str]) -> str:
+    """`text` without bold type that goes on from one line to another, and makes a name there look like a speaker's."""
+    lines = text.split("\n")
+    may_be_open = goes_on = False
+    for number, line in enumerate(lines):
+        shown = line.strip(" \t>")
+        if shown in ("", "\0"):  # which ends a paragraph, or a text
+            may_be_open = goes_on = False
+            continue
+        goes_on = goes_on or (may_be_open and names.match(_folded(shown[:_LABEL_CHARACTERS])) is not None)
+        if goes_on:
+            lines[number] = _BOLD_MARKS.sub(_escape_bold, line)
+        may_be_open = may_be_open or _BOLD.search(_CLOSED_BOLD.sub("", line)) is not None
+    return "\n".join(lines)
+
+
+def _escape_bold(found: re.Match[str]) -> str:
+    return found[0] if found[0][0] in "`\\" else "".join(["\\" + mark for mark in found[0]])
+
+
+def _escape_line(found: re.Match[str], names: re.Pattern[str], named: list[int]) -> str:
+    """The beginning of a line, escaped where that is needed. Where it may be a name without marks, its index is added
+    to `named`: only bold type that began before would make it a label."""
     begin, end = found.start() + 1, found.string.find("\n", found.end())
     line = found.string[begin:] if end < 0 else found.string[begin:end]
     at = _meaning_at(line)
@@ -192,6 +244,8 @@ def _escape_line(found: re.Match[str], names: re.Pattern[str]) -> str:
         return f"{found[0][: at + 1]}\\{found[0][at + 1 :]}"
     label = _label_at(line, names)
     if label is None:
+        if not named and names.match(_folded(line.lstrip(" \t>")[:_LABEL_CHARACTERS])):
+            named.append(begin)
         return found[0]
     before, marks = found[0][: label + 1], found[0][label + 1 :]
     if marks.startswith("#"):
@@ -230,9 +284,7 @@ def _label_at(line: str, names: re.Pattern[str]) -> int | None:
     marks = _LABEL_MARKS.match(line, at)
     if marks is None:
         return None
-    label = line[marks.end() : marks.end() + _LABEL_CHARACTERS]
-    if not label.isascii():
-        label = unicodedata.normalize("NFKC", label).translate(_ALIKE)
+    label = _folded(line[marks.end() : marks.end() + _LABEL_CHARACTERS])
     return at if names.match(label) or _DATED.match(label) else None
 
 

@@ -6,6 +6,8 @@ import time
 
 _MIDNIGHTS: dict[str, int] = {}  # of the days that were met last
 _MOST_MIDNIGHTS = 1000
+_MINUTES: dict[tuple[int, object], tuple[str, str]] = {}  # those in the local zone that were met last
+_MOST_MINUTES = 100
 
 
 def epoch_seconds(text: object) -> float | None:
@@ -82,9 +84,21 @@ def local_time(seconds: float) -> str:
 
 
 def local_iso_time(seconds: float) -> str:
-    """The same to the second, with the distance of the zone to UTC: `2026-02-21 03:39:07+01:00`."""
-    text = time.strftime("%Y-%m-%d %H:%M:%S%z", time.localtime(seconds))
-    return f"{text[:22]}:{text[22:24]}"
+    """The same to the second, with the distance of the zone to UTC: `2026-02-21 03:39:07+01:00`.
+
+    Messages of one minute share its text, which takes two thirds of the time; zones are whole minutes from UTC.
+    """
+    minute, second = divmod(int(seconds), 60)
+    start, zone = _MINUTES.get((minute, time.tzname)) or _local_minute(minute)
+    return f"{start}{second:02}{zone}"
+
+
+def _local_minute(minute: int) -> tuple[str, str]:
+    """What stands before and behind the seconds in a minute since 1970."""
+    if len(_MINUTES) == _MOST_MINUTES:
+        _MINUTES.clear()
+    text = time.strftime("%Y-%m-%d %H:%M:%z", time.localtime(minute * 60))
+    return _MINUTES.setdefault((minute, time.tzname), (text[:17], f"{text[17:20]}:{text[20:22]}"))
 
 
 def age(seconds: float) -> str:

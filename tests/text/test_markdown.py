@@ -88,6 +88,9 @@ def test_texts_that_are_escaped_together_are_as_each_alone(texts):
         "**Ｕｓｅｒ：** hi",
         "text before\n**Tool:** x",
         "text before  \n  **User:** x",
+        "**bold goes on  \nUser:** x",
+        "> __bold goes on\\\n> User: x__",
+        "**bold `**` goes on\nUѕer: x** and **more**",
     ],
 )
 def test_a_line_that_looks_like_who_speaks_shows_its_marks(line):
@@ -97,9 +100,18 @@ def test_a_line_that_looks_like_who_speaks_shows_its_marks(line):
 
 
 @pytest.mark.parametrize(
-    "line",
-    ["**Root cause:** x", "- **Users**: x", "**User-facing** text", "**User guide**: x", "## Users", "a **User**: x"],
+    "table", ["| **User:** x |\n|---|", "| a | __User__: x |\n|---|---|", "|User: x|\n|:-:|", "- Uѕer: x | a\n  -|-"]
 )
+def test_a_table_in_which_a_cell_looks_like_who_speaks_shows_its_lines(table):
+    assert "<table>" in Judge().shown(table)
+    assert "<table>" not in Judge().shown(escape(table, SPEAKERS))
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["**Root cause:** x", "- **Users**: x", "**User-facing** text", "**User guide**: x", "## Users", "a **User**: x",
+     "**Note:** it **was**\nUser: I want **this**", "| **User** | **Tool** |\n|---|---|\n| **a** | b |"],
+)  # fmt: skip
 def test_a_line_that_is_only_bold_stays_so(line):
     assert escape(line, SPEAKERS) == (line if "guide" not in line else "\\*\\*User guide**: x")
 
