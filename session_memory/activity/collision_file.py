@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..system.files import os, read_whole, write_private
-from ..system.json import decode, encode
+from ..system.files import read_whole, replace, write_private
+from ..system.json import sealed, unsealed
 from .collisions import InHand
 from .touches import Touch
 
@@ -31,7 +31,7 @@ class CollisionFile:
         self.told: dict[str, float] = {}
         self.open_touches: dict[str, list[Touch]] = {}
         try:
-            self._load(decode(read_whole(self.path).decode()))
+            self._load(unsealed(read_whole(self.path)))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             pass
 
@@ -43,11 +43,11 @@ class CollisionFile:
             "told": dict(list(self.told.items())[-MOST_TOLD:]),
             "open": {key: [_as_list(one) for one in found[-MOST_OPEN:]] for key, found in self.open_touches.items()},
         }
-        write_private(self.path + ".tmp", encode(content).encode())
+        write_private(self.path + ".tmp", sealed(content))
 
     def commit(self) -> None:
         """Puts what `prepare` wrote in place."""
-        os.replace(self.path + ".tmp", self.path)
+        replace(self.path + ".tmp", self.path)
 
     def _load(self, content: dict[str, Any]) -> None:
         touched = [Touch(*fields) for fields in content["touched"]]

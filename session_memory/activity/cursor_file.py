@@ -9,7 +9,7 @@ Only `offset` must be there; `transcripts/cursor` tells what the rest is for.
 
 from __future__ import annotations
 
-from ..system.files import lock, move_away, os, read_whole, stamp_of, write_private
+from ..system.files import lock, move_away, os, read_whole, replace, stamp_of, write_private
 from ..system.json import decode, encode
 
 TYPE_CHECKING = False
@@ -54,7 +54,7 @@ class CursorFile:
 
     def commit(self) -> None:
         """Puts what `prepare` wrote in place, in one step. Not synced: a lost cursor only repeats itself."""
-        os.replace(self.path + ".tmp", self.path)
+        replace(self.path + ".tmp", self.path)
 
     def is_first_to_answer(self, prompt_id: str) -> bool:
         """Whether no other copy of our hook has answered this prompt; notes in the lock's file that it is. Raises

@@ -54,7 +54,10 @@ def run(arguments: argparse.Namespace) -> int:
     rules = _rules(home, own)
     values = {key.name: _value(key, own) for key in KEYS if key.name not in SECTIONS and key.about}
     if arguments.key:
-        return _show_one(arguments.key, values, rules, terminal)
+        wrong = [fault.text for fault in own.faults if fault.key in ("", arguments.key)] if own else []
+        for text in wrong:
+            terminal.note(for_people(text))
+        return _show_one(arguments.key, values, rules, terminal) or bool(wrong)
     found = notices(home)
     _show_all(home, values, rules, terminal)
     for notice in found:

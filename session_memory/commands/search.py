@@ -68,6 +68,8 @@ def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
     opened.terminal.result({"memories": remembered, "hits": as_json})
     if not hits and not remembered:
         opened.terminal.line(f"Nothing found for {brief(query, TITLE_CHARACTERS)}.")
+        for fault in opened.location.home.settings().faults:  # which may hide what there is
+            note(fault)
     texts = [[*_about(hit), *_pieces(hit)] for hit in hits]
     # All at once: looking for secrets in one text after the other takes longer than the search.
     safe = iter(all_for_prompt([text for of_hit in texts for text in of_hit]))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..errors import SessionMemoryError
 from ..system.confined_files import TooLargeError, directory_below, pinned_descriptor, read_inside, write_inside
 from ..system.files import is_regular
+from ..system.json import decode
 from ..text.names import is_name
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def _copy(group: Group, target: str, files: dict[str, SkillFile]) -> None:
 
 def _noted(skills: int) -> set[str]:
     try:
-        names = json.loads(read_inside(skills, _OURS, FILE_BYTES))
+        names = decode(read_inside(skills, _OURS, FILE_BYTES).decode())
     except (OSError, ValueError):
         return set()
     return {name for name in names if isinstance(name, str) and is_name(name)} if isinstance(names, list) else set()

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..system.files import read_whole, write_atomically
+from ..system.json import decode
 from .format import EPISODE, PageMemory, short_hash
 from .similarity import LEAST_SHARED, wording
 
@@ -68,10 +69,12 @@ def add(directory: str, memories: Iterable[PageMemory]) -> None:
 
 def _parsed(line: str) -> Tombstone | None:
     try:
-        value = json.loads(line)
-        return Tombstone(value["id"], value["kind"], frozenset(value["words"]), frozenset(value["conversations"]))
+        value = decode(line)
+        found = Tombstone(value["id"], value["kind"], frozenset(value["words"]), frozenset(value["conversations"]))
     except (ValueError, KeyError, TypeError):
         return None  # a person may have edited the file
+    is_sound = all(isinstance(part, str) for part in (found.id, found.kind, *found.words, *found.conversations))
+    return found if is_sound else None
 
 
 def _words(memory: PageMemory) -> frozenset[str]:

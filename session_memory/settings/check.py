@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import ConfigError
 from ..system.files import write_atomically
-from ..system.json import encode
+from ..system.json import sealed
 from . import keys
 from .compiled import Settings, stamps_of
 from .keys import KEYS, SECTIONS, Key
@@ -171,9 +171,8 @@ def compile_files(config_file: str, compiled_file: str, rules_files: Sequence[st
     stamps = stamps_of(config_file, rules_files)
     paths = [path if stamp else "" for path, stamp in zip((config_file, *rules_files), stamps)]
     checked = read(paths)
-    text = encode({"stamps": stamps, **checked._asdict()})
     try:
-        write_atomically(compiled_file, text.encode())
+        write_atomically(compiled_file, sealed({"stamps": stamps, **checked._asdict()}))
     except OSError:  # a state directory that cannot be written costs the next prompt the same again
         pass
     return Settings(*checked)

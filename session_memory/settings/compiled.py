@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..system.files import os, read_whole
-from ..system.json import decode
+from ..system.json import unsealed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def load(config_file: str, compiled_file: str, rules_files: Sequence[str] = ()) 
     if not any(stamps):
         return Settings({})
     try:
-        compiled = decode(read_whole(compiled_file).decode())
+        compiled = unsealed(read_whole(compiled_file))
         if compiled["stamps"] == stamps:
             return Settings(compiled["values"], compiled["rules"], compiled["faults"], compiled["projects"])
     except (OSError, ValueError, KeyError, TypeError):

@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import ConfigError
 from ..system.files import make_private_dir, write_atomically
 from .keys import written
-from .yaml_file import KeyPath, read_document
+from .yaml_file import KeyPath, read_document, read_text
 
 _BY_HAND = "change it by hand"
 
@@ -23,8 +23,7 @@ def set_key(path: str, at: KeyPath, value: Any) -> None:
     path = os.path.realpath(path)  # what a link leads to is replaced, not the link
     text = ""
     if os.path.lexists(path):
-        with open(path, encoding="utf-8", newline="") as file:
-            text = file.read()
+        text = read_text(path)
     document = read_document(path) if text else None
     lines = text.splitlines(keepends=True)
     if lines and not lines[-1].endswith("\n"):

@@ -11,6 +11,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..system.files import read_whole, write_atomically
+from ..system.json import decode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -50,10 +51,12 @@ def read(database: str) -> list[ForgottenSession]:
     found = []
     for line in content.splitlines():
         try:
-            value = json.loads(line)
-            found.append(ForgottenSession(value["home"], value["session"], value["directory"], int(value["before"])))
-        except (ValueError, KeyError, TypeError):
+            value = decode(line.decode())
+            one = ForgottenSession(value["home"], value["session"], value["directory"], int(value["before"]))
+        except (ValueError, KeyError, TypeError, OverflowError):
             continue
+        if all(isinstance(part, str) for part in one[:3]):
+            found.append(one)
     return found
 
 

@@ -27,7 +27,7 @@ class Document(NamedTuple):
 def read_document(path: str) -> Document:
     """What stands in the file `path`. A key that stands in it twice has both values: sections are joined, and of two
     other values that differ a tuple is made, which is no valid value of any key. Raises ConfigError, OSError."""
-    text = _read_text(path)
+    text = read_text(path)
     if all(not line.strip() or line.lstrip().startswith("#") for line in text.splitlines()):
         return Document({}, {})
     yaml = _yaml(path)
@@ -45,11 +45,13 @@ def read_document(path: str) -> Document:
     return Document(values, nodes.lines)
 
 
-def _read_text(path: str) -> str:
+def read_text(path: str) -> str:
+    """What stands in the file `path`, in time whatever it is. Raises ConfigError, OSError."""
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # nor does a FIFO keep us waiting
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise ConfigError(f"{path}: not a regular file")
     with open(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise ConfigError(f"{path}: not a regular file")
         content = file.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
         raise ConfigError(f"{path}: more than {MOST_BYTES // 1024} KB, which is too much for settings")

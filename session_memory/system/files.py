@@ -13,8 +13,8 @@ except ImportError:
 
 __all__ = [
     "NotAFileError", "is_directory", "is_file", "is_regular", "lock", "make_private_dir", "move_away",
-    "open_private", "open_regular", "os", "path_stamp", "path_text", "read_at", "read_each", "read_whole", "stamp_of",
-    "write_atomically", "write_private",
+    "open_private", "open_regular", "os", "path_stamp", "path_text", "read_at", "read_each", "read_whole", "replace",
+    "stamp_of", "write_atomically", "write_private",
 ]  # fmt: skip
 
 TYPE_CHECKING = False
@@ -212,6 +212,11 @@ def write_atomically(path: str, content: bytes) -> None:
     """Replaces `path` in one step: a reader sees the old content or the new, whole."""
     temporary = f"{path}.{os.getpid()}.tmp"
     write_private(temporary, content)
+    replace(temporary, path)
+
+
+def replace(temporary: str, path: str) -> None:
+    """Puts a file that was written beside `path` in its place. Raises OSError."""
     try:
         os.replace(temporary, path)
     except IsADirectoryError:

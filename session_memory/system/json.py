@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     Scanner = Callable[[str, int], tuple[Any, int]]
 
+_CHECKSUM_PRIME = (1 << 61) - 1
 _SPACE = " \t\r\n\0"  # NUL: what a file system may leave where a record was not written any more
 # SystemError: the C scanner takes its JSONDecodeError from `json.decoder`, which is not loaded.
 _UNREADABLE = (ValueError, StopIteration, RecursionError, SystemError)
@@ -73,6 +74,24 @@ def decode(text: str) -> Any:
     if rest or len(values) != 1:
         raise ValueError("not one JSON value")
     return values[0]
+
+
+def sealed(value: object) -> bytes:
+    """`value` as the content of a file of ours that tells by its first line whether it is as it was written."""
+    text = encode(value).encode()
+    return b"%d\n%s" % (_checksum(text), text)
+
+
+def unsealed(content: bytes) -> Any:
+    """The value that `sealed` made this of. Raises ValueError for any other content, whoever has changed it."""
+    checksum, _, text = content.partition(b"\n")
+    if checksum != b"%d" % _checksum(text):
+        raise ValueError("it is not as it was written")
+    return decode(text.decode())
+
+
+def _checksum(content: bytes) -> int:
+    return int.from_bytes(content, "little") % _CHECKSUM_PRIME
 
 
 def as_string(value: object) -> str:

@@ -6,7 +6,7 @@ from time import time_ns
 
 from ..system.files import open_regular, os, path_stamp, write_atomically
 from ..system.git import find_worktree, worktrees_of
-from ..system.json import encode
+from ..system.json import sealed
 from .cursor import RACY_NANOSECONDS
 from .projects import read_index
 from .reader import TranscriptHead
@@ -42,7 +42,7 @@ def keep_folders(runtime: Runtime, config_dir: str, start: str, user_dir: str, i
         "folders": folders,
     }
     try:
-        write_atomically(index_file, encode(index).encode())
+        write_atomically(index_file, sealed(index))
     except OSError:
         pass
     return folders

@@ -7,7 +7,7 @@ repository `project_folders` finds, once; a prompt only asks whether what it fol
 from __future__ import annotations
 
 from ..system.files import path_stamp, read_whole
-from ..system.json import decode
+from ..system.json import unsealed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def kept_folders(start: str, index_file: str) -> Folders | None:
 def read_index(index_file: str) -> dict[str, Any]:
     """The index of a project; empty where it cannot be read."""
     try:
-        index = decode(read_whole(index_file).decode())
+        index = unsealed(read_whole(index_file))
     except (OSError, ValueError):
         return {}
     return index if isinstance(index, dict) else {}

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     Title = tuple[int, str]  # with its rank
 
 HEAD_BYTES = 64 * 1024
+FURTHER_BYTES = 4 * 1024 * 1024  # of a file that begins with copies of large files, before the first prompt
 NO_TITLE = (-1, "")
 FIRST_PROMPT_RANK = 0  # a session's first prompt names it where it has no title of any higher rank
 USER_RANK = 3  # of a title that the user gave; what others make of it are its texts in short
@@ -156,12 +157,16 @@ class TranscriptHead:
     __slots__ = ("cwd", "first_id", "first_time", "prompt", "title")
 
     def __init__(self, runtime: Runtime, descriptor: int) -> None:
-        """Reads HEAD_BYTES at most. Raises OSError."""
+        """Reads HEAD_BYTES, or, where these hold no prompt, FURTHER_BYTES at most. Raises OSError."""
         self.first_id = ""
         self.cwd = ""
         self.first_time: float | None = None
         self.prompt = ""
-        lines = head_lines(descriptor, HEAD_BYTES)
+        self._read(runtime, head_lines(descriptor, HEAD_BYTES))
+        if not self.prompt and os.fstat(descriptor).st_size > HEAD_BYTES:
+            self._read(runtime, head_lines(descriptor, FURTHER_BYTES))
+
+    def _read(self, runtime: Runtime, lines: list[Line]) -> None:
         reader = TranscriptReader(runtime, lines[0][1] if lines else b"")
         for entry in reader.forward(lines):
             if isinstance(entry, Entry):

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 
 import pytest
 from hooks_scene import PlainUser
+from permissions import bind_permissions
 from records import exchange
+from store_scene import COMMAND, ROOT
 
 from session_memory.settings.check import FileCheck
 
@@ -76,10 +80,39 @@ def test_a_number_beyond_all_bounds_costs_its_key_alone(tmp_path, number):
     assert check.values["scope"] == "all"
 
 
-@pytest.mark.parametrize("make", [fifo, directory, link_loop, zeros], ids=lambda one: one.__name__)
-def test_the_hook_goes_on_and_tells_of_no_session(tmp_path, make):
+NO_FILES = {made.__name__: made for made in (directory, fifo, link_loop, zeros)}
+COMMANDS = [("config",), ("config", "scope"), ("config", "scope", "all"), ("search", "hello"), ("doctor",)]
+
+
+def put(path, kind):
+    path.parent.mkdir(exist_ok=True)
+    if kind in NO_FILES:
+        NO_FILES[kind](path)
+        return
+    content = CONTENTS[kind][0]
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+@pytest.mark.parametrize("kind", [*CONTENTS, *NO_FILES])
+def test_hook_and_commands_refuse_it_at_once_and_name_it(tmp_path, kind):
     plain = PlainUser(tmp_path)
     plain.session(*exchange("hello", "hi"))
-    plain.place.mkdir(exist_ok=True)
-    make(plain.place / "config.yaml")
+    path = plain.place / "config.yaml"
+    put(path, kind)
+    assert plain.run() == b""
+    assert plain.run() == b""
+    environ = {"HOME": str(tmp_path), "PATH": os.defpath, "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8"}
+    for words in COMMANDS:
+        began = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-c", COMMAND, *words], env=environ, capture_output=True, text=True, cwd=tmp_path,
+            preexec_fn=bind_permissions, check=False, timeout=20,
+        )  # fmt: skip
+        assert time.perf_counter() - began < 5, words
+        said = " ".join((done.stdout + done.stderr).split())
+        assert "Traceback" not in said, (words, said)
+        assert done.returncode == 1, (words, said)
+        where = CONTENTS[kind][1].rpartition(": ")[0] if kind in CONTENTS else ""
+        named = "/dev/zero" if (kind, words[-1]) == ("zeros", "all") else f"config.yaml{where}"
+        assert named in said, (words, said)
     assert plain.run() == b""

@@ -13,6 +13,7 @@ from memories_scene import QueueScene, Scripted
 from stored import HOUR, START, Stored, talk
 
 from session_memory.memories.strategy import StrategyError, Usage
+from session_memory.store.sqlite.engine import SqliteStore
 from session_memory.store.sqlite.queue import StoredQueue
 from session_memory.store.sqlite.queue_copy import path_of
 from session_memory.store.sqlite.repair import set_aside_if_corrupt
@@ -232,3 +233,51 @@ def test_a_transcript_that_is_imported_anew_keeps_a_result_that_was_paid_for(pat
         machine.run(strategy)
         assert not any("paid" in said[0] for _, said in strategy.seen)
         assert statuses(machine)["paid"] == "archived"
+
+
+WRONG = [5, -1, 1 << 62, 1 << 80, 1.5, True, None, "x", "\ud800", [], {"a": 1}]
+
+
+def test_lines_of_the_copy_that_are_of_another_shape_cost_themselves(tmp_path: Path) -> None:
+    row = {"conversation_id": 7, "strategy": "good", "home": "", "source_file": "a.jsonl", "first_item": 0}
+    account = {
+        "id": 3,
+        "at": 0,
+        "day": "2026-02-01",
+        "strategy": "good",
+        "conversation_id": 7,
+        "model": "m",
+        "reserved": 1,
+        "calls": 1,
+        "input_tokens": 5,
+        "is_settled": 1,
+    }
+    lines: list[object] = [
+        *WRONG,
+        [5, row],
+        [["memory_work"], row],
+        ["no_table", row],
+        ["memory_work", [row]],
+        ["memory_work"],
+    ]
+    for number, wrong in enumerate(WRONG):
+        for column in row:
+            lines.append(["memory_work", {**row, "strategy": f"{column} {number}", column: wrong}])
+        for column in account:
+            lines.append(["memory_spending", {**account, "id": 1000 + number, column: wrong}])
+    lines += [["memory_work", row], ["memory_spending", account]]
+    database = tmp_path / "memory.db"
+    Path(path_of(str(database))).write_text("".join(f"\n{json.dumps(line)}" for line in lines))
+    with closing(SqliteStore(str(database))) as store:
+        assert store.unread_files("") == {}
+    with closing(sqlite3.connect(database)) as connection:
+        kinds = connection.execute(
+            "SELECT DISTINCT typeof(conversation_id), typeof(strategy) FROM memory_work"
+        ).fetchall()
+        assert kinds == [("integer", "text")]
+        assert ("good",) in connection.execute("SELECT strategy FROM memory_work").fetchall()
+        assert (3, 5) in connection.execute("SELECT id, input_tokens FROM memory_spending").fetchall()
+        [(highest,)] = connection.execute(
+            "SELECT seq FROM sqlite_sequence WHERE name = 'memory_conversations'"
+        ).fetchall()
+        assert highest < 1 << 53

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 WORK = "memory_work"
 ACCOUNTS = "memory_spending"
-_KEYS = {WORK: ("conversation_id", "strategy"), ACCOUNTS: ("id",)}
+_KEYS: dict[str, dict[str, type]] = {WORK: {"conversation_id": int, "strategy": str}, ACCOUNTS: {"id": int}}
+_KINDS = {"INTEGER": int, "TEXT": str}
+_HIGHEST_ID = 1 << 53  # which no database of ours reaches; behind the highest of all SQLite finds no other
 _SPARE_BYTES = 64 * 1024  # that the copy may hold in lines that do not count, beside
 _BYTES_A_ROW = 1000  # for each row that does; a row takes about 400
 _RESULT = b'"result": "'  # how the result of a line begins that has one
@@ -87,8 +89,10 @@ def restore(connection: Connection) -> None:
 
     highest = 0
     for table, row in _read(path_of(connection.filename)).values():
-        known = {column for _, column, *_ in fetch(connection, f"PRAGMA table_info({table})")}
+        known = {column: _KINDS[kind] for _, column, kind, *_ in fetch(connection, f"PRAGMA table_info({table})")}
         row = {column: value for column, value in row.items() if column in known}
+        if any(value is not None and type(value) is not known[column] for column, value in row.items()):
+            continue
         if table == WORK:
             row.update(first_item=0, seen_item=0)
         columns = ", ".join(row)
@@ -96,7 +100,7 @@ def restore(connection: Connection) -> None:
             connection.execute(
                 f"INSERT OR IGNORE INTO {table} ({columns}) VALUES ({', '.join('?' * len(row))})", tuple(row.values())
             )
-        except (apsw.Error, TypeError, OverflowError):
+        except (apsw.Error, TypeError, ValueError, OverflowError):
             continue  # a line that is damaged
         highest = max(highest, row.get("conversation_id") or 0)
     connection.execute(f"DELETE FROM {ACCOUNTS} WHERE {_SPENT_NOTHING}")
@@ -174,8 +178,12 @@ def _rows_in(content: bytes) -> Rows:
 
 def _is_sound(table: str, row: Row) -> bool:
     """Whether a row has a key and nothing but numbers and texts."""
-    return all(row.get(column) is not None for column in _KEYS[table]) and all(
-        value is None or isinstance(value, str | int) for value in row.values()
+    return (
+        isinstance(row, dict)
+        and table in _KEYS
+        and all(type(row.get(column)) is kind for column, kind in _KEYS[table].items())
+        and all(row[column] < _HIGHEST_ID for column, kind in _KEYS[table].items() if kind is int)
+        and all(value is None or isinstance(value, str | int) for value in row.values())
     )
 
 
