@@ -25,30 +25,60 @@ def find_archive(directory: str, session_id: str) -> tuple[str, dict[str, Any]] 
     return next(((path, facts) for path, facts in list_archives(directory) if facts["session"] == session_id), None)
 
 
+class KnownArchives:
+    """Which session each archive is of, for a run that looks for many sessions: of archives that are there already
+    only the names are read again."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[tuple[int, int], dict[str, str]] = {}  # by folder, whatever path leads to it
+
+    def find(self, directory: str, session_id: str) -> tuple[str, dict[str, Any]] | None:
+        """The path and the facts of a session's archive, as they are."""
+        status = os.stat(directory)
+        known = self._sessions.setdefault((status.st_dev, status.st_ino), {})
+        names = _names(directory)
+        for name in names:
+            if name not in known:
+                known[name] = (_facts(f"{directory}/{name}") or {}).get("session", "")
+        for name in names:
+            if known[name] == session_id:
+                facts = _facts(f"{directory}/{name}")
+                if facts is not None and facts["session"] == session_id:
+                    return f"{directory}/{name}", facts
+        return None
+
+
 def list_archives(directory: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """The path and the facts of every archive in `directory`, in no particular order."""
-    try:
-        names = os.listdir(directory)
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    for name in names:
-        if not name.endswith(".md") or name.startswith("."):
-            continue
-        try:
-            descriptor = open_regular(f"{directory}/{name}")
-        except OSError:
-            continue
-        try:
-            size = os.fstat(descriptor).st_size
-            end = read_at(descriptor, max(0, size - TRAILER_BYTES), size)
-            facts = facts_in(end.decode("utf-8", "replace"))
-            if facts is not None and not isinstance(facts.get("title"), str):  # as of earlier versions
-                first = read_at(descriptor, 0, FIRST_LINE_BYTES).partition(b"\n")[0]
-                facts["title"] = title_in(first.decode("utf-8", "replace"))
-        finally:
-            os.close(descriptor)
+    for name in _names(directory):
+        facts = _facts(f"{directory}/{name}")
         if facts is not None:
             yield f"{directory}/{name}", facts
+
+
+def _names(directory: str) -> list[str]:
+    try:
+        return [name for name in os.listdir(directory) if name.endswith(".md") and not name.startswith(".")]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _facts(path: str) -> dict[str, Any] | None:
+    """What the archive with this path holds in its last line; None where it is none."""
+    try:
+        descriptor = open_regular(path)
+    except OSError:
+        return None
+    try:
+        size = os.fstat(descriptor).st_size
+        end = read_at(descriptor, max(0, size - TRAILER_BYTES), size)
+        facts = facts_in(end.decode("utf-8", "replace"))
+        if facts is not None and not isinstance(facts.get("title"), str):  # as of earlier versions
+            first = read_at(descriptor, 0, FIRST_LINE_BYTES).partition(b"\n")[0]
+            facts["title"] = title_in(first.decode("utf-8", "replace"))
+    finally:
+        os.close(descriptor)
+    return facts
 
 
 def compaction_text(archive: str) -> str:

@@ -16,6 +16,7 @@ from ..text.sanitize import for_people, for_storage, shortened
 from ..text.timestamps import epoch_seconds, iso_time
 from ..transcripts.lines import first_line
 from ..transcripts.reader import FIRST_PROMPT_RANK, USER_RANK, TranscriptReader
+from ..transcripts.sessions import describe
 from .format import (
     ASKING,
     TITLE_CHARACTERS,
@@ -31,7 +32,7 @@ from .format import (
     slug,
     trailer_bytes,
 )  # fmt: skip
-from .list import find_archive
+from .list import KnownArchives
 from .privacy import is_private, private_folder, private_path
 
 if TYPE_CHECKING:
@@ -129,11 +130,11 @@ class WrittenArchive:
 def archive_session(
     session_id: str, transcript: str, runtime: Runtime, directory: str, settings: Settings, now: float,
     *, group: str = "", title: str = "", name: str = "", privacy: Privacy | None = None,
-    database: str = "",
+    database: str = "", known: KnownArchives | None = None,
 ) -> str | None:  # fmt: skip
     """Archives a conversation in `directory`, or in the private folder beside it where the rules of `privacy` say so;
     the archive's path, None if nothing was said or there is no transcript. What was forgotten of the store in the file
-    `database` is left out.
+    `database` is left out. `known` is for whoever archives many sessions.
 
     Raises OSError, LockedError.
     """
@@ -142,12 +143,13 @@ def archive_session(
     style = ArchiveStyle(settings.assistant_name, settings.archive_message_characters, settings.archive_tools)
     tombstones = forgotten.read(database) if database else ()
     source = ArchiveSource(session_id, transcript, runtime, group, title, name, tombstones)
-    return write_archive(source, directory, style, now, privacy)
+    return write_archive(source, directory, style, now, privacy, known)
 
 
 def write_archive(
-    source: ArchiveSource, directory: str, style: ArchiveStyle, now: float, privacy: Privacy | None = None
-) -> str | None:
+    source: ArchiveSource, directory: str, style: ArchiveStyle, now: float, privacy: Privacy | None = None,
+    known: KnownArchives | None = None,
+) -> str | None:  # fmt: skip
     """Writes or renews the archive of a session in `directory`; its path, or None if nothing was said yet.
 
     A session has one archive. What its transcript no longer holds, because it was truncated or replaced, stays in it.
@@ -155,13 +157,17 @@ def write_archive(
     """
     make_private_dir(directory)
     held = lock(f"{directory}/.lock", LOCK_WAIT_SECONDS)
+    known = known or KnownArchives()
     stack = ExitStack()
     temporary = f"{directory}/.{source.session_id}.tmp"
     try:
         private = stack.enter_context(_private_folder_if_there(directory))
-        found = find_archive(directory, source.session_id) or (private and find_archive(private, source.session_id))
+        found = known.find(directory, source.session_id) or (private and known.find(private, source.session_id))
         path, facts = found or ("", {})
         _keep_names(source, facts)
+        if privacy is not None and _begins_private(source, privacy):
+            private = private or stack.enter_context(private_folder(directory, make=True))
+            temporary = f"{private}/.{source.session_id}.tmp"
         written = _write_whole(source, temporary, style, now)
         if written.messages and facts and not (written.holds(facts) or _still_holds(source, facts)):
             written = _write_appended(source, temporary, style, path, facts)
@@ -176,9 +182,9 @@ def write_archive(
             os.unlink(path)
         return target if folder == directory else private_path(directory, os.path.basename(target))
     finally:
-        stack.close()
         if os.path.lexists(temporary):
             os.unlink(temporary)
+        stack.close()
         os.close(held)
 
 
@@ -191,6 +197,14 @@ def _private_folder_if_there(directory: str) -> Iterator[str]:
         except (FileNotFoundError, OutsideGroupError):
             folder = ""
         yield folder
+
+
+def _begins_private(source: ArchiveSource, privacy: Privacy) -> bool:
+    """Whether the session is excluded by what the beginning and the end of its transcript tell: no word of it is then
+    written in the open folder, not even for a moment. Raises OSError."""
+    transcript = describe(source.runtime, source.path)
+    facts = {"session": source.session_id, "name": source.name, "title": source.title or transcript.title}
+    return is_private({**facts, "cwd": transcript.start}, privacy)
 
 
 def _keep_names(source: ArchiveSource, facts: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ import os
 import time
 from typing import Any
 
+from ..archives.list import KnownArchives
 from ..archives.privacy import is_private_path, settle
 from ..archives.writer import archive_session
 from ..errors import SessionMemoryError
@@ -45,8 +46,9 @@ def run(arguments: argparse.Namespace) -> int:
     rules = {one.home.config_file: Privacy(os.environ, one.home) for one in chosen}
     for one in {one.home.config_file: one for one in chosen}.values():
         settle(one.home.conversations_dir, rules[one.home.config_file])
+    known = KnownArchives()
     results = [
-        _archive(one, rules[one.home.config_file], f"{number}/{len(chosen)}", terminal)
+        _archive(one, rules[one.home.config_file], known, f"{number}/{len(chosen)}", terminal)
         for number, one in enumerate(chosen, 1)
     ]
     results = [result for result in results if not is_private_path(result["archive"] or "")]
@@ -59,7 +61,9 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def _archive(one: FoundSession, privacy: Privacy, progress: str, terminal: Terminal) -> dict[str, Any]:
+def _archive(
+    one: FoundSession, privacy: Privacy, known: KnownArchives, progress: str, terminal: Terminal
+) -> dict[str, Any]:
     """The result for a session: the path of its archive, None if nothing was said in it; or the problem. A path in the
     private folder is not shown."""
     result: dict[str, Any] = {"session": one.id, "name": one.name, "archive": None}
@@ -67,7 +71,7 @@ def _archive(one: FoundSession, privacy: Privacy, progress: str, terminal: Termi
         with terminal.working(f"{progress} {one.name}"):
             result["archive"] = archive_session(
                 one.id, one.session.path, one.runtime, one.home.conversations_dir, one.home.settings(), time.time(),
-                name=one.session.name, privacy=privacy, database=f"{one.home.memory_dir}/{STORE_FILE}",
+                name=one.session.name, privacy=privacy, database=f"{one.home.memory_dir}/{STORE_FILE}", known=known,
             )  # fmt: skip
     except Exception as error:  # it is that session's, and no other's
         is_foreseen = isinstance(error, SessionMemoryError | OSError)

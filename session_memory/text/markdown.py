@@ -50,6 +50,7 @@ _CLOSED_BOLD = re.compile(r"(?<!\S)(\*\*|__)(?=\S)[^*_`\[\\\n]*(?:(?<=\S)\1(?!\S
 _BOLD_MARKS = re.compile(rf"{_CODE}|\\.|[*_]{{2,}}")
 
 _LABEL_CHARACTERS = 120
+_UNLIKE = r"\u2010-\u2027\u2190-\u23ff\u2500-\u27bf\u3040-\u32ff\u3400-\ud7ff\U0001f300-\U0001faff"
 _LABEL_MARKS = re.compile(r"#{2,6}[ \t]+[*_\[]*|[*_\[]*(?:\*\*|__)[*_\[]*")
 _DATED = re.compile(r"[^\n]{1,80}?\(\d{4}-\d\d-\d\d")
 # Letters that are drawn like those of ASCII: Cyrillic, Greek, Armenian, small capitals.
@@ -170,22 +171,22 @@ def _labels(speakers: tuple[str, ...]) -> _Labels:
     opening, closing = r"[\s`\\~]*", r"[\s`\\\]~]*"
     marks = r"[*_:(|#=\u2013\u2014\u2192.>\u2236\ua789]|-\s|\Z"
     whole = rf"(?i:{names}){closing}(?:{marks}|[\n\x80-\U0010ffff])"
-    # Letters beyond ASCII may look like a name's; those of Chinese, Japanese and Korean do not.
+    # Letters beyond ASCII may look like a name's; Chinese, Japanese and Korean ones, arrows and emoji do not.
     label = rf"{opening}(?:{whole}|(?:{initial}[^\n]{{0,{longest}}}?)?[^\x00-\x7f])|[^\n]{{1,80}}?\(\d{{4}}-"
-    plain_label = rf"{whole}|(?:{initial}[^\n]{{0,{longest}}}?)?[^\x00-\x7f\u3040-\u32ff\u3400-\ud7ff]"
+    plain_label = rf"{whole}|(?:{initial}[^\n]{{0,{longest}}}?)?[^\x00-\x7f{_UNLIKE}]"
     lines = (
-        rf"\n(?=[ \t>]*(?:[#=*_+~\d\[-]|{initial}|[^\x00-\x7f]))"
+        r"\n(?:(?=[ \t>]*[#=*_+~\d\[-])"
         r"(?: {0,3}(?:\*\*(?=[^*\n]{1,80}\*\*(?: \(\d{4}-|:))|__(?=[^*_\n]{1,80}__:)|\*(?=Compacted ))"
         rf"|[ \t>+*_\d.)#\[-]*(?:(?<=\*\*)|(?<=__)|(?<=#[ \t]))(?={label if folded else '(?!)'})"
         r"|[ \t>+*_\d.)-]*(?=#(?:[ \t\n]|\Z)|=+[ \t]*(?:\n|\Z)|~~~)"
-        r"|[ \t>+\d.)]*[-*_][ \t>+*_\d.)-]*(?=\n|\Z)"
-        rf"|[ \t>]*(?={plain_label if folded else '(?!)'}))"
+        r"|[ \t>+\d.)]*[-*_][ \t>+*_\d.)-]*(?=\n|\Z))"
+        rf"|[ \t>]*(?={initial}|[^\x00-\x7f{_UNLIKE}])(?={plain_label if folded else '(?!)'}))"
     )
-    cells = rf"(?:^[ \t>+*\d.)-]*|\|)[\s*_`\\\[~]*(?:{names})[\s`\\\]~*_]*(?:[:=\u2013\u2014\u2192>\u2236\ua789]|\(\d)"
+    cells = rf"[\n|][ \t>+*\d.)_`\\\[~-]*(?i:{names})[ \t`\\\]~*_]*(?:[:=\u2013\u2014\u2192>\u2236\ua789]|\(\d)"
     return _Labels(
         re.compile(lines),
         re.compile(rf"[\s*_`\\\[~]*(?:{names}){closing}(?:{marks})", re.IGNORECASE),
-        re.compile(cells, re.IGNORECASE | re.MULTILINE),
+        re.compile(cells),
     )
 
 
@@ -203,12 +204,12 @@ def _escape_prose(texts: list[str], special: re.Pattern[str], labels: _Labels) -
     joined = special.sub(_escape_special, joined)
     named: list[int] = []
     joined = labels.lines.sub(lambda found: _escape_line(found, labels.names, named), "\n" + joined)[1:]
-    if named and _BOLD.search(joined):
+    if named:
         joined = _escape_bold_before_names(joined, labels.names)
     escaped = joined.split(_SEPARATOR) if len(texts) > 1 else [joined]
     if special is _SPECIAL_IN_TABLE:
         escaped = [
-            _TABLE.sub(r"\1\\", text) if labels.cells.search(_folded(before)) else text
+            _TABLE.sub(r"\1\\", text) if labels.cells.search("\n" + _folded(before)) else text
             for before, text in zip(texts, escaped)
         ]
     return escaped
@@ -244,7 +245,8 @@ def _escape_line(found: re.Match[str], names: re.Pattern[str], named: list[int])
         return f"{found[0][: at + 1]}\\{found[0][at + 1 :]}"
     label = _label_at(line, names)
     if label is None:
-        if not named and names.match(_folded(line.lstrip(" \t>")[:_LABEL_CHARACTERS])):
+        before = found.string[max(0, found.string.rfind("\n\n", 0, begin)) : begin]
+        if _BOLD.search(before) and names.match(_folded(line.lstrip(" \t>")[:_LABEL_CHARACTERS])):
             named.append(begin)
         return found[0]
     before, marks = found[0][: label + 1], found[0][label + 1 :]

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from archives_scene import ARCHIVED, MONDAY
 from records import NamedHome, append, exchange
 
-from session_memory.archives.list import list_archives
+from session_memory.archives import writer
+from session_memory.archives.list import KnownArchives, list_archives
 from session_memory.archives.privacy import PRIVATE_FOLDER, facts_without_text, visible_archives
 from session_memory.archives.writer import archive_session
 from session_memory.runtimes import runtime
 from session_memory.settings.homes import Home, home_at
 from session_memory.settings.privacy import Privacy
+from session_memory.system.files import open_private
 from session_memory.tools.archive_search import search_archives
 
 
@@ -120,3 +123,30 @@ def test_a_link_in_the_place_of_the_private_folder_gets_nothing_and_shows_nothin
     scene.private.symlink_to(tmp_path / "elsewhere")
     assert scene.visible() == ["main"]
     assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_what_is_excluded_is_never_written_in_the_open_folder(scene, rule, monkeypatch):
+    made: list[str] = []
+
+    def recorded(path: str, flags: int) -> int:
+        made.append(os.path.realpath(os.path.dirname(path)))
+        return open_private(path, flags)
+
+    monkeypatch.setattr(writer, "open_private", recorded)
+    scene.rules(rule)
+    scene.archive()
+    assert made == [str(scene.folder)] * 2 + [str(scene.private)] * 2
+    assert not list(scene.named.root.rglob("*.tmp*"))
+
+
+def test_a_run_over_many_sessions_finds_each_archive_as_it_is(scene):
+    known, mail = KnownArchives(), scene.named.session_id("mail")
+    assert known.find(str(scene.named.root), mail) is None
+    scene.archive()
+    (path, before) = known.find(str(scene.folder), mail)
+    append(scene.transcripts["mail"], *exchange("and more", "yes", at=MONDAY + 9))
+    scene.archive()
+    assert known.find(str(scene.folder), mail)[1]["messages"] == before["messages"] + 2
+    os.rename(path, scene.folder / "other.md")
+    assert known.find(str(scene.folder), mail)[0] == str(scene.folder / "other.md")
