@@ -22,7 +22,7 @@ from .ledger import HomeRecord, InstallLedger
 # How a SKILL.md names a script of the pack, and the archives of whoever has no agent home.
 _SCRIPT = re.compile(rb'python3 "%b/scripts/(\w+)\.py"' % re.escape(PLUGIN_ROOT.encode()))
 _COMMAND = b"memory"  # the script that is the installed command
-_ARCHIVES = b"~/.session-memory/conversations"
+_ARCHIVES = b'"${SESSION_MEMORY_DIR:-$HOME/.session-memory}/conversations"'
 # Permission rules as `tools.permissions` makes them, of a program and home that are not known.
 _OWN_COMMAND = re.compile(r"Bash\(.*/session-memory/(?:bin/session-memory\b|app/scripts/).*\)")
 _OWN_RULE = re.compile(rf"Read\(/.*/conversations/\*\*\)|mcp__(?:{'|'.join(SERVERS)})__")

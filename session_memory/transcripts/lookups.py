@@ -12,7 +12,7 @@ SKILLS = ("recall", "sessions")
 COMMANDS = frozenset(("search", "show", "conversations", "errors", "patterns", "memories", "graph"))
 SCRIPTS = ("session_reader.py",)
 COMMAND_SCRIPT = "scripts/memory.py"  # the command, as plugins and packages bring it
-ARCHIVES = ("/.session-memory/conversations/", "~/.session-memory/conversations/")
+ARCHIVES = ("/.session-memory/conversations/", "/.session-memory}/conversations/")
 _READERS = frozenset((
     "cat", "less", "more", "head", "tail", "bat", "grep", "egrep", "fgrep", "rg", "ag", "ack", "sed", "awk", "find",
     "ls"
@@ -39,7 +39,7 @@ def is_lookup(name: str, kind: str, argument: str) -> bool:
     if kind == "command":
         return _runs_lookup(argument)
     is_skill = argument.replace("\\", "/").endswith(tuple(f"/{skill}/SKILL.md" for skill in SKILLS))
-    return kind == "read" and (is_skill or any(place in argument for place in ARCHIVES))
+    return kind == "read" and (is_skill or any(place in f"{argument}/" for place in ARCHIVES))
 
 
 def _runs_lookup(command: str) -> bool:
@@ -67,7 +67,7 @@ def _runs_lookup(command: str) -> bool:
             rest = rest[: rest.index(_BREAK)] if _BREAK in rest else rest
             if not COMMANDS.isdisjoint(rest):
                 return True
-        is_archive = word.startswith(("conversations/", "./conversations/")) or any(p in word for p in ARCHIVES)
+        is_archive = word.startswith(("conversations/", "./conversations/")) or any(p in f"{word}/" for p in ARCHIVES)
         if is_archive and before and before[0].rpartition("/")[2] in _READERS:
             return True
         before.append(word)

@@ -139,6 +139,15 @@ def test_a_plugin_beside_an_install_runs_all_that_its_skills_teach(plugin: Claud
     check_all(commands, lambda them: run_in_claude(plugin.claude, them, *ALLOWED))
 
 
+def test_a_plugin_s_skills_find_archives_where_its_person_keeps_them(plugin: ClaudePlugin) -> None:
+    commands = [one for one in installed_plugin(plugin) if one.startswith("grep")]
+    assert commands
+    (plugin.claude.home / ".session-memory").rename(plugin.claude.home / "else where")
+    plugin.claude.environment["SESSION_MEMORY_DIR"] = str(plugin.claude.home / "else where")
+    for command, said in zip(commands, run_in_claude(plugin.claude, commands, *ALLOWED)):
+        assert expected(command) in said, f"{command}\n{said}"
+
+
 class PiUser:
     """A user of Pi who has a past."""
 

@@ -41,6 +41,8 @@ QUERY = '"kyoto flights"'
         f"echo; (session-memory search {QUERY})",
         'grep -ril "kyoto" conversations/',
         'grep -rn "kyoto" ~/.session-memory/conversations/',
+        "grep -ril kyoto /home/ann/.session-memory/conversations",
+        'grep -ril "kyoto" "${SESSION_MEMORY_DIR:-$HOME/.session-memory}/conversations"',
     ],
 )
 def test_a_command_of_ours_that_looks_something_up_is_a_lookup(command):
