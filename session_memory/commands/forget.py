@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..archives.list import list_archives
 from ..archives.privacy import private_path
 from ..errors import SessionMemoryError
-from ..memories.folders import groups_of
+from ..memories.folders import groups_of, strategies_directory
 from ..memories.library import library_of, open_index
 from ..settings import forgotten
 from ..settings.rules import covers
@@ -89,6 +89,7 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
     for path in chosen.archives:
         os.unlink(path)
     opened.store.forget_conversations(chosen.conversations)
+    _forget_in_graph(opened, chosen.until)
     _tell(opened, chosen)
     return 0
 
@@ -172,6 +173,25 @@ def _amounts(chosen: Chosen) -> str:
         "1 memory" if memories == 1 else f"{memories} memories", counted(len(chosen.archives), "archive"),
     ]  # fmt: skip
     return ", ".join(parts)
+
+
+def _forget_in_graph(opened: OpenStore, until: dict[tuple[str, str], int]) -> None:
+    """Has the knowledge graph forget it, where there is one; where it cannot, says that it keeps it."""
+    settings = opened.location.home.settings().memories.get("graphiti", {})
+    embedded = f"{strategies_directory(opened.location)}/graphiti"
+    if not settings.get("url") and not os.path.isdir(embedded):
+        return
+    from .graph import forget_in_graph
+
+    try:
+        for group in {home for home, _ in until}:
+            forget_in_graph(
+                opened.location, group, {session: at for (home, session), at in until.items() if home == group}
+            )
+    except SessionMemoryError as error:
+        opened.note(f"the knowledge graph keeps what it made of it: {error}")
+        if not settings.get("url"):
+            opened.note(f"to delete the whole graph: rm -r {opened.terminal.short(embedded)}")
 
 
 def _tell(opened: OpenStore, chosen: Chosen) -> None:

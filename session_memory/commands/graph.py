@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, TypeVar
 
 from ..memories.folders import groups_of, home_of, strategies_directory
 from ..memories.strategies.graphiti import settings as graph_settings
 from ..memories.strategies.graphiti import strategy as graph
 from ..memories.strategies.graphiti.database import EMBEDDED, group_id
 from ..store.location import find_location
+from ..store.sqlite.memory_index import MemoryIndex
 from ..system.terminal import Terminal
 from ..text.format import one_line
 from ..text.sanitize import for_prompt
@@ -21,6 +22,7 @@ from .output import brief
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping
 
     from ..memories.strategies.graphiti.strategy import GraphFact
     from ..memories.strategy import Usage
@@ -28,7 +30,10 @@ if TYPE_CHECKING:
 
 SUMMARY = "search the knowledge graph that graphiti made of conversations"
 LIMIT = 10
+MORE = 3  # times as many facts are asked for, as some may be hidden
 QUERY_CHARACTERS = 80
+
+T = TypeVar("T")
 
 
 class _NoBudget:
@@ -66,25 +71,51 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def search_graph(location: StoreLocation, query: str, limit: int, *, is_untrusted: bool = False) -> list[GraphFact]:
-    """The facts in the graphs of the groups that may be seen, best first, at most `limit` of each. Raises
-    SessionMemoryError."""
-    ids = [group_id(group, is_untrusted=is_untrusted) for group in groups_of(location)]
-    return [fact for id in ids for fact in _search_group(location, id, query, limit)]
+    """The facts in the graphs of the groups that may be seen, best first, at most `limit` of each; without those that
+    were said in a session of which rules exclude anything. Raises SessionMemoryError."""
+    found: list[GraphFact] = []
+    for group in groups_of(location):
+        id = group_id(group, is_untrusted=is_untrusted)
+
+        async def searched(opened: graph.Graph) -> list[GraphFact]:
+            return await opened.search(query, limit * MORE)
+
+        facts = in_graph(location, id, searched) or []
+        found += _shown(location, group, facts)[:limit]
+    return found
 
 
-def _search_group(location: StoreLocation, group: str, query: str, limit: int) -> list[GraphFact]:
+def forget_in_graph(location: StoreLocation, group: str, until: Mapping[str, int]) -> int:
+    """Removes from the graphs of a group what was said in sessions up to a time; returns how many episodes that were.
+    Raises SessionMemoryError."""
+
+    async def forgotten(opened: graph.Graph) -> int:
+        return sum([await opened.forget(session, before) for session, before in until.items()])
+
+    ids = [group_id(group, is_untrusted=is_untrusted) for is_untrusted in (False, True)]
+    return sum([in_graph(location, id, forgotten) or 0 for id in ids])
+
+
+def in_graph(location: StoreLocation, group: str, ask: Callable[[graph.Graph], Awaitable[T]]) -> T | None:
+    """What `ask` returns for the graph of a group; None where there is no such graph. Raises SessionMemoryError."""
     values = home_of(location).settings().memories.get("graphiti", {})
     settings = graph_settings.settings_of(values)
     url = graph.url_of(settings, strategies_directory(location))
     path = f"{url.removeprefix(f'{EMBEDDED}://')}/{group}.kuzu"
     if url.startswith(EMBEDDED) and not os.path.exists(path):
-        return []  # opening it would make an empty graph
+        return None  # opening it would make an empty graph
 
-    async def searched() -> list[GraphFact]:
+    async def asked() -> T:
         async with graph.opened(settings, url, group, _NoBudget()) as opened:
-            return await opened.search(query, limit)
+            return await ask(opened)
 
-    return asyncio.run(searched())
+    return asyncio.run(asked())
+
+
+def _shown(location: StoreLocation, group: str, facts: list[GraphFact]) -> list[GraphFact]:
+    with closing(MemoryIndex(location.database, location.rules)) as index:
+        hidden = index.excluded_sessions(group, [session for fact in facts for session in fact.sessions])
+    return [fact for fact in facts if hidden.isdisjoint(fact.sessions)]
 
 
 def _line(fact: GraphFact) -> str:

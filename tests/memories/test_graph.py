@@ -25,6 +25,7 @@ from session_memory.memories.strategies.graphiti import strategy as graph
 from session_memory.memories.strategies.graphiti.database import checked_url, group_id
 from session_memory.memories.strategies.graphiti.strategy import GraphFact, GraphStrategy
 from session_memory.memories.strategy import StrategyContext, StrategyError, UnavailableError
+from session_memory.store.location import find_location
 from session_memory.store.sqlite.queue import StoredQueue
 
 pytest.importorskip("graphiti_core", reason="graphiti-core, which the extra [graphiti] installs, is not there")
@@ -287,7 +288,7 @@ class TestCommand:
             f"memories:\n  graphiti:\n    base_url: {api.url}\n    dimensions: {DIMENSIONS}\n"
             f"    url: kuzu://{machine.root}/strategies/graphiti\n"
         )
-        assert self.run("search", "Who uses Redis?") == 0
+        assert self.run("search", "Who uses Redis?") == 1
         assert capsys.readouterr().out == "The graph knows nothing about Who uses Redis?.\n"
         machine.stored.add(*TALK)
         machine.run()
@@ -296,6 +297,36 @@ class TestCommand:
         self.run("search", "Redis", "--json")
         facts = json.loads(capsys.readouterr().out)["facts"]
         assert (facts[0]["fact"], facts[0]["name"], facts[0]["group"]) == ("Ada uses Redis", "USES", "main")
+
+    def test_what_rules_exclude_is_not_found_and_what_is_forgotten_is_gone(
+        self, machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], api: FakeOpenAI
+    ) -> None:
+        for name in ("SESSION_MEMORY_HOME", "CLAUDE_CONFIG_DIR"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("HOME", str(machine.root))
+        monkeypatch.chdir(machine.root)
+        config = machine.root / ".session-memory" / "config.yaml"
+        config.parent.mkdir()
+        settings = (
+            f"memories:\n  graphiti:\n    base_url: {api.url}\n    dimensions: {DIMENSIONS}\n"
+            f"    url: kuzu://{machine.root}/strategies/graphiti\n"
+        )
+        config.write_text(settings)
+        machine.stored.add(*TALK[:2], name="one")
+        machine.stored.add("Eve uses Redis too.", "> Noted.", name="two")
+        machine.run()
+        assert self.found(capsys) == ["Ada uses Redis", "Eve uses Redis"]
+        config.write_text(settings + "sessions: {one: {text: false}}\n")
+        assert self.found(capsys) == ["Eve uses Redis"]
+        config.write_text(settings)
+        location = find_location(None, {"HOME": str(machine.root)})
+        assert graph_command.forget_in_graph(location, "", {"one": machine.stored.now}) == 1
+        assert self.found(capsys) == ["Eve uses Redis"]
+        assert len(machine.episodes()) == 1
+
+    def found(self, capsys: pytest.CaptureFixture[str]) -> list[str]:
+        self.run("search", "Redis", "--json")
+        return sorted(fact["fact"] for fact in json.loads(capsys.readouterr().out)["facts"])
 
     @staticmethod
     def run(*words: str) -> int:

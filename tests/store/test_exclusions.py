@@ -50,6 +50,9 @@ def test_what_is_said_while_in_an_excluded_directory_is_excluded_and_no_more(sce
     rules(scene, f"projects: {{{PRIVATE}: {{ignore: true}}}}\n")
     assert found(scene, "plum") == ["plum after", "plum before"]
     assert scene.texts() == ["plum before", "plum after"]
+    assert [one.entry_count for one in scene.conversations()] == [2]
+    rules(scene, f"projects: {{{PRIVATE}: {{text: false}}}}\n")
+    assert [one.entry_count for one in scene.conversations()] == [4]  # tool uses count, too
     rules(scene, "")
     assert scene.texts() == ["plum before", "plum there", "Bash cat plum", "plum after"]
     assert "cat plum" in found(scene, "plum")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -109,6 +110,7 @@ SURFACES = {
     "memories search": lambda machine: machine.said("memories", "search", "ripe May", "--limit", 1000),
     "memories of a prompt": told_to_prompt,
     "filter": lambda machine: machine.said("filter", "--all", "--show"),
+    "view sessions": lambda machine: machine.view("sessions"),
     "view conversations": lambda machine: machine.view("conversations"),
     "view entries": lambda machine: machine.view("entries"),
     "view tool_uses": lambda machine: machine.view("tool_uses"),
@@ -132,6 +134,61 @@ RULES = {
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
     return Machine(tmp_path_factory.mktemp("home"))
+
+
+def asked_of(machine: Machine, tool: str, arguments: dict[str, Any]) -> str:
+    backend = HomeBackend(str(machine.home), {"HOME": str(machine.home)}, memory_search=_search_memories)
+    return call(backend, tool, arguments).text
+
+
+# Every command that has JSON to tell of sessions, and every tool.
+JSON: dict[str, list[object]] = {
+    "search": ["search", "number ripe May"],
+    "search by its word": ["search", SECRET],
+    "search of tools": ["search", "--role", "tool", "make"],
+    "conversations": ["conversations"],
+    "errors": ["errors", "no rule for"],
+    "patterns": ["patterns"],
+    "process": ["process", "--dry-run"],
+    "memories": ["memories", "--limit", 1000],
+    "memories search": ["memories", "search", "ripe May", "--limit", 1000],
+    "memories show": ["memories", "show", "MEMORY"],
+    "show": ["show", "CONVERSATION"],
+    "filter": ["filter", "--all", "--show"],
+    "health-check": ["health-check"],
+    "ingest": ["ingest"],
+    "archive": ["archive", "--all"],
+}
+TOOLS: dict[str, dict[str, Any]] = {
+    "list_sessions": {}, "read_session": {"session": ID}, "search_sessions": {"query": f"{SECRET} ripe May"}
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("named", [*JSON, *TOOLS])
+def test_no_field_of_any_json_nor_any_tool_holds_a_word_of_a_session_without_text(machine: Machine, named: str) -> None:
+    machine.rules("", "person")
+    memory = json.loads(machine.run("memories", "search", SECRET, "--json").stdout)["memories"][0]["id"]
+    machine.rules("projects: {AGENT: {text: false}}", "person")
+    if named in TOOLS:
+        told = asked_of(machine, named, TOOLS[named])
+        assert told.replace(TOOLS[named].get("query", ""), "").count(SECRET) == 0
+        return
+    known = {"CONVERSATION": machine.conversation_of(ID), "MEMORY": memory}
+    done = machine.run(*[known.get(str(word), word) for word in JSON[named]], "--json")
+    assert (done.returncode, done.stdout) == (1, "") or json.loads(done.stdout)
+    assert SECRET not in done.stdout.replace(f'"query": "{SECRET}"', "")
+    assert SECRET not in done.stderr.replace(SECRET, "", 1 if named == "search by its word" else 0)
+
+
+def test_memories_of_sessions_that_the_store_does_not_know_go_by_what_their_pages_say(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    shutil.rmtree(machine.projects)
+    for path in machine.database.parent.glob("memory.db*"):
+        path.unlink()
+    assert both_in(machine.said("memories", "--limit", 1000)) == (True, True)
+    for rule in ("sessions: {ID: {ignore: true}}", "sessions: {diary: {text: false}}"):
+        machine.rules(rule, "home" if "diary" in rule else "person")
+        assert both_in(machine.said("memories", "--limit", 1000)) == ("diary" in rule, True)
 
 
 def both_in(text: str) -> tuple[bool, bool]:

@@ -45,6 +45,14 @@ WHOLE = """
         SELECT 1 FROM memory_excluded_items WHERE item BETWEEN c.first_item AND c.last_item AND because = f.id
     )
 """
+# How many messages of `memory_conversations AS c` nothing is told of. The records of one message have its number.
+HIDDEN_MESSAGES = """(
+    SELECT count(DISTINCT coalesce(nullif(coalesce(e.message, t.message), 0), -x.item))
+    FROM memory_excluded_items AS x
+    LEFT JOIN memory_transcript_entries AS e ON e.id = x.item
+    LEFT JOIN memory_tool_uses AS t ON t.id = x.item
+    WHERE x.item BETWEEN c.first_item AND c.last_item AND NOT x.is_told
+)"""
 
 
 class Lifts(NamedTuple):

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...system.sqlite import explained, fetch
+from ..rules import JudgedFile
 from ..search.query import LONGEST, parse
 from ..search.terms import indexable
 from .exclusions import Exclusions
@@ -82,6 +83,7 @@ class MemoryIndex:
     def __init__(self, database: str, rules: StoreRules | None = None, patience: Patience | None = None) -> None:
         self.path = database
         self._database = open_database(database, patience)
+        self._rules = rules
         self._exclusions = Exclusions(self._database.connection, rules)
 
     def close(self) -> None:
@@ -143,7 +145,7 @@ class MemoryIndex:
             "ORDER BY i.at IS NULL DESC, i.at DESC, i.number DESC LIMIT ?"
         )
         with explained(self.path):
-            return [_memory(row) for row in fetch(self._database.connection, sql, (*values, wanted.limit))]
+            return self._shown(sql, values, wanted)
 
     def missing(self, home: str) -> list[IndexedMemory]:
         """The memories that were on no page the last time."""
@@ -156,7 +158,7 @@ class MemoryIndex:
         condition, values = self._where(MemoryFilter(homes, with_superseded=True))
         sql = f"SELECT {_COLUMNS} FROM memories AS i WHERE {condition} AND substr(i.id, 1, length(?)) = ?"
         with explained(self.path):
-            return [_memory(row) for row in fetch(self._database.connection, sql, (*values, id, id))]
+            return self._shown(f"{sql} LIMIT ?", (*values, id, id), MemoryFilter(homes))
 
     def search(self, query: str, wanted: MemoryFilter) -> list[IndexedMemory]:
         """The memories that fit a query best, best first. Any text is a query."""
@@ -176,7 +178,52 @@ class MemoryIndex:
                 f"ON i.number = memories_search.rowid WHERE memories_search MATCH ? AND {condition} "
                 f"ORDER BY {_RANK}, i.at DESC LIMIT ?"
             )
-            return [_memory(row) for row in fetch(connection, sql, (match, *values, wanted.limit))]
+            return self._shown(sql, (match, *values), wanted)
+
+    def excluded_sessions(self, home: str, sessions: Iterable[str]) -> set[str]:
+        """Those of a group's sessions of which rules exclude anything. Of one that the store does not know, as its
+        transcript is gone, its id and the names that it had are what rules look at."""
+        with explained(self.path):
+            is_excluding = self._exclusions.ready()
+            return {session for session in set(sessions) if self._is_excluded(home, session, is_excluding)}
+
+    def _is_excluded(self, home: str, session: str, is_excluding: bool) -> bool:
+        sql = "SELECT id FROM memory_file_states WHERE home = ? AND session_id = ?"
+        files = fetch(self._database.connection, sql, (home, session))
+        if not files:
+            return self._is_hidden_by_name(home, session)
+        sql = (
+            "SELECT 1 FROM memory_excluded_files WHERE file_id = ?1 "
+            "UNION ALL SELECT 1 FROM memory_excluded_items WHERE because = ?1 LIMIT 1"
+        )
+        return is_excluding and any(fetch(self._database.connection, sql, file) for file in files)
+
+    def _is_hidden_by_name(self, home: str, session: str) -> bool:
+        if self._rules is None:
+            return False
+        rule = self._rules.read().rule(JudgedFile(0, home, session, "", "", ""))
+        return rule.ignore or not rule.text
+
+    def _shown(self, sql: str, values: tuple[Any, ...], wanted: MemoryFilter) -> list[IndexedMemory]:
+        """The memories that a query finds; what is asked for last in it is how many. Those of sessions that the store
+        does not know are judged here, since no table tells of them."""
+        connection = self._database.connection
+        found = [_memory(row) for row in fetch(connection, sql, (*values, wanted.limit))]
+        if wanted.with_excluded or self._rules is None:
+            return found
+        hidden = self._hidden_unknown(found)
+        if hidden and wanted.limit >= 0:
+            found = [_memory(row) for row in fetch(connection, sql, (*values, -1))]
+            hidden = self._hidden_unknown(found)
+        shown = [one for one in found if not any((one.home, origin[1]) in hidden for origin in one.origins)]
+        return shown[: wanted.limit] if wanted.limit >= 0 else shown
+
+    def _hidden_unknown(self, memories: Iterable[IndexedMemory]) -> set[tuple[str, str]]:
+        """The groups and ids of sessions that these memories are of, that the store does not know, and rules hide."""
+        every = {(one.home, origin[1]) for one in memories for origin in one.origins}
+        sql = "SELECT 1 FROM memory_file_states WHERE home = ? AND session_id = ? LIMIT 1"
+        unknown = [who for who in every if not fetch(self._database.connection, sql, who)]
+        return {who for who in unknown if self._is_hidden_by_name(*who)}
 
     def _where(self, wanted: MemoryFilter) -> tuple[str, tuple[Any, ...]]:
         condition, values = _where(wanted)

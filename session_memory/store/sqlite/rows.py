@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from ...system.sqlite import fetch
 from ..values import ITEM_BITS, TOOL_ROLE, Filter, StoredEntry
-from .exclusions import item_shown, title_shown, unless_private
+from .exclusions import HIDDEN_MESSAGES, item_shown, title_shown, unless_private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,16 +21,17 @@ TITLE_CHARACTERS = 80
 def conversation_columns(excluding: bool) -> str:
     """The fields of values.Conversation, where something is excluded without that. Its title is its session's, else how
     what the user said first in it begins."""
-    title, source_file, cwd = "f.title", "c.source_file", "f.cwd"
+    title, source_file, cwd, messages = "f.title", "c.source_file", "f.cwd", "c.entry_count"
     shown = ""
     if excluding:
         title, source_file, cwd = title_shown(), unless_private(source_file), unless_private(cwd)
         shown = f"AND {item_shown('id')}"
+        messages = f"max(0, c.entry_count - {HIDDEN_MESSAGES})"
     return f"""
         c.id, c.session_id, {source_file}, f.home, f.source, {cwd}, coalesce(nullif({title}, ''), (
             SELECT substr(content, 1, {TITLE_CHARACTERS}) FROM memory_transcript_entries
             WHERE id BETWEEN c.first_item AND c.last_item AND role = 'user' {shown} ORDER BY id LIMIT 1
-        ), ''), c.first_message_at, c.last_message_at, c.entry_count, c.status, c.reason
+        ), ''), c.first_message_at, c.last_message_at, {messages}, c.status, c.reason
     """
 
 

@@ -39,9 +39,14 @@ def add_exclusions(connection: Connection) -> None:
         f"WHERE e.id < t.id AND e.id >> {ITEM_BITS} = t.id >> {ITEM_BITS} ORDER BY e.id DESC LIMIT 1)"
     )
     connection.execute(schema.partition("-- What is excluded ---")[2].partition("\n")[2].partition("-- What strat")[0])
+    renew_views(connection)
+
+
+def renew_views(connection: Connection) -> None:
+    """The views as they are in the schema, for stores that were made with others."""
     for view in ("sessions", "conversations", "entries", "tool_uses"):
         connection.execute(f"DROP VIEW IF EXISTS {view}")
-    connection.execute("CREATE VIEW sessions" + schema.partition("CREATE VIEW sessions")[2])
+    connection.execute("CREATE VIEW sessions" + _schema().partition("CREATE VIEW sessions")[2])
 
 
 def add_unread_files(connection: Connection) -> None:
@@ -75,6 +80,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     add_exclusions,
     add_unread_files,
     leave_out_lookups,
+    renew_views,
 )
 
 

@@ -253,7 +253,8 @@ SELECT
     CAST(iif(file.id IN (SELECT file_id FROM memory_excluded_files), '', file.cwd) AS TEXT) AS directory,
     CAST(strftime('%Y-%m-%dT%H:%M:%fZ', file.first_entry_timestamp / 1000.0, 'unixepoch') AS TEXT) AS started_at,
     CAST(strftime('%Y-%m-%dT%H:%M:%fZ', file.last_entry_timestamp / 1000.0, 'unixepoch') AS TEXT) AS ended_at,
-    CAST(file.root || '/' || file.file_path AS TEXT) AS transcript,
+    CAST(iif(file.id IN (SELECT file_id FROM memory_excluded_files), '', file.root || '/' || file.file_path) AS TEXT)
+        AS transcript,
     file.status
 FROM memory_file_states AS file
 WHERE NOT EXISTS (SELECT 1 FROM memory_excluded_files AS x WHERE x.file_id = file.id AND NOT x.is_told);
@@ -275,7 +276,13 @@ SELECT
     CAST(iif(file.id IN (SELECT file_id FROM memory_excluded_files), '', file.cwd) AS TEXT) AS directory,
     CAST(strftime('%Y-%m-%dT%H:%M:%fZ', conversation.first_message_at / 1000.0, 'unixepoch') AS TEXT) AS started_at,
     CAST(strftime('%Y-%m-%dT%H:%M:%fZ', conversation.last_message_at / 1000.0, 'unixepoch') AS TEXT) AS ended_at,
-    conversation.entry_count AS messages,
+    CAST(max(0, conversation.entry_count - (
+        SELECT count(DISTINCT coalesce(nullif(coalesce(entry.message, tool_use.message), 0), -x.item))
+        FROM memory_excluded_items AS x
+        LEFT JOIN memory_transcript_entries AS entry ON entry.id = x.item
+        LEFT JOIN memory_tool_uses AS tool_use ON tool_use.id = x.item
+        WHERE x.item BETWEEN conversation.first_item AND conversation.last_item AND NOT x.is_told
+    )) AS INTEGER) AS messages,
     conversation.text_bytes,
     conversation.status,
     conversation.reason
