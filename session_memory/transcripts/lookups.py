@@ -13,17 +13,23 @@ COMMANDS = frozenset(("search", "show", "conversations", "errors", "patterns", "
 SCRIPTS = ("session_reader.py",)
 COMMAND_SCRIPT = "scripts/memory.py"  # the command, as plugins and packages bring it
 ARCHIVES = ("/.session-memory/conversations/", "/.session-memory}/conversations/")
-_READERS = frozenset((
-    "cat", "less", "more", "head", "tail", "bat", "grep", "egrep", "fgrep", "rg", "ag", "ack", "sed", "awk", "find",
-    "ls"
+_NAMES = ("session-memory", "session_memory", "memory.py", *SCRIPTS)  # without any of these a command line is no lookup
+_FILTERS = frozenset((
+    "cat", "less", "more", "head", "tail", "bat", "grep", "egrep", "fgrep", "rg", "ag", "ack", "sed", "awk", "jq",
+    "wc", "sort", "uniq", "cut", "tr", "column", "nl"
 ))  # fmt: skip
-_PROGRAMS = ("/session-memory", "/session_reader.py", "/memory.py")
-_BREAK = "\0"  # between two simple commands
+_READERS = _FILTERS | {"find", "ls"}
+# What does nothing that is worth keeping, beside a lookup.
+_PLUMBING = frozenset((
+    "cd", "pushd", "popd", "echo", "printf", "true", "false", ":", "export", "set", "unset", "sleep", "for", "done",
+    "fi", "esac", "}"
+))  # fmt: skip
 # What may stand before a program that it runs.
 _BEFORE = frozenset((
-    "sudo", "env", "command", "exec", "time", "timeout", "nice", "nohup", "uv", "uvx", "run", "npx", "bash", "sh",
-    "zsh", "do", "then", "else", "!", "{"
+    "sudo", "env", "command", "exec", "time", "timeout", "nice", "nohup", "uv", "uvx", "run", "npx", "xargs", "do",
+    "then", "else", "if", "while", "!", "{"
 ))  # fmt: skip
+_SHELLS = ("bash", "sh", "zsh")
 _FURTHEST = 6  # words behind the program, among which its subcommand is
 
 
@@ -43,44 +49,46 @@ def is_lookup(name: str, kind: str, argument: str) -> bool:
 
 
 def _runs_lookup(command: str) -> bool:
-    for quote in "\"'":
-        if quote in command:  # a program's path in quotes may have spaces
-            parts = command.split(quote)
-            paths = [part.replace(" ", "_") if part.endswith(_PROGRAMS) else part for part in parts[1::2]]
-            parts[1::2] = paths
-            command = quote.join(parts)
-    for separator in ";&|\n()`":
-        command = command.replace(separator, f" {_BREAK} ")
-    words = [word.strip("\"'") for word in command.replace("\\" + _BREAK, " ").split()]
-    before: list[str] = []
-    for at, word in enumerate(words):
-        if word == _BREAK:
-            before = []
-            continue
-        program = word.replace("\\", "/").rpartition("/")[2].removesuffix(".exe")
-        if program in SCRIPTS and _is_program(before):
-            return True
-        is_script = word.replace("\\", "/").endswith(COMMAND_SCRIPT)
-        is_ours = program == "session-memory" or is_script or (word == "session_memory" and before[-1:] == ["-m"])
-        if is_ours and _is_program(before):
-            rest = words[at + 1 : at + 1 + _FURTHEST]
-            rest = rest[: rest.index(_BREAK)] if _BREAK in rest else rest
-            if not COMMANDS.isdisjoint(rest):
-                return True
-        is_archive = word.startswith(("conversations/", "./conversations/")) or any(p in f"{word}/" for p in ARCHIVES)
-        if is_archive and before and before[0].rpartition("/")[2] in _READERS:
-            return True
-        before.append(word)
-    return False
+    """Whether a command line runs a lookup, and nothing else but what moves about or shows what it found."""
+    if not any(name in command for name in _NAMES):
+        return False
+    from ..text.shell_words import simple_commands
+
+    command = command.replace("${SESSION_MEMORY_DIR:-", "").replace("/.session-memory}", "/.session-memory")
+    has_lookup = False
+    for simple in simple_commands(command.replace("$(", "(")):
+        words = [word.text for word in simple.words]
+        while words and _stands_before(words[0]):
+            del words[0]
+        program = words[0].replace("\\", "/").rpartition("/")[2].removesuffix(".exe") if words else ""
+        if _is_ours(program, words):
+            has_lookup = True
+        elif program and program not in _PLUMBING and not (program in _FILTERS and simple.before == "|"):
+            return False
+    return has_lookup
 
 
-def _is_program(before: list[str]) -> bool:
-    """Whether the word behind those in `before` is the program that a shell runs, perhaps by way of an interpreter."""
-    return all(
-        word in _BEFORE
-        or word.startswith("-")
-        or "=" in word
-        or word.replace(".", "").isdigit()
-        or word.rpartition("/")[2].startswith(("python", "pypy"))
-        for word in before
-    )
+def _is_ours(program: str, words: list[str]) -> bool:
+    """Whether a simple command looks something up: ours, a shell or an interpreter that runs ours, or a reader of
+    archives."""
+    if program in _SHELLS and len(words) == 3 and words[1].startswith("-") and words[1].endswith("c"):
+        return _runs_lookup(words[2])
+    if program.startswith(("python", "pypy")):
+        ours = ("session_memory", COMMAND_SCRIPT, *SCRIPTS)
+        at = next((at for at, word in enumerate(words) if at and word.endswith(ours)), 0)
+        if not at or not all(word.startswith("-") for word in words[1:at]):
+            return False
+        words = words[at:]
+        program = words[0].rpartition("/")[2]
+    if program in SCRIPTS:
+        return True
+    is_script = bool(words) and words[0].replace("\\", "/").endswith(COMMAND_SCRIPT)
+    if is_script or program in ("session-memory", "session_memory"):
+        return not COMMANDS.isdisjoint(words[1 : 1 + _FURTHEST])
+    return program in _READERS and any(place in f"{word}/" for word in words for place in ARCHIVES)
+
+
+def _stands_before(word: str) -> bool:
+    """Whether a word may stand before a program: an assignment, or what runs the program, with its options."""
+    is_assignment = "=" in word and word.partition("=")[0].isidentifier()
+    return is_assignment or word in _BEFORE or word.startswith("-") or word.replace(".", "").isdigit()

@@ -39,7 +39,11 @@ QUERY = '"kyoto flights"'
         f"timeout 10 session-memory search {QUERY}",
         f"bash -lc 'session-memory search {QUERY}'",
         f"echo; (session-memory search {QUERY})",
-        'grep -ril "kyoto" conversations/',
+        f"session-memory search {QUERY} | grep -v done | sort | head -3; echo $?",
+        f'found=$(session-memory search {QUERY} --json) && echo "$found" | jq .',
+        "for id in 1 2; do session-memory show $id; done",
+        "session-memory conversations --ids | xargs -n 1 session-memory show",
+        'cd /srv/app && grep -ril "kyoto" /home/ann/.session-memory/conversations/ 2>/dev/null | wc -l',
         'grep -rn "kyoto" ~/.session-memory/conversations/',
         "grep -ril kyoto /home/ann/.session-memory/conversations",
         'grep -ril "kyoto" "${SESSION_MEMORY_DIR:-$HOME/.session-memory}/conversations"',
@@ -66,6 +70,12 @@ def test_a_command_of_ours_that_looks_something_up_is_a_lookup(command):
         "pip install session-memory",
         "ls src/conversations/",
         "git show HEAD:conversations/x.md",
+        'grep -ril "kyoto" conversations/',
+        f"session-memory search {QUERY} && npm test",
+        f"npm test; session-memory search {QUERY}",
+        f"session-memory search {QUERY}; cat notes.md",
+        f"bash -c 'session-memory search {QUERY}; make'",
+        f"echo session-memory search {QUERY}",
     ],
 )
 def test_other_work_is_none(command):
@@ -144,6 +154,17 @@ def test_the_first_search_for_something_is_no_hit_of_the_second(tmp_path, use):
     scene.ingest()
     assert b"kyoto" not in b"".join(path.read_bytes() for path in scene.database.parent.iterdir())
     assert [item.text for item in scene.items(scene.conversations()[0])] == ["what did I plan?", "I found nothing."]
+
+
+def test_a_failure_beside_a_lookup_is_kept(tmp_path):
+    scene = Scene(tmp_path)
+    call = ("Bash", {"command": f"session-memory search {QUERY} && npm test"})
+    record = assistant(call)
+    use = record["message"]["content"][0]["id"]
+    failed = {"type": "tool_result", "tool_use_id": use, "is_error": True, "content": "Error: 2 tests failed"}
+    scene.write("one", user("test it"), record, user([failed]))
+    scene.ingest()
+    assert b"2 tests failed" in b"".join(path.read_bytes() for path in scene.database.parent.iterdir())
 
 
 def test_a_store_that_kept_lookups_loses_them_when_it_is_opened(tmp_path, monkeypatch):
