@@ -23,8 +23,8 @@ def for_storage(texts: list[str]) -> list[str]:
     from .secrets.scan import suspects  # imports `re`
 
     texts = [plain(text) for text in texts]
-    for index in suspects(texts):
-        texts[index] = redact(texts[index])
+    for index, start in suspects(texts).items():
+        texts[index] = redact(texts[index], start)
     return texts
 
 

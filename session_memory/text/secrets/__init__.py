@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import sys
 
-from ._literals import APART, ENDINGS, LITERALS, NAMES, PREFIXES, SHORTEST_PREFIX, WORD_ENDINGS
+from ._literals import DIGIT_RUNS, ENDINGS, LITERALS, NAMES, PREFIXES, SHORTEST_PREFIX, WORD_ENDINGS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import AnyStr
 
 SHORT_CHARACTERS = 4096
 SCAN = "session_memory.text.secrets.scan"
@@ -31,7 +32,7 @@ VALUE_CHARACTERS = ALPHANUMERIC + "_.+/~%=:|-"
 VALUE_LENGTH = 10
 VALUE_WITHIN = 100
 DIGIT_WITHIN = 65
-DIGITS_AS_ZERO = bytes.maketrans(b"123456789", b"000000000")
+DIGITS_AS_ZERO = bytes.maketrans(b"123456789-", b"000000000 ")
 AFTER_WORDS = "0123456789_. \t\"'`*?]\\+-"
 VERBS = tuple(f" {verb}{end}" for verb in ("is", "was", "ist", "war", "lautet", "to", "auf") for end in " :")
 NAME_WITHIN = 64
@@ -57,18 +58,20 @@ class Secret:
         return hash(repr(self))
 
 
-def redact(text: str) -> str:
+def redact(text: str, start: int = 0) -> str:
     """`text` with `[redacted: kind]` in place of every secret. Never raises for a string.
 
-    Searches until nothing is found: a secret next to another one may be found only when that is gone.
+    Searches until nothing is found: a secret next to another one may be found only when that is gone. The scanner finds
+    nothing before `start`, if the caller knows.
     """
-    while secrets := find_secrets(text):
+    while secrets := find_secrets(text, start):
         parts = []
         end = 0
         for secret in secrets:
             parts += [text[end : secret.start], f"[redacted: {secret.kind}]"]
             end = secret.end
         text = "".join(parts) + text[end:]
+        start = 0
     return text
 
 
@@ -79,13 +82,13 @@ def redact_all(texts: list[str]) -> list[str]:
     return [redact(text) for text in texts]
 
 
-def find_secrets(text: str) -> list[Secret]:
-    """The secrets in `text`, in order, without overlaps. Never raises for a string."""
+def find_secrets(text: str, start: int = 0) -> list[Secret]:
+    """The secrets in `text`, in order, without overlaps; `start` as in `redact`. Never raises for a string."""
     if len(text) <= SHORT_CHARACTERS and SCAN not in sys.modules and not may_hold_secret(text):
         return []
     from .scan import find
 
-    return [Secret(kind, start, end) for kind, start, end in find(text)]
+    return [Secret(kind, start, end) for kind, start, end in find(text, start)]
 
 
 def may_hold_secret(text: str) -> bool:
@@ -103,16 +106,21 @@ def may_hold_secret(text: str) -> bool:
             within = small if ignores_case else text
             if any(literal in within and goes_on(within, literal, ahead) for literal in literals.split("\n")):
                 return True
-    return any(names_value(text, at) for sign in SIGNS for at in places(text, sign)) or bool(rules_apart(text))
+    return any(names_value(text, at) for sign in SIGNS for at in places(text, sign)) or any(
+        True for _ in digit_runs(text)
+    )
 
 
-def rules_apart(text: str) -> set[int]:
-    """The numbers of the rules of which `text` holds a literal, but for blanks and hyphens; 0 stands for any digit."""
-    shape = text.encode("utf-8", "surrogatepass").translate(DIGITS_AS_ZERO, b" -")
-    return {number for literal, number in APART if literal in shape}
+def digit_runs(text: str) -> Iterator[tuple[int, int]]:
+    """Where a rule for digits may apply, and its number: a literal of it is there, in which 0 stands for any digit and
+    a blank for a hyphen too."""
+    shape = text.encode("ascii", "replace").translate(DIGITS_AS_ZERO)
+    for literal, number in DIGIT_RUNS:
+        if literal in shape:
+            yield from ((at, number) for at in places(shape, literal))
 
 
-def places(text: str, literal: str) -> Iterator[int]:
+def places(text: AnyStr, literal: AnyStr) -> Iterator[int]:
     """Every offset of `literal`."""
     at = text.find(literal)
     while at >= 0:

@@ -640,9 +640,10 @@ NAMES: str = (
 ENDINGS = ('accesskey', 'apikey', 'key', 'secret', 'secretkey', 'token')
 # What the words of assignments.py end in.
 WORD_ENDINGS = ('pass', 'word', 'sswd', 'wort', 'rase', 'cret', 'oken', 'key')
-# Literals that are looked for with 0 for any digit, and the numbers of their rules.
-APART: tuple[tuple[bytes, int], ...] = (
+# Literals in which 0 stands for any digit and a blank for a hyphen too, and the numbers of their rules.
+DIGIT_RUNS: tuple[tuple[bytes, int], ...] = (
     (b'0//0', 25),
     (b'000000000000000', 308),
+    (b'0000 0000', 308),
 )
 

@@ -12,7 +12,7 @@ import yaml
 
 HERE = Path(__file__).parent
 FORMS = {"prefix": "body", "literals": "regex", "names": "value", "word": "judge"}
-OPTIONS = {"ahead", "also", "apart", "before", "entropy", "ignore_case", "judge", "reject", "verbose", "whole"}
+OPTIONS = {"ahead", "also", "before", "digits", "entropy", "ignore_case", "judge", "reject", "verbose", "whole"}
 CLASSES = {
     "<hex>": "[0-9a-fA-F]",
     "<b36>": "[0-9a-z]",
@@ -34,9 +34,8 @@ CLASSES = {
     "<args>": r"(?:[^\n|;&\\]|\\{1,8}[\nn\"']){0,160}?",
     # As in __init__.py.
     "<dotted>": "[0-9A-Za-z_-]{6}[.][0-9A-Za-z_-]{27}",
-    "<flag>": r"(?:[A-Za-z0-9]{1,20}[_-]){0,3}[A-Za-z]{0,4}(?i:pass|word|sswd|rase|cret|oken|key)[= \t\\]",
+    "<flag>": r"[A-Za-z][A-Za-z0-9_-]{2,40}[= \t\\](?<=(?i:pass|word|sswd|rase|cret|oken|.key).)",
     "<prose>": r"(?i:[^\n.;]{0,60}? (?:is|was|ist|war|lautet|to|auf)[ :])",
-    "<pair>": r"[\w.@+-]{2,60} ?(?:[/|,]|and|und) ?[^\s]{5}",
     "<run>": "[0-9A-Za-z_+/=-]{10}",
     "<sign>": r"""[0-9A-Za-z_-]{0,40}[ \t\\\]]{0,8}["'`:=>|,(?]""",
 }
@@ -150,12 +149,17 @@ def in_any_case(text: str) -> str:
     return "".join(f"[{c.lower()}{c.upper()}]" if c.lower() != c.upper() else re.escape(c) for c in text)
 
 
+def in_any_case_of(letters: Iterable[str]) -> str:
+    """A class of `letters` in any case."""
+    return f"[{''.join(sorted({c for letter in letters for c in letter.lower() + letter.upper()}))}]"
+
+
 def tables(rules: list[Rule]) -> tuple[str, dict[str, set[Row]], dict[str, set[Row]]]:
     """The scanner, the prefixes by their last characters, the other literals by where it stops."""
     tails: dict[str, set[Row]] = {}
     others: list[tuple[str, int, str]] = []
     for number, rule in enumerate(rules):
-        for literal in () if "apart" in rule else (*rule.get("prefix", ()), *rule.get("literals", ())):
+        for literal in () if "digits" in rule else (*rule.get("prefix", ()), *rule.get("literals", ())):
             ahead = rule.get("ahead", "<run>" if "prefix" in rule else "")
             if ahead == "<run>" and literal[-1] in TAILS and len(literal) >= TAIL_LENGTHS[-1]:
                 row = (literal, len(literal) - 1, number, False)
@@ -203,26 +207,56 @@ def scanner(sides: dict[str, dict[str, set[str]]], tails: set[str]) -> str:
 def together(sides: dict[str, set[str]]) -> list[str]:
     """The conditions around a character: what is before it, with it -> what may stand after it.
 
-    What nothing needs to stand after is in one lookbehind for all of a width: each one takes its time.
+    Each lookbehind takes its time, wherever the character stands: so all of a width that want the same after it are
+    one, those behind the same quotation mark are looked for only behind it, and those that want something after the
+    character only where one of them has it.
     """
-    free = {before for before, after in sides.items() if "" in after and before}
-    widths = {before: len(re.sub(r"\[.*?\]|\\.", "x", before)) for before in free}
-    around = [f"(?<={'|'.join(sorted(b for b in free if widths[b] == n))})" for n in sorted(set(widths.values()))]
-    for before, after in sorted(sides.items()):
-        if before not in free:
-            ends = "" if "" in after else f"(?={'|'.join(sorted(after))})"
-            around.append((f"(?<={before})" if before else "") + ends)
-    return around
+    same: dict[tuple[int, str], list[str]] = {}
+    for before in sorted(sides):
+        same.setdefault((width(before), ahead(sides[before])), []).append(before)
+    plain: list[str] = []
+    quoted: list[str] = []
+    followed: list[str] = []
+    for (size, after), befores in sorted(same.items()):
+        for kind in (True, False):
+            behind = "|".join(before for before in befores if before.endswith('"', 0, -1) == kind)
+            if behind or (not size and not kind):
+                chosen = followed if after and size else quoted if kind else plain
+                chosen.append((f"(?<={behind})" if size else "") + after)
+    stop = next(iter(sides), "")[-1:]
+    if quoted:
+        plain.append(f'(?<="{stop})(?:{"|".join(quoted)})')
+    if followed:
+        any_after = ahead({after for before in sides if before and "" not in sides[before] for after in sides[before]})
+        plain.append(f"{any_after}(?:{'|'.join(followed)})")
+    return plain
 
 
-def behind_word(sign: str) -> str:
-    """A regex for the place behind a sign that a word of assignments.py stands before."""
-    last = "".join(sorted({in_any_case(ending[-1])[1:-1] for ending in WORD_ENDINGS}))
+def width(behind: str) -> int:
+    """How many characters a lookbehind of escaped characters and classes is wide."""
+    return len(re.sub(r"\[.*?\]|\\.", "x", behind))
+
+
+def ahead(after: set[str]) -> str:
+    """A lookahead for any of `after`, without those that begin with another one of them; '' if that may be nothing."""
+    shortest = sorted(one for one in after if not any(one != other and one.startswith(other) for other in after))
+    return "" if "" in after else f"(?={'|'.join(shortest)})"
+
+
+def behind_word(sign: str, count: int = 0) -> str:
+    """A regex for the place behind a sign that a word of assignments.py stands before, with at least `count` characters
+    between them. It looks further back only behind what may be between them, and first for the word's last letters,
+    each by itself, since that fails soonest."""
+    between = AFTER_WORD * count + sign
+    letters = "".join(in_any_case_of(same) for same in zip(*(ending[-3:] for ending in WORD_ENDINGS)))
     longest = max(map(len, WORD_ENDINGS))
-    any_of_them = "|".join(r"[\s\S]" * (longest - len(ending)) + in_any_case(ending) for ending in WORD_ENDINGS)
-    apart = "|".join(f"(?<=(?:{any_of_them}){AFTER_WORD * count}{sign})" for count in range(1, MOST_BETWEEN + 1))
-    direct = f"(?<=[{last}]{sign})(?<={any_of_them}{sign})".replace(any_of_them, f"(?:{any_of_them})")
-    return f"{direct}|(?<={AFTER_WORD}{sign})(?:(?<=[ \\t]{{2}}{sign})|{apart})"
+    word = "|".join(r"[\s\S]" * (longest - len(ending)) + in_any_case(ending) for ending in WORD_ENDINGS)
+    there = f"(?<={letters}{between})(?<=(?:{word}){between})"
+    if count == MOST_BETWEEN:
+        return there
+    blanks = rf"(?<=[ \t]{{2}}{sign})|" if count == 1 else ""
+    further = f"{blanks}{behind_word(sign, count + 1)}"
+    return f"{there}|(?<={AFTER_WORD}{between})(?:{further})"
 
 
 def listed(name: str, kind: str, rows: list[str], opening: str = "(", closing: str = ")") -> list[str]:
@@ -253,7 +287,7 @@ def hot(rules: list[Rule], whole: dict[str, set[int]], endings: dict[str, set[in
     for rule in rules:
         fold = "ignore_case" in rule
         ahead = rule.get("ahead", "") if rule.get("ahead") in AHEAD else ""
-        for literal in () if "apart" in rule else rule.get("literals", ()):
+        for literal in () if "digits" in rule else rule.get("literals", ()):
             group = literals.setdefault((fold, rule.get("also", ""), ahead), set())
             group.add(literal.lower() if fold else literal)
     lines = [
@@ -276,14 +310,14 @@ def hot(rules: list[Rule], whole: dict[str, set[int]], endings: dict[str, set[in
         f"ENDINGS = {tuple(sorted(endings))!r}",
         "# What the words of assignments.py end in.",
         f"WORD_ENDINGS = {WORD_ENDINGS!r}",
-        "# Literals that are looked for with 0 for any digit, and the numbers of their rules.",
-        *listed("APART", "tuple[tuple[bytes, int], ...]", [repr(one) for one in apart(rules)]),
+        "# Literals in which 0 stands for any digit and a blank for a hyphen too, and the numbers of their rules.",
+        *listed("DIGIT_RUNS", "tuple[tuple[bytes, int], ...]", [repr(one) for one in digit_runs(rules)]),
     ]
     return "\n".join(lines) + "\n"
 
 
-def apart(rules: list[Rule]) -> list[tuple[bytes, int]]:
-    return [(text.encode(), n) for n, rule in enumerate(rules) if "apart" in rule for text in rule["literals"]]
+def digit_runs(rules: list[Rule]) -> list[tuple[bytes, int]]:
+    return [(text.encode(), n) for n, rule in enumerate(rules) if "digits" in rule for text in rule["literals"]]
 
 
 def parts(words: Iterable[str], end: str = "") -> list[str]:

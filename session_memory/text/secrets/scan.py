@@ -6,9 +6,11 @@ Imports `re`, so it is loaded only where it is needed (see __init__.py).
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from functools import lru_cache
+from itertools import accumulate
 
-from . import names, rules_apart
+from . import digit_runs, names
 from ._rules import ANCHORS, ENDINGS, NAMES, RULES, SCANNER, SIGNS, TAIL_LENGTHS, TAILS, WORDS
 from .assignments import MARK, AssignedValue, assigned_value, whole_value, words_of
 from .assignments import WORDS as WORDS_OF_NAMES
@@ -19,6 +21,7 @@ OPENING = re.compile(r"""(?:[:=,]|[>|](?:[ \t]{0,8}(?:\n|\\n)[ \t]{0,16})?)(?:[ 
 # The name before a sign, and what may stand between them: all backwards.
 NAME = re.compile(r"""[ \t"'`\\*|?>:-]{0,12}(?:\](?=["'\\])["'\\]{1,8})?([A-Za-z0-9_ .-]{1,60})(\\?)""")
 NAME_WITHIN = 64
+ALSO_WITHIN = 500  # behind a literal; a rule's `also` is so near where it may begin before its literal
 SEPARATOR = "\0"  # joins texts: no rule looks for it, so the scanner finds the same in the joined texts as in each
 
 LONG_VALUE = 200  # in a longer one no other assignment is looked for, lest time grows faster than the text
@@ -38,11 +41,11 @@ COMPILED = CompiledPatterns()
 WORD_GROUPS = frozenset(COMPILED[SCANNER].groupindex.values())  # set where a word of assignments.py is before a sign
 
 
-def find(text: str) -> list[tuple[str, int, int]]:
-    """(kind, start, end) of every secret in `text`, in order, without overlaps."""
+def find(text: str, start: int = 0) -> list[tuple[str, int, int]]:
+    """(kind, start, end) of every secret in `text`, in order, without overlaps. The scanner begins at `start`."""
     search = Search(text)
     found: list[Found] = []
-    for hit in COMPILED[SCANNER].finditer(text):
+    for hit in COMPILED[SCANNER].finditer(text, start):
         at = hit.start()
         if text[at] in SIGNS:
             found += search.named(at)
@@ -50,26 +53,27 @@ def find(text: str) -> list[tuple[str, int, int]]:
                 found += search.assigned(at)
         if hit.lastindex is None or text[at] not in SIGNS:
             found += search.anchored(at)
-    for number in rules_apart(text):
-        for hit in COMPILED[RULES[number][2]].finditer(text):
-            found += search.judged(hit, number)
-    return merged(found)
+    for at, number in digit_runs(text):
+        found += search.matched(at, number)
+    return merged(found) if found else []
 
 
-def suspects(texts: list[str]) -> list[int]:
-    """The indexes of the `texts` in which a rule may apply, found in one pass over all of them."""
+def suspects(texts: list[str]) -> dict[int, int]:
+    """The indexes of the `texts` in which a rule may apply, found in one pass over all of them; with each the place up
+    to which the scanner finds nothing."""
     joined = SEPARATOR.join(texts)
+    ends = list(accumulate(len(text) + len(SEPARATOR) for text in texts))
     scanner = COMPILED[SCANNER]
-    indexes: list[int] = []
-    index, end = -1, 0
+    found: dict[int, int] = {}
+    end = 0
     while hit := scanner.search(joined, end):
-        while hit.start() >= end:
-            index += 1
-            end += len(texts[index]) + len(SEPARATOR)
-        indexes.append(index)
-    if rules_apart(joined):
-        return sorted({*indexes, *[index for index, text in enumerate(texts) if rules_apart(text)]})
-    return indexes
+        index = bisect_right(ends, hit.start())
+        end = ends[index]
+        found[index] = hit.start() - end + len(texts[index]) + len(SEPARATOR)
+    for at, _ in digit_runs(joined):
+        index = bisect_right(ends, at)
+        found.setdefault(index, len(texts[index]))
+    return found
 
 
 def merged(found: list[Found]) -> list[tuple[str, int, int]]:
@@ -130,9 +134,12 @@ class Search:
     def matched(self, start: int, number: int) -> list[Found]:
         """The find of a rule whose literal is at `start`, unless that is within its last find."""
         _, _, source, before, also, _, _, _, _ = RULES[number]
-        if start >= self.ends.get(number, 0) and self.holds(also):
+        first = max(0, start - before)
+        if start < self.ends.get(number, 0) or not self.holds(also):
+            return []
+        if not before or also in self.text[first : start + ALSO_WITHIN]:
             match = COMPILED[source].match
-            for at in range(max(0, start - before), start + 1):
+            for at in range(first, start + 1):
                 if (hit := match(self.text, at)) is not None:
                     return self.judged(hit, number)
         return []
