@@ -11,6 +11,9 @@ import pytest
 from records import assistant, exchange, user
 from store_scene import MONDAY, Scene, StoreUser, trip
 
+from session_memory.archives.writer import archive_session
+from session_memory.runtimes import runtime
+from session_memory.settings.homes import person_home
 from session_memory.store.sqlite.repair import recut
 from session_memory.text.timestamps import iso_time
 
@@ -94,6 +97,19 @@ class TestCorruption:
         [private] = (machine.home / ".session-memory" / ".private-conversations").glob("*.md")
         private.rename(private.parents[1] / "conversations" / private.name)
         assert len(machine.result("search", "cherry")["hits"]) == 1
+
+    def test_a_session_that_was_archived_under_a_name_has_it_in_conversations_and_search(self, machine):
+        path = machine.session("one", *trip())
+        machine.run("ingest")
+        folder = machine.home / ".session-memory" / "conversations"
+        settings = person_home({"HOME": str(machine.home)}).settings()
+        agent = runtime("agent-sdk")
+        assert archive_session("one", str(path), agent, str(folder), settings, MONDAY, title="Blossom tour")
+        machine.session("two", user("hello"))
+        machine.run("ingest")
+        titles = {talk["title"] for talk in machine.result("conversations")["conversations"]}
+        assert "Blossom tour" in titles
+        assert machine.result("search", "cherry")["hits"][0]["conversation"]["title"] == "Blossom tour"
 
     def test_an_archive_gives_way_to_its_transcript(self, machine):
         path = machine.session("one", *trip())

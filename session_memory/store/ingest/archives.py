@@ -16,6 +16,7 @@ from ...archives.privacy import private_folder
 from ...system.confined_files import OutsideGroupError, pinned
 from ...system.files import open_regular, path_text, read_at
 from ...system.sqlite import DatabaseError
+from ...text.format import one_line
 from ...text.sanitize import for_people
 from ...text.timestamps import epoch_seconds
 from ...transcripts.reader import USER_RANK
@@ -37,13 +38,15 @@ UNKNOWN_NAME = "tool"
 
 
 def take_archives(store: Store, archives: Archives) -> IngestReport:
-    """Stores the archives of sessions that no transcript is known of, and forgets those of which one has turned up.
+    """Stores the archives of sessions that no transcript is known of, and forgets those of which one has turned up. A
+    session that was archived under a name that somebody gave it has that name in the store too.
 
     Raises DatabaseError; archives that cannot be read are problems in the report.
     """
     report = IngestReport()
     states = store.file_states(archives.home)
-    known = {state.session_id for state in states.values() if state.source != SOURCE}
+    transcripts = [state for state in states.values() if state.source != SOURCE]
+    known = {state.session_id for state in transcripts}
     keys = set(states)
     taken: dict[str, FileState] = {}
     for key, state in states.items():
@@ -56,7 +59,11 @@ def take_archives(store: Store, archives: Archives) -> IngestReport:
         with _held(archives) as directory:
             for path, facts in _every_archive(directory):
                 session = facts["session"]
-                if session in known or facts.get("group", "") not in ("", archives.home):
+                if facts.get("group", "") not in ("", archives.home):
+                    continue
+                if facts.get("is_named"):
+                    _name(store, [state for state in transcripts if state.session_id == session], facts["title"])
+                if session in known:
                     continue
                 known.add(session)  # while an archive is moved, it may be in both folders
                 before = taken.get(session)
@@ -80,6 +87,14 @@ def _held(archives: Archives) -> AbstractContextManager[str]:
     """A path to the directory that stays the same one while it is read, whatever an agent puts in its place."""
     confined_to = archives.confined_to
     return pinned(confined_to, archives.directory) if confined_to else nullcontext(archives.directory)
+
+
+def _name(store: Store, states: list[FileState], title: str) -> None:
+    """Gives a session, whose transcripts have these states, the title that somebody gave it."""
+    title = one_line(for_people(title))
+    named = [state._replace(title=title, title_rank=USER_RANK) for state in states]
+    if named != states:
+        store.write([Batch(before, after, [], []) for before, after in zip(states, named)])
 
 
 def _free_key(path: str, session: str, keys: set[str]) -> str:
