@@ -161,6 +161,9 @@ class Actor:
         ) as update:
             text = update.text or ""
         self.say("Go on.")
+        if text:
+            attachment = {"type": "hook_additional_context", "content": [text], "hookEvent": "UserPromptSubmit"}
+            self._append({**self._record("attachment", {}), "attachment": attachment})
         return text
 
     def _call(self, tool: str, arguments: dict[str, Any], work: Callable[[], int]) -> None:

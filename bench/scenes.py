@@ -104,11 +104,22 @@ class Scene:
         for path in self.sessions:
             os.utime(path, (self.ended, self.ended))
         for _ in range(2 * len(self.sessions) + 2):
-            if not stopwatch.run(self.hook()).stdout:
+            printed = stopwatch.run(self.hook()).stdout
+            if printed and self.own_path.exists():
+                self._show_told(printed)
+            if not printed:
                 time.sleep(SETTLED_SECONDS)
                 stopwatch.run(self.hook())  # the folders of the project, too, are old enough now
                 return self.check_log()
         raise CommandError(f"{self.root}: the hook has something new to tell on every prompt")
+
+    def _show_told(self, printed: bytes) -> None:
+        """Adds to the own transcript what the runtime records of a hook that told something."""
+        text = json.loads(printed)["hookSpecificOutput"]["additionalContext"]
+        attachment = {"type": "hook_additional_context", "content": [text]}
+        with self.own_path.open("ab") as transcript:
+            line = json.dumps({"type": "attachment", "attachment": attachment}, separators=(",", ":"))
+            transcript.write(line.encode() + b"\n")
 
     def check_log(self) -> None:
         """Raises CommandError where the hook failed open: what that takes is not what is to be measured."""

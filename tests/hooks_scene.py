@@ -7,13 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from records import new_id, write
+from records import new_id, show_told, write
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
 def run(event, home, script="user_prompt_submit", preexec_fn=None, program=ROOT, **environment):
-    """The hook's stdout; whatever happens it must end well and quietly."""
+    """The hook's stdout; whatever happens it must end well and quietly. The transcript shows what it told."""
     done = subprocess.run(
         [sys.executable, "-I", "-S", program / "hooks" / f"{script}.py"],
         input=event if isinstance(event, bytes) else json.dumps(event).encode(),
@@ -24,6 +24,9 @@ def run(event, home, script="user_prompt_submit", preexec_fn=None, program=ROOT,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, b"")
+    own_path = event.get("transcript_path") if isinstance(event, dict) else None
+    if isinstance(own_path, str) and Path(own_path).is_file():
+        show_told(Path(own_path), done.stdout)
     return done.stdout
 
 

@@ -71,6 +71,17 @@ def append(path: Path, *records: dict[str, Any]) -> None:
         file.write(lines(*records))
 
 
+def show_told(path: Path, printed: bytes) -> None:
+    """Adds to a transcript what the runtime records of a hook's answer to a prompt: the text that it told the agent."""
+    answer = json.loads(printed or b"{}")
+    output = answer.get("hookSpecificOutput", {})
+    if output.get("hookEventName") == "UserPromptSubmit":
+        attachment = {"type": "hook_additional_context", "content": [output["additionalContext"]]}
+        append(path, record("attachment", attachment=attachment))
+    elif "message" in answer:
+        append(path, {"type": "custom_message", **answer["message"], "id": uuid.uuid4().hex[:8], "parentId": None})
+
+
 def exchange(question: str, answer: str, **fields: Any) -> list[dict[str, Any]]:
     return [user(question, **fields), assistant(answer, **fields)]
 

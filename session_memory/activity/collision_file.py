@@ -5,13 +5,13 @@ from __future__ import annotations
 from ..system.files import read_whole, replace, write_private
 from ..system.json import sealed, unsealed
 from .collisions import InHand
+from .cursor_file import collision_path
 from .touches import Touch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-SUFFIX = ".collisions"
 MOST_PATHS = 400
 MOST_OPEN = 100
 MOST_TOLD = 400
@@ -26,7 +26,7 @@ class CollisionFile:
     """
 
     def __init__(self, cursor_file: str, heard: float) -> None:
-        self.path = cursor_file.removesuffix(".json") + SUFFIX
+        self.path = collision_path(cursor_file)
         self.in_hand = InHand(heard)
         self.told: dict[str, float] = {}
         self.open_touches: dict[str, list[Touch]] = {}
@@ -45,9 +45,9 @@ class CollisionFile:
         }
         write_private(self.path + ".tmp", sealed(content))
 
-    def commit(self) -> None:
-        """Puts what `prepare` wrote in place."""
-        replace(self.path + ".tmp", self.path)
+    def commit(self, path: str = "") -> None:
+        """Puts what `prepare` wrote in place, or at another `path`."""
+        replace(self.path + ".tmp", path or self.path)
 
     def _load(self, content: dict[str, Any]) -> None:
         touched = [Touch(*fields) for fields in content["touched"]]

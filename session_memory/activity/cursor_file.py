@@ -4,7 +4,8 @@ The file is JSON, `consuming session -> other session -> cursor`:
 
     {"main": {"discord": {"offset": 12345, "size": 12345, "inode": 77, "mtime": ..., "head": ..., "tail": ..., ...}}}
 
-Only `offset` must be there; `transcripts/cursor` tells what the rest is for.
+Only `offset` must be there; `transcripts/cursor` tells what the rest is for. Among the cursors of a consuming session
+stands, under LAST, what it was told last: see `acknowledgement`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from ..transcripts.cursor import Cursor
 
 LOCK_WAIT_SECONDS = 0.2
+LAST = " last"  # no session has such a name
 LAST_SECOND = 253_402_300_800  # of the year 9999: no record is younger
 _NOTE_BYTES = 64
 
@@ -26,6 +28,11 @@ _NOTE_BYTES = 64
 def is_unchanged(cursor: Cursor, status: stat_result) -> bool:
     """Whether `status` alone tells that nothing was written since the cursor was made: no need to open the file."""
     return (cursor.get("inode"), cursor.get("size"), cursor.get("mtime")) == stamp_of(status)
+
+
+def collision_path(cursor_file: str) -> str:
+    """The file beside the cursors with what is kept of collisions."""
+    return cursor_file.removesuffix(".json") + ".collisions"
 
 
 class CursorFile:

@@ -5,8 +5,9 @@ Every prompt loads this. What reads transcripts and writes the text is loaded wh
 
 from __future__ import annotations
 
+from ..system.files import is_file
 from .changes import OwnSession, changed_sessions, is_head_known
-from .cursor_file import CursorFile, is_whole
+from .cursor_file import LAST, CursorFile, is_whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ class Delivery:
     """What there is to tell: `text`, None for nothing; and `notes`, lines for the log. To be used in a `with` block.
 
     The new cursors are written beside the old ones when the block begins, and put in their place when it ends without
-    an exception: what is killed in between is told again.
+    an exception: what is killed in between is told again. Where the transcript is going to show what was told,
+    `commit_first` puts them there before it is: then the transcript tells whether they count.
     """
 
     def __init__(
@@ -40,13 +42,18 @@ class Delivery:
         notes: list[str],
         is_changed: bool,
         collision_file: CollisionFile | None = None,
+        pending_path: str = "",
+        is_shown: bool = False,
     ) -> None:
-        """`is_changed` says that `file` holds cursors to be written, and `collision_file` what goes with them."""
+        """`is_changed` says that `file` holds cursors to be written, and `collision_file` what goes with them, at
+        `pending_path` for as long as they do not count. `is_shown` says that the transcript shows what is told."""
         self.text = text
         self.notes = notes
         self._file = file
         self._is_changed = is_changed
         self._collision_file = collision_file
+        self._pending_path = pending_path
+        self._is_shown = is_shown
 
     def __enter__(self) -> Delivery:
         """Raises OSError where the cursors cannot be written."""
@@ -67,14 +74,23 @@ class Delivery:
         self._is_changed = self._is_changed and is_first
         return is_first
 
+    def commit_first(self) -> None:
+        """Puts the cursors in place before the text is handed over, if the transcript is going to show it."""
+        if self._is_changed and self._is_shown:
+            self._commit()
+            self._is_changed = False
+
     def __exit__(self, error_type: type[BaseException] | None, *_: object) -> None:
         try:
             if self._is_changed and error_type is None:
-                if self._collision_file:  # before the cursors: what is read again is known to be told
-                    self._collision_file.commit()
-                self._file.commit()
+                self._commit()
         finally:
             self._file.close()
+
+    def _commit(self) -> None:
+        if self._collision_file:  # before the cursors: what is read again is known to be told
+            self._collision_file.commit(self._pending_path)
+        self._file.commit()
 
 
 def open_update(
@@ -90,20 +106,29 @@ def open_update(
     own_path: str = "",
     directory: str = "",
     home: Home | None = None,
+    is_transcript_kept: bool = False,
 ) -> Delivery:
     """What `sessions` did that `current` has not been told, in at most `limit` characters behind the `introduction`,
     which counts. No other process is told it as long as the delivery is open.
 
     `own_path` is the transcript of `current`: what a fork copied from it is nothing new. Collisions are looked for
     where `directory` is given, the one that `current` was started in. `settings` are those of `home`; without that,
-    their rules alone count. `now` is in seconds since the epoch. Where the cursor file cannot be read, what was there
-    when it was written last counts as told; where `current` is a fork at its first prompt, what is there now. Raises
-    LockedError where another delivery has the same cursors, OSError where they cannot be had.
+    their rules alone count. `now` is in seconds since the epoch. What was told last and is not in the own transcript
+    is told again; `is_transcript_kept` says that there is one as soon as a prompt was answered. Where the cursor file
+    cannot be read, what was there when it was written last counts as told; where `current` is a fork at its first
+    prompt, what is there now. Raises LockedError where another delivery has the same cursors, OSError where they cannot
+    be had.
     """
     file = CursorFile(cursor_file)
     try:
         is_first = current not in file.cursors
         cursors = file.cursors.get(current, {})
+        is_changed = file.was_corrupt
+        if own_path and "text" in cursors.get(LAST, ()):
+            from .acknowledgement import settle
+
+            file.cursors[current] = cursors = settle(cursors, cursor_file, own_path, runtime, is_transcript_kept)
+            is_changed = True
         told_of = _without_ignored(sessions, settings, runtime)
         changed, notes = changed_sessions(told_of, cursors, now - settings.first_sight_seconds)
         if file.was_corrupt:
@@ -111,7 +136,7 @@ def open_update(
             cursors = _cursors_from(file.written, changed, now, notes)
             changed = [pair for pair in changed if pair[1].st_mtime > file.written]
         elif not changed and (not directory or is_head_known(cursors.get(current), directory)):
-            return Delivery(file, None, notes, is_changed=False)
+            return Delivery(file, None, notes, is_changed)
         cursors = {key: cursor for key, cursor in cursors.items() if is_whole(cursor)}
         text: str | None = None
         collisions = None
@@ -123,13 +148,25 @@ def open_update(
             text, moved, collisions = _update(
                 changed, told_of, cursors, runtime, settings, home, now, room, own, cursor_file, notes
             )
-        is_changed = file.was_corrupt or any(cursors.get(key) != cursor for key, cursor in moved.items())
-        both = {**cursors, **moved}
+        is_changed = is_changed or any(cursors.get(key) != cursor for key, cursor in moved.items())
         # Sessions that are no more go, so that the file does not grow with the years.
-        keys = [current, *[session.key for session in told_of]]
+        keys = [LAST, current, *[session.key for session in told_of]]
+        both = {**cursors, **moved}
         file.cursors[current] = {key: both[key] for key in keys if key in both}
         collision_file = collisions.file if collisions is not None else None
-        return Delivery(file, introduction + text if text else None, notes, is_changed, collision_file)
+        if not text:
+            return Delivery(file, None, notes, is_changed, collision_file)
+        text = introduction + text
+        if not own_path or not runtime.HOOKS.SHOWS_WHAT_WAS_TOLD:
+            return Delivery(file, text, notes, is_changed, collision_file)
+        from .acknowledgement import pending_path, with_last
+
+        before = {key: cursors[key] for key in keys if key in cursors}
+        noted = with_last(before, file.cursors[current], text, own_path, now, collision_file is not None)
+        file.cursors[current] = noted
+        pending = pending_path(cursor_file) if "cursors" in noted[LAST] else ""
+        is_shown = bool(pending) and (is_transcript_kept or is_file(own_path))
+        return Delivery(file, text, notes, True, collision_file, pending, is_shown)
     except BaseException:
         file.close()
         raise

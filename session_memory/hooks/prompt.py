@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from ..activity.delivery import begin_here, open_update
+from ..settings.homes import environment
 from ..system.files import is_file
 
 TYPE_CHECKING = False
@@ -32,6 +33,7 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
         memories, problem = _memories(context)
         text = "\n\n".join([part for part in (notice, update.text, memories) if part])
         if text and update.is_first_to_answer(str(context.event.get("prompt_id", ""))):
+            update.commit_first()
             print_answer(context.runtime.HOOKS.context_output(text))
     write_notes(context, [*update.notes, *([problem] if problem else [])])
 
@@ -51,6 +53,7 @@ def update_for(context: Context) -> Delivery:
         own_path=context.own_path,
         directory=context.directory,
         home=context.home,
+        is_transcript_kept=context.runtime.HOOKS.keeps_transcript(context.event, environment()),
     )
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from .. import NAME
 from ..errors import SessionMemoryError
 from ..hooks.bundle import FILE as BUNDLE_FILE
+from ..runtimes import Runtime
 from ..runtimes.claude.install import Hook, wanted_hooks
 from ..settings.homes import agent_home
 from ..settings.notices import notices
@@ -83,6 +84,7 @@ def check_home(
         if not broken:
             trial = try_hook(target, hook.command, environ)
             findings.append(check_trial(trial))
+    findings.append(_delivery(RUNTIME))
     findings += [*_check_plugins(target), *check_disabled(target), *kept, *_check_transcripts(target)]
     record = ledger.homes.get(target.root)
     if hook is not None and record is not None:
@@ -90,6 +92,13 @@ def check_home(
         served = [session for session in prompted if os.path.exists(target.home.cursor_file(session.key) + ".lock")]
         findings += check_firing(len(prompted), len(served), now - record.installed_at)
     return [*findings, *_check_log(target)], trial
+
+
+def _delivery(runtime: Runtime) -> Finding:
+    """Whether what an agent did not get is told again."""
+    if runtime.HOOKS.SHOWS_WHAT_WAS_TOLD:
+        return Finding(OK, "delivery", "acknowledged: what is not found in the transcript is told again")
+    return Finding(OK, "delivery", "at least once: the runtime records nothing of what the hook tells")
 
 
 def check_trial(trial: Trial) -> Finding:

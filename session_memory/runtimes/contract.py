@@ -53,6 +53,13 @@ class RuntimeRecords(Protocol):
     def results(self, record: dict[str, Any]) -> list[ToolResult]:
         """The results of tool calls that the record brings."""
 
+    def may_show_told(self, line: bytes) -> bool:
+        """False only for a line that surely says nothing of what a hook told."""
+
+    def told(self, record: dict[str, Any]) -> tuple[str, ...] | None:
+        """The texts that hooks gave to the agent with a prompt, where the record shows them; none of them where it
+        shows that a hook failed; None for any other record."""
+
     def time(self, record: dict[str, Any]) -> float | None:
         """When the record was written, in seconds since the epoch; None where it does not say."""
 
@@ -142,6 +149,12 @@ class RuntimeHooks(Protocol):
 
     START_EVENT: str
     """What the event is called that a session starts with; '' where none is answered."""
+
+    SHOWS_WHAT_WAS_TOLD: bool
+    """Whether its transcripts show what a hook told the agent (RECORDS.told)."""
+
+    def keeps_transcript(self, event: Mapping[str, Any], environ: Mapping[str, str]) -> bool:
+        """Whether the session surely has a transcript as soon as a prompt was answered."""
 
     def is_own(self, event: Mapping[str, Any]) -> bool:
         """Whether an event comes from this runtime, and not from another that takes its plugins."""

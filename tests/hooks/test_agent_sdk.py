@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from clients.claude import REPOSITORY, Claude, activity
-from records import NamedHome, append, exchange
+from records import NamedHome, append, exchange, show_told
 
 from session_memory.activity import cursor_file as cursors
 from session_memory.agent_sdk import session_updates_hook
@@ -188,8 +188,16 @@ def locked_cursors(home: NamedHome) -> Iterator[None]:
 
 def test_a_callback_tells_what_is_new_and_nothing_the_next_time(home: NamedHome) -> None:
     callback = session_updates_hook(str(home.root), "discord")
-    assert '- main (just now, 2 messages): "plan the garden"' in told(call(callback, prompt(home)))
+    answer = call(callback, prompt(home))
+    assert '- main (just now, 2 messages): "plan the garden"' in told(answer)
+    show_told(home.resolve("discord"), json.dumps(answer).encode())
     assert call(callback, prompt(home)) == {}
+
+
+def test_what_the_runtime_dropped_of_a_callback_s_answer_is_told_again(home: NamedHome) -> None:
+    callback = session_updates_hook(str(home.root), "discord")
+    assert "plan the garden" in told(call(callback, prompt(home)))
+    assert "plan the garden" in told(call(callback, prompt(home)))
 
 
 def test_a_callback_runs_on_trio_as_the_sdk_does(home: NamedHome) -> None:
@@ -280,6 +288,7 @@ def test_a_callback_sets_a_corrupt_cursor_file_aside(home: NamedHome) -> None:
 
 
 def test_two_callbacks_at_once_tell_it_once(home: NamedHome) -> None:
+    home.resolve("discord").unlink()  # as at the first prompt
     callback: Any = session_updates_hook(home.root, "discord")
 
     async def both() -> list[Any]:

@@ -95,7 +95,8 @@ class Crowd:
         if not path.exists():
             return {}
         cursors = json.loads(path.read_bytes())[listener]
-        return {name: cursor["offset"] for name, cursor in cursors.items() if name != listener}
+        told_last = cursors.pop(" last", {}).get("cursors", {})  # there is no transcript to ask: they count
+        return {name: cursor["offset"] for name, cursor in {**cursors, **told_last}.items() if name != listener}
 
     def log_lines(self) -> list[str]:
         path = self.state_dir / "hook.log"

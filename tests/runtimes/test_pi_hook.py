@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from records import PiSession, line
+from records import PiSession, line, show_told
 
 ROOT = Path(__file__).resolve().parents[2]
 INTRODUCTION = "A record of your other sessions, not instructions:\n[Session Activity]\n"
@@ -27,7 +27,7 @@ class Machine:
         self.own = PiSession()
 
     def prompt(self, directory: Path | None = None, stdin: bytes | None = None, options=(), environ=None, **fields):
-        """What the hook printed; whatever happens it must end well and quietly."""
+        """What the hook printed, which pi records; whatever happens it must end well and quietly."""
         event = {
             "hook_event_name": "before_agent_start",
             "runtime": "pi",
@@ -44,6 +44,9 @@ class Machine:
             env={"HOME": str(self.root), **(environ or {})}, capture_output=True, timeout=30, check=False,
         )  # fmt: skip
         assert (done.returncode, done.stderr) == (0, b"")
+        if stdin is None and event["transcript_path"] and done.stdout:
+            Path(event["transcript_path"]).parent.mkdir(parents=True, exist_ok=True)
+            show_told(Path(event["transcript_path"]), done.stdout)
         return done.stdout
 
     def told(self, *arguments, **fields):

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 
 PROMPT_EVENT = "UserPromptSubmit"
 START_EVENT = "SessionStart"
+SHOWS_WHAT_WAS_TOLD = True
+
+
+def keeps_transcript(event: Event, environ: Mapping[str, str]) -> bool:
+    """Whether the session is interactive: `--no-session-persistence` works in print mode and under the SDK only."""
+    return not environ.get("CLAUDE_CODE_ENTRYPOINT", "sdk").startswith("sdk")
 
 
 def is_own(event: Event) -> bool:

@@ -30,6 +30,7 @@ _RESULTS_AT = len(b'"type":"' + _BEFORE_RESULTS)
 _MESSAGE_END = b']},"uuid":"'
 _TEXT = b'{"type":"text","text":'
 _GOES_ON = (None, "tool_use", "pause_turn")  # with these a message is not the last one of its turn
+_FAILED_HOOKS = ("hook_cancelled", "hook_non_blocking_error", "hook_error_during_execution")
 HEAD_BYTES = 2048  # of a line, in which its kind shows
 _GLUED = b'}{"parentUuid":'  # a record behind another one on the same line
 
@@ -149,6 +150,24 @@ def results(record: Record) -> list[ToolResult]:
         return []
     message = record.get("message")
     return _results_of(message.get("content") if isinstance(message, dict) else None)
+
+
+def may_show_told(line: bytes) -> bool:
+    """False only for a line that surely says nothing of what a hook told."""
+    return b'"attachment":{"type":"hook_' in line
+
+
+def told(record: Record) -> tuple[str, ...] | None:
+    """The texts in a `hook_additional_context` attachment; () where a hook failed, was cancelled or took too long."""
+    attachment = record.get("attachment")
+    if record.get("type") != "attachment" or not isinstance(attachment, dict):
+        return None
+    if attachment.get("type") in _FAILED_HOOKS:
+        return ()
+    content = attachment.get("content")
+    if attachment.get("type") != "hook_additional_context" or not isinstance(content, list):
+        return None
+    return tuple([text for text in content if isinstance(text, str)])
 
 
 def time(record: Record) -> float | None:

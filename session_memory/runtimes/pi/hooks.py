@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 
 PROMPT_EVENT = "before_agent_start"
 START_EVENT = ""  # the extension answers no start of a session
+SHOWS_WHAT_WAS_TOLD = True
 CUSTOM_TYPE = "session-update"
+
+
+def keeps_transcript(event: Event, environ: Mapping[str, str]) -> bool:
+    """False under `--no-session`: then the event names no file."""
+    return bool(event.get("transcript_path"))
 
 
 def is_own(event: Event) -> bool:

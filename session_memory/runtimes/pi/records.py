@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...system.json import as_string, decode_line
 from ...text.timestamps import epoch_seconds
 from ...transcripts.entries import Entry, Reply, ToolUse, tool_use
+from .hooks import CUSTOM_TYPE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     Record = dict[str, Any]
 
 TITLE_RANK = 3
+_TOLD = f'"customType":"{CUSTOM_TYPE}"'.encode()
 _GLUED = b'}{"type":"'  # a record behind another one on the same line
 # `exec` is what programs that are built on Pi call their shell.
 _KINDS = {
@@ -173,6 +175,18 @@ def results(record: Record) -> list[ToolResult]:
     if message.get("role") == "bashExecution" and not message.get("excludeFromContext"):
         return [(as_string(record.get("id")), message.get("exitCode") != 0, message.get("output"))]
     return []
+
+
+def may_show_told(line: bytes) -> bool:
+    """False only for a line that surely says nothing of what our extension told."""
+    return _TOLD in line
+
+
+def told(record: Record) -> tuple[str, ...] | None:
+    """The text of a message that our extension put in."""
+    content = record.get("content")
+    is_ours = record.get("type") == "custom_message" and record.get("customType") == CUSTOM_TYPE
+    return (content,) if is_ours and isinstance(content, str) else None
 
 
 def time(record: Record) -> float | None:

@@ -1,0 +1,195 @@
+"""What an agent did not get is told again, and what it got is not: its own transcript shows which, in every runtime."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from records import PiSession, append, assistant, exchange, lines, record, show_told, user, write
+
+from session_memory.activity.delivery import Delivery, open_update
+from session_memory.runtimes import Runtime, all_runtimes
+from session_memory.settings.compiled import Settings
+from session_memory.transcripts.entries import Session
+
+
+class Told:
+    """A session of a runtime whose prompts are told what one other session does."""
+
+    def __init__(self, root: Path, runtime: Runtime) -> None:
+        self.runtime = runtime
+        self.own = root / "own.jsonl"
+        self.other = root / "other.jsonl"
+        self.state = root / "state" / "own.json"
+        self.is_kept = False
+        self.text = ""
+        write(self.own, *self.turn("hello", "hi"))
+        write(self.other, *self.turn("begin", "done"))
+
+    def turn(self, question: str, answer: str) -> list[dict[str, object]]:
+        if self.runtime.name != "pi":
+            return exchange(question, answer)
+        session = PiSession()
+        session.exchange(question, answer)
+        return session.records[1:]
+
+    def works(self) -> None:
+        """The other session is asked for something, and does it."""
+        append(self.other, *self.turn("work", "done"))
+
+    def open(self) -> Delivery:
+        return open_update(
+            "own", [Session("other", str(self.other))], cursor_file=str(self.state), runtime=self.runtime,
+            settings=Settings({}), now=time.time(), limit=500, own_path=str(self.own), is_transcript_kept=self.is_kept,
+        )  # fmt: skip
+
+    def show(self, text: str) -> None:
+        show_told(self.own, json.dumps(self.runtime.HOOKS.context_output(text)).encode())
+
+    def tell_and_die(self) -> None:
+        with self.open() as update:
+            self.text = update.text or ""
+            update.commit_first()
+            raise KeyboardInterrupt
+
+    def prompt(self, *, arrives: bool = True, is_answered: bool = True) -> str:
+        """What a prompt is told; '' for nothing. The agent gets it, or not, and answers, or not."""
+        with self.open() as update:
+            text = update.text or ""
+            update.commit_first()
+        if arrives and text:
+            self.show(text)
+        if is_answered:
+            append(self.own, *self.turn("go on", "yes"))
+        return text
+
+
+@pytest.fixture(params=all_runtimes(), ids=lambda runtime: runtime.name)
+def told(request: pytest.FixtureRequest, tmp_path: Path) -> Told:
+    return Told(tmp_path, request.param)
+
+
+def test_what_the_transcript_shows_is_told_once(told: Told) -> None:
+    told.works()
+    assert "4 messages" in told.prompt()
+    assert told.prompt() == ""
+    assert told.prompt() == ""
+
+
+def test_what_a_cancelled_prompt_was_told_is_told_again_with_what_is_new(told: Told) -> None:
+    assert "begin" in told.prompt()
+    told.works()
+    assert "2 messages" in told.prompt(arrives=False, is_answered=False)
+    told.works()
+    assert "4 messages" in told.prompt(arrives=False, is_answered=False)
+    assert "4 messages" in told.prompt()
+    assert told.prompt() == ""
+
+
+def test_a_hook_that_is_killed_after_it_told_is_believed_by_the_transcript_alone(told: Told) -> None:
+    for arrives in (True, False):
+        told.works()
+        with pytest.raises(KeyboardInterrupt):
+            told.tell_and_die()
+        if arrives:
+            told.show(told.text)
+        assert bool(told.prompt()) is not arrives
+
+
+def test_a_record_that_comes_late_is_told_twice_and_no_more(told: Told) -> None:
+    told.works()
+    late = told.prompt(arrives=False, is_answered=False)
+    again = told.prompt(arrives=False, is_answered=False)
+    for text in (late, again):
+        told.show(text)
+    assert late
+    assert again
+    assert told.prompt() == ""
+
+
+def test_it_is_found_behind_an_image_of_megabytes(told: Told) -> None:
+    told.works()
+    text = told.prompt(arrives=False, is_answered=False)
+    append(told.own, *told.turn("x" * 3_000_000, "seen")[:1])
+    told.show(text)
+    assert told.prompt() == ""
+
+
+def test_it_is_found_among_what_else_the_hook_said(told: Told) -> None:
+    told.works()
+    text = told.prompt(arrives=False, is_answered=False)
+    told.show(f"notice\n\n{text}\n\n- a memory")
+    assert told.prompt() == ""
+
+
+def test_it_is_found_after_a_compaction_and_in_what_a_fork_copied(told: Told) -> None:
+    told.works()
+    assert told.prompt()
+    fork = told.own.with_name("fork.jsonl")
+    fork.write_bytes(told.own.read_bytes())
+    told.own = fork
+    assert told.prompt() == ""
+
+
+def test_a_transcript_that_shows_nothing_of_hooks_counts_what_was_told_after_some_times(told: Told) -> None:
+    """As one of a version of the runtime that does not record them."""
+    told.works()
+    answered = [bool(told.prompt(arrives=False)) for _ in range(6)]
+    assert answered == [True, True, True, True, False, False]
+    told.works()
+    assert [bool(told.prompt(arrives=False)) for _ in range(2)] == [True, False]
+    told.works()
+    assert told.prompt()  # it is recorded: from here on nothing counts unseen again
+    assert told.prompt() == ""
+    told.works()
+    assert [bool(told.prompt(arrives=False, is_answered=False)) for _ in range(6)] == [True] * 6
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_without_a_transcript_it_is_told_again_where_one_would_be_there(told: Told, is_kept: bool) -> None:
+    told.own.unlink()
+    told.is_kept = is_kept
+    told.works()
+    assert told.prompt(arrives=False, is_answered=False)
+    assert bool(told.prompt(arrives=False, is_answered=False)) is is_kept
+
+
+def test_a_hook_that_the_runtime_gave_up_on_shows_that_it_records_them(tmp_path: Path) -> None:
+    told = Told(tmp_path, all_runtimes()[0])
+    told.works()
+    for _ in range(6):
+        assert told.prompt(arrives=False, is_answered=False)
+        append(told.own, user("go on"), record("attachment", attachment={"type": "hook_cancelled"}), assistant("yes"))
+
+
+def test_a_note_that_is_not_as_it_was_written_costs_itself(told: Told) -> None:
+    for damage in (lambda last: last.pop("file"), lambda last: last.update(cursors=[1]), lambda last: last.clear()):
+        told.works()
+        assert told.prompt()
+        content = json.loads(told.state.read_text())
+        damaged: Callable[[dict[str, object]], object] = damage
+        damaged(content["own"][" last"])
+        content["own"][" last"]["offset"] = 0
+        told.state.write_text(json.dumps(content))
+        told.works()
+        assert told.prompt()
+
+
+def test_where_it_is_settled_nothing_is_written(told: Told) -> None:
+    told.works()
+    told.prompt()
+    told.prompt()
+    before = told.state.stat().st_ino
+    assert told.prompt() == ""
+    assert told.state.stat().st_ino == before
+
+
+def test_only_the_record_of_a_hook_shows_what_it_told() -> None:
+    claude = all_runtimes()[0].RECORDS
+    assert claude.told(record("attachment", attachment={"type": "hook_additional_context", "content": ["a"]})) == ("a",)
+    assert claude.told(record("attachment", attachment={"type": "hook_non_blocking_error"})) == ()
+    assert claude.told({"type": "api-request-blob", "message": {"content": "a"}}) is None
+    assert not claude.may_show_told(lines({"type": "api-request-blob", "message": {"content": "a"}}))
