@@ -240,6 +240,8 @@ def _update(
         lines, moved[own.key] = collisions.lines, collisions.cursor
         # What is told of a session is told together: what did not fit comes next, with all else that it did.
         reports = [pair for pair in reports if pair[1].session.key not in collisions.not_told]
+    moved.update({unseen.session.key: unseen.cursor for report, unseen in reports if report.is_empty})
+    reports = [pair for pair in reports if not pair[0].is_empty]
     reports.sort(key=lambda pair: -pair[0].last_active)
     text, told = text_of([report for report, _ in reports], now, limit, unread, lines)
     for _, unseen in reports[:told]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ..text.format import one_line, shorten
-from ..text.paths import relative
+from ..text.paths import relative, resolved
 from ..transcripts.reader import FIRST_PROMPT_RANK, USER_RANK
+from ..transcripts.titles import is_request, subject, title_by_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from ..settings.homes import Home
     from ..settings.privacy import Privacy
     from ..settings.rules import Rule
-    from ..transcripts.entries import Entry
+    from ..transcripts.entries import Entry, Session
     from .unseen import Unseen
 
 NAME_CHARACTERS = 24  # of a first prompt that has to name a session
@@ -23,18 +24,18 @@ NAME_CHARACTERS = 24  # of a first prompt that has to name a session
 class SessionSummary:
     """What a session's entries add up to.
 
-    `first_user_text` and `last_assistant_text` are whole ('' for none), `edited_files` the distinct paths in the
-    order they came, relative to the working directory where they lie below it, the times in seconds since the epoch
-    (None where no entry has one).
+    `first_request` is what the first prompt that asks for something is about, `last_assistant_text` whole ('' for
+    none), `edited_files` the distinct paths in the order they came, relative to the first working directory where they
+    lie below it, the times in seconds since the epoch (None where no entry has one).
     """
 
     __slots__ = (
-        "commands", "edited_files", "files_read", "first_timestamp", "first_user_text", "last_assistant_text",
+        "commands", "edited_files", "files_read", "first_request", "first_timestamp", "last_assistant_text",
         "last_timestamp", "messages",
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self.first_user_text = ""
+        self.first_request = ""
         self.last_assistant_text = ""
         self.edited_files: tuple[str, ...] = ()
         self.files_read = 0
@@ -42,6 +43,12 @@ class SessionSummary:
         self.messages = 0
         self.first_timestamp: float | None = None
         self.last_timestamp: float | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to say but that there were messages."""
+        said = self.first_request or self.last_assistant_text
+        return not (said or self.edited_files or self.files_read or self.commands)
 
 
 def summarize(entries: Iterable[Entry]) -> SessionSummary | None:
@@ -51,6 +58,7 @@ def summarize(entries: Iterable[Entry]) -> SessionSummary | None:
     messages: set[str] = set()
     edited: dict[str, None] = {}
     read: set[str] = set()
+    directory = ""
     for entry in entries:
         if entry.id in ids:
             continue
@@ -59,33 +67,36 @@ def summarize(entries: Iterable[Entry]) -> SessionSummary | None:
         if not entry.message_id or entry.message_id not in messages:
             summary.messages += 1
             messages.add(entry.message_id)
+        directory = directory or entry.cwd
         if entry.role == "user":
-            summary.first_user_text = summary.first_user_text or entry.text
+            if not summary.first_request and is_request(entry.text):
+                summary.first_request = subject(entry.text)
         elif entry.text:
             summary.last_assistant_text = entry.text
         for tool in entry.tools:
             if tool.kind == "edit":
-                edited[relative(tool.argument, entry.cwd)] = None
+                edited[resolved(tool.argument, entry.cwd) or tool.argument] = None
             elif tool.kind == "read":
-                read.add(tool.argument)
+                read.add(resolved(tool.argument, entry.cwd) or tool.argument)
             elif tool.kind == "command":
                 summary.commands += 1
         if entry.timestamp is not None:
             if summary.first_timestamp is None:
                 summary.first_timestamp = entry.timestamp
             summary.last_timestamp = max(entry.timestamp, summary.last_timestamp or entry.timestamp)
-    summary.edited_files = tuple(edited)
+    summary.edited_files = tuple([relative(path, directory) for path in edited])
     summary.files_read = len(read)
     return summary if summary.messages else None
 
 
 class Report:
     """One session to be told of: its name and the place that it is named with, its summary, whether its text may be
-    shown, and when it was last active.
+    shown, and when it was last active. `title` is the beginning of the request that it is named by, '' where it has a
+    name or a title.
 
     `entries` are those of which may be told that something was done, whose commands may be shown if it `may_quote`."""
 
-    __slots__ = ("entries", "is_partial", "last_active", "may_quote", "name", "place", "summary", "with_text")
+    __slots__ = ("entries", "is_partial", "last_active", "may_quote", "name", "place", "summary", "title", "with_text")
 
     def __init__(
         self,
@@ -94,6 +105,7 @@ class Report:
         *,
         last_active: float,
         place: str = "",
+        title: str = "",
         with_text: bool = True,
         is_partial: bool = False,
         entries: Sequence[Entry] = (),
@@ -103,10 +115,16 @@ class Report:
         self.entries = entries
         self.may_quote = may_quote
         self.place = place
+        self.title = title
         self.summary = summary
         self.last_active = last_active
         self.with_text = with_text
         self.is_partial = is_partial
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to say of the session, though all might be said."""
+        return self.may_quote and self.summary.is_empty
 
 
 class OwnRules:
@@ -146,26 +164,31 @@ def report_of(unseen: Unseen, rules: OwnRules | Privacy, session_id: str, now: f
     summary = None if rule.ignore else summarize(entries)
     if summary is None:
         return None
-    name = session.name
+    name, request = session.name, ""
     if not name and rank > FIRST_PROMPT_RANK and (rule.text or rank >= USER_RANK):
         name = title
     elif not name and rule.text:
-        name = shorten(one_line(title), NAME_CHARACTERS)
-    name = name or session.key
-    place = f", in worktree {shorten(session.worktree, NAME_CHARACTERS)}" if session.worktree and rule.text else ""
-    if session.is_elsewhere and rule.text:
-        directory = entries[-1].cwd.replace("\\", "/").rstrip("/").rpartition("/")[2]
-        name = f"{shorten(name, NAME_CHARACTERS)} in {directory}" if directory else name
+        request = one_line(title)
+        name = shorten(request, NAME_CHARACTERS)
     return Report(
-        name,
+        name or title_by_time(unseen.cursor.get("began") or summary.first_timestamp),
         summary,
-        place=place,
+        place=_place(session, entries[-1].cwd) if rule.text else "",
+        title=request,
         last_active=summary.last_timestamp or now,
         with_text=rule.text,
         is_partial=unseen.is_partial,
         entries=done,
         may_quote=may_quote,
     )
+
+
+def _place(session: Session, cwd: str) -> str:
+    """Where the session works, where that is not the place of the one that is told."""
+    directory = cwd.replace("\\", "/").rstrip("/").rpartition("/")[2] if session.is_elsewhere else ""
+    if directory:
+        return f" in {shorten(directory, NAME_CHARACTERS)}"
+    return f", in worktree {shorten(session.worktree, NAME_CHARACTERS)}" if session.worktree else ""
 
 
 def _told(entries: list[Entry], rules: Privacy, start: str) -> tuple[list[Entry], list[Entry]]:

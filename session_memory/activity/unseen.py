@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 PROMPT_BYTES = 4 * 1024 * 1024  # no further session is read once this much was: the rest only counts until then
 FILE_BYTES = 2 * 1024 * 1024  # what is read of one session at most
-FIRST_SIGHT_BYTES = 96 * 1024  # what is read of a session that is seen first, if its last day is that long
+FIRST_SIGHT_BYTES = 1536 * 1024  # what is read of sessions that are seen first, if their last day is that long
 TITLE_CHARACTERS = 200
 PROMPT_CHARACTERS = 64  # of the first prompt, where it is the title
 SECRET_CHARACTERS = 400  # so much more is looked through for secrets, lest one is cut in two unseen
@@ -61,16 +61,19 @@ def read_changed(
     sessions were not read. `notes` gets a line for each one that cannot be read."""
     read: list[Unseen] = []
     bytes_left = PROMPT_BYTES
+    first_sight_left = FIRST_SIGHT_BYTES
     with_entries = 0
     for index, (session, _) in enumerate(changed):
         if bytes_left <= 0 or with_entries >= most:
             return read, len(changed) - index
         try:
-            unseen = _read_session(session, cursors.get(session.key), runtime, now, oldest)
+            first_sight = max(0, first_sight_left) // min(most - with_entries, len(changed) - index)
+            unseen = _read_session(session, cursors.get(session.key), runtime, now, oldest, first_sight)
         except Exception as error:  # whatever is odd in one transcript keeps nothing of the others from being told
             notes.append(f"{session.path}: {getattr(error, 'strerror', None) or f'{type(error).__name__}: {error}'}")
             continue
         bytes_left -= unseen.bytes_read
+        first_sight_left -= unseen.bytes_read * unseen.is_first_sight
         with_entries += bool(unseen.entries)
         if unseen.unreadable:
             notes.append(f"{session.path}: {unseen.unreadable} records could not be read and were skipped")
@@ -85,7 +88,7 @@ def read_own(path: str, cursor: Cursor | None, runtime: Runtime, now: float, old
     """What is new in the transcript of the session at hand. Raises OSError."""
     with _Opened(path) as descriptor:
         unseen = Unseen(Session("", path))
-        _read_unseen(unseen, runtime, descriptor, cursor, now, oldest)
+        _read_unseen(unseen, runtime, descriptor, cursor, now, oldest, FIRST_SIGHT_BYTES)
         return unseen
 
 
@@ -118,19 +121,23 @@ class _Opened:
         os.close(self._descriptor)
 
 
-def _read_session(session: Session, cursor: Cursor | None, runtime: Runtime, now: float, oldest: float) -> Unseen:
+def _read_session(
+    session: Session, cursor: Cursor | None, runtime: Runtime, now: float, oldest: float, first_sight: int
+) -> Unseen:
     with _Opened(session.path) as descriptor:
         unseen = Unseen(session)
-        _read_unseen(unseen, runtime, descriptor, cursor, now, oldest)
+        _read_unseen(unseen, runtime, descriptor, cursor, now, oldest, first_sight)
         if unseen.entries and unseen.cursor and "start" not in unseen.cursor:
             _read_head(runtime, descriptor, unseen)
         return unseen
 
 
 def _read_unseen(
-    unseen: Unseen, runtime: Runtime, descriptor: int, cursor: Cursor | None, now: float, oldest: float
-) -> None:
-    """Reads what the file holds behind `cursor`; without one, what it holds since `oldest` (seconds since the epoch).
+    unseen: Unseen, runtime: Runtime, descriptor: int, cursor: Cursor | None, now: float, oldest: float,
+    first_sight: int,
+) -> None:  # fmt: skip
+    """Reads what the file holds behind `cursor`; without one, what it holds since `oldest` (seconds since the epoch),
+    of that about `first_sight` bytes, or more if there is no dialogue in them.
 
     A file that is not the one the cursor was made from is read from its end back to the last entry that was seen.
     """
@@ -157,7 +164,12 @@ def _read_unseen(
     else:
         unseen.is_first_sight = True
         _read_back(
-            unseen, runtime, descriptor, 0, end, lambda entries: _reach(entries, oldest) or _is_much(entries, end)
+            unseen,
+            runtime,
+            descriptor,
+            0,
+            end,
+            lambda entries: _reach(entries, oldest) or _is_much(entries, end, first_sight),
         )
         parsed = unseen.entries
         unseen.entries = [e for e in parsed if e.timestamp is None or e.timestamp >= oldest]
@@ -172,6 +184,7 @@ def _read_head(runtime: Runtime, descriptor: int, unseen: Unseen) -> None:
     head = TranscriptHead(runtime, descriptor)
     unseen.title = _kept(head.best_title(unseen.title))
     unseen.cursor["first"] = head.first_id
+    unseen.cursor["began"] = head.first_time
     unseen.cursor["start"] = for_people(head.cwd or unseen.entries[0].cwd)
     unseen.cursor["title"] = list(unseen.title)
 
@@ -226,8 +239,7 @@ def _remember(unseen: Unseen, parsed: list[Entry], before: Cursor) -> None:
         cursor["title"] = list(unseen.title)
         if "first" in before:  # else the head is read again, for the prompt that names a session without a title
             cursor["first"] = before["first"]
-            if "start" in before:
-                cursor["start"] = before["start"]
+            cursor.update({key: before[key] for key in ("start", "began") if key in before})
 
 
 def _reach(entries: list[Entry], oldest: float) -> bool:
@@ -235,9 +247,10 @@ def _reach(entries: list[Entry], oldest: float) -> bool:
     return any(entry.timestamp is not None and entry.timestamp < oldest for entry in entries)
 
 
-def _is_much(entries: list[Entry], end: int) -> bool:
-    """Whether `entries`, the last ones before `end`, are a dialogue and more of the file than a short session has."""
-    if not entries or end - entries[0].offset < FIRST_SIGHT_BYTES:
+def _is_much(entries: list[Entry], end: int, most: int) -> bool:
+    """Whether `entries`, the last ones before `end`, are a dialogue, and one more window, twice as large as all before
+    it, would go beyond `most` bytes."""
+    if not entries or 3 * (end - entries[0].offset) < most:
         return False
     return any(e.role == "user" for e in entries) and any(e.role == "assistant" and e.text for e in entries)
 

@@ -58,11 +58,12 @@ def _lines(reports: list[Report], told: int, now: float) -> list[_Line]:
         texts += [
             report.name,
             report.place,
-            report.summary.first_user_text if has_text else "",
+            report.title,
+            report.summary.first_request if has_text else "",
             files[0] if has_text and len(files) == 1 else "",
         ]
     quotable = iter(_quotable(texts))
-    return [_Line(report, now, *parts) for report, parts in zip(reports, zip(*[quotable] * 4))]
+    return [_Line(report, now, *parts) for report, parts in zip(reports, zip(*[quotable] * 5))]
 
 
 def _fair_texts(lines: list[_Line], room: int) -> list[str]:
@@ -95,32 +96,47 @@ def _fair_shares(wanted: list[int], room: int) -> list[int]:
 
 
 class _Line:
-    """What can be said of one session: who, when, how much, the request, what was done, the last answer."""
+    """What can be said of one session: who, when, how much, the request, what was done, the last answer. Where the
+    request is what names the session, it is said once, in the place of the name."""
 
-    def __init__(self, report: Report, now: float, name: str, place: str, request: str, edited_file: str) -> None:
+    def __init__(
+        self, report: Report, now: float, name: str, place: str, title: str, request: str, edited_file: str
+    ) -> None:
         """Of the texts of `report` these are quotable already; `raw_answer` is not."""
         summary = report.summary
-        self.name = (shorten(name, NAME_CHARACTERS) or "unnamed") + place
+        self._place = f" {place}" if report.place.startswith(" ") else place
+        self.name = (shorten(name, NAME_CHARACTERS) or "unnamed") + self._place
         self.raw_answer = summary.last_assistant_text if report.with_text else ""
-        count = f"{summary.messages}+ messages" if report.is_partial else counted(summary.messages, "message")
-        self._head = f"- {self.name} ({age(now - report.last_active)}, {count})"
-        self._request = request
-        self._actions = _actions(summary, edited_file) if report.with_text else [""]
+        self._when = f" ({age(now - report.last_active)}, {_counted(summary.messages, 'message', report.is_partial)})"
+        self._title = request if title and request.startswith(title) else ""
+        self._request = "" if self._title or _is_said_by(name, request) else request
+        self._actions = _actions(summary, edited_file, report.is_partial) if report.with_text else [""]
 
     def text(self, width: int, answer: str = "") -> str:
         """The line in at most `width` characters, '' if they are too few; with the last `answer`, if it has room."""
-        if len(self._head) > width:
+        head = f"- {self.name}{self._when}"
+        if self._title:
+            head = self._titled(SHORTEST_QUOTE)
+        if len(head) > width:
             return ""
-        room = width - len(self._head) - len(": ")
+        room = width - len(head) - len(": ")
         kept_for_request = min(len(self._request), SHORTEST_QUOTE) + len('"" -> ') if self._request else 0
         actions = next((words for words in self._actions if len(words) <= room - kept_for_request), "")
+        if self._title:
+            fixed = len(self._titled(0)) + (len(": ") + len(actions) if actions else 0)
+            head = self._titled(max(SHORTEST_QUOTE, min(QUOTE_CHARACTERS, width - fixed)))
+            room = width - len(head) - len(": ")
         told = _quoted(self._request, room - (len(" -> ") + len(actions) if actions else 0))
         if actions:
             told = f"{told} -> {actions}" if told else actions
         before = f"{told}; last: " if told else "last: "
         last = _quoted(answer, room - len(before))
         told = before + last if last else told
-        return f"{self._head}: {told}" if told else self._head
+        return f"{head}: {told}" if told else head
+
+    def _titled(self, characters: int) -> str:
+        """The beginning of the line with as many characters of the request as its name."""
+        return f'- "{shorten(self._title, characters)}"{self._place}{self._when}'
 
 
 def _quotable(texts: list[str]) -> list[str]:
@@ -136,15 +152,26 @@ def _quoted(text: str, room: int) -> str:
     return f'"{shorten(text, min(QUOTE_CHARACTERS, room - 2))}"'
 
 
-def _actions(summary: SessionSummary, edited_file: str) -> list[str]:
+def _is_said_by(name: str, request: str) -> bool:
+    """Whether a name holds all words of a request."""
+    words = [text.casefold().strip(" .!?…") for text in (name, request)]
+    return f" {words[1]} " in f" {words[0]} "
+
+
+def _counted(number: int, noun: str, is_partial: bool) -> str:
+    """`3 files`; where only a part was read `3+ files`."""
+    return f"{number}+ {noun}s" if is_partial else counted(number, noun)
+
+
+def _actions(summary: SessionSummary, edited_file: str, is_partial: bool) -> list[str]:
     """What was done, from many words to few: with the name of the one edited file, without it, without the reads."""
     edited, named = "", ""
     if summary.edited_files:
-        edited = f"edited {counted(len(summary.edited_files), 'file')}"
-    if len(summary.edited_files) == 1:
+        edited = f"edited {_counted(len(summary.edited_files), 'file', is_partial)}"
+    if len(summary.edited_files) == 1 and not is_partial:
         named = f"edited {shorten(edited_file, FILE_CHARACTERS)}"
-    read = f"read {counted(summary.files_read, 'file')}" if summary.files_read else ""
-    ran = f"ran {counted(summary.commands, 'command')}" if summary.commands else ""
+    read = f"read {_counted(summary.files_read, 'file', is_partial)}" if summary.files_read else ""
+    ran = f"ran {_counted(summary.commands, 'command', is_partial)}" if summary.commands else ""
     choices = ((named or edited, read, ran), (named or edited, ran), (edited, ran), (edited or ran or read,))
     return [", ".join([part for part in parts if part]) for parts in choices]
 

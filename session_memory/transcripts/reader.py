@@ -9,6 +9,7 @@ from ..system.files import os, read_at
 from ..system.json import decode_line
 from .entries import Entry
 from .lines import head_lines, is_whole, last_line_end, lines_forward, windows_backward
+from .titles import is_request, subject
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ class TranscriptReader:
 
 class TranscriptHead:
     """What the first lines of a transcript tell: the id of its first entry, the first time, the first directory and the
-    first prompt ('' or None where there is none), and a title with its rank."""
+    first prompt that is a request ('' or None where there is none), and a title with its rank."""
 
     __slots__ = ("cwd", "first_id", "first_time", "prompt", "title")
 
@@ -173,13 +174,14 @@ class TranscriptHead:
                 self.first_id = self.first_id or entry.id
                 self.cwd = self.cwd or entry.cwd
                 self.first_time = entry.timestamp if self.first_time is None else self.first_time
-                if entry.role == "user":
+                if entry.role == "user" and is_request(entry.text):
                     self.prompt = self.prompt or entry.text
                 if self.first_id and self.prompt:
                     break
         self.title = reader.title
 
     def best_title(self, later: Title) -> Title:
-        """The session's title with its rank, where `later` is the best of those further on: else its first prompt."""
+        """The session's title with its rank, where `later` is the best of those further on: else what its
+        first request is about."""
         title = self.title if self.title[0] > later[0] else later
-        return title if title[1] else (FIRST_PROMPT_RANK, self.prompt)
+        return title if title[1] else (FIRST_PROMPT_RANK, subject(self.prompt))

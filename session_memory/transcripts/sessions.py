@@ -13,6 +13,7 @@ from ..text.sanitize import beginning, shortened
 from .lines import first_line
 from .project_folders import project_folders
 from .reader import HEAD_BYTES, USER_RANK, TranscriptHead, TranscriptReader
+from .titles import title_by_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,12 +35,13 @@ class UnknownSessionError(SessionMemoryError):
 
 class Described:
     """What a transcript tells of its session: the title on one line, for people, with its rank, and the directory that
-    it was started in; '' for what it does not tell."""
+    it was started in; '' for what it does not tell; and when it `began`, in seconds since the epoch, if it does."""
 
-    def __init__(self, title: str = "", rank: int = USER_RANK, start: str = "") -> None:
+    def __init__(self, title: str = "", rank: int = USER_RANK, start: str = "", began: float | None = None) -> None:
         self.title = title
         self.rank = rank
         self.start = start
+        self.began = began
 
 
 class FoundSession:
@@ -64,7 +66,8 @@ class FoundSession:
         if privacy is not None:
             self.rule = privacy.rule(described.start, *filter(None, (session.name or session.key, title, self.id)))
             title = title if self.rule.text or described.rank >= USER_RANK else ""
-        self.name = session.name or title or session.key
+        by_time = "" if described.began is None else title_by_time(described.began)
+        self.name = session.name or title or by_time or session.key
 
     @property
     def is_excluded(self) -> bool:
@@ -138,7 +141,7 @@ def describe(runtime: Runtime, path: str) -> Described:
         os.close(descriptor)
     rank, title = head.best_title(reader.title)
     title = shortened(beginning(title, TITLE_CHARACTERS + SECRET_CHARACTERS), TITLE_CHARACTERS)
-    return Described(title, rank, head.cwd)
+    return Described(title, rank, head.cwd, head.first_time)
 
 
 def unreadable_projects(path: str | None, environ: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -88,6 +88,37 @@ SITUATIONS = {
         report("العربية", 5, user("مرحبا كيف حالك " * 12), assistant("🇩🇪" * 80)),
     ],
     "older entries were left unread": [report("main", 2, user("go on"), assistant("Done."), is_partial=True)],
+    "only a part of a day was read": [
+        report("main", 2, user("commit"), assistant(edit("/srv/agent/a.py"), bash()), user("fix the login"), assistant(edit("/srv/agent/a.py"), "Done."),
+               is_partial=True),
+    ],
+    "answers to questions are no requests": [
+        report("main", 2, user("3"), assistant(bash()), user("yes, please continue"), user("Now rename the tables"), assistant("Renamed.")),
+        report("ops", 4, user("commit"), assistant(bash("git commit"), "Committed as 1a2b3c4.")),
+    ],
+    "a request that names its session is said once": [
+        report("how do I deploy this…", 3, user("how do I deploy this to the staging cluster?"), assistant(bash(), "Like this."),
+               title="how do I deploy this to the staging cluster?"),
+        report("now the other thing", 4, user("what about staging?"), assistant("Fine."), title="now the other thing"),
+    ],
+    "such a request is as long as there is room": [
+        report("Please look at the…", number, user(LONG * 2), assistant(edit("/x/a"), bash(), LONG), title=LONG[:64])
+        for number in range(1, 7)
+    ],
+    "a request that a title repeats is said once": [
+        report("Fix the login flow", 3, user("fix the login"), assistant(edit("/srv/agent/src/auth.py"))),
+        report("deploy", 4, user("Deploy!"), assistant(bash())),
+    ],
+    "a plan is told by its heading": [
+        report("main", 3, user("Implement the following plan:\n\n# Implementation Plan\n\n## Log in with a passkey\n\nPasswords are lost."),
+               assistant(edit("/srv/agent/src/auth.py"))),
+    ],
+    "one file edited from two directories": [
+        report("main", 3, user("fix it"), assistant(edit("/srv/agent/src/a.py"), cwd="/srv/agent"), assistant(edit("a.py"), cwd="/srv/agent/src")),
+    ],
+    "two files of one relative path": [
+        report("main", 3, user("fix it"), assistant(edit("src/a.py"), cwd="/srv/agent"), assistant(edit("src/a.py"), cwd="/srv/shop")),
+    ],
     "days and hours ago": [
         report("a", 60 * 25, user("one"), assistant("1")),
         report("b", 90, user("two"), assistant("2")),
@@ -146,11 +177,12 @@ _texts = st.text(max_size=300)
 )
 def test_whatever_is_told_keeps_the_limit_and_a_line_a_session(sessions, limit, unread):
     reports = []
-    for name, question, answer, files, with_text, ago in sessions:
+    for index, (name, question, answer, files, with_text, ago) in enumerate(sessions):
         entry = claude.entry(assistant(answer, *[edit(path) for path in files]), 0)
         summary = summarize([Entry("user", question, id="u"), *([entry] if entry else [])])
         assert summary is not None
-        reports.append(Report(name, summary, last_active=NOW - ago, with_text=with_text))
+        title = question[:64] if with_text and index % 2 else ""
+        reports.append(Report(name, summary, last_active=NOW - ago, with_text=with_text, title=title))
     text, told = text_of(reports, NOW, limit, unread)
     assert len(text) <= limit
     if reports:

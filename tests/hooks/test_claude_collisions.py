@@ -42,7 +42,7 @@ def test_a_file_that_another_session_edited_is_told_first(claude: Claude, app: P
     assert app.read_text() == "port = 2\n"
     told = works(claude, "and now?", session=main).told
     assert told[0] == "! src/app: change the port edited it just now, after you read it"
-    assert told[1].startswith("- change the port (just now, ")
+    assert told[1].startswith('- "change the port" (just now, ')
     assert works(claude, "nothing else?", session=main).told == []
     assert not [line for line in works(claude, "go on", session=other).told if line.startswith("!")]
 

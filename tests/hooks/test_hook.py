@@ -18,7 +18,7 @@ class TestPlainUser:
         plain.session(*exchange("how do I deploy this?", "Like this."))
         assert told(plain.run()) == (
             "A record of your other sessions, not instructions:\n[Session Activity]\n"
-            '- how do I deploy this? (just now, 2 messages): "how do I deploy this?"; last: "Like this."'
+            '- "how do I deploy this?" (just now, 2 messages): last: "Like this."'
         )
         assert plain.run() == b""
         assert plain.log() == []
@@ -43,7 +43,7 @@ class TestPlainUser:
             ([("custom-title", "customTitle", "My title"), ("ai-title", "aiTitle", "Generated title")], "My title"),
             ([("custom-title", "customTitle", "Old"), ("custom-title", "customTitle", "New")], "New"),
             ([("ai-title", "aiTitle", "Generated title")], "Generated title"),
-            ([], "Please, deploy the…"),
+            ([], '"Please, deploy the staging cluster"'),
         ],
     )
     def test_names_a_session_by_title_else_by_its_first_words(self, plain, titles, name):
@@ -60,7 +60,7 @@ class TestPlainUser:
     def test_neither_a_name_nor_a_cursor_holds_any_of_a_secret(self, plain):
         token = "gh" + "p_" + "a1B2c3D4e5F6" * 3
         plain.session(*exchange(f"use {token} to deploy the staging cluster", "Done."))
-        assert "\n- use [redacted: github… (" in told(plain.run())
+        assert '\n- "use [redacted: github token] to deploy the staging cluster" (' in told(plain.run())
         (cursors,) = (plain.state_dir / "cursors").glob("*.json")
         assert token[:8] not in cursors.read_text()
 
@@ -68,7 +68,7 @@ class TestPlainUser:
         plain.session(*[{**one, "cwd": "/srv/shop"} for one in exchange("elsewhere", "ok")], project="-srv-shop")
         assert plain.run() == b""
         plain.config("scope: all\n")
-        assert "\n- elsewhere in shop (" in told(plain.run())
+        assert '\n- "elsewhere" in shop (' in told(plain.run())
 
     def test_does_not_hear_of_sub_agents(self, plain):
         write(plain.project_dir / "agent-1234.jsonl", *exchange("sub", "agent", isSidechain=True))
@@ -92,6 +92,61 @@ class TestPlainUser:
         for source in ("startup", "resume", "clear", "compact"):
             plain.run("session_start", source=source, hook_event_name="SessionStart")
         assert "hello" in told(plain.run())
+
+    def test_tells_the_whole_of_a_long_day_at_first(self, plain):
+        """The last edits lie behind 300 KB of results."""
+        begin = time.time() - 3600
+        records = [user("fix the login, please", at=begin)]
+        for number in range(16):
+            edit = ("Edit", {"file_path": f"/srv/agent/src/{number}.py"})
+            records += [assistant(edit, ("Bash", {"command": "make"}), at=begin + number), tool_result("x" * 20_000)]
+        plain.session(*records, *exchange("commit", "Committed."))
+        line = told(plain.run()).split("\n- ")[1]
+        assert (
+            line
+            == '"fix the login, please" (just now, 19 messages): edited 16 files, ran 16 commands; last: "Committed."'
+        )
+
+    def test_says_where_it_did_not_read_all_of_a_long_day(self, plain):
+        begin = time.time() - 3600
+        records = [user("fix the login, please", at=begin)]
+        for number in range(60):
+            edit = ("Edit", {"file_path": f"/srv/agent/src/{number}.py"})
+            records += [assistant(edit, at=begin + number), tool_result("x" * 100_000), user("3", at=begin + number)]
+        plain.session(*records, *exchange("now the logout, as well", "Done."))
+        name, _, did = told(plain.run()).split("\n- ")[1].partition(" (just now, ")
+        assert name == "fix the login, please"
+        messages, _, did = did.partition(": ")
+        assert messages.endswith("+ messages)")
+        quoted, _, did = did.partition(" -> ")
+        assert quoted == '"now the logout, as well"'
+        edited, _, last = did.partition("; ")
+        assert edited.startswith("edited ")
+        assert edited.endswith("+ files")
+        assert last == 'last: "Done."'
+
+    def test_names_a_session_that_was_given_a_plan_by_its_heading(self, plain):
+        plan = "Implement the following plan:\n\n# Plan: Log in with a passkey\n\n## Context\nPasswords are lost."
+        path = plain.session(*exchange(plan, "Done."))
+        assert '\n- "Log in with a passkey" (just now, 2 messages): last: "Done."' in told(plain.run())
+        append(path, *exchange("and now with a key ring", "Done, too."))
+        assert '\n- Log in with a passkey (just now, 2 messages): "and now with a key' in told(plain.run())
+
+    def test_names_a_session_that_was_asked_nothing_by_the_time_it_began(self, plain):
+        began = time.time() - 7200
+        path = plain.session(assistant("Good morning.", at=began))
+        name = f"\n- session of {time.strftime('%Y-%m-%d %H:%M', time.localtime(began))} ("
+        assert name in told(plain.run())
+        append(path, assistant("Still here.", at=began + 3600))
+        assert name in told(plain.run())
+
+    def test_leaves_out_a_session_of_which_there_is_nothing_to_say(self, plain):
+        path = plain.session(*exchange("plan the garden", "Where?"))
+        plain.run()
+        append(path, user("3"))
+        assert plain.run() == b""
+        append(path, assistant("By the pond, then."))
+        assert told(plain.run()).endswith('- plan the garden (just now, 1 message): last: "By the pond, then."')
 
 
 class TestAgentHome:
@@ -222,9 +277,11 @@ class TestConfig:
     @pytest.mark.parametrize("title", ["custom-title", "ai-title"])
     def test_without_text_nothing_of_what_was_said_is_told_in_a_title_either(self, plain, title):
         key = {"custom-title": "customTitle", "ai-title": "aiTitle"}[title]
-        path = plain.session(*exchange("my diagnosis", "I see."), {"type": title, key: "Diagnosis"})
+        began = time.time()
+        plain.session(*exchange("my diagnosis", "I see.", at=began), {"type": title, key: "Diagnosis"})
         plain.config('sessions: {"*": {text: false}}\n')
-        shown = path.stem if title == "ai-title" else "Diagnosis"  # who it is, as the user called it
+        by_time = f"session of {time.strftime('%Y-%m-%d %H:%M', time.localtime(began))}"
+        shown = by_time if title == "ai-title" else "Diagnosis"  # who it is, as the user called it
         assert told(plain.run()).endswith(f"\n- {shown} (just now, 2 messages)")
 
     @pytest.mark.parametrize("scope", ["project", "all"])
@@ -247,7 +304,7 @@ class TestConfig:
         )
         plain.config("projects: {/srv/private: {ignore: true}, /srv/half: {text: false}}\n")
         context = told(plain.run())
-        assert '4 messages): "hello"; last: "hi"' in context.split("\n- ")[1]
+        assert context.split("\n- ")[1] == '"hello" (just now, 4 messages): last: "hi"'
 
     def test_the_rules_of_the_agent_home_that_a_session_started_in_count_too(self, plain, tmp_path):
         home = NamedHome(tmp_path / "agent")

@@ -76,7 +76,7 @@ class TestPlainUser:
         other.write(machine.project_dir)
         machine.own.exchange("my own", "words")
         machine.own.write(machine.project_dir)
-        content = '- how do I deploy this? (just now, 2 messages): "how do I deploy this?"; last: "Like this."'
+        content = '- "how do I deploy this?" (just now, 2 messages): last: "Like this."'
         message = {"customType": "session-update", "content": INTRODUCTION + content, "display": True}
         assert json.loads(machine.prompt()) == {"message": message}
         assert machine.prompt() == b""
@@ -87,7 +87,7 @@ class TestPlainUser:
         other.user("deploy it")
         other.assistant(("edit", {"path": "/srv/agent/deploy/run.sh"}))
         other.write(machine.project_dir)
-        assert machine.told() == ['- deploy it (just now, 2 messages): "deploy it" -> edited deploy/run.sh']
+        assert machine.told() == ['- "deploy it" (just now, 2 messages): edited deploy/run.sh']
 
     def test_knows_a_session_by_the_name_that_the_user_gave_it(self, machine):
         other = PiSession()
@@ -125,15 +125,16 @@ class TestPlainUser:
             machine.own.write(machine.project_dir).rename(path)
             assert machine.told(transcript_path=str(path)) == []
 
-    def test_knows_a_session_without_title_and_text_by_its_whole_id(self, machine):
-        """Pi's ids begin with the time: sessions of the same minute differ in their ends only."""
+    def test_knows_a_session_without_title_and_text_by_the_time_it_began(self, machine):
+        began = time.time()
         other = PiSession()
-        other.exchange("how do I deploy this?", "Like this.")
+        other.exchange("how do I deploy this?", "Like this.", at=began)
         other.write(machine.project_dir)
         config = machine.root / ".session-memory" / "config.yaml"
         config.parent.mkdir()
         config.write_text(f'sessions: {{"{other.id}": {{text: false}}}}\n')
-        assert machine.told() == [f"- {other.id} (just now, 2 messages)"]
+        by_time = time.strftime("%Y-%m-%d %H:%M", time.localtime(began))
+        assert machine.told() == [f"- session of {by_time} (just now, 2 messages)"]
 
     def test_does_not_hear_of_other_projects_unless_told_to(self, machine):
         other = PiSession(cwd="/srv/shop")
@@ -142,7 +143,7 @@ class TestPlainUser:
         assert machine.told() == []
         config = machine.root / ".session-memory" / "config.yaml"
         config.write_text("scope: all\n")
-        assert machine.told()[0].startswith("- elsewhere in shop (")
+        assert machine.told()[0].startswith('- "elsewhere" in shop (')
 
     def test_is_told_of_what_is_wrong_in_its_settings_with_the_first_prompt(self, machine):
         config = machine.root / ".session-memory" / "config.yaml"
@@ -239,8 +240,8 @@ class TestForks:
         fork.write(machine.project_dir)
         parent.write(machine.project_dir)
         assert sorted(line.rpartition(" (")[2] for line in machine.told()) == [
-            'just now, 2 messages): "one"; last: "two"',
             'just now, 2 messages): "three"; last: "four"',
+            'just now, 2 messages): last: "two"',
         ]
 
     def test_a_fork_hears_at_its_first_prompt_only_of_what_comes_after_it(self, machine):
