@@ -91,8 +91,8 @@ def test_a_compaction_goes_on_where_archives_cannot_be_written(claude: Claude) -
     resume(claude, turn, "/compact")
     assert [request.kind for request in claude.api.requests].count("compaction") == 1
     assert resume(claude, turn, "and the roses?").answer
-    (fault,) = (claude.state_dir() / "hook.log").read_text().splitlines()
-    assert "PreCompact" in fault
+    faults = (claude.state_dir() / "hook.log").read_text().splitlines()
+    assert len([fault for fault in faults if "PreCompact" in fault]) == 1  # others are of programs that began or ended
 
 
 def test_an_agent_home_keeps_its_conversations_itself(claude: Claude) -> None:
