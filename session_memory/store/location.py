@@ -7,7 +7,9 @@ import os
 from ..errors import SessionMemoryError
 from ..runtimes import all_runtimes
 from ..settings import homes
+from ..settings.homes import ENV_DIR
 from ..settings.sections import store_settings
+from ..system.files import path_text
 from ..text.names import is_name
 from .ingest.sources import SourceDirectory
 from .rules import StoreRules
@@ -41,6 +43,9 @@ class StoreLocation:
         self, database: str, watched: Iterable[SourceDirectory], archives: Iterable[Archives],
         homes: tuple[str, ...] | None, settings: StoreSettings, home: Home, environ: Mapping[str, str],
     ) -> None:  # fmt: skip
+        if path_text(database) != database:  # which SQLite would not open
+            hint = f"set {ENV_DIR} to a directory with a name in UTF-8"
+            raise NoStoreError(f"{path_text(database)}: the path of a store has to be UTF-8", hint)
         self.database = database
         self.watched = tuple(watched)
         self.archives = tuple(archives)

@@ -11,7 +11,7 @@ import sys
 import pytest
 from permissions import bind_permissions
 from records import PiSession, assistant, exchange, lines, new_id, user, write
-from store_scene import COMMAND, MONDAY, Scene, StoreUser, trip
+from store_scene import COMMAND, MONDAY, ROOT, Scene, StoreUser, trip
 
 from session_memory.store.ingest.extract import Extractor
 from session_memory.store.sqlite.engine import SqliteStore
@@ -229,6 +229,24 @@ class TestWhatCanBeTakenIn:
         path.write_bytes(b"\0" * 3000 + first + b"\0" * 5 + second.replace(b"}\n", b"}\0\0\n") + third + b"\0" * 4096)
         assert machine.run("ingest").returncode == 0
         assert [text for text in machine.stored() if "question" in text] == ["question 0", "question 1", "question 2"]
+
+
+class TestAHomeDirectoryWhosePathIsNotUTF8:
+    @pytest.mark.parametrize("words", [("ingest",), ("search", "cherry"), ("health-check",)])
+    def test_commands_say_it_in_a_line_and_work_with_a_place_elsewhere(self, tmp_path, words):
+        home = os.fsencode(tmp_path) + b"/caf\xe9"
+        os.makedirs(home + b"/.claude/projects/-srv")
+        with open(home + b"/.claude/projects/-srv/a.jsonl", "wb") as file:
+            file.write(lines(*exchange("cherry", "blossom", at=MONDAY)))
+        environ = {b"HOME": home, b"PYTHONPATH": os.fsencode(ROOT), b"LANG": b"C.UTF-8"}
+        command = [sys.executable, "-c", COMMAND, *words]
+        done = subprocess.run(command, env=environ, capture_output=True, cwd=tmp_path, check=False, timeout=60)
+        assert (done.returncode, done.stdout) == (1, b"")
+        assert b"the path of a store has to be UTF-8" in done.stderr
+        assert b"Traceback" not in done.stderr
+        environ[b"SESSION_MEMORY_DIR"] = os.fsencode(tmp_path / "place")
+        done = subprocess.run(command, env=environ, capture_output=True, cwd=tmp_path, check=False, timeout=60)
+        assert (done.returncode, b"Traceback" in done.stderr) == (0, False), done.stderr
 
 
 class TestDirectories:

@@ -238,9 +238,11 @@ def _link(line: bytes) -> tuple[str, str | None] | None:
         if line.startswith(b'","id":"', at) and line.startswith(b'","parentId":', end):
             parent = line[end + 13 : end + 80]
             if parent.startswith(b"null"):
-                return line[at + 8 : end].decode(), None
+                return line[at + 8 : end].decode("utf-8", "replace"), None
             if parent.startswith(b'"') and b'"' in parent[1:]:
-                return line[at + 8 : end].decode(), parent[1 : parent.find(b'"', 1)].decode()
+                return line[at + 8 : end].decode("utf-8", "replace"), parent[1 : parent.find(b'"', 1)].decode(
+                    "utf-8", "replace"
+                )
     record = _first_record(line) or {}
     if record.get("type") == "session" or not isinstance(record.get("id"), str) or "parentId" not in record:
         return None
