@@ -79,9 +79,11 @@ def test_what_a_fork_copied_of_an_excluded_session_is_excluded_there_too(scene: 
 def test_a_group_s_rules_are_for_the_group_and_its_host_s_for_all(scene: Scene) -> None:
     for group in ("one", "two"):
         put(scene, None, state("a", group), said(f"plum of {group}", key=group))
-    rules(scene, "sessions: {a: {ignore: true}}\n", "host/groups/one")
+    of_the_group = scene.path / "host/.session-memory/groups/one.yaml"
+    of_the_group.parent.mkdir(parents=True)
+    of_the_group.write_text("sessions: {a: {ignore: true}}\n")
     assert found(scene, "plum") == ["plum of two"]
-    rules(scene, "sessions: {a: {ignore: false}}\n", "host/groups/one")
+    of_the_group.write_text("sessions: {a: {ignore: false}}\n")
     rules(scene, "sessions: {one: {ignore: true}}\n", "host")
     assert found(scene, "plum") == ["plum of two"]
 
