@@ -22,14 +22,18 @@ AGENT, PRIVATE = "/srv/agent", "/srv/private"
 
 @pytest.fixture
 def scene(tmp_path: Path) -> Scene:
+    """A person's store."""
+    return scene_in(tmp_path)
+
+
+def scene_in(tmp_path: Path, *, is_of_host: bool = False) -> Scene:
     environ = {"HOME": str(tmp_path / "home")}
 
     def home_for(group: str) -> object:
-        return (
-            home_at(f"{tmp_path}/host/groups/{group}", environ, host=f"{tmp_path}/host")
-            if group
-            else person_home(environ)
-        )
+        host = f"{tmp_path}/host"
+        if group:
+            return home_at(f"{host}/groups/{group}", environ, host=host)
+        return home_at(host, environ) if is_of_host else person_home(environ)
 
     return Scene(tmp_path, rules=StoreRules(home_for, environ))  # type: ignore[arg-type]
 
@@ -76,7 +80,8 @@ def test_what_a_fork_copied_of_an_excluded_session_is_excluded_there_too(scene: 
     assert scene.texts() == ["plum of the fork"]
 
 
-def test_a_group_s_rules_are_for_the_group_and_its_host_s_for_all(scene: Scene) -> None:
+def test_a_group_s_rules_are_for_the_group_and_its_host_s_for_all(tmp_path: Path) -> None:
+    scene = scene_in(tmp_path, is_of_host=True)
     for group in ("one", "two"):
         put(scene, None, state("a", group), said(f"plum of {group}", key=group))
     of_the_group = scene.path / "host/.session-memory/groups/one.yaml"
@@ -88,7 +93,8 @@ def test_a_group_s_rules_are_for_the_group_and_its_host_s_for_all(scene: Scene) 
     assert found(scene, "plum") == ["plum of two"]
 
 
-def test_a_session_that_was_put_by_under_a_name_keeps_it_for_the_rules(scene: Scene) -> None:
+def test_a_session_that_was_put_by_under_a_name_keeps_it_for_the_rules(tmp_path: Path) -> None:
+    scene = scene_in(tmp_path, is_of_host=True)
     put(scene, None, state("a", "one"), said("plum"))
     layout = Layout(scene.path / "host")
     layout.make()

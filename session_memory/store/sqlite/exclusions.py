@@ -87,10 +87,9 @@ class Exclusions:
         if is_current and not is_lifted:
             self._drop()
             return True
-        made_of = (stamps, self._version())
-        if made_of != self._made_of:
+        if self._made_of != self._state(stamps):
             self._make(is_current)
-            self._made_of = (stamps, self._version())
+            self._made_of = self._state(stamps)
         return self._has_any
 
     def settings(self) -> dict[str, Stamp]:
@@ -128,9 +127,10 @@ class Exclusions:
             self._made_of = None
             self._places = []
 
-    def _version(self) -> tuple[int, int]:
-        """What changes with whatever is written, over this connection or another."""
-        return self._connection.pragma("data_version"), self._connection.total_changes()
+    def _state(self, stamps: dict[str, Stamp]) -> object:
+        """What changes with the rules and with whatever is written, over this connection or another."""
+        looked_at = {place: stamp(place) for place in self._places}
+        return stamps, looked_at, self._connection.pragma("data_version"), self._connection.total_changes()
 
 
 def apply(connection: Connection, rules: StoreRules | None, files: Iterable[int] = ()) -> None:
