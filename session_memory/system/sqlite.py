@@ -146,7 +146,7 @@ class Database:
     def _opened_as_it_is(self, error: DatabaseError) -> Connection:
         """The connection to a database that can only be read, for the reason that `error` tells; raises that where
         there is nothing to be read."""
-        from .sqlite_reading import open_as_it_is
+        from .sqlite_read_only import open_as_it_is
 
         if not is_file(self.path):
             raise error
@@ -213,7 +213,7 @@ def connect_migrated(path: str, migrations: Sequence[Migration], synchronous: st
     except (OSError, apsw.CantOpenError, apsw.FullError, apsw.IOError, apsw.ReadOnlyError):
         if not is_file(path):
             raise
-        from .sqlite_reading import open_as_it_is
+        from .sqlite_read_only import open_as_it_is
 
         connection = open_as_it_is(_without_links(path))
         try:
