@@ -36,8 +36,8 @@ _LOADED = (
     "runtimes.claude.hooks", "runtimes.claude.files", "runtimes.claude.records",
     "runtimes.pi.hooks", "runtimes.pi.files", "runtimes.pi.records",
     "activity.forks", "activity.report", "activity.unseen", "activity.updates", "activity.prompt_memories",
-    "activity.in_hand", "activity.collision_file", "activity.collision_search", "activity.collision_lines",
-    "activity.evidence", "activity.git_collisions", "text.shell_effects",
+    "activity.acknowledgement", "activity.in_hand", "activity.collision_file", "activity.collision_search",
+    "activity.collision_lines", "activity.evidence", "activity.git_collisions", "text.shell_effects",
 )  # fmt: skip
 
 

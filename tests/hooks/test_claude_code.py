@@ -16,7 +16,7 @@ def test_a_prompt_is_told_once_what_another_session_of_the_project_did(claude: C
     claude.run("how do I deploy this?")
     second = claude.run("what is left to do?")
     third = resume(claude, second, "and then?")
-    assert second.told == ['- how do I deploy this? (just now, 2 messages): "how do I deploy this?"; last: "ok (1)"']
+    assert second.told == ['- "how do I deploy this?" (just now, 2 messages): last: "ok (1)"']
     assert second.request is not None
     assert INTRODUCTION in second.request.news
     assert third.told == []

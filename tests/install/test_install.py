@@ -26,7 +26,7 @@ def test_it_ends_with_what_the_next_prompt_would_be_told(machine: Machine) -> No
     done = machine.install()
     assert (done.returncode, done.stderr) == (0, "")
     assert "The next prompt of a new session in /srv/shop would be told:" in done.stdout
-    assert '- ship it (5m ago, 2 messages): "ship it"; last: "Shipped."' in done.stdout
+    assert '- "ship it" (5m ago, 2 messages): last: "Shipped."' in done.stdout
     assert re.search(r"The hook took \d+ ms; starting a Python that does nothing takes \d+ ms\.", done.stdout)
 
 

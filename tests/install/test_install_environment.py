@@ -39,7 +39,7 @@ def test_without_a_package_index_all_that_needs_none_is_installed(bare_machine: 
         in said
     )
     assert "To add it where a package index can be reached: python3" in said
-    assert '"ship it"; last: "Shipped."' in done.stdout
+    assert '- "ship it" (5m ago, 2 messages): last: "Shipped."' in done.stdout
     assert bare_machine.hook_command().startswith(f"{bare_machine.program_dir}/env/bin/python -I -S ")
 
 

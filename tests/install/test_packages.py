@@ -82,7 +82,7 @@ def test_a_plugin_beside_an_install_tells_a_prompt_once_and_in_one_block(plugin:
     first = claude.run("what is new?")
     second = resume(claude, first, "and what else?")
     assert 300 < len("\n".join([INTRODUCTION, *first.told])) <= 500
-    told = [line for line in first.told + second.told if line.startswith("- question")]
+    told = [line for line in first.told + second.told if line.startswith('- "question')]
     assert told
     assert len(told) == len({line.partition(" about")[0] for line in told})
 
@@ -126,7 +126,7 @@ def check_at_work(claude: Claude, skill: str, noted: Callable[[str], None]) -> N
     """A session is told of the one before it, and has the skill, which it knows by this name."""
     claude.run("plan the garden")
     turn = claude.run("who is there?")
-    assert [line.partition('"')[2] for line in turn.told] == ['plan the garden"; last: "ok (1)"']
+    assert [line.partition('"')[2] for line in turn.told] == ['plan the garden" (just now, 2 messages): last: "ok (1)"']
     noted("hook fires")
     assert turn.request is not None
     assert f"{skill}: Look into the other sessions" in turn.request.text

@@ -22,7 +22,7 @@ class TestPlainUser:
         pi.run("how do I deploy this?")
         second = pi.run("what is left to do?")
         third = pi.run("and then?", "--continue")
-        line = '- how do I deploy this? (just now, 2 messages): "how do I deploy this?"; last: "ECHO[1]: how do I deploy this?"'
+        line = '- "how do I deploy this?" (just now, 2 messages): last: "ECHO[1]: how do I deploy this?"'
         assert second.told == [line]
         assert third.told == []
         (message,) = told_in(pi.sessions()[1])

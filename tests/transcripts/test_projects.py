@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from pathlib import Path
@@ -14,6 +13,7 @@ from records import exchange, new_id, write
 
 from session_memory.runtimes.claude.files import encode_cwd
 from session_memory.runtimes.pi import files as pi_files
+from session_memory.system.json import sealed, unsealed
 from session_memory.transcripts.sessions import find_sessions
 
 
@@ -121,11 +121,11 @@ class TestOnAPrompt:
         settle(person)
         person.prompt(person.app)
         index = next((person.root / ".session-memory" / "state" / "projects").iterdir())
-        kept = json.loads(index.read_text())
+        kept = unsealed(index.read_bytes())
         assert [os.path.basename(folder) for folder, _ in kept["folders"]] == [
             encode_cwd(str(person.app.parent / "app-login"))
         ]
-        index.write_text(json.dumps({**kept, "folders": []}))
+        index.write_bytes(sealed({**kept, "folders": []}))
         assert "app-login" not in person.prompt(person.app)  # what is kept is believed
         person.session(person.app / "src", "something new")
         assert "something new" in person.prompt(person.app)  # until a directory changes

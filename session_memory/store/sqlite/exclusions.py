@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from ...settings.compiled import stamp
 from ...system.json import decode, encode
 from ...system.sqlite import fetch
-from ..rules import JudgedFile
 from ..values import ITEM_BITS
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
     from apsw import Connection
 
-    from ..rules import ReadRules, StoreRules
+    from ..rules import JudgedFile, ReadRules, StoreRules
 
     Stamp = list[int] | None  # as settings.compiled has it
 
@@ -227,6 +226,8 @@ def _items_of(file_id: int) -> tuple[int, int]:
 
 
 def _files(connection: Connection, ids: Sequence[int] | None = None) -> list[JudgedFile]:
+    from ..rules import JudgedFile  # with all that judges: not loaded where nothing is new
+
     sql = "SELECT id, home, session_id, title, cwd, file_path FROM memory_file_states"
     if ids is None:
         return [JudgedFile._make(row) for row in fetch(connection, sql)]
