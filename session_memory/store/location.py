@@ -12,7 +12,6 @@ from ..settings.sections import store_settings
 from ..system.files import path_text
 from ..text.names import is_name
 from .ingest.sources import SourceDirectory
-from .rules import StoreRules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from ..runtimes.contract import RuntimeFiles
     from ..settings.homes import Home
     from ..settings.sections import StoreSettings
+    from .rules import StoreRules
 
 # Where, below an agent home, its runtime may be started, and so have its own directory.
 _WORK_DIRS = ("", "/home")
@@ -66,6 +66,8 @@ class StoreLocation:
     @property
     def rules(self) -> StoreRules:
         """The rules for what is in the store."""
+        from .rules import StoreRules  # with all that judges: not loaded where nothing is new
+
         return StoreRules(self.home_for, self._environ)
 
     @property

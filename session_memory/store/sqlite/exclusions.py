@@ -226,7 +226,7 @@ def _items_of(file_id: int) -> tuple[int, int]:
 
 
 def _files(connection: Connection, ids: Sequence[int] | None = None) -> list[JudgedFile]:
-    from ..rules import JudgedFile  # with all that judges: not loaded where nothing is new
+    from ..rules import JudgedFile
 
     sql = "SELECT id, home, session_id, title, cwd, file_path FROM memory_file_states"
     if ids is None:
