@@ -258,7 +258,7 @@ def test_the_package_comes_works_is_updated_and_goes_in_pi(tmp_path: Path, npm_p
         shown(row, "install")
         pi.run("plan the garden")
         turn = pi.run("who is there?")
-        assert [line.partition(" (")[0] for line in turn.told] == ["- plan the garden"]
+        assert [line.partition(" (")[0] for line in turn.told] == ['- "plan the garden"']
         shown(row, "hook fires")
         assert turn.request is not None
         assert "Look into the other sessions" in json.dumps(turn.request.body["system"])
