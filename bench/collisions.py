@@ -52,7 +52,6 @@ class Truth:
         self.taken: dict[tuple[str, str], float] = {}  # path and who, with the own edit
         self.ever_taken: set[tuple[str, str]] = set()
         self.moved_by: str | None = None
-        self.resets: set[str] = set()
 
 
 class History:

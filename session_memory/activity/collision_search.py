@@ -39,7 +39,7 @@ def search(
     """
     file.in_hand.take(touches_of(entries, lambda command: True))
     touches = _touches_of_others(file, others)
-    if heads is None and not any([touch for found in touches.values() for touch in found]):
+    if heads is None and not any(touches.values()):
         return [], set()
     from .evidence import TranscriptEvidence
 

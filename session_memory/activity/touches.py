@@ -57,8 +57,3 @@ def touches_of(entries: Iterable[Entry], is_wanted: Callable[[str], bool]) -> li
                     effects = effects_of(tool.argument, entry.cwd)
                     found += [Touch(effect.kind, effect.path, *place, True, effect.words) for effect in effects]
     return found
-
-
-def has_changes(entries: Iterable[Entry]) -> bool:
-    """Whether any tool call in `entries` may have changed something."""
-    return any(tool.kind in (EDIT, COMMAND) for entry in entries for tool in entry.tools)
