@@ -2,11 +2,10 @@
 
 What was told last is kept among the cursors of the session, under LAST, as a cursor at the end of the transcript then:
 
-    {"offset": 4096, "file": "<id>.jsonl", "text": <checksum>, "at": 1790000000.0, "misses": 0,
-     "cursors": {...}, "collisions": true}
+    {"offset": 4096, "file": "<id>.jsonl", "text": <checksum>, "misses": 0, "cursors": {...}, "collisions": true}
 
 `cursors` are those behind what was told, and with them may go a file of collisions. They count once the text is found
-in the transcript; where it is not, all of it is told again. What is settled keeps `offset`, `at` and `misses` only. A
+in the transcript; where it is not, all of it is told again. What is settled keeps `offset` and `misses` only. A
 transcript that shows a prompt with its answer and nothing of hooks was written by a version of the runtime that records
 none: after MOST_MISSES of these in a row the cursors count at once, as they do where there is no transcript.
 """
@@ -37,7 +36,7 @@ def pending_path(cursor_file: str) -> str:
     return collision_path(cursor_file) + _PENDING_SUFFIX
 
 
-def with_last(before: Cursors, after: Cursors, text: str, own_path: str, now: float, has_collisions: bool) -> Cursors:
+def with_last(before: Cursors, after: Cursors, text: str, own_path: str, has_collisions: bool) -> Cursors:
     """The cursors `before` with the note that `text` is told, which the cursors `after` are behind. `has_collisions`
     says that a file of collisions goes with them."""
     misses = before.get(LAST, {}).get("misses", 0)
@@ -45,7 +44,6 @@ def with_last(before: Cursors, after: Cursors, text: str, own_path: str, now: fl
         "offset": _size(own_path),
         "file": own_path.rpartition("/")[2],
         "text": id_checksum(text),
-        "at": now,
         "misses": misses,
     }
     if misses >= MOST_MISSES:
@@ -64,7 +62,7 @@ def settle(cursors: Cursors, cursor_file: str, own_path: str, runtime: Runtime, 
     # A session may go on in another transcript, as after a fork; this one shows what became of the prompt.
     found = _outcome(f"{own_path.rpartition('/')[0]}/{last['file']}", last, runtime)
     is_counted = "cursors" not in last
-    note = {"offset": last["offset"], "at": last["at"], "misses": last["misses"]}
+    note = {"offset": last["offset"], "misses": last["misses"]}
     if found == ARRIVED:
         note["misses"] = 0
     elif found == UNRECORDED and not is_counted:
@@ -78,7 +76,6 @@ def settle(cursors: Cursors, cursor_file: str, own_path: str, runtime: Runtime, 
             except FileNotFoundError:
                 pass
         return {**last["cursors"], LAST: note}
-    note["at"] = 0.0
     return {**cursors, LAST: note}
 
 
@@ -88,7 +85,7 @@ def _is_whole(last: Cursor) -> bool:
     return (
         isinstance(cursors, dict)
         and all(isinstance(cursor, dict) and isinstance(cursor.get("offset"), int) for cursor in cursors.values())
-        and [type(last.get(key)) for key in ("offset", "text", "misses", "at", "file")] == [int, int, int, float, str]
+        and [type(last.get(key)) for key in ("offset", "text", "misses", "file")] == [int, int, int, str]
         and type(last.get("collisions", False)) is bool
         and ("collisions" in last or "cursors" not in last)
         and last["offset"] >= 0

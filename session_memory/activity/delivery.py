@@ -162,7 +162,7 @@ def open_update(
         from .acknowledgement import pending_path, with_last
 
         before = {key: cursors[key] for key in keys if key in cursors}
-        noted = with_last(before, file.cursors[current], text, own_path, now, collision_file is not None)
+        noted = with_last(before, file.cursors[current], text, own_path, collision_file is not None)
         file.cursors[current] = noted
         pending = pending_path(cursor_file) if "cursors" in noted[LAST] else ""
         is_shown = bool(pending) and (is_transcript_kept or is_file(own_path))
