@@ -15,7 +15,7 @@ from __future__ import annotations
 from ..system.files import open_regular, os, read_at, replace
 from ..system.json import decode_line
 from ..transcripts.cursor import id_checksum
-from .cursor_file import LAST, collision_path
+from .cursor_file import LAST, are_cursors, collision_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,10 +81,8 @@ def settle(cursors: Cursors, cursor_file: str, own_path: str, runtime: Runtime, 
 
 def _is_whole(last: Cursor) -> bool:
     """Whether every part of the note is what such a part can be."""
-    cursors = last.get("cursors", {})
     return (
-        isinstance(cursors, dict)
-        and all(isinstance(cursor, dict) and isinstance(cursor.get("offset"), int) for cursor in cursors.values())
+        are_cursors(last.get("cursors", {}))
         and [type(last.get(key)) for key in ("offset", "text", "misses", "file")] == [int, int, int, str]
         and type(last.get("collisions", False)) is bool
         and ("collisions" in last or "cursors" not in last)

@@ -95,10 +95,13 @@ class CursorFile:
 
 
 def _is_well_formed(cursors: object) -> bool:
-    return isinstance(cursors, dict) and all(
-        isinstance(others, dict)
-        and all(isinstance(cursor, dict) and isinstance(cursor.get("offset"), int) for cursor in others.values())
-        for others in cursors.values()
+    return isinstance(cursors, dict) and all(map(are_cursors, cursors.values()))
+
+
+def are_cursors(value: object) -> bool:
+    """Whether a value holds cursors by the key of their session: all have an offset."""
+    return isinstance(value, dict) and all(
+        isinstance(cursor, dict) and isinstance(cursor.get("offset"), int) for cursor in value.values()
     )
 
 
