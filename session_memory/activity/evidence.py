@@ -60,7 +60,7 @@ class TranscriptEvidence:
             line = near or next(_lines_from(self._paths[""], touch.offset), b"")
             records = [record for record in decode_line(line)[0] if isinstance(record, dict)]
             written = self._meaning.written(records[0], touch.call_id) if records else None
-            return written is not None and read_whole(path)[: LARGEST_FILE + 1] == written.encode()
+            return written is not None and read_whole(path, LARGEST_FILE) == written.encode()
         except (OSError, UnicodeError):
             return False
 
