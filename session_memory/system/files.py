@@ -12,7 +12,7 @@ except ImportError:
     import nt as os  # type: ignore[no-redef]
 
 __all__ = [
-    "NotAFileError", "is_directory", "is_file", "is_regular", "lock", "make_private_dir", "move_away",
+    "NotAFileError", "is_directory", "is_file", "is_regular", "lock", "make_private_dir", "move_away", "names_in",
     "open_private", "open_regular", "os", "path_stamp", "path_text", "read_at", "read_each", "read_whole", "replace",
     "stamp_of", "write_atomically", "write_private",
 ]  # fmt: skip
@@ -81,6 +81,14 @@ def is_file(path: str) -> bool:
         return is_regular(os.stat(path, follow_symlinks=False))
     except OSError:
         return False
+
+
+def names_in(directory: str) -> list[str]:
+    """The names of what lies in a directory, in no particular order; none where it is not there, or somebody else's."""
+    try:
+        return os.listdir(directory)
+    except OSError:
+        return []
 
 
 def open_regular(path: str) -> int:

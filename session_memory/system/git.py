@@ -6,7 +6,7 @@ there, how HEAD moved, and what is staged.
 
 from __future__ import annotations
 
-from .files import NotAFileError, is_directory, is_file, is_regular, open_regular, os, read_at, read_whole
+from .files import NotAFileError, is_directory, is_file, is_regular, names_in, open_regular, os, read_at, read_whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def worktrees_of(common_dir: str) -> list[Worktree]:
     root, _, name = common_dir.rpartition("/")
     if name == ".git" and root:
         found.append(Worktree(root, common_dir, common_dir))
-    for name in _listing(common_dir + "/worktrees")[:MOST_WORKTREES]:
+    for name in sorted(names_in(common_dir + "/worktrees"))[:MOST_WORKTREES]:
         git_dir = f"{common_dir}/worktrees/{name}"
         link = _first_line(git_dir + "/gitdir")
         root = _resolved(link, git_dir).rpartition("/")[0] if link else ""
@@ -208,13 +208,6 @@ def _exists(path: str) -> bool:
     except OSError:
         return False
     return True
-
-
-def _listing(directory: str) -> list[str]:
-    try:
-        return sorted(os.listdir(directory))
-    except OSError:
-        return []
 
 
 def _resolved(path: str, base: str) -> str:

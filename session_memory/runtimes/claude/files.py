@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...system.files import is_directory, is_file, os, path_text, read_each, read_whole
+from ...system.files import is_directory, is_file, names_in, os, path_text, read_each, read_whole
 from ...system.json import decode
 from ...text.names import is_name
 from ...transcripts.entries import Session
@@ -64,14 +64,14 @@ def folders_below(config_dir: str, directory: str) -> list[str]:
     name = encode_cwd(directory)
     within = name[:MOST_UNITS] if len(name) > MOST_UNITS else name + "-"
     projects_dir = f"{config_dir}/{PROJECTS_FOLDER}"
-    return [f"{projects_dir}/{one}" for one in _listing(projects_dir) if one == name or one.startswith(within)]
+    return [f"{projects_dir}/{one}" for one in names_in(projects_dir) if one == name or one.startswith(within)]
 
 
 def sessions_in(folder: str, is_elsewhere: bool = False, worktree: str = "") -> list[Session]:
     """The sessions whose transcripts lie in `folder`, without those of sub-agents."""
     return [
         Session(path_text(file[:-6]), f"{folder}/{file}", "", is_elsewhere, worktree)
-        for file in _listing(folder)
+        for file in names_in(folder)
         if file.endswith(".jsonl") and not file.startswith((".", "agent-"))
     ]
 
@@ -102,7 +102,7 @@ def named_sessions(sessions_dir: str, config_dir: str, root: str) -> list[Sessio
 
 def session_names(sessions_dir: str) -> list[str]:
     """The names of the sessions of an agent home, in no particular order."""
-    files = _listing(sessions_dir)
+    files = names_in(sessions_dir)
     return [file[:-5] for file in files if file.endswith(".json") and not file.startswith((".", "new-"))]
 
 
@@ -169,7 +169,7 @@ def _sessions(config_dir: str, own_dir: str, scope: str, folders: Folders) -> li
     if scope == "all":
         of_project = {own_dir, *[folder for folder, _ in folders]}
         projects_dir = f"{config_dir}/{PROJECTS_FOLDER}"
-        for name in _listing(projects_dir):
+        for name in names_in(projects_dir):
             if f"{projects_dir}/{name}" not in of_project:
                 found += sessions_in(f"{projects_dir}/{name}", is_elsewhere=True)
     return found
@@ -179,7 +179,7 @@ def _dir_of(config_dir: str, session_id: str, cwd: str) -> str:
     """The directory with the transcript of `session_id`, else the one for `cwd` or a directory above it; else ''."""
     projects_dir = f"{config_dir}/{PROJECTS_FOLDER}"
     if session_id:
-        for name in _listing(projects_dir):
+        for name in names_in(projects_dir):
             if is_file(f"{projects_dir}/{name}/{session_id}.jsonl"):
                 return f"{projects_dir}/{name}"
     while cwd.strip("/"):
@@ -188,13 +188,6 @@ def _dir_of(config_dir: str, session_id: str, cwd: str) -> str:
             return directory
         cwd = cwd.rstrip("/").rpartition("/")[0]
     return ""
-
-
-def _listing(directory: str) -> list[str]:
-    try:
-        return os.listdir(directory)
-    except OSError:  # not there, or somebody else's
-        return []
 
 
 def _base36(number: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...system.files import is_directory, os, path_text
+from ...system.files import is_directory, names_in, os, path_text
 from ...transcripts.entries import Session
 
 TYPE_CHECKING = False
@@ -41,14 +41,14 @@ def folders_below(config_dir: str, directory: str) -> list[str]:
     name = encode_cwd(directory.rstrip("/"))
     within = name[: -len("--")] + "-"
     sessions_dir = f"{config_dir}/{PROJECTS_FOLDER}"
-    return [f"{sessions_dir}/{one}" for one in _listing(sessions_dir) if one == name or one.startswith(within)]
+    return [f"{sessions_dir}/{one}" for one in names_in(sessions_dir) if one == name or one.startswith(within)]
 
 
 def sessions_in(folder: str, is_elsewhere: bool = False, worktree: str = "") -> list[Session]:
     """A session for each file `<time>_<id>.jsonl`. Ids begin with the time as well: none may be shortened."""
     return [
         Session(session_id_of(file), f"{folder}/{file}", "", is_elsewhere, worktree)
-        for file in _listing(folder)
+        for file in names_in(folder)
         if file.endswith(".jsonl") and not file.startswith(".")
     ]
 
@@ -70,7 +70,7 @@ def other_sessions(
         if scope == "all":
             of_project = {own_dir, *[folder for folder, _ in folders]}
             sessions_dir = f"{config_dir}/{PROJECTS_FOLDER}"
-            for name in _listing(sessions_dir):
+            for name in names_in(sessions_dir):
                 if f"{sessions_dir}/{name}" not in of_project:
                     found += sessions_in(f"{sessions_dir}/{name}", is_elsewhere=True)
     return [session for session in found if session.path and session.path != own_path]
@@ -79,7 +79,7 @@ def other_sessions(
 def project_sessions(config_dir: str, own_id: str, directory: str, scope: str, folders: Folders = ()) -> list[Session]:
     """The sessions of the project of `own_id`, or of `directory`, or of `all` projects."""
     sessions_dir = f"{config_dir}/{PROJECTS_FOLDER}"
-    found = next((f for f in _listing(sessions_dir) if own_id and _holds(f"{sessions_dir}/{f}", own_id)), "")
+    found = next((f for f in names_in(sessions_dir) if own_id and _holds(f"{sessions_dir}/{f}", own_id)), "")
     own_dir = f"{sessions_dir}/{found}" if found else project_dir(config_dir, directory)
     return other_sessions("", config_dir, f"{own_dir}/", scope, folders)
 
@@ -91,7 +91,7 @@ def named_sessions(sessions_dir: str, config_dir: str, root: str) -> list[Sessio
 
 def session_names(sessions_dir: str) -> list[str]:
     """The names of the sessions of an agent home: one directory each, without `new-*`, which are just being made."""
-    names = _listing(sessions_dir)
+    names = names_in(sessions_dir)
     return [name for name in names if not name.startswith((".", "new-")) and is_directory(f"{sessions_dir}/{name}")]
 
 
@@ -126,10 +126,3 @@ def live_processes(config_dir: str) -> list[tuple[int, str]]:
 
 def _holds(directory: str, session_id: str) -> bool:
     return any(session.key == session_id for session in sessions_in(directory))
-
-
-def _listing(directory: str) -> list[str]:
-    try:
-        return os.listdir(directory)
-    except OSError:  # not there, or somebody else's
-        return []
