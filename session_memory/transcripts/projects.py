@@ -1,4 +1,5 @@
-"""The folders of transcripts that belong to one project, as an index keeps them, and whether that still holds.
+"""The folders of transcripts that belong to one project, as an index keeps them, whether that still holds, and the
+sessions in them.
 
 Runtimes keep a folder of transcripts for each directory that sessions are started in. Which of them are of one
 repository `project_folders` finds, once; a prompt only asks whether what it follows from is still the same.
@@ -6,14 +7,16 @@ repository `project_folders` finds, once; a prompt only asks whether what it fol
 
 from __future__ import annotations
 
-from ..system.files import path_stamp, read_whole
+from ..system.files import names_in, path_stamp, read_whole
 from ..system.json import unsealed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from ..runtimes.contract import Folders
+    from .entries import Session
 
 
 def kept_folders(start: str, index_file: str) -> Folders | None:
@@ -26,6 +29,23 @@ def kept_folders(start: str, index_file: str) -> Folders | None:
     except (KeyError, TypeError, ValueError):
         pass
     return None
+
+
+def sessions_of_project(
+    projects_dir: str, own_dir: str, folders: Folders, scope: str, sessions_in: Callable[..., list[Session]]
+) -> list[Session]:
+    """The sessions in the folder `own_dir` and in `folders`, and with the scope `all` those in the other folders of
+    `projects_dir`. `sessions_in` tells a runtime's sessions in a folder."""
+    found = sessions_in(own_dir)
+    for folder, worktree in folders:
+        if folder != own_dir:
+            found += sessions_in(folder, worktree=worktree)
+    if scope == "all":
+        of_project = {own_dir, *[folder for folder, _ in folders]}
+        for name in names_in(projects_dir):
+            if f"{projects_dir}/{name}" not in of_project:
+                found += sessions_in(f"{projects_dir}/{name}", is_elsewhere=True)
+    return found
 
 
 def read_index(index_file: str) -> dict[str, Any]:

@@ -162,17 +162,9 @@ def _pointers(sessions_dir: str, names: Iterable[str]) -> Iterator[tuple[str, st
 
 def _sessions(config_dir: str, own_dir: str, scope: str, folders: Folders) -> list[Session]:
     """The sessions in `own_dir` and in `folders`, and with the scope `all` those elsewhere."""
-    found = sessions_in(own_dir) if own_dir else []
-    for folder, worktree in folders:
-        if folder != own_dir:
-            found += sessions_in(folder, worktree=worktree)
-    if scope == "all":
-        of_project = {own_dir, *[folder for folder, _ in folders]}
-        projects_dir = f"{config_dir}/{PROJECTS_FOLDER}"
-        for name in names_in(projects_dir):
-            if f"{projects_dir}/{name}" not in of_project:
-                found += sessions_in(f"{projects_dir}/{name}", is_elsewhere=True)
-    return found
+    from ...transcripts.projects import sessions_of_project
+
+    return sessions_of_project(f"{config_dir}/{PROJECTS_FOLDER}", own_dir, folders, scope, sessions_in)
 
 
 def _dir_of(config_dir: str, session_id: str, cwd: str) -> str:

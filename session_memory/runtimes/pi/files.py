@@ -62,17 +62,10 @@ def other_sessions(
         names = session_names(sessions_dir)
         found = [Session(path_text(name), latest_transcript(sessions_dir, name), path_text(name)) for name in names]
     else:
+        from ...transcripts.projects import sessions_of_project
+
         own_dir = own_path.rpartition("/")[0]
-        found = sessions_in(own_dir)
-        for folder, worktree in folders:
-            if folder != own_dir:
-                found += sessions_in(folder, worktree=worktree)
-        if scope == "all":
-            of_project = {own_dir, *[folder for folder, _ in folders]}
-            sessions_dir = f"{config_dir}/{PROJECTS_FOLDER}"
-            for name in names_in(sessions_dir):
-                if f"{sessions_dir}/{name}" not in of_project:
-                    found += sessions_in(f"{sessions_dir}/{name}", is_elsewhere=True)
+        found = sessions_of_project(f"{config_dir}/{PROJECTS_FOLDER}", own_dir, folders, scope, sessions_in)
     return [session for session in found if session.path and session.path != own_path]
 
 
