@@ -13,7 +13,7 @@ none: after MOST_MISSES of these in a row the cursors count at once, as they do 
 from __future__ import annotations
 
 from ..system.files import open_regular, os, read_at, replace
-from ..system.json import decode_line
+from ..system.json import objects_in
 from ..transcripts.cursor import id_checksum
 from .cursor_file import LAST, are_cursors, collision_path
 
@@ -122,8 +122,8 @@ def _outcome(path: str, last: Cursor, runtime: Runtime) -> str:
 def _told_in(lines: list[bytes], runtime: Runtime) -> list[str]:
     """The texts that the lines show as told by hooks."""
     may_show, told = runtime.RECORDS.may_show_told, runtime.RECORDS.told
-    records = [record for line in lines if may_show(line) for record in decode_line(line)[0]]
-    return [text for record in records if isinstance(record, dict) for text in told(record) or ()]
+    records = [record for line in lines if may_show(line) for record in objects_in(line)]
+    return [text for record in records for text in told(record) or ()]
 
 
 def _is_answered(lines: list[bytes], runtime: Runtime) -> tuple[bool, bool]:
@@ -132,12 +132,11 @@ def _is_answered(lines: list[bytes], runtime: Runtime) -> tuple[bool, bool]:
     means = runtime.RECORDS
     is_answered = has_prompt = has_failed = False
     for line in lines:
-        for record in decode_line(line)[0] if means.may_matter(line) or means.may_show_told(line) else ():
-            if isinstance(record, dict):
-                entry = means.entry(record, 0)
-                has_failed = has_failed or means.told(record) == ()
-                has_prompt = has_prompt or (entry is not None and entry.role == "user")
-                is_answered = is_answered or (has_prompt and entry is not None and entry.role == "assistant")
+        for record in objects_in(line) if means.may_matter(line) or means.may_show_told(line) else ():
+            entry = means.entry(record, 0)
+            has_failed = has_failed or means.told(record) == ()
+            has_prompt = has_prompt or (entry is not None and entry.role == "user")
+            is_answered = is_answered or (has_prompt and entry is not None and entry.role == "assistant")
     return is_answered, has_failed
 
 

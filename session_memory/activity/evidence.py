@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..system.files import open_regular, os, read_at, read_whole
 from ..system.git import Worktree, find_worktree, head_moves, staged_as_they_are
-from ..system.json import decode_line
+from ..system.json import objects_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class TranscriptEvidence:
             end = window.find(b"\n", touch.offset - start) if start <= touch.offset else -1
             near = window[touch.offset - start : end] if end >= 0 else b""
             line = near or next(_lines_from(self._paths[""], touch.offset), b"")
-            records = [record for record in decode_line(line)[0] if isinstance(record, dict)]
+            records = objects_in(line)
             written = self._meaning.written(records[0], touch.call_id) if records else None
             return written is not None and read_whole(path, LARGEST_FILE) == written.encode()
         except (OSError, UnicodeError):
@@ -86,7 +86,7 @@ class TranscriptEvidence:
         wanted = touch.call_id.encode()
         for line in self._lines_behind(path, touch.offset, wanted):
             if self._meaning.may_bring_results(line):
-                for record in decode_line(line)[0]:
+                for record in objects_in(line):
                     for call_id, has_failed, _ in self._meaning.results(record):
                         if call_id == touch.call_id:
                             return self._meaning.time(record), has_failed

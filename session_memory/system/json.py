@@ -120,6 +120,11 @@ def decode_line(line: bytes) -> tuple[list[Any], int]:
     return values, 1 if rest else 0
 
 
+def objects_in(line: bytes) -> list[dict[str, Any]]:
+    """The JSON objects of one line of a JSONL file, without what else is in it."""
+    return [value for value in decode_line(line)[0] if isinstance(value, dict)]
+
+
 def _values(text: str) -> tuple[list[Any], bool]:
     """The values from the start of `text`, and whether something that is no JSON follows them."""
     values: list[Any] = []

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import SessionMemoryError
 from ...system.files import open_regular, read_whole, write_atomically
-from ...system.json import decode_line
+from ...system.json import objects_in
 from ...transcripts.lines import lines_forward
 from ..claude.files import encode_cwd
 from ..detection import PI_CONVERTED
@@ -43,7 +43,7 @@ def convert(path: str) -> tuple[str, bytes]:
     descriptor = open_regular(path)
     try:
         size = os.fstat(descriptor).st_size
-        records = [record for _, line in lines_forward(descriptor, 0, size) for record in _dicts(line)]
+        records = [record for _, line in lines_forward(descriptor, 0, size) for record in objects_in(line)]
     finally:
         os.close(descriptor)
     if not records or records[0].get("type") != "session" or not records[0].get("id"):
@@ -212,7 +212,3 @@ def _removed(records: list[Record]) -> set[str]:
     """The ids of what an edit took out: the last of several edits of a record holds."""
     last = {str(one.get("targetId")): one.get("replacement") for one in records if one.get("type") == "context_edit"}
     return {target for target, replacement in last.items() if replacement is None}
-
-
-def _dicts(line: bytes) -> list[Record]:
-    return [value for value in decode_line(line)[0] if isinstance(value, dict)]

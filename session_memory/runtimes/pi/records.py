@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...system.json import as_string, decode_line
+from ...system.json import as_string, objects_in
 from ...text.timestamps import epoch_seconds
 from ...transcripts.entries import Entry, Reply, ToolUse, tool_use
 from .hooks import CUSTOM_TYPE
@@ -87,7 +87,7 @@ class PiBranch:
         elif not self._continues_in(line):
             return False
         if b'"context_edit"' in line:
-            for record in _records_in(line):
+            for record in objects_in(line):
                 self._take_edit(record)
         return not self._is_removed.get(link[0], False)
 
@@ -95,7 +95,7 @@ class PiBranch:
         """Whether the branch goes on in a line behind whose first record others are glued; follows it through them."""
         if _GLUED not in line:
             return False
-        records = [record for record in _records_in(line) if isinstance(record.get("id"), str)]
+        records = [record for record in objects_in(line) if isinstance(record.get("id"), str)]
         parents = {record["id"]: record.get("parentId") for record in records}
         is_in_it = self._next_id in parents
         while self._next_id in parents:
@@ -251,11 +251,7 @@ def _link(line: bytes) -> tuple[str, str | None] | None:
 
 
 def _first_record(line: bytes) -> Record | None:
-    return next(iter(_records_in(line)), None)
-
-
-def _records_in(line: bytes) -> list[Record]:
-    return [value for value in decode_line(line)[0] if isinstance(value, dict)]
+    return next(iter(objects_in(line)), None)
 
 
 def _as_typed(text: str) -> str:
