@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 class Value:
     """Equality and a readable repr from `__slots__`; what a dataclass gives, without its import time."""
@@ -54,6 +58,19 @@ def tool_use(name: str, arguments: object, preferred: tuple[str, ...], kind: str
         if is_lookup(name, kind, argument):
             return None
     return ToolUse(name, argument, kind, call_id)
+
+
+def written_by(record: dict[str, Any], call_id: str, tool: str, arguments_key: str) -> str | None:
+    """What the call `call_id` of a tool in the message of a record was given as `content`; None for any other call.
+    `arguments_key` is where a block has its arguments."""
+    message = record.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    for block in content if isinstance(content, list) else ():
+        if isinstance(block, dict) and block.get("id") == call_id and block.get("name") == tool:
+            arguments = block.get(arguments_key)
+            text = arguments.get("content") if isinstance(arguments, dict) else None
+            return text if isinstance(text, str) else None
+    return None
 
 
 class Entry(Value):

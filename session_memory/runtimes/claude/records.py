@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ...system.json import as_string
 from ...text.timestamps import epoch_seconds
-from ...transcripts.entries import Entry, Reply, ToolUse, tool_use
+from ...transcripts.entries import Entry, Reply, ToolUse, tool_use, written_by
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -177,14 +177,7 @@ def time(record: Record) -> float | None:
 
 def written(record: Record, call_id: str) -> str | None:
     """What the tool Write was given as the content of a file."""
-    message = record.get("message")
-    content = message.get("content") if isinstance(message, dict) else None
-    for block in content if isinstance(content, list) else ():
-        if isinstance(block, dict) and block.get("id") == call_id and block.get("name") == "Write":
-            arguments = block.get("input")
-            text = arguments.get("content") if isinstance(arguments, dict) else None
-            return text if isinstance(text, str) else None
-    return None
+    return written_by(record, call_id, "Write", "input")
 
 
 def prompt_id(record: Record) -> str:
