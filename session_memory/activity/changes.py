@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from os import stat_result
 
+    from ..runtimes import Runtime
+    from ..settings.homes import Home
     from ..transcripts.cursor import Cursor
     from ..transcripts.entries import Session
 
@@ -58,13 +60,23 @@ def is_head_known(own: Cursor | None, directory: str) -> bool:
 
 
 class OwnSession:
-    """The session at hand: its key, its transcript and the directory that it was started in ('' where that does not
-    matter), the home directory of its person."""
+    """The session at hand: its key, its runtime, the file of its cursors, its transcript and the directory that it was
+    started in ('' where that does not matter), and its home, if that is known."""
 
-    __slots__ = ("directory", "key", "path", "user_dir")
+    __slots__ = ("cursor_file", "directory", "home", "key", "path", "runtime")
 
-    def __init__(self, key: str, path: str = "", directory: str = "", user_dir: str = "") -> None:
+    def __init__(
+        self, key: str, runtime: Runtime, cursor_file: str, path: str = "", directory: str = "",
+        home: Home | None = None,
+    ) -> None:  # fmt: skip
         self.key = key
+        self.runtime = runtime
+        self.cursor_file = cursor_file
         self.path = path
         self.directory = directory if path else ""
-        self.user_dir = user_dir
+        self.home = home
+
+    @property
+    def user_dir(self) -> str:
+        """The home directory of its person; '' where that is not known."""
+        return self.home.user_dir if self.home else ""

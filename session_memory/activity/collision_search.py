@@ -7,7 +7,6 @@ from .touches import COMMAND, GIT, READ, touches_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..runtimes import Runtime
     from ..system.git import Worktree
     from ..transcripts.entries import Entry
     from .changes import OwnSession
@@ -25,7 +24,6 @@ def search(
     entries: list[Entry],
     file: CollisionFile,
     others: list[tuple[Report, Unseen]],
-    runtime: Runtime,
     worktree: Worktree | None,
     heads: tuple[str, str] | None,
     now: float,
@@ -44,7 +42,7 @@ def search(
     from .evidence import TranscriptEvidence
 
     paths = {"": own.path, **{unseen.session.key: unseen.session.path for _, unseen in others}}
-    evidence = TranscriptEvidence(runtime, paths, worktree, own.user_dir)
+    evidence = TranscriptEvidence(own.runtime, paths, worktree, own.user_dir)
     facts = _facts(file, touches, heads, evidence)
     if not facts:
         return [], set()

@@ -144,10 +144,8 @@ def open_update(
             moved = _cursors_at_end(changed, now, notes)
         else:
             room = limit - len(introduction)
-            own = OwnSession(current, own_path, directory, home.user_dir if home else "")
-            text, moved, collisions = _update(
-                changed, told_of, cursors, runtime, settings, home, now, room, own, cursor_file, notes
-            )
+            own = OwnSession(current, runtime, cursor_file, own_path, directory, home)
+            text, moved, collisions = _update(own, changed, told_of, cursors, settings, now, room, notes)
         is_changed = is_changed or any(cursors.get(key) != cursor for key, cursor in moved.items())
         # Sessions that are no more go, so that the file does not grow with the years.
         keys = [LAST, current, *[session.key for session in told_of]]
@@ -199,16 +197,13 @@ def _without_ignored(sessions: Iterable[Session], settings: Settings, runtime: R
 
 
 def _update(
+    own: OwnSession,
     changed: list[Changed],
     sessions: list[Session],
     cursors: Cursors,
-    runtime: Runtime,
     settings: Settings,
-    home: Home | None,
     now: float,
     limit: int,
-    own: OwnSession,
-    cursor_file: str,
     notes: list[str],
 ) -> tuple[str, Cursors, Collisions | None]:
     """The text about `changed` in at most `limit` characters, '' if nothing is new in them, the cursors behind what it
@@ -218,10 +213,11 @@ def _update(
     from .unseen import read_changed
     from .updates import HEADER, most_lines, text_of
 
+    runtime = own.runtime
     oldest = now - settings.first_sight_seconds
     read, unread = read_changed(changed, cursors, runtime, now, oldest, most_lines(limit) + 1, notes)
     drop_copies(read, sessions, cursors, runtime, own.path)
-    rules = rules_for(settings, home, [unseen.cursor.get("start", "") for unseen in read])
+    rules = rules_for(settings, own.home, [unseen.cursor.get("start", "") for unseen in read])
     reports = []
     moved: Cursors = {}
     for unseen in read:
@@ -236,7 +232,7 @@ def _update(
         from .in_hand import find_collisions
 
         room = limit - len(HEADER)
-        collisions = find_collisions(own, cursors.get(own.key), cursor_file, reports, runtime, now, oldest, room)
+        collisions = find_collisions(own, cursors.get(own.key), reports, now, oldest, room)
         lines, moved[own.key] = collisions.lines, collisions.cursor
         # What is told of a session is told together: what did not fit comes next, with all else that it did.
         reports = [pair for pair in reports if pair[1].session.key not in collisions.not_told]

@@ -9,7 +9,6 @@ from .changes import head_stamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..runtimes import Runtime
     from ..transcripts.cursor import Cursor
     from .changes import OwnSession
     from .collision_file import CollisionFile
@@ -32,9 +31,7 @@ class Collisions:
 def find_collisions(
     own: OwnSession,
     cursor: Cursor | None,
-    cursor_file: str,
     others: list[tuple[Report, Unseen]],
-    runtime: Runtime,
     now: float,
     oldest: float,
     room: int,
@@ -58,10 +55,10 @@ def find_collisions(
     from .collision_search import search
     from .unseen import read_own
 
-    read = read_own(own.path, before if "tail" in before else None, runtime, now, oldest)
+    read = read_own(own.path, before if "tail" in before else None, own.runtime, now, oldest)
     found.cursor.update(read.cursor)
-    found.file = CollisionFile(cursor_file, before.get("at", 0.0))
+    found.file = CollisionFile(own.cursor_file, before.get("at", 0.0))
     heads = (known, head) if known and before.get("stamp") != stamp else None
-    found.lines, found.not_told = search(own, read.entries, found.file, others, runtime, worktree, heads, now, room)
+    found.lines, found.not_told = search(own, read.entries, found.file, others, worktree, heads, now, room)
     found.cursor["open"] = bool(found.file.open_touches)  # calls that had no result yet
     return found
