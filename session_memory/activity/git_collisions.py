@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .touches import Touch
 
 GIT_SLACK_SECONDS = 1.5  # the log of HEAD has them in whole seconds
+LONGEST_SECONDS = 60  # that a command is taken to run which has no result yet
 MOST_FILES = 50  # of this session are looked into for one git command
 # What git says in the log of HEAD, with the commands that make it say so.
 _MOVED_BY = {
@@ -75,7 +76,7 @@ def head_fact(own: InHand, known: str, now: str, others: dict[str, list[Touch]],
         elif move.before != move.after:
             if who == "":
                 shifted = None
-            elif move.message.partition(":")[0].partition(" ")[0] in _SHIFTS:
+            elif move.verb in _SHIFTS:
                 shifted = move, who or "", words
     if now == before or not switched:
         if not shifted or (now != before and before):
@@ -157,24 +158,26 @@ def _who_moved(
 ) -> tuple[str | None, tuple[str, ...]]:
     """The session that moved HEAD, with the words of its command: '' where this one did, or may have, None where it
     does not show."""
-    verb = move.message.partition(":")[0].partition(" ")[0]
+    verbs = _MOVED_BY.get(move.verb, (move.verb,))
     fitting: list[tuple[int, float, str, Touch]] = []
     for session, touches in [("", own.commands), *others.items()]:
         for touch in touches:
-            if touch.kind != GIT or touch.words[:1] == () or touch.words[0] not in _MOVED_BY.get(verb, (verb,)):
+            if touch.kind != GIT or touch.words[:1] == () or touch.words[0] not in verbs:
                 continue
-            end, _ = evidence.end(session, touch)
-            until = (touch.time + 60 if end is None else end) + GIT_SLACK_SECONDS
-            if touch.time - GIT_SLACK_SECONDS <= move.time <= until and evidence.is_in_worktree(touch.path):
+            if _may_have_moved(session, touch, move, evidence) and evidence.is_in_worktree(touch.path):
                 names_it = move.branches is not None and move.branches[1] in touch.words
                 fitting.append((-names_it, abs(touch.time - move.time), session, touch))
     if fitting:
         _, _, session, touch = min(fitting, key=lambda one: one[:3])
         return session, touch.words
     for touch in own.commands:
-        if touch.kind == COMMAND:
-            end, _ = evidence.end("", touch)
-            until = touch.time + 60 if end is None else end
-            if touch.time - GIT_SLACK_SECONDS <= move.time <= until + GIT_SLACK_SECONDS:
-                return "", ()
+        if touch.kind == COMMAND and _may_have_moved("", touch, move, evidence):
+            return "", ()
     return None, ()
+
+
+def _may_have_moved(session: str, touch: Touch, move: HeadMove, evidence: Evidence) -> bool:
+    """Whether a command was running, as far as is known, when HEAD moved."""
+    end, _ = evidence.end(session, touch)
+    until = touch.time + LONGEST_SECONDS if end is None else end
+    return touch.time - GIT_SLACK_SECONDS <= move.time <= until + GIT_SLACK_SECONDS

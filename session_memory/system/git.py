@@ -48,6 +48,11 @@ class HeadMove:
         self.message = message
 
     @property
+    def verb(self) -> str:
+        """What git did, by the first word of its message."""
+        return self.message.partition(":")[0].partition(" ")[0]
+
+    @property
     def branches(self) -> tuple[str, str] | None:
         """From which branch or commit to which, where something was checked out."""
         head, _, moved = self.message.partition(": moving from ")
