@@ -89,9 +89,7 @@ class Clone:
                 os.utime(path, (self.now, self.now))
         for root in {actor.worktree for actor in self.sessions} | {self.root}:
             if (root / ".git").exists():
-                subprocess.run(
-                    ["git", "update-index", "-q", "--refresh"], cwd=root, env=GIT, capture_output=True, check=False
-                )
+                git(root, "update-index", "-q", "--refresh")
 
 
 class Actor:
@@ -196,6 +194,12 @@ class Actor:
     def _append(self, record: dict[str, Any]) -> None:
         with self.path.open("ab") as file:
             file.write(json.dumps(record, separators=(",", ":")).encode() + b"\n")
+
+
+def git(directory: Path, *arguments: str) -> str | None:
+    """What git prints; None where it fails."""
+    done = subprocess.run(["git", *arguments], cwd=directory, env=GIT, capture_output=True, text=True, check=False)
+    return done.stdout if done.returncode == 0 else None
 
 
 def unique(chance: Random) -> str:

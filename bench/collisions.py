@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -18,7 +17,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from .clones import FILES, GIT, Actor, Clone, unique
+from .clones import FILES, Actor, Clone, git, unique
 
 HISTORIES = 1000
 STEPS = 24
@@ -139,16 +138,8 @@ class History:
             truth.touched[name] = self.clone.now  # it ran, and is taken for an edit
 
     def _switch(self, who: str, branch: str, truth: Truth | None) -> None:
-        exists = subprocess.run(
-            ["git", "rev-parse", "-q", "--verify", branch],
-            cwd=self.clone.root,
-            env=GIT,
-            capture_output=True,
-            check=False,
-        )
-        command = (
-            f"git {self.chance.choice(('switch', 'checkout'))} -q {'' if exists.returncode == 0 else '-c '}{branch}"
-        )
+        is_new = git(self.clone.root, "rev-parse", "-q", "--verify", branch) is None
+        command = f"git {self.chance.choice(('switch', 'checkout'))} -q {'-c ' if is_new else ''}{branch}"
         command = command.replace("checkout -q -c", "checkout -q -b")
         before = self._branch()
         if truth is None:
@@ -272,15 +263,10 @@ class History:
         return path.read_text() if path.exists() else None
 
     def _in_head(self, name: str) -> str | None:
-        return self._blob(f"HEAD:{name}")
+        return git(self.clone.root, "cat-file", "blob", f"HEAD:{name}")
 
     def _in_index(self, name: str) -> str | None:
-        return self._blob(f":{name}")
-
-    def _blob(self, name: str) -> str | None:
-        command = ["git", "cat-file", "blob", name]
-        done = subprocess.run(command, cwd=self.clone.root, env=GIT, capture_output=True, text=True, check=False)
-        return done.stdout if done.returncode == 0 else None
+        return git(self.clone.root, "cat-file", "blob", f":{name}")
 
     def _branch(self) -> str:
         return (self.clone.root / ".git" / "HEAD").read_text().strip().removeprefix("ref: refs/heads/")
