@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..system.files import open_regular, os
 from ..text.format import counted
+from ..text.paths import relative
 from ..text.sanitize import for_people, shortened
 from ..text.timestamps import local_time
 from .lines import first_line
@@ -60,8 +61,4 @@ def render(entries: list[Entry], unreadable: int = 0, *, raw: bool = False) -> s
 
 
 def _tool_line(tool: ToolUse, cwd: str) -> str:
-    argument = tool.argument
-    base = cwd.rstrip("/") + "/"
-    if cwd and argument.startswith(base):
-        argument = argument[len(base) :]
-    return f"[{shortened(f'{tool.name} {argument}', ARGUMENT_CHARACTERS)}]"
+    return f"[{shortened(f'{tool.name} {relative(tool.argument, cwd)}', ARGUMENT_CHARACTERS)}]"
