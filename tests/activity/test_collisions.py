@@ -1,27 +1,18 @@
 """What sessions that share a clone are told of their collisions: one readable snapshot a situation, on real git and real
-files, and the rules that hold for all of them."""
+files."""
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import shutil
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from git_scene import git, repository
+from collision_scene import Pair, branch_switched, collisions, edited_after_reading
 from markdown_snapshot import MarkdownSnapshot
-from records import PiSession, stamp
 from syrupy.assertion import SnapshotAssertion
 
-from bench.clones import Actor, Clone
-from session_memory.activity.delivery import open_update
-from session_memory.runtimes import runtime
-from session_memory.settings.compiled import Settings
-from session_memory.transcripts.entries import Session
+from bench.clones import Clone
 
 
 @pytest.fixture
@@ -30,40 +21,12 @@ def told(snapshot: SnapshotAssertion) -> SnapshotAssertion:
 
 
 @pytest.fixture
-def clone(tmp_path: Path) -> Clone:
-    return Clone(tmp_path)
-
-
-class Pair:
-    """Two sessions in one clone, which know of each other."""
-
-    def __init__(self, clone: Clone) -> None:
-        self.clone = clone
-        self.main = clone.session("main")
-        self.discord = clone.session("discord")
-        self.main.prompt()
-        self.later(1)
-
-    def later(self, minutes: float = 5) -> None:
-        self.clone.now += minutes * 60
-
-
-@pytest.fixture
-def pair(clone: Clone) -> Pair:
-    return Pair(clone)
-
-
-def collisions(text: str) -> list[str]:
-    return [line for line in text.split("\n") if line.startswith("! ")]
+def pair(tmp_path: Path) -> Pair:
+    return Pair(Clone(tmp_path))
 
 
 def without_commits(text: str) -> str:
     return re.sub(r"\b[0-9a-f]{7}\b", "<commit>", text)
-
-
-def edited_after_reading(pair: Pair) -> None:
-    pair.main.read("src/app.py")
-    pair.discord.edit("src/app.py", "x\n")
 
 
 def edited_after_editing(pair: Pair) -> None:
@@ -93,12 +56,6 @@ def many_files(pair: Pair) -> None:
     for name in ("src/app.py", "src/db.py", "docs/guide.md", "Makefile", "src/ui/main.ts"):
         pair.main.read(name)
         pair.discord.edit(name, "x\n")
-
-
-def branch_switched(pair: Pair) -> None:
-    """One session switches the branch under another, which goes on to commit."""
-    pair.main.edit("src/app.py", "1\n")
-    pair.discord.bash("git switch -c fix/login")
 
 
 def branch_switched_by_a_person(pair: Pair) -> None:
@@ -176,248 +133,3 @@ def test_what_happened_to_a_session_is_the_first_that_it_is_told(happens, pair, 
     assert lines[1].startswith("! ")
     assert without_commits(text) + "\n" == told
     assert collisions(pair.main.prompt()) == []
-
-
-def refused(pair: Pair) -> None:
-    pair.main.read("src/app.py")
-    pair.discord.edit("src/app.py", "x\n", fails=True)
-
-
-def refused_to_the_one_who_asks(pair: Pair) -> None:
-    pair.discord.edit("src/app.py", "x\n")
-    pair.main.edit("src/app.py", "1\n", fails=True)
-
-
-def read_again_since(pair: Pair) -> None:
-    pair.main.read("src/app.py")
-    pair.discord.edit("src/app.py", "x\n")
-    pair.main.read("src/app.py")
-
-
-def other_files(pair: Pair) -> None:
-    pair.main.edit("src/app.py", "1\n")
-    pair.discord.edit("src/db.py", "x\n")
-    pair.discord.bash("sed -i s/a/b/ Makefile; git add Makefile && git commit -qm one -- Makefile")
-
-
-def own_branch(pair: Pair) -> None:
-    pair.main.bash("git switch -q -c fix/login")
-    pair.discord.bash("git status")
-
-
-def there_and_back(pair: Pair) -> None:
-    pair.main.read("src/app.py")
-    pair.discord.bash("git switch -q -c fix/login")
-    pair.discord.bash("git switch -q main")
-
-
-def switched_by_a_script_of_its_own(pair: Pair) -> None:
-    pair.main.bash("sh -c 'git switch -q -c \"$0\"' fix/login")
-
-
-def all_committed(pair: Pair) -> None:
-    pair.main.edit("src/app.py", "1\n")
-    pair.main.bash("git commit -qam mine")
-    pair.later()
-    pair.discord.bash("git stash -u; git reset -q --hard; git clean -fd")
-
-
-def only_looked(pair: Pair) -> None:
-    pair.main.edit("src/app.py", "1\n")
-    pair.discord.bash("git stash list; git diff; git add -n .; git clean -nd; grep x src/app.py > /dev/null")
-
-
-def written_back(pair: Pair) -> None:
-    pair.main.write("src/app.py", "mine\n")
-    pair.discord.edit("src/app.py", "x\n")
-    pair.discord.bash("echo mine > src/app.py")
-
-
-def in_another_worktree(pair: Pair) -> None:
-    pair.main.edit("src/app.py", "1\n")
-    pair.discord.bash(
-        "git worktree add -q ../wt && cd ../wt && echo x > src/app.py && git stash -q && git switch -q -c b"
-    )
-
-
-@pytest.mark.parametrize(
-    "happens",
-    [refused, read_again_since, other_files, own_branch, there_and_back, switched_by_a_script_of_its_own, all_committed,
-     only_looked, written_back, in_another_worktree],
-    ids=lambda happens: happens.__name__,
-)  # fmt: skip
-def test_of_what_is_none_nothing_is_told(happens, pair):
-    happens(pair)
-    pair.later()
-    assert collisions(pair.main.prompt()) == []
-
-
-def test_an_edit_that_was_refused_is_no_edit_of_this_session_either(pair):
-    pair.main.read("src/app.py")
-    refused_to_the_one_who_asks(pair)
-    assert collisions(pair.main.prompt()) == ["! src/app.py: discord edited it just now, after you read it"]
-
-
-def test_the_same_is_not_told_again_until_the_file_is_touched_again(pair):
-    edited_after_reading(pair)
-    assert len(collisions(pair.main.prompt())) == 1
-    pair.discord.edit("src/app.py", "y\n")
-    assert collisions(pair.main.prompt()) == []
-    pair.main.read("src/app.py")
-    pair.discord.edit("src/app.py", "z\n")
-    assert len(collisions(pair.main.prompt())) == 1
-
-
-def test_what_was_not_delivered_is_told_again(pair, monkeypatch):
-    edited_after_reading(pair)
-    monkeypatch.setattr("session_memory.activity.delivery.Delivery.__exit__", lambda self, *_: self._file.close())
-    first = pair.main.prompt()
-    monkeypatch.undo()
-    assert collisions(first) == collisions(pair.main.prompt()) != []
-
-
-def test_a_call_that_has_no_result_yet_is_told_of_when_it_has(pair):
-    pair.main.read("src/app.py")
-    pair.discord.edit("src/app.py", "x\n")
-    content = pair.discord.path.read_bytes().splitlines(keepends=True)
-    path = pair.clone.root / "src/app.py"
-    after = path.read_text()
-    pair.clone.now -= 0.5  # its person is still asked
-    pair.discord.path.write_bytes(b"".join(content[:-1]))
-    pair.clone.shell("git checkout -q -- src/app.py")
-    os.utime(path, (1, 1))
-    assert collisions(pair.main.prompt()) == []
-    pair.clone.now += 60
-    pair.clone.write(path, after)
-    result = json.loads(content[-1])
-    pair.discord._append({**result, "timestamp": stamp(pair.clone.now)})
-    pair.discord.say("Well?")
-    assert len(collisions(pair.main.prompt())) == 1
-
-
-def test_what_does_not_fit_comes_with_the_next_prompts(clone):
-    main = clone.session("main")
-    others = [clone.session(f"session-{number}") for number in range(8)]
-    main.prompt()
-    for number, other in enumerate(others):
-        name = f"src/a-module-with-a-rather-long-name-{number}.py"
-        other.write(name, "0\n")
-        main.read(name)
-        other.edit(name, "x\n")
-    lines: list[str] = []
-    for _ in range(6):
-        text = main.prompt()
-        assert len(text) <= 500
-        lines += collisions(text)
-    assert sorted(re.findall(r"session-\d", "".join(lines))) == [f"session-{number}" for number in range(8)]
-
-
-class TestPrivacy:
-    def test_of_a_session_without_text_it_is_told_that_it_did_it_and_no_more(self, pair):
-        branch_switched(pair)
-        pair.discord.edit("src/app.py", "x\n")
-        text = pair.main.prompt(settings=Settings({}, [("discord", {"text": False})]))
-        assert collisions(text) == [
-            "! branch is fix/login now, it was main: by discord just now",
-            "! src/app.py: discord edited it just now, after you edited it",
-        ]
-
-    def test_one_that_is_excluded_is_not_told_of_by_no_name(self, pair):
-        branch_switched(pair)
-        pair.discord.edit("src/app.py", "x\n")
-        text = pair.main.prompt(settings=Settings({}, [("discord", {"ignore": True})]))
-        assert collisions(text) == ["! branch is fix/login now, it was main: switched just now"]
-
-    def test_text_of_another_session_cannot_end_its_line(self, pair):
-        pair.main.read("src/app.py")
-        pair.discord.bash("git switch -q -c 'a<b>\"c' 2>/dev/null || git switch -q -c 'x;y'")
-        (line,) = collisions(pair.main.prompt())
-        assert "<" not in line
-        assert line.count('"') == 2
-
-
-class TestState:
-    def test_where_nothing_changed_nothing_is_read_and_nothing_written(self, pair):
-        edited_after_reading(pair)
-        pair.main.prompt()
-        pair.main.prompt()  # finds what was told
-        before = {path: path.stat().st_mtime_ns for path in pair.clone.state.iterdir()}
-        pair.main.prompt()
-        pair.main.prompt()
-        kept = pair.clone.state / f"{pair.main.id}.collisions"
-        assert kept.stat().st_mtime_ns == before[kept]
-
-    def test_what_cannot_be_read_is_as_if_nothing_had_been_touched(self, pair):
-        pair.main.edit("src/app.py", "1\n")
-        pair.discord.edit("src/db.py", "x\n")
-        pair.main.prompt()
-        pair.main.prompt()  # finds what was told
-        (pair.clone.state / f"{pair.main.id}.collisions").write_text("{")
-        pair.discord.edit("src/app.py", "x\n")
-        assert collisions(pair.main.prompt()) == []
-        pair.main.read("src/app.py")
-        pair.discord.edit("src/app.py", "x\n")
-        assert len(collisions(pair.main.prompt())) == 1
-
-    def test_what_is_kept_is_for_this_user_alone(self, pair):
-        edited_after_reading(pair)
-        pair.main.prompt()
-        kept = list(pair.clone.state.glob(f"{pair.main.id}.*"))
-        assert {path.stat().st_mode & 0o777 for path in kept} == {0o600}
-        assert len(kept) > 2
-
-
-def test_without_a_repository_edits_of_the_same_files_are_told(clone):
-    shutil.rmtree(clone.root / ".git")
-    pair = Pair(clone)
-    edited_after_reading(pair)
-    assert len(collisions(pair.main.prompt())) == 1
-
-
-def test_a_session_in_another_worktree_has_collisions_in_its_own(clone):
-    git(clone.root, "worktree", "add", "-q", "../wt")
-    main = clone.session("main")
-    there = Actor(clone, "there", clone.root.parent / "wt")
-    clone.sessions.append(there)
-    there.say("Go on.")
-    there.prompt()
-    main.edit("src/app.py", "1\n")
-    there.edit("src/app.py", "2\n")
-    there.bash("git switch -q -c other")
-    assert collisions(main.prompt()) == []
-    main.bash("git -C ../wt switch -q -c third")
-    assert collisions(there.prompt()) == [
-        '! branch is third now, it was other: main ran "git switch -q -c third" just now'
-    ]
-
-
-def test_sessions_of_pi_name_files_from_their_directory_on(tmp_path):
-    app = repository(tmp_path / "app", src__app="1\n")
-    now = time.time()
-
-    def session(*calls: tuple[str, dict[str, str], float]) -> PiSession:
-        pi = PiSession(cwd=str(app), at=now - 900)
-        pi.user("go on", at=now - 800)
-        for number, (name, arguments, ago) in enumerate(calls):
-            call = {"type": "toolCall", "id": f"call_{number}", "name": name, "arguments": arguments}
-            pi.assistant(call, at=now - ago, stop="toolUse")
-            text = [{"type": "text", "text": "Done."}]
-            pi.message("toolResult", at=now - ago + 1, toolCallId=f"call_{number}", content=text, isError=False)
-        return pi
-
-    own = session(("read", {"path": "src/app"}, 600), ("bash", {"command": "git status"}, 590))
-    other = session(("edit", {"path": "./src/app", "oldText": "1", "newText": "2"}, 300))
-    os.utime(app / "src/app", (now - 299.5, now - 299.5))
-    paths = {pi.id: str(pi.write(tmp_path / "sessions")) for pi in (own, other)}
-    with open_update(
-        own.id,
-        [Session(other.id, paths[other.id], "discord")],
-        cursor_file=str(tmp_path / "cursors" / "own.json"),
-        runtime=runtime("pi"),
-        settings=Settings({}),
-        now=now,
-        limit=500,
-        own_path=paths[own.id],
-        directory=str(app),
-    ) as update:
-        assert collisions(update.text or "") == ["! src/app: discord edited it 4m ago, after you read it"]
