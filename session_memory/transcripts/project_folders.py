@@ -9,7 +9,7 @@ from ..system.git import find_worktree, worktrees_of
 from ..system.json import sealed
 from .cursor import RACY_NANOSECONDS
 from .projects import read_index
-from .reader import TranscriptHead
+from .reader import first_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class _Search:
         except OSError:
             return ""
         try:
-            return TranscriptHead(self._runtime, descriptor).cwd
+            return first_directory(self._runtime, descriptor)
         finally:
             os.close(descriptor)
 

@@ -151,6 +151,18 @@ class TranscriptReader:
         return {offset for lines in windows for offset, line in reversed(lines) if not branch.holds(line)}
 
 
+def first_directory(runtime: Runtime, descriptor: int) -> str:
+    """The directory that the first entry of a transcript names, as TranscriptHead has it, but without reading on to the
+    first prompt; '' for none. Raises OSError."""
+    for limit in (HEAD_BYTES, FURTHER_BYTES):
+        lines = head_lines(descriptor, limit)
+        reader = TranscriptReader(runtime, lines[0][1] if lines else b"")
+        for entry in reader.forward(lines):
+            if isinstance(entry, Entry) and entry.cwd:
+                return entry.cwd
+    return ""
+
+
 class TranscriptHead:
     """What the first lines of a transcript tell: the id of its first entry, the first time, the first directory and the
     first prompt that is a request ('' or None where there is none), and a title with its rank."""
