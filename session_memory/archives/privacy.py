@@ -37,8 +37,7 @@ def rule_of(facts: dict[str, Any], privacy: Privacy) -> Rule:
 
 def is_private(facts: dict[str, Any], privacy: Privacy) -> bool:
     """Whether an archive with these facts lies in the private folder."""
-    rule = rule_of(facts, privacy)
-    return rule.ignore or not rule.text
+    return rule_of(facts, privacy).is_private
 
 
 @contextmanager

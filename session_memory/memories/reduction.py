@@ -19,7 +19,6 @@ from .filtering import filtered
 from .tokens import estimated_tokens
 
 if TYPE_CHECKING:
-    from ..settings.rules import Rule
     from ..settings.sections import MemorySettings
     from ..store.rules import ReadRules
 
@@ -88,9 +87,9 @@ def _entries(descriptor: int, size: int, path: str, rules: ReadRules | None) -> 
     if rules is not None:
         key = "/".join(path.split(os.sep)[-2:])
         file = JudgedFile(0, "", runtime.FILES.session_id_of(path), read.title[1], read.cwd, key)
-        if is_private(rules.rule(file)):
+        if rules.rule(file).is_private:
             return None
-        told = [one for one in read.entries if not is_private(rules.rule_for_directory(file, one.cwd))]
+        told = [one for one in read.entries if not rules.rule_for_directory(file, one.cwd).is_private]
         read = read._replace(entries=told)
     ended = dict(read.outcomes)
     found: list[StoredEntry] = []
@@ -100,11 +99,6 @@ def _entries(descriptor: int, size: int, path: str, rules: ReadRules | None) -> 
             known.add(entry.key)
             found += _items(entry, len(found) + 1, ended)
     return found
-
-
-def is_private(rule: Rule) -> bool:
-    """Whether a rule lets a model read nothing of it."""
-    return rule.ignore or not rule.text
 
 
 def _items(entry: NewEntry, number: int, ended: dict[int, ToolOutcome]) -> list[StoredEntry]:

@@ -20,6 +20,11 @@ class Rule:
         self.text = text
         self.untrusted = untrusted
 
+    @property
+    def is_private(self) -> bool:
+        """Whether nothing of what was said may be told."""
+        return self.ignore or not self.text
+
 
 # What holds where somebody meant to exclude something and it is not clear how: it is hidden. It is not `untrusted`,
 # since that decides where memories are kept, which mending the rule would not undo.

@@ -181,7 +181,7 @@ def _judge(connection: Connection, schema: str, rules: ReadRules, files: Sequenc
     items: list[tuple[int, int, bool]] = []
     for file in files:
         rule = rules.rule(file)
-        if rule.ignore or not rule.text:
+        if rule.is_private:
             excluded.append((file.id, not rule.ignore))
             items += [(item, file.id, not rule.ignore) for item in _originals(connection, file.id)]
         if not rule.ignore and rules.has_projects(file):
@@ -208,7 +208,7 @@ def _said_elsewhere(connection: Connection, rules: ReadRules, file: JudgedFile) 
         sql = f"SELECT DISTINCT cwd FROM {table} WHERE id BETWEEN ? AND ? AND cwd IS NOT NULL"
         for (cwd,) in fetch(connection, sql, (first, last)):
             rule = rules.rule_for_directory(file, cwd)
-            if rule.ignore or not rule.text:
+            if rule.is_private:
                 own = fetch(
                     connection, f"SELECT id FROM {table} WHERE id BETWEEN ? AND ? AND cwd = ?", (first, last, cwd)
                 )
