@@ -184,25 +184,16 @@ class MemoryIndex:
         """Those of a group's sessions of which rules exclude anything. Of one that the store does not know, as its
         transcript is gone, its id and the names that it had are what rules look at."""
         with explained(self.path):
-            is_excluding = self._exclusions.ready()
-            return {session for session in set(sessions) if self._is_excluded(home, session, is_excluding)}
-
-    def _is_excluded(self, home: str, session: str, is_excluding: bool) -> bool:
-        sql = "SELECT id FROM memory_file_states WHERE home = ? AND session_id = ?"
-        files = fetch(self._database.connection, sql, (home, session))
-        if not files:
-            return self._is_hidden_by_name(home, session)
-        sql = (
-            "SELECT 1 FROM memory_excluded_files WHERE file_id = ?1 "
-            "UNION ALL SELECT 1 FROM memory_excluded_items WHERE because = ?1 LIMIT 1"
-        )
-        return is_excluding and any(fetch(self._database.connection, sql, file) for file in files)
-
-    def _is_hidden_by_name(self, home: str, session: str) -> bool:
-        if self._rules is None:
-            return False
-        rule = self._rules.read().rule(JudgedFile(0, home, session, "", "", ""))
-        return rule.ignore or not rule.text
+            asked = set(sessions)
+            hidden = {session for _, session in self._hidden_unknown({(home, session) for session in asked})}
+            if not self._exclusions.ready():
+                return hidden
+            sql = (
+                "SELECT 1 FROM memory_file_states WHERE home = ? AND session_id = ? AND ("
+                "id IN (SELECT file_id FROM memory_excluded_files) "
+                "OR id IN (SELECT because FROM memory_excluded_items)) LIMIT 1"
+            )
+            return hidden | {one for one in asked if fetch(self._database.connection, sql, (home, one))}
 
     def _shown(self, sql: str, values: tuple[Any, ...], wanted: MemoryFilter) -> list[IndexedMemory]:
         """The memories that a query finds; what is asked for last in it is how many. Those of sessions that the store
@@ -211,19 +202,21 @@ class MemoryIndex:
         found = [_memory(row) for row in fetch(connection, sql, (*values, wanted.limit))]
         if wanted.with_excluded or self._rules is None:
             return found
-        hidden = self._hidden_unknown(found)
+        hidden = self._hidden_unknown(_sessions_of(found))
         if hidden and wanted.limit >= 0:
             found = [_memory(row) for row in fetch(connection, sql, (*values, -1))]
-            hidden = self._hidden_unknown(found)
+            hidden = self._hidden_unknown(_sessions_of(found))
         shown = [one for one in found if not any((one.home, origin[1]) in hidden for origin in one.origins)]
         return shown[: wanted.limit] if wanted.limit >= 0 else shown
 
-    def _hidden_unknown(self, memories: Iterable[IndexedMemory]) -> set[tuple[str, str]]:
-        """The groups and ids of sessions that these memories are of, that the store does not know, and rules hide."""
-        every = {(one.home, origin[1]) for one in memories for origin in one.origins}
+    def _hidden_unknown(self, sessions: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
+        """Those of these sessions, each a group and an id, that the store does not know, and rules hide by name."""
         sql = "SELECT 1 FROM memory_file_states WHERE home = ? AND session_id = ? LIMIT 1"
-        unknown = [who for who in every if not fetch(self._database.connection, sql, who)]
-        return {who for who in unknown if self._is_hidden_by_name(*who)}
+        unknown = [who for who in sessions if not fetch(self._database.connection, sql, who)]
+        if not unknown or self._rules is None:
+            return set()
+        rules = self._rules.read()
+        return {who for who in unknown if rules.rule(JudgedFile(0, *who, "", "", "")).is_private}
 
     def _where(self, wanted: MemoryFilter) -> tuple[str, tuple[Any, ...]]:
         condition, values = _where(wanted)
@@ -232,6 +225,11 @@ class MemoryIndex:
         with explained(self.path):
             excluding = self._exclusions.ready()
         return (f"{condition} AND {_OF_NOTHING_EXCLUDED}" if excluding else condition), values
+
+
+def _sessions_of(memories: Iterable[IndexedMemory]) -> set[tuple[str, str]]:
+    """The groups and ids of the sessions that memories were drawn from."""
+    return {(one.home, origin[1]) for one in memories for origin in one.origins}
 
 
 def _where(wanted: MemoryFilter) -> tuple[str, tuple[Any, ...]]:
