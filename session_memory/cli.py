@@ -8,7 +8,7 @@ import sys
 from types import ModuleType
 
 from . import NAME, __version__
-from .system.terminal import columns, exit_code
+from .system.terminal import columns, exit_code, print_error
 
 # Each module offers SUMMARY (what the subcommand does, in a few words), add_arguments(parser) and run(arguments), which
 # returns the exit code.
@@ -81,7 +81,7 @@ def _unknown(name: str) -> int:
 
     meant = closest(name, COMMANDS)
     hint = f"did you mean {NAME} {meant}?" if meant else f"{NAME} --help lists them"
-    print(f"{NAME}: there is no command {name!r}\n  {hint}", file=sys.stderr)
+    print_error(f"there is no command {name!r}", hint)
     return 2
 
 

@@ -12,11 +12,12 @@ from ..memories.format import time_text
 from ..memories.library import library_of, open_index
 from ..memories.strategies.summary.reply import KINDS
 from ..store.sqlite.memory_index import MemoryFilter
+from ..system.terminal import called_as
 from ..text.format import enumerated, one_line
 from ..text.sanitize import for_prompt
 from .arguments import add_common, add_limit
 from .opened_store import OpenStore, with_store
-from .output import brief, called_as, fields, iso, moment
+from .output import brief, fields, iso, moment
 
 if TYPE_CHECKING:
     from ..store.sqlite.memory_index import IndexedMemory, MemoryIndex

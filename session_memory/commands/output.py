@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
-
-import session_memory
-
-from .. import NAME
 from ..text.format import one_line, shorten
 from ..text.sanitize import for_prompt
 from ..text.timestamps import iso_time, local_time
@@ -17,8 +11,6 @@ if TYPE_CHECKING:
     from typing import Any, NamedTuple
 
 _TIMES = ("at", "first_message_at", "last_at", "last_message_at", "timestamp")
-
-_PACKAGE_SCRIPT = "/scripts/memory.py"  # the command, as plugins and packages bring it
 
 
 def moment(milliseconds: int | None) -> str:
@@ -39,15 +31,3 @@ def iso(milliseconds: int | None) -> str | None:
 def brief(text: str, limit: int) -> str:
     """`text` on one line, for people and models alike, in at most `limit` characters."""
     return shorten(one_line(for_prompt(text)), limit)
-
-
-def called_as() -> str:
-    """How whoever has called this program calls it: by its name, or, where they used the path that skills give (of the
-    installed launcher, or of a package's script), by that path. What may run without asking begins with it."""
-    from shlex import quote  # search alone shows commands, and only where something is found
-
-    script = sys.argv[0]
-    above = os.path.dirname(os.path.dirname(os.path.abspath(session_memory.__file__)))
-    if script.endswith(_PACKAGE_SCRIPT):
-        return f"python3 {quote(os.path.abspath(script))}"
-    return quote(script) if script == f"{os.path.dirname(above)}/bin/{NAME}" else NAME

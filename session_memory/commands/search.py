@@ -5,12 +5,13 @@ from __future__ import annotations
 from ..errors import SessionMemoryError
 from ..store.sqlite.repair import holds_memories
 from ..store.values import ENTRY_ROLES, TOOL_ROLE
+from ..system.terminal import called_as
 from ..text.format import one_line, shorten
 from ..text.sanitize import all_for_prompt
 from .arguments import add_common, add_filter, add_private, filter_of
 from .nearest import check_names
 from .opened_store import note, refresh, with_store
-from .output import brief, called_as, fields, moment
+from .output import brief, fields, moment
 from .show import number_of
 
 TYPE_CHECKING = False

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any, TextIO
 
 _MISSING_HINT = "run install.py again where a package index can be reached"
+_PACKAGE_SCRIPT = "/scripts/memory.py"  # the command, as plugins and packages bring it
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
 _WIDEST = 100
 
@@ -31,35 +32,42 @@ def exit_code(command: Callable[[], int]) -> int:
     try:
         return command()
     except SessionMemoryError as error:
-        _print_error(str(error), error.hint)
+        print_error(str(error), error.hint)
     except ModuleNotFoundError as error:
         if not error.name or error.name.partition(".")[0] in (__package__.partition(".")[0], *sys.stdlib_module_names):
             raise  # a fault of ours
-        _print_error(f"{error.name} is needed for this, and not installed", _MISSING_HINT)
+        print_error(f"{error.name} is needed for this, and not installed", _MISSING_HINT)
     except BrokenPipeError:  # as of `| head`; what is still buffered must not fail at the end of the process
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
-        _print_error(described(error))
+        print_error(described(error))
     except KeyboardInterrupt:
         print(f"\n{NAME}: stopped; running it again goes on from here", file=sys.stderr)
         return 130
     return 1
 
 
-def _print_error(text: str, hint: str = "") -> None:
-    print("\n  ".join([f"{NAME}: {text}", *_as_called(hint).splitlines()]), file=sys.stderr)
+def print_error(text: str, hint: str = "") -> None:
+    """Prints to stderr what went wrong, and what to do about it, with the command as it can be called."""
+    lines = hint.replace(f"{NAME} ", f"{called_as()} ").splitlines()
+    print("\n  ".join([f"{NAME}: {text}", *lines]), file=sys.stderr)
 
 
-def _as_called(hint: str) -> str:
-    """A hint with the path by which this program was called, where its name alone would not find it."""
+def called_as() -> str:
+    """How whoever has called this program can call it again: by its name; by the path that skills give (of the
+    installed launcher, or of a package's script), where they used that, since what may run without asking begins with
+    it; and by any other path where the name alone would not find it."""
+    from shlex import quote  # only few lines name the command
+
     script = sys.argv[0]
-    directory = os.path.dirname(script)
+    if script.endswith(_PACKAGE_SCRIPT):
+        return f"python3 {quote(os.path.abspath(script))}"
+    directory, name = os.path.split(script)
+    if name != NAME or not os.path.isabs(script):
+        return NAME
+    program_dir = os.path.abspath(f"{__file__}/../../../..")  # where the package lies in app/
     is_found = directory in os.environ.get("PATH", "").split(os.pathsep)
-    if not os.path.isabs(script) or os.path.basename(script) != NAME or is_found:
-        return hint
-    import shlex
-
-    return hint.replace(f"{NAME} ", f"{shlex.quote(script)} ")
+    return NAME if is_found and directory != f"{program_dir}/bin" else quote(script)
 
 
 class Terminal:

@@ -13,7 +13,7 @@ import time
 import pytest
 from memories_scene import conversation
 from records import assistant, exchange, user
-from store_scene import COMMAND, MONDAY, StoreUser, trip
+from store_scene import COMMAND, MONDAY, ROOT, StoreUser, trip
 
 from session_memory.cli import COMMANDS
 from session_memory.commands.process import numbers_of
@@ -84,6 +84,11 @@ class TestHints:
         path = f"{command.parent}{os.pathsep}{os.defpath}"
         done = machine.run_command(sys.executable, str(command), "show", "77", PATH=path)
         assert done.stderr.splitlines()[1] == "  session-memory conversations lists those there are"
+
+    def test_they_name_the_script_of_a_package_where_that_was_run(self, machine):
+        script = f"{ROOT}/scripts/memory.py"
+        done = machine.run_command(sys.executable, script, "show", "77")
+        assert done.stderr.splitlines()[1] == f"  python3 {script} conversations lists those there are"
 
 
 class TestNotFound:
