@@ -13,7 +13,7 @@ from ..memories.library import library_of, open_index
 from ..memories.strategies.summary.reply import KINDS
 from ..store.sqlite.memory_index import MemoryFilter
 from ..system.terminal import called_as
-from ..text.format import enumerated, one_line
+from ..text.format import counted, enumerated, one_line
 from ..text.sanitize import for_prompt
 from .arguments import add_common, add_limit
 from .opened_store import OpenStore, with_store
@@ -152,7 +152,7 @@ def _forget(opened: OpenStore, index: MemoryIndex, arguments: argparse.Namespace
         ids = [memory.id for memory in chosen.values() if memory.home == group]
         library_of(opened.location, index, group).forget(ids)
     opened.terminal.result({"forgotten": list(chosen)})
-    opened.terminal.line(f"{'1 memory' if len(chosen) == 1 else f'{len(chosen)} memories'} forgotten.")
+    opened.terminal.line(f"{counted(len(chosen), 'memory', 'memories')} forgotten.")
     return 0
 
 

@@ -121,7 +121,7 @@ def _work_off(opened: OpenStore, work: StrategyRun, pieces: Iterable[PartResult]
     if finished:
         opened.terminal.line()
     summary = ", ".join(f"{number} {status}" for status, number in numbers.items() if number)
-    opened.terminal.line(f"{summary}; {_memories(memories)}." if summary else "Nothing waits.")
+    opened.terminal.line(f"{summary}; {counted(memories, 'memory', 'memories')}." if summary else "Nothing waits.")
     if work.spent_today():
         opened.terminal.line(_budget(work))
     opened.terminal.result(
@@ -151,7 +151,7 @@ def numbers_of(finished: Sequence[PartResult]) -> dict[str, int]:
 
 def _line(done: PartResult) -> str:
     """What became of a piece of work, in one line."""
-    result = _memories(len(done.memories)) if done.status == "archived" else for_prompt(done.reason)
+    result = counted(len(done.memories), "memory", "memories") if done.status == "archived" else for_prompt(done.reason)
     if done.conversation is None or done.status == "stopped":
         return f"  {done.strategy}: {result}"
     return f"  {done.status:<9} {_name(done.conversation)}  ({done.strategy}: {result})"
@@ -160,10 +160,6 @@ def _line(done: PartResult) -> str:
 def _name(conversation: Conversation) -> str:
     title = brief(conversation.title, TITLE_CHARACTERS) or "-"
     return f"{conversation.id:>5}  {moment(conversation.last_message_at)}  {title}"
-
-
-def _memories(number: int) -> str:
-    return "1 memory" if number == 1 else f"{number} memories"
 
 
 def _as_json(done: PartResult) -> dict[str, Any]:

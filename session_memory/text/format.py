@@ -30,9 +30,9 @@ def shorten(text: str, limit: int) -> str:
     return text[:cut].rstrip() + ELLIPSIS
 
 
-def counted(number: int, noun: str) -> str:
-    """`1 command`, `3 commands`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """`1 command`, `3 commands`; `plural` is for nouns that take no -s."""
+    return f"{number} {noun}" if number == 1 else f"{number} {plural or f'{noun}s'}"
 
 
 def enumerated(words: Iterable[str], link: str = "and") -> str:
