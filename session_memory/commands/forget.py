@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -76,7 +75,7 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
         raise ForgetError("nothing like that is known", "session-memory conversations lists what there is")
     if not arguments.yes:
         _preview(opened, chosen)
-        if not _agreed():
+        if not (opened.terminal.can_ask() and opened.terminal.ask("Delete it?")):
             raise ForgetError("nothing was forgotten", "--yes forgets it without asking")
     groups = opened.location.homes or tuple(groups_of(opened.location))
     tombstones = [forgotten.session_tombstone(*who, until) for who, until in chosen.until.items()]
@@ -103,14 +102,18 @@ def _chosen(opened: OpenStore, session: str, project: str, before: int | None, n
         for state in opened.store.file_states(home).values()
     }
     rules = location.rules.read()
-    wanted = []
-    for one in opened.store.all_conversations(location.homes):
+
+    def is_named(one: Conversation) -> bool:
         state = files.get((one.home, one.source_file))
-        names = {one.session_id, *([state.title, *rules.names(_judged(state))] if state else [])}
-        is_named = not session or session in names or one.session_id.startswith(session)
-        is_old = before is None or (one.last_message_at or 0) < before
-        if is_named and is_old and (not project or covers(project, one.cwd)):
-            wanted.append(one)
+        names = [state.title, *rules.names(_judged(state))] if state else []
+        return one.session_id.startswith(session) or session in names
+
+    wanted = [
+        one for one in opened.store.all_conversations(location.homes)
+        if (not session or is_named(one))
+        and (before is None or (one.last_message_at or 0) < before)
+        and (not project or covers(project, one.cwd))
+    ]  # fmt: skip
     until: dict[tuple[str, str], int] = {}
     for one in wanted:
         who = one.home, one.session_id
@@ -170,7 +173,7 @@ def _amounts(chosen: Chosen) -> str:
     memories = sum(map(len, chosen.memories.values()))
     parts = [
         counted(len(chosen.conversations), "conversation"), counted(messages, "message"),
-        "1 memory" if memories == 1 else f"{memories} memories", counted(len(chosen.archives), "archive"),
+        counted(memories, "memory", "memories"), counted(len(chosen.archives), "archive"),
     ]  # fmt: skip
     return ", ".join(parts)
 
@@ -216,10 +219,3 @@ def _tell_transcripts(opened: OpenStore, paths: Iterable[str], what: str) -> Non
         opened.terminal.line(f"  {opened.terminal.short(path)}")
     if len(shown) > SHOWN:
         opened.terminal.line(f"  and {len(shown) - SHOWN} more")
-
-
-def _agreed() -> bool:
-    """Whether somebody at a terminal agrees."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return False
-    return input("Delete it? [y/N] ").strip().lower() in ("y", "yes")
