@@ -104,7 +104,7 @@ class TestViews:
     @pytest.mark.parametrize("view", VIEWS)
     def test_every_column_has_a_type_for_programs_that_ask_for_one(self, scene, view):
         columns = scene.store.connection.execute(f"PRAGMA table_info({view})").fetchall()
-        assert {row[2] for row in columns} <= {"TEXT", "INTEGER", "INT"}
+        assert {row[2] for row in columns} <= {"TEXT", "INTEGER"}
 
     def test_a_conversation_without_a_title_is_called_by_what_was_said_first(self, scene):
         fill(scene)

@@ -276,13 +276,15 @@ SELECT
     CAST(iif(file.id IN (SELECT file_id FROM memory_excluded_files), '', file.cwd) AS TEXT) AS directory,
     CAST(strftime('%Y-%m-%dT%H:%M:%fZ', conversation.first_message_at / 1000.0, 'unixepoch') AS TEXT) AS started_at,
     CAST(strftime('%Y-%m-%dT%H:%M:%fZ', conversation.last_message_at / 1000.0, 'unixepoch') AS TEXT) AS ended_at,
-    CAST(max(0, conversation.entry_count - (
-        SELECT count(DISTINCT coalesce(nullif(coalesce(entry.message, tool_use.message), 0), -x.item))
+    (
+        SELECT max(0, conversation.entry_count
+            - count(DISTINCT coalesce(nullif(coalesce(entry.message, tool_use.message), 0), -x.item)))
         FROM memory_excluded_items AS x
         LEFT JOIN memory_transcript_entries AS entry ON entry.id = x.item
         LEFT JOIN memory_tool_uses AS tool_use ON tool_use.id = x.item
         WHERE x.item BETWEEN conversation.first_item AND conversation.last_item AND NOT x.is_told
-    )) AS INTEGER) AS messages,
+        UNION ALL SELECT conversation.entry_count WHERE false -- gives the type, which after a cast would be INT
+    ) AS messages,
     conversation.text_bytes,
     conversation.status,
     conversation.reason
