@@ -275,9 +275,9 @@ class TestFailures:
 
 
 class TestCommand:
-    def test_the_graph_is_searched_for_whoever_asks(
-        self, machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], api: FakeOpenAI
-    ) -> None:
+    @pytest.fixture(autouse=True)
+    def config(self, machine: Machine, monkeypatch: pytest.MonkeyPatch, api: FakeOpenAI) -> Path:
+        """The settings of a person who has the machine's graph."""
         for name in ("SESSION_MEMORY_HOME", "CLAUDE_CONFIG_DIR"):
             monkeypatch.delenv(name, raising=False)
         monkeypatch.setenv("HOME", str(machine.root))
@@ -288,6 +288,9 @@ class TestCommand:
             f"memories:\n  graphiti:\n    base_url: {api.url}\n    dimensions: {DIMENSIONS}\n"
             f"    url: kuzu://{machine.root}/strategies/graphiti\n"
         )
+        return config
+
+    def test_the_graph_is_searched_for_whoever_asks(self, machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
         assert self.run("search", "Who uses Redis?") == 1
         assert capsys.readouterr().out == "The graph knows nothing about Who uses Redis?.\n"
         machine.stored.add(*TALK)
@@ -299,19 +302,9 @@ class TestCommand:
         assert (facts[0]["fact"], facts[0]["name"], facts[0]["group"]) == ("Ada uses Redis", "USES", "main")
 
     def test_what_rules_exclude_is_not_found_and_what_is_forgotten_is_gone(
-        self, machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], api: FakeOpenAI
+        self, machine: Machine, config: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        for name in ("SESSION_MEMORY_HOME", "CLAUDE_CONFIG_DIR"):
-            monkeypatch.delenv(name, raising=False)
-        monkeypatch.setenv("HOME", str(machine.root))
-        monkeypatch.chdir(machine.root)
-        config = machine.root / ".session-memory" / "config.yaml"
-        config.parent.mkdir()
-        settings = (
-            f"memories:\n  graphiti:\n    base_url: {api.url}\n    dimensions: {DIMENSIONS}\n"
-            f"    url: kuzu://{machine.root}/strategies/graphiti\n"
-        )
-        config.write_text(settings)
+        settings = config.read_text()
         machine.stored.add(*TALK[:2], name="one")
         machine.stored.add("Eve uses Redis too.", "> Noted.", name="two")
         machine.run()
