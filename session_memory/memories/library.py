@@ -116,8 +116,8 @@ class Library:
             read = {path: pages.read(self.directory, path) for path in changed}
             self._take_in({*changed, *gone}, read, is_empty=not there)
         settings = self._index.settings()
-        told = self._index.memories(MemoryFilter((self.home,), is_untrusted=False))
-        if not prompt_index.is_current(self.directory, told, settings):
+        if not prompt_index.is_current(self.directory, self._index.told(self.home), settings):
+            told = self._index.memories(MemoryFilter((self.home,), is_untrusted=False))
             prompt_index.write(self.directory, told, settings)
 
     def _take_in(self, changed: set[str], read: dict[str, Page], *, is_empty: bool) -> None:

@@ -40,16 +40,16 @@ def write(directory: str, memories: Sequence[IndexedMemory], settings: Mapping[s
     write_atomically(f"{directory}/{FILE}", content(memories, settings))
 
 
-def is_current(directory: str, memories: Sequence[IndexedMemory], settings: Mapping[str, Stamp]) -> bool:
-    """Whether the index that is there is of these memories and settings. Raises OSError."""
+def is_current(directory: str, ids: Sequence[str], settings: Mapping[str, Stamp]) -> bool:
+    """Whether the index that is there is of the memories with these ids, and of these settings. Raises OSError."""
     try:
         descriptor = open_regular(f"{directory}/{FILE}")
     except FileNotFoundError:
-        return not memories
+        return not ids
     try:
         if read_at(descriptor, 0, len(MAGIC)) != MAGIC:
             return False
-        return made_of(descriptor) == {"settings": dict(settings), "shown": _checksum(memories)}
+        return made_of(descriptor) == {"settings": dict(settings), "shown": _checksum(ids)}
     except ValueError:
         return False
     finally:
@@ -63,7 +63,7 @@ def content(memories: Sequence[IndexedMemory], settings: Mapping[str, Stamp]) ->
     weights = {
         term: round(100 * math.log(1 + max(len(memories), FEWEST) / number)) for term, number in frequency.items()
     }
-    head = json.dumps({"settings": dict(settings), "shown": _checksum(memories)}).encode()
+    head = json.dumps({"settings": dict(settings), "shown": _checksum([memory.id for memory in memories])}).encode()
     texts = bytearray(len(head).to_bytes(NUMBER_BYTES, "big") + head)
     buckets: list[dict[str, list[tuple[int, int]]]] = [{} for _ in range(BUCKETS)]
     for found, text in zip(about, all_for_prompt([_text(memory) for memory in memories])):
@@ -82,9 +82,9 @@ def content(memories: Sequence[IndexedMemory], settings: Mapping[str, Stamp]) ->
     return MAGIC + bytes(table) + bytes(texts) + b"".join(encoded)
 
 
-def _checksum(memories: Sequence[IndexedMemory]) -> str:
-    """What tells these memories from others."""
-    return short_hash(" ".join(sorted([memory.id for memory in memories])))
+def _checksum(ids: Sequence[str]) -> str:
+    """What tells the memories with these ids from others."""
+    return short_hash(" ".join(sorted(ids)))
 
 
 def _about(memory: IndexedMemory) -> set[str]:

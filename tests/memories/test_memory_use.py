@@ -23,7 +23,8 @@ from session_memory.memories.strategy import Memory
 from session_memory.settings import homes
 from session_memory.settings.sections import StoreSettings
 from session_memory.store.location import StoreLocation, find_location
-from session_memory.store.sqlite.memory_index import MemoryIndex
+from session_memory.store.rules import StoreRules
+from session_memory.store.sqlite.memory_index import MemoryFilter, MemoryIndex
 
 
 class TestIndex:
@@ -54,6 +55,20 @@ class TestIndex:
     def test_what_is_not_wanted_is_left_out(self, memory_dir: MemoryDirectory) -> None:
         memory_dir.keep(fact("Redis for sessions", "a"), fact("Redis for queues", "b"))
         assert memory_dir.found("redis -queues") == ["Redis for sessions"]
+
+    @pytest.mark.parametrize("rules", ["", "sessions: {gone: {text: false}}\n"])
+    def test_those_told_to_prompts_are_those_listed(
+        self, memory_dir: MemoryDirectory, tmp_path: Path, rules: str
+    ) -> None:
+        kept = memory_dir.keep(EXPIRY) + memory_dir.keep(fact("Tea is at five"), of=conversation(session_id="gone"))
+        person = homes.person_home({"HOME": str(tmp_path)})
+        os.makedirs(person.memory_dir, exist_ok=True)
+        Path(person.config_file).write_text(rules)
+        with closing(
+            MemoryIndex(memory_dir.database, StoreRules(lambda group: person, {"HOME": str(tmp_path)}))
+        ) as index:
+            listed = [one.id for one in index.memories(MemoryFilter(("",), is_untrusted=False))]
+            assert sorted(index.told("")) == sorted(listed) == sorted(kept[: 1 if rules else 2])
 
 
 class TestPrompt:

