@@ -15,7 +15,7 @@ from ..transcripts.pointers import earlier_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from ..settings.homes import Home
     from ..settings.rules import Rule
@@ -53,13 +53,13 @@ class ReadRules:
         self._of_group: dict[str, Privacy] = {}
         self._names: dict[str, dict[str, list[str]]] = {}
         self.places: set[str] = set()
-        self.places.update(self._privacy("").files())
+        self._privacy("")  # whose settings count even where nothing is judged
 
-    def rule(self, file: JudgedFile, names: Iterable[str] = ()) -> Rule:
-        """The rule for a transcript, whose session goes by `names` too."""
+    def rule(self, file: JudgedFile) -> Rule:
+        """The rule for a transcript."""
         privacy = self._privacy(file.home)
         self.places.update(privacy.files(file.cwd))
-        known = {file.session_id, file.title, file.home, file.file_path.partition("/")[0], *names}
+        known = {file.session_id, file.title, file.home, file.file_path.partition("/")[0]}
         if privacy.has_rules(file.cwd):
             known.update(self.names(file))
         return privacy.rule(file.cwd, *(known - {""}))

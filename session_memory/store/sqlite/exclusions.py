@@ -139,7 +139,7 @@ def apply(connection: Connection, rules: StoreRules | None, files: Iterable[int]
         connection.execute("DELETE FROM main.memory_rules")
         return
     known = _known_places(connection)
-    is_current = bool(known) and all(stamp(place) == known_stamp for place, known_stamp in known.items())
+    is_current = not _have_changed(known)
     read = rules.read()
     if is_current:
         _judge(connection, "main", read, _files(connection, tuple(files)))
@@ -153,8 +153,7 @@ def apply(connection: Connection, rules: StoreRules | None, files: Iterable[int]
 
 def is_behind(connection: Connection) -> bool:
     """Whether the rules have changed since the tables were made."""
-    known = _known_places(connection)
-    return not known or any(stamp(place) != known_stamp for place, known_stamp in known.items())
+    return _have_changed(_known_places(connection))
 
 
 def item_shown(item: str) -> str:
@@ -238,6 +237,11 @@ def _files(connection: Connection, ids: Sequence[int] | None = None) -> list[Jud
 
 def _any_in(connection: Connection, schema: str, tables: Sequence[str] = _TABLES) -> bool:
     return any(fetch(connection, f"SELECT 1 FROM {schema}.{table} LIMIT 1") for table in tables)
+
+
+def _have_changed(known: dict[str, Stamp]) -> bool:
+    """Whether any of the places has changed, or none was noted."""
+    return not known or any(stamp(place) != then for place, then in known.items())
 
 
 def _known_places(connection: Connection) -> dict[str, Stamp]:
