@@ -10,7 +10,7 @@ from store_scene import EVERYTHING, START, Scene, put, said, state, tool
 
 from session_memory.archives.format import render_trailer
 from session_memory.archives.groups import open_sessions
-from session_memory.settings.homes import home_at, person_home
+from session_memory.settings.homes import Home, home_at, person_home
 from session_memory.settings.host_layout import Layout
 from session_memory.store.rules import StoreRules
 from session_memory.store.sqlite.engine import SqliteStore
@@ -78,6 +78,23 @@ def test_what_a_fork_copied_of_an_excluded_session_is_excluded_there_too(scene: 
     rules(scene, "sessions: {original: {ignore: true}}\n")
     assert found(scene, "plum") == ["plum of the fork"]
     assert scene.texts() == ["plum of the fork"]
+
+
+def test_a_rule_that_is_written_while_the_rules_are_read_is_read_next(scene: Scene, tmp_path: Path) -> None:
+    put(scene, None, state("a"), said("plum"))
+    rules(scene, "sessions: {b: {ignore: true}}\n")
+    environ = {"HOME": str(tmp_path / "home")}
+    asked: list[str] = []
+
+    def home_for(group: str) -> Home:
+        asked.append(group)
+        if len(asked) == 2:  # the rules have been read, and a session's names are looked up
+            rules(scene, "sessions: {a: {ignore: true}}\n")
+        return person_home(environ)
+
+    with closing(SqliteStore(str(scene.database), rules=StoreRules(home_for, environ))) as store:
+        store.apply_rules()
+    assert found(scene, "plum") == []
 
 
 def test_a_group_s_rules_are_for_the_group_and_its_host_s_for_all(tmp_path: Path) -> None:
