@@ -71,6 +71,8 @@ KINDS = [
     (f"bob:«$apr1${B62[:8]}${B62[:22]}»", "an $apr1$ hash"),
     (f"curl -H 'Authorization: Bearer \\\n  «{B62}{B62}»'", "a header that goes on in the next line"),
     ("mysqlsh --password \\\n    «Kf9x;Zq83» db", "a flag that goes on in the next line"),
+    ("mysqlsh --passWord «Kf9x;Zq83» db", "a flag whose case parts its word"),
+    ("gpg --batch --key-passPhrase=«Kf9x;Zq83»", "another one"),
     ("the password is «hunter2!x»", "prose"),
     ("The password for the old server is «Kf9xZq83».", "prose, the end of a sentence"),
     ("credentials: admin / «Kf9x;Zq83»", "credentials"),

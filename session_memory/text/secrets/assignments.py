@@ -65,8 +65,7 @@ def assigned_value(text: str, sign: int) -> AssignedValue | None:
     if name_start < 0 or (text[sign] == ">" and (text[name_start - 1 : name_start] != "<" or name_end < sign)):
         return None
     name = text[name_start:name_end]
-    words = words_of(name)
-    word = words and (WORDS.get(words[-1]) or next((GLUED[end] for end in GLUED if words[-1].endswith(end)), ""))
+    word, qualifier = word_of(name)
     if not word:
         return None
     start = _value_start(text, sign)
@@ -91,7 +90,15 @@ def assigned_value(text: str, sign: int) -> AssignedValue | None:
         form = form or "tight"
     if value_start >= end or text.startswith(MARK, value_start):
         return None
-    return AssignedValue(word, words[-2] if len(words) > 1 else "", form, quote, value_start, end)
+    return AssignedValue(word, qualifier, form, quote, value_start, end)
+
+
+def word_of(name: str) -> tuple[str, str]:
+    """The word that a name ends in, as the WORDS call it, '' for another one; and the word before it, '' for none."""
+    words = words_of(name)
+    last = words[-1] if words else ""
+    word = WORDS.get(last) or next((GLUED[end] for end in GLUED if last.endswith(end)), "")
+    return word, words[-2] if len(words) > 1 else ""
 
 
 def words_of(name: str) -> list[str]:

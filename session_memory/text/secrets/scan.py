@@ -12,8 +12,7 @@ from itertools import accumulate
 
 from . import digit_runs, names
 from ._rules import ANCHORS, ENDINGS, NAMES, RULES, SCANNER, SIGNS, TAIL_LENGTHS, TAILS, WORDS
-from .assignments import MARK, AssignedValue, assigned_value, whole_value, words_of
-from .assignments import WORDS as WORDS_OF_NAMES
+from .assignments import MARK, AssignedValue, assigned_value, whole_value, word_of, words_of
 from .judge import ABOUT, JUDGES, entropy, is_assigned_secret
 
 # A sign and what may stand between it and the value.
@@ -186,11 +185,10 @@ class Search:
         if reject and COMPILED[reject].search(secret):
             return []
         if judge == "flag":
-            words = words_of(hit["name"])
-            value = AssignedValue(
-                WORDS_OF_NAMES[words[-1]], words[-2] if len(words) > 1 else "", "flag", quote, start, end
-            )
-            if not is_assigned_secret(self.text, value):
+            word, qualifier = word_of(hit["name"])
+            if not word:  # its case parts it elsewhere, as in --passWord
+                word, qualifier = word_of(hit["name"].lower())
+            if not is_assigned_secret(self.text, AssignedValue(word, qualifier, "flag", quote, start, end)):
                 return []
         elif judge and not JUDGES[judge](hit["body"] if "body" in groups else secret, bool(quote)):
             return []
