@@ -203,8 +203,9 @@ def _escape_prose(texts: list[str], special: re.Pattern[str], labels: _Labels) -
         return [_escape_prose([text], special, labels)[0] for text in texts]
     joined = special.sub(_escape_special, joined)
     named: list[int] = []
-    joined = labels.lines.sub(lambda found: _escape_line(found, labels.names, named), "\n" + joined)[1:]
-    if named:
+    lines = "\n" + joined
+    joined = labels.lines.sub(lambda found: _escape_line(found, labels.names, named), lines)[1:]
+    if _follows_bold(lines, named):
         joined = _escape_bold_before_names(joined, labels.names)
     escaped = joined.split(_SEPARATOR) if len(texts) > 1 else [joined]
     if special is _SPECIAL_IN_TABLE:
@@ -213,6 +214,15 @@ def _escape_prose(texts: list[str], special: re.Pattern[str], labels: _Labels) -
             for before, text in zip(texts, escaped)
         ]
     return escaped
+
+
+def _follows_bold(text: str, places: list[int]) -> bool:
+    """Whether bold type may begin before one of `places`, which are in order, in its paragraph. Each part of the text
+    is searched once, however many places a paragraph has."""
+    return any(
+        _BOLD.search(text[before:place].rpartition("\n\n")[2]) is not None
+        for before, place in zip([0, *places], places)
+    )
 
 
 def _escape_bold_before_names(text: str, names: re.Pattern[str]) -> str:
@@ -245,8 +255,7 @@ def _escape_line(found: re.Match[str], names: re.Pattern[str], named: list[int])
         return f"{found[0][: at + 1]}\\{found[0][at + 1 :]}"
     label = _label_at(line, names)
     if label is None:
-        before = found.string[max(0, found.string.rfind("\n\n", 0, begin)) : begin]
-        if _BOLD.search(before) and names.match(_folded(line.lstrip(" \t>")[:_LABEL_CHARACTERS])):
+        if names.match(_folded(line.lstrip(" \t>")[:_LABEL_CHARACTERS])):
             named.append(begin)
         return found[0]
     before, marks = found[0][: label + 1], found[0][label + 1 :]

@@ -145,6 +145,14 @@ def test_a_great_many_of_one_piece_cost_little(piece):
     assert unescape(escape(text)) == text
 
 
+@pytest.mark.parametrize("line", ["User: x", "Это строка", "Uѕer: x", "> User: x"])
+@pytest.mark.timeout(60)
+def test_a_great_many_lines_of_a_paragraph_that_may_name_who_speaks_cost_little(line):
+    """What stands before each of them is looked at once, and not again for each."""
+    text = f"{line}\n" * 50_000
+    assert escape(text, SPEAKERS) == text
+
+
 @pytest.mark.parametrize("piece", [*PIECES, "- ", "* ", "_ ", "> ", "1. ", "- * ", " ", "|-", "-|  ", "=", "#"])
 @pytest.mark.parametrize("end", ["x", "x -", "|" + " " * 100_000 + "x"])
 @pytest.mark.timeout(60)
