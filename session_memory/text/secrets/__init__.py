@@ -33,7 +33,10 @@ VALUE_LENGTH = 10
 VALUE_WITHIN = 100
 DIGIT_WITHIN = 65
 DIGITS_AS_ZERO = bytes.maketrans(b"123456789-", b"000000000 ")
-AFTER_WORDS = "0123456789_. \t\"'`*?]\\+-"
+AFTER_WORDS = "0123456789_.-"  # may end a name behind its last word
+BETWEEN = " \t\"'`*?]\\+"  # may stand between a name and its sign
+BEHIND_WORDS = AFTER_WORDS + BETWEEN
+WORD_WITHIN = 40
 VERBS = tuple(f" {verb}{end}" for verb in ("is", "was", "ist", "war", "lautet", "to", "auf") for end in " :")
 NAME_WITHIN = 64
 
@@ -180,7 +183,7 @@ AHEAD = {"<dotted>": is_dotted, "<flag>": is_flag, "<prose>": is_told}
 
 def names_value(text: str, at: int) -> bool:
     """Whether the sign at `at` has a name of a rule before it and what may be a key after it."""
-    if text[at] in ":=>" and assigns(text, at):
+    if text[at] in ":=>" and is_behind_word(text, at) and assigns(text, at):
         return True
     after = text[at + 1 : at + VALUE_WITHIN]
     if text[at] == "," and after.lstrip(" \t?\\")[:1] not in tuple(QUOTES):
@@ -194,10 +197,13 @@ def names_value(text: str, at: int) -> bool:
     return any(name.endswith(ENDINGS) or f"\n{name}\n" in NAMES for name in names(before))
 
 
+def is_behind_word(text: str, at: int) -> bool:
+    """Whether the name before the sign at `at` ends like a word of assignments.py, as hardly any does."""
+    return text[max(0, at - WORD_WITHIN) : at].rstrip(BEHIND_WORDS)[-4:].lower().endswith(WORD_ENDINGS)
+
+
 def assigns(text: str, at: int) -> bool:
     """Whether the sign at `at` gives a value to a name like PASSWORD, or one that is more than a word to API_KEY."""
-    if not text[max(0, at - SIGN_WITHIN) : at].rstrip(AFTER_WORDS)[-4:].lower().endswith(WORD_ENDINGS):
-        return False
     from .assignments import assigned_value
 
     value = assigned_value(text, at)

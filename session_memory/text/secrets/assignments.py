@@ -5,7 +5,7 @@ In shell, env files, JSON, YAML, TOML, INI, URLs and code, also where they stand
 
 from __future__ import annotations
 
-from ._literals import WORD_ENDINGS
+from . import AFTER_WORDS, ALPHANUMERIC, BETWEEN, NAME_WITHIN, QUOTES, is_behind_word
 
 # By the word that a name ends in; words are parted by `_`, `-`, `.` and by case.
 WORDS = {
@@ -18,16 +18,12 @@ GLUED = {
     **dict.fromkeys(("authtoken", "accesstoken", "apitoken", "bottoken", "refreshtoken"), "token"),
     **dict.fromkeys(("apikey", "accesskey", "secretkey", "privatekey", "authkey"), "key"),
 }
-AFTER_WORDS = "0123456789_.-"
-BETWEEN = " \t\"'`*?]\\+"
 MOST_BETWEEN = 4  # characters of both from the word to the sign, where these are not blanks before the sign
-NAME_CHARACTERS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_.-"
+NAME_CHARACTERS = ALPHANUMERIC + "_.-"
 NO_DIGITS = NAME_CHARACTERS[10:] + " \t\r\"'`()[]{}<>,:;=+*/\\&|?!@#$%^~"
-NAME_WITHIN = 64
 VALUE_WITHIN = 4096
 BLANKS = " \t"
 MOST_BLANKS = 40
-QUOTES = "\"'`"
 MARK = "[redacted"
 # What may stand before the name where an assignment is all of its line: prompts of a shell, diffs, lists, listings.
 BEFORE_NAMES = "$#>+-→|0123456789 \t\"'`*"
@@ -41,8 +37,7 @@ class AssignedValue:
     key) and `qualifier` the one before it, both in lower case.
 
     `form`: `env` for NAME=value, `line` where the value is the rest of its line, `tight` for name=value, `flag` for
-    --name value, else ''. `quote` is the quotation mark
-    that the value stands in, else ''.
+    --name value, else ''. `quote` is the quotation mark that the value stands in, else ''.
     """
 
     __slots__ = ("end", "form", "qualifier", "quote", "start", "word")
@@ -59,7 +54,7 @@ class AssignedValue:
 def assigned_value(text: str, sign: int) -> AssignedValue | None:
     """The value behind the `:` or `=` at `sign`, or behind the tag that ends there, if a name that ends in one of the
     WORDS is before it; else None."""
-    if not text[max(0, sign - MOST_BLANKS) : sign].rstrip(BETWEEN + AFTER_WORDS)[-4:].lower().endswith(WORD_ENDINGS):
+    if not is_behind_word(text, sign):
         return None
     name_start, name_end = _name_before(text, sign)
     if name_start < 0 or (text[sign] == ">" and (text[name_start - 1 : name_start] != "<" or name_end < sign)):

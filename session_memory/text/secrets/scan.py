@@ -10,7 +10,7 @@ from bisect import bisect_right
 from functools import lru_cache
 from itertools import accumulate
 
-from . import digit_runs, names
+from . import NAME_WITHIN, digit_runs, names
 from ._rules import ANCHORS, ENDINGS, NAMES, RULES, SCANNER, SIGNS, TAIL_LENGTHS, TAILS, WORDS
 from .assignments import MARK, AssignedValue, assigned_value, whole_value, word_of, words_of
 from .judge import ABOUT, JUDGES, entropy, is_assigned_secret
@@ -19,7 +19,6 @@ from .judge import ABOUT, JUDGES, entropy, is_assigned_secret
 OPENING = re.compile(r"""(?:[:=,]|[>|](?:[ \t]{0,8}(?:\n|\\n)[ \t]{0,16})?)(?:[ \t"'`*>=|?]|\\(?=[\\"'`])){0,12}""")
 # The name before a sign, and what may stand between them: all backwards.
 NAME = re.compile(r"""[ \t"'`\\*|?>:-]{0,12}(?:\](?=["'\\])["'\\]{1,8})?([A-Za-z0-9_ .-]{1,60})(\\?)""")
-NAME_WITHIN = 64
 ALSO_WITHIN = 500  # behind a literal; a rule's `also` is so near where it may begin before its literal
 SEPARATOR = "\0"  # joins texts: no rule looks for it, so the scanner finds the same in the joined texts as in each
 
