@@ -10,6 +10,9 @@ from typing import Any
 
 import yaml
 
+from . import BEHIND_WORDS
+from .assignments import MOST_BETWEEN
+
 HERE = Path(__file__).parent
 FORMS = {"prefix": "body", "literals": "regex", "names": "value", "word": "judge"}
 OPTIONS = {"ahead", "also", "before", "digits", "entropy", "ignore_case", "judge", "reject", "verbose", "whole"}
@@ -28,7 +31,6 @@ CLASSES = {
     "<gap>": r"""(?:[\s"'`,|>→]|\\+[nrt"']|\+(?=[\s"'])|[0-9]{1,6}(?:[→|: \t]|\\+u2192))""",
     # White space within a class, also beyond ASCII.
     "<blank>": r"\s\x85\xa0\u2000-\u200a\u2028\u2029\u202f\u205f\u3000",
-    # As in __init__.py.
     # Between the arguments of a command: blanks, or the end of a line that a backslash continues; and some arguments.
     "<space>": r"(?:[ \t]{0,4}\\{1,8}(?:\r?\n|(?<=\\\\)n)[ \t]{0,16}|[ \t]{1,4})",
     "<args>": r"(?:[^\n|;&\\]|\\{1,8}[\nn\"']){0,160}?",
@@ -49,12 +51,10 @@ SIGNS = {
     **{sign: rf"(?=[ \t\n\"'`*>=|\\]{{0,24}}{VALUE})" for sign in ">|"},
     **{sign: rf"(?=[ \t?]{{0,3}}\\{{0,7}}[\"'`]{VALUE})" for sign in ","},
 }
-# What the words of assignments.py end in, each behind a sign of an assignment, or so many characters before it: digits
-# of the name, quotes, blanks.
+# What the words of assignments.py end in; the signs that they stand before; and a character that may be between them.
 WORD_ENDINGS = ("pass", "word", "sswd", "wort", "rase", "cret", "oken", "key")
 ASSIGNS = ":=>"
-MOST_BETWEEN = 4
-AFTER_WORD = r"""[0-9_. \t"'`*?\]\\+-]"""
+AFTER_WORD = f"[{re.escape(BEHIND_WORDS)}]"
 # What __init__.py looks for behind a literal, too.
 AHEAD = ("<run>", "<sign>", "<dotted>", "<flag>", "<prose>")
 # A prefix that ends in one of these is looked for by its last characters, so many at most.
