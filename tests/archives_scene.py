@@ -8,7 +8,8 @@ from pathlib import Path
 from records import assistant, tool_result, user
 
 from session_memory.archives.format import messages_in
-from session_memory.archives.writer import ArchiveSource, ArchiveStyle, write_archive
+from session_memory.archives.messages import ArchiveStyle
+from session_memory.archives.writer import ArchiveSource, write_archive
 from session_memory.runtimes import runtime
 
 MONDAY = datetime(2026, 9, 21, 14, 13, tzinfo=timezone.utc).timestamp()

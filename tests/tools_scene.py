@@ -7,7 +7,8 @@ from typing import Any
 
 from records import NamedHome
 
-from session_memory.archives.writer import ArchiveSource, ArchiveStyle, write_archive
+from session_memory.archives.messages import ArchiveStyle
+from session_memory.archives.writer import ArchiveSource, write_archive
 from session_memory.runtimes import runtime
 from session_memory.tools import HomeBackend, ListedSession, SearchResult, ToolResult, call
 from session_memory.transcripts.entries import Entry

@@ -56,6 +56,14 @@ def list_archives(directory: str) -> Iterator[tuple[str, dict[str, Any]]]:
             yield f"{directory}/{name}", facts
 
 
+def free_path(stem: str) -> str:
+    """A path for an archive that begins with `stem`, and that no file has yet."""
+    path, number = f"{stem}.md", 2
+    while os.path.lexists(path):
+        path, number = f"{stem}-{number}.md", number + 1
+    return path
+
+
 def _names(directory: str) -> list[str]:
     try:
         return [name for name in os.listdir(directory) if name.endswith(".md") and not name.startswith(".")]

@@ -7,13 +7,13 @@ writes some, first moves there what a rule has excluded since, and back what non
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
 from ..system.confined_files import OutsideGroupError, pinned
 from ..system.files import lock
-from .list import list_archives
+from .list import free_path, list_archives
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,6 +45,17 @@ def private_folder(directory: str, *, make: bool = False) -> Iterator[str]:
     """A path to the private folder beside the archives in `directory`. Raises FileNotFoundError, OutsideGroupError."""
     beside = f"{directory}/.."
     with pinned(beside, f"{beside}/{PRIVATE_FOLDER}", make=make) as folder:
+        yield folder
+
+
+@contextmanager
+def private_folder_if_there(directory: str) -> Iterator[str]:
+    """A path to the private folder beside `directory`, '' where there is none."""
+    with ExitStack() as stack:
+        try:
+            folder = stack.enter_context(private_folder(directory))
+        except (FileNotFoundError, OutsideGroupError):
+            folder = ""
         yield folder
 
 
@@ -105,8 +116,4 @@ def facts_without_text(directory: str, privacy: Privacy) -> list[dict[str, Any]]
 
 def _move(path: str, folder: str) -> None:
     """Moves an archive into a folder, under a name that no file has there."""
-    stem = os.path.basename(path)[: -len(".md")]
-    target, number = f"{folder}/{stem}.md", 2
-    while os.path.lexists(target):
-        target, number = f"{folder}/{stem}-{number}.md", number + 1
-    os.rename(path, target)
+    os.rename(path, free_path(f"{folder}/{os.path.basename(path).removesuffix('.md')}"))

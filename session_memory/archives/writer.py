@@ -4,62 +4,36 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from ..settings import forgotten
-from ..system.confined_files import OutsideGroupError
 from ..system.files import lock, make_private_dir, open_private, open_regular
 from ..system.quick_json import decode_line
 from ..text.format import one_line, shorten
-from ..text.sanitize import for_people, for_storage, shortened
+from ..text.sanitize import for_people, shortened
 from ..text.timestamps import epoch_seconds, iso_time
 from ..transcripts.lines import first_line
 from ..transcripts.reader import FIRST_PROMPT_RANK, USER_RANK, TranscriptReader
 from ..transcripts.sessions import describe
-from .format import (
-    ASKING,
-    TITLE_CHARACTERS,
-    TOOL,
-    TOOL_CHARACTERS,
-    TRAILER_BYTES,
-    ArchivedMessage,
-    asked,
-    render_compaction,
-    render_header,
-    render_messages,
-    render_trailer,
-    slug,
-    trailer_bytes,
-)  # fmt: skip
-from .list import KnownArchives
-from .privacy import is_private, private_folder, private_path
+from .format import ASKING, TITLE_CHARACTERS, TRAILER_BYTES, render_header, render_trailer, slug, trailer_bytes
+from .list import KnownArchives, free_path
+from .messages import ArchiveStyle, RememberedEntries, batches, rendered, said_in
+from .privacy import is_private, private_folder, private_folder_if_there, private_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Sequence
     from typing import BinaryIO
 
     from ..runtimes import Runtime
     from ..settings.compiled import Settings
     from ..settings.forgotten import ForgottenSession
     from ..settings.privacy import Privacy
-    from ..transcripts.entries import Entry, ToolUse
+    from ..transcripts.entries import Entry
 
 LOCK_WAIT_SECONDS = 30.0
 PROMPT_TITLE_CHARACTERS = 60
 _CHUNK_BYTES = 1024 * 1024
-# So many messages are rendered at a time, unless they are long: one by one takes a third longer.
-_BATCH_MESSAGES = 100
-_BATCH_CHARACTERS = 256 * 1024
-
-
-class ArchiveStyle:
-    """How an archive looks: the assistant's name, the longest message in characters (0: any), whether tools show."""
-
-    def __init__(self, assistant: str = "Assistant", message_characters: int = 0, with_tools: bool = False) -> None:
-        self.assistant = assistant
-        self.message_characters = message_characters
-        self.with_tools = with_tools
 
 
 class ArchiveSource:
@@ -161,7 +135,7 @@ def write_archive(
     stack = ExitStack()
     temporary = f"{directory}/.{source.session_id}.tmp"
     try:
-        private = stack.enter_context(_private_folder_if_there(directory))
+        private = stack.enter_context(private_folder_if_there(directory))
         found = known.find(directory, source.session_id) or (private and known.find(private, source.session_id))
         path, facts = found or ("", {})
         _keep_names(source, facts)
@@ -176,7 +150,7 @@ def write_archive(
         folder = directory
         if privacy is not None and is_private(written.facts(source), privacy):
             folder = private or stack.enter_context(private_folder(directory, make=True))
-        target = path if os.path.dirname(path) == folder else _free_path(folder, written)
+        target = path if os.path.dirname(path) == folder else _new_path(folder, written)
         os.replace(temporary, target)
         if path and target != path:
             os.unlink(path)
@@ -186,17 +160,6 @@ def write_archive(
             os.unlink(temporary)
         stack.close()
         os.close(held)
-
-
-@contextmanager
-def _private_folder_if_there(directory: str) -> Iterator[str]:
-    """A path to the private folder beside `directory`, '' where there is none."""
-    with ExitStack() as stack:
-        try:
-            folder = stack.enter_context(private_folder(directory))
-        except (FileNotFoundError, OutsideGroupError):
-            folder = ""
-        yield folder
 
 
 def _begins_private(source: ArchiveSource, privacy: Privacy) -> bool:
@@ -264,14 +227,10 @@ def _write_appended(
     return written
 
 
-def _free_path(directory: str, written: WrittenArchive) -> str:
-    """A path that no file has yet, for a new archive: date of the first message, local, and title."""
+def _new_path(directory: str, written: WrittenArchive) -> str:
+    """A path that no file has yet: date of the first message, local, and title."""
     date = time.strftime("%Y-%m-%d", time.localtime(written.first))
-    stem = f"{directory}/{date}-{slug(written.title) or written.session_id[:8]}"
-    path, number = f"{stem}.md", 2
-    while os.path.lexists(path):
-        path, number = f"{stem}-{number}.md", number + 1
-    return path
+    return free_path(f"{directory}/{date}-{slug(written.title) or written.session_id[:8]}")
 
 
 def _write_messages(source: ArchiveSource, file: BinaryIO, style: ArchiveStyle, after: float | None) -> WrittenArchive:
@@ -280,113 +239,27 @@ def _write_messages(source: ArchiveSource, file: BinaryIO, style: ArchiveStyle, 
     descriptor = open_regular(source.path)
     try:
         reader = _reader(source, descriptor)
-        entries = _Remembered(source, reader.conversation(descriptor, with_tools=style.with_tools))
+        conversation = reader.conversation(descriptor, with_tools=style.with_tools)
+        entries = RememberedEntries(conversation, source.session_id, source.group, source.tombstones)
         prompt = ""
-        for batch in _batches(_messages(entries, after)):
+        for batch in batches(entries, after):
             for message in batch:
                 for index, entry in enumerate(message):
                     written.add(entry, is_new_message=index == 0)
-            said = _said(batch, style)
+            said = said_in(batch, style)
             prompt = prompt or next((one.text for one in said if one.speaker in ASKING), "")
-            file.write(_rendered(said, style).encode("utf-8", "replace"))
+            file.write(rendered(said, style).encode("utf-8", "replace"))
     finally:
         os.close(descriptor)
     rank, title = reader.title
     if rank <= FIRST_PROMPT_RANK or not title or (entries.has_forgotten and rank < USER_RANK):
         title = shorten(one_line(prompt), PROMPT_TITLE_CHARACTERS)  # in which no secret is left that could be cut
-    title = one_line(for_people(source.title or title))
-    written.title = shorten(title, TITLE_CHARACTERS) or "Conversation"
+    written.title = shortened(source.title or title, TITLE_CHARACTERS) or "Conversation"
     return written
-
-
-class _Remembered:
-    """The entries of a transcript, those for which None stands included, without what was forgotten of it."""
-
-    def __init__(self, source: ArchiveSource, entries: Iterable[Entry | None]) -> None:
-        self._source = source
-        self._entries = entries
-        self.has_forgotten = False
-
-    def __iter__(self) -> Iterator[Entry | None]:
-        if not self._source.tombstones:
-            yield from self._entries
-            return
-        directory, until, has_begun = "", self._until(""), False
-        for entry in self._entries:
-            if entry is None:
-                if has_begun or until is None:
-                    yield None
-                continue
-            if entry.cwd and not directory:
-                directory, until = entry.cwd, self._until(entry.cwd)
-            if until is not None and (entry.timestamp or 0.0) * 1000 <= until:
-                self.has_forgotten = True
-            else:
-                has_begun = True
-                yield entry
-
-    def _until(self, directory: str) -> int | None:
-        source = self._source
-        return forgotten.forgotten_until(source.tombstones, source.group, source.session_id, directory)
 
 
 def _reader(source: ArchiveSource, descriptor: int) -> TranscriptReader:
     return TranscriptReader(source.runtime, first_line(descriptor), decode_line)
-
-
-def _messages(entries: Iterable[Entry | None], after: float | None) -> Iterator[list[Entry]]:
-    """The entries of each message, as one API message spans several records; an empty list for a compaction."""
-    message: list[Entry] = []
-    for entry in entries:
-        if entry is not None and after is not None and (entry.timestamp or 0.0) <= after:
-            continue
-        if message and (entry is None or not entry.message_id or entry.message_id != message[0].message_id):
-            yield message
-            message = []
-        if entry is None:
-            yield []
-        else:
-            message.append(entry)
-    if message:
-        yield message
-
-
-def _batches(messages: Iterable[list[Entry]]) -> Iterator[list[list[Entry]]]:
-    batch: list[list[Entry]] = []
-    characters = 0
-    for message in messages:
-        batch.append(message)
-        characters += sum([len(entry.text) for entry in message])
-        if len(batch) == _BATCH_MESSAGES or characters >= _BATCH_CHARACTERS:
-            yield batch
-            batch, characters = [], 0
-    yield batch
-
-
-def _said(messages: list[list[Entry]], style: ArchiveStyle) -> list[ArchivedMessage]:
-    """What each message holds as it is archived: its text without secrets, and, where they show, its tool uses."""
-    texts = for_storage(["\n\n".join([entry.text for entry in message if entry.text]) for message in messages])
-    said = []
-    for message, text in zip(messages, texts):
-        if not message:
-            said.append(ArchivedMessage("", ""))
-            continue
-        if text := text.strip():
-            speaker, text = asked(text) if message[0].role == "user" else (style.assistant, text)
-            said.append(ArchivedMessage(speaker, text, message[0].timestamp))
-        if style.with_tools:
-            said += [ArchivedMessage(TOOL, _tool_line(tool), e.timestamp) for e in message for tool in e.tools]
-    return said
-
-
-def _rendered(said: list[ArchivedMessage], style: ArchiveStyle) -> str:
-    """The Markdown of these; a line for a compaction."""
-    messages = iter(render_messages([one for one in said if one.speaker], style.assistant, style.message_characters))
-    return "".join([next(messages) if one.speaker else render_compaction() for one in said])
-
-
-def _tool_line(tool: ToolUse) -> str:
-    return shortened(f"{tool.name} {tool.argument}", TOOL_CHARACTERS)
 
 
 def _create(path: str) -> BinaryIO:

@@ -17,7 +17,7 @@ from text_scene import PIECES, Judge, samples
 
 from session_memory.archives.format import facts_in, messages_in, render_trailer, slug
 from session_memory.archives.list import find_archive, list_archives
-from session_memory.archives.writer import ArchiveStyle
+from session_memory.archives.messages import ArchiveStyle
 from session_memory.host.ledger import task_text
 from session_memory.runtimes.claude import records as claude
 from session_memory.settings.compiled import Settings

@@ -1,0 +1,119 @@
+"""The messages of a conversation as its archive has them: without secrets and what was forgotten, as Markdown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..settings import forgotten
+from ..text.sanitize import for_storage, shortened
+from .format import TOOL, TOOL_CHARACTERS, ArchivedMessage, asked, render_compaction, render_messages
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from ..settings.forgotten import ForgottenSession
+    from ..transcripts.entries import Entry, ToolUse
+
+# So many messages are rendered at a time, unless they are long: one by one takes a third longer.
+_BATCH_MESSAGES = 100
+_BATCH_CHARACTERS = 256 * 1024
+
+
+class ArchiveStyle:
+    """How an archive looks: the assistant's name, the longest message in characters (0: any), whether tools show."""
+
+    def __init__(self, assistant: str = "Assistant", message_characters: int = 0, with_tools: bool = False) -> None:
+        self.assistant = assistant
+        self.message_characters = message_characters
+        self.with_tools = with_tools
+
+
+class RememberedEntries:
+    """The entries of a transcript, with None for each compaction, without what was forgotten of its session, which is
+    one of `group`. Behind the last entry `has_forgotten` says whether any was."""
+
+    def __init__(
+        self, entries: Iterable[Entry | None], session_id: str, group: str, tombstones: Sequence[ForgottenSession]
+    ) -> None:
+        self._entries = entries
+        self._session_id = session_id
+        self._group = group
+        self._tombstones = tombstones
+        self.has_forgotten = False
+
+    def __iter__(self) -> Iterator[Entry | None]:
+        if not self._tombstones:
+            yield from self._entries
+            return
+        directory, until, has_begun = "", self._until(""), False
+        for entry in self._entries:
+            if entry is None:
+                if has_begun or until is None:
+                    yield None
+                continue
+            if entry.cwd and not directory:
+                directory, until = entry.cwd, self._until(entry.cwd)
+            if until is not None and (entry.timestamp or 0.0) * 1000 <= until:
+                self.has_forgotten = True
+            else:
+                has_begun = True
+                yield entry
+
+    def _until(self, directory: str) -> int | None:
+        return forgotten.forgotten_until(self._tombstones, self._group, self._session_id, directory)
+
+
+def batches(entries: Iterable[Entry | None], after: float | None) -> Iterator[list[list[Entry]]]:
+    """The messages of a conversation, those later than `after` if that is given, many at a time. A message is a list of
+    entries, as one API message spans several records; an empty list is a compaction."""
+    batch: list[list[Entry]] = []
+    characters = 0
+    for message in _messages(entries, after):
+        batch.append(message)
+        characters += sum([len(entry.text) for entry in message])
+        if len(batch) == _BATCH_MESSAGES or characters >= _BATCH_CHARACTERS:
+            yield batch
+            batch, characters = [], 0
+    yield batch
+
+
+def _messages(entries: Iterable[Entry | None], after: float | None) -> Iterator[list[Entry]]:
+    message: list[Entry] = []
+    for entry in entries:
+        if entry is not None and after is not None and (entry.timestamp or 0.0) <= after:
+            continue
+        if message and (entry is None or not entry.message_id or entry.message_id != message[0].message_id):
+            yield message
+            message = []
+        if entry is None:
+            yield []
+        else:
+            message.append(entry)
+    if message:
+        yield message
+
+
+def said_in(messages: list[list[Entry]], style: ArchiveStyle) -> list[ArchivedMessage]:
+    """What each message holds as it is archived: its text without secrets, and, where they show, its tool uses."""
+    texts = for_storage(["\n\n".join([entry.text for entry in message if entry.text]) for message in messages])
+    said = []
+    for message, text in zip(messages, texts):
+        if not message:
+            said.append(ArchivedMessage("", ""))
+            continue
+        if text := text.strip():
+            speaker, text = asked(text) if message[0].role == "user" else (style.assistant, text)
+            said.append(ArchivedMessage(speaker, text, message[0].timestamp))
+        if style.with_tools:
+            said += [ArchivedMessage(TOOL, _tool_line(tool), e.timestamp) for e in message for tool in e.tools]
+    return said
+
+
+def rendered(said: list[ArchivedMessage], style: ArchiveStyle) -> str:
+    """The Markdown of these; a line for a compaction."""
+    messages = iter(render_messages([one for one in said if one.speaker], style.assistant, style.message_characters))
+    return "".join([next(messages) if one.speaker else render_compaction() for one in said])
+
+
+def _tool_line(tool: ToolUse) -> str:
+    return shortened(f"{tool.name} {tool.argument}", TOOL_CHARACTERS)
