@@ -46,6 +46,57 @@ ABOUT = frozenset((
     "length", "size", "url", "uri", "endpoint", "address", "version", "ttl", "expiry", "expires", "timeout", "max",
     "min", "created", "updated", "at", "date", "format", "prefix", "usage", "index", "arn"
 ))  # fmt: skip
+# What stands for a value: a variable, a template, a command's output, a row of dots or stars.
+STANDS_FOR = re.compile(
+    r"(?i)\$\w+|\$\{.*|\$\(.*|\$env:.*|%\w+%|%[a-z]|%\(.*|\{.*\}|\[.*\]|<.*>|.*(?:\$\{|\{\{).*|@[a-z.]+\(.*|:[a-z_]+"
+    r"|([^\w])\1*|(x|0)\2{2,}"
+    r"|.*(?:changeme|change-me|redacted|placeholder|your[_-]).*|(?:example|dummy|sample|test|fake|my|some|the)[_-]?"
+    r"(?:password|passwd|pass|secret|token|key)?|.*\.\.\.|https?://.*|(?:~|\.{1,2})?/(?:[\w.@-]+/)*[\w.@*-]*"
+    r"|[\w.@-]+(?:/[\w.@-]+)+\.[a-z]\w{0,5}"
+)
+# Words that a password is called, asked for or checked with; types; what says that there is none.
+NO_PASSWORDS = frozenset((
+    "password", "passwd", "pass", "passwort", "passphrase", "secret", "token", "key", "string", "str", "text",
+    "bytes", "varchar", "char", "number", "int", "integer", "bool", "boolean", "any", "unknown", "never", "object",
+    "null", "none", "nil", "undefined", "optional", "required", "requires", "true", "false", "yes", "no", "on", "off",
+    "hidden", "input", "field", "prompt", "plain", "hash", "hashed", "encrypted", "empty", "blank", "missing",
+    "invalid", "wrong", "incorrect", "valid", "value", "default", "auto", "generated", "random", "env", "stdin",
+    "file", "vault", "config", "example", "todo", "tbd", "masked", "secretstr", "option", "self", "this", "new",
+    "and", "or", "not", "is", "are", "was", "the", "for", "from", "with", "in", "of", "to", "a", "an", "if", "when",
+    "via"
+))  # fmt: skip
+# Words of a sentence about a password.
+PROSE = re.compile(
+    r"(?i)\b(?:the|your|is|are|must|should|enter|please|required|at least|characters|forgot|reset|confirm|and|or|not"
+    r"|be)\b"
+)
+# A number, a date or a time, perhaps with a unit; a short hexadecimal one.
+NUMBER = re.compile(r"[-+]?[0-9][0-9_.,:/T%-]*(?:[a-zA-Z]{1,3})?|(?i:0x)[0-9a-fA-F]{1,8}")
+# A name in code; and one, or a path of them, perhaps called or with a subscript: code, unless it is like no words.
+NAME = r"[A-Za-z_$][\w$]*"
+NAMES = re.compile(rf"({NAME}(?:(?:\?\.|\.|->|::){NAME})*)([!?]?[(\[].*)?[!?;]?", re.DOTALL)
+CHUNK = re.compile(r"[A-Za-z]+|[0-9]+")
+CASED_WORD = re.compile("[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+# Names of keys that are no secrets: in tables, caches, maps, messages.
+OTHER_KEYS = frozenset((
+    "primary", "foreign", "sort", "partition", "cache", "public", "pub", "hash", "range", "routing", "group",
+    "grouping", "index", "map", "row", "object", "item", "unique", "composite", "search", "query", "dict", "json",
+    "yaml", "lookup", "idempotency", "dedup", "translation", "i18n", "config", "registry", "hot", "shortcut", "order",
+    "natural", "surrogate", "column", "field", "property", "metadata", "storage", "state", "session", "store", "slot",
+    "node", "tree", "react", "entry", "data", "event", "message", "label", "tag", "meta", "header", "attr",
+    "attribute", "param", "arg", "option", "sorting", "join", "ref"
+))  # fmt: skip
+# What is said of a pass that is no password: of a compiler, a renderer, a test.
+NO_PASS = frozenset((
+    "first", "second", "third", "next", "last", "one", "two", "multi", "single", "render", "shader", "depth",
+    "shadow", "light", "post", "pre"
+))  # fmt: skip
+# Technical terms that have a number.
+TECHNICAL = re.compile(
+    r"(?i)(?:sha|md|base|utf|argon|aes|rsa|oauth|http|ipv|blake|ed|ecdsa|uuid|ulid|v|x|p|h|s|ec|k|i|l|py|node|amd|arm)"
+    r"[0-9]{1,5}"
+)
+TERM = re.compile(TECHNICAL.pattern + r"(?![A-Za-z0-9])")
 
 
 def entropy(text: str) -> float:
@@ -87,56 +138,10 @@ def looks_like_password(text: str, quoted: bool) -> bool:
     return quoted and len(text) >= 8 and not reads_like_words(text, WORDY)
 
 
-# What stands for a value: a variable, a template, a command's output, a row of dots or stars.
-STANDS_FOR = re.compile(
-    r"(?i)\$\w+|\$\{.*|\$\(.*|\$env:.*|%\w+%|%[a-z]|%\(.*|\{.*\}|\[.*\]|<.*>|.*(?:\$\{|\{\{).*|@[a-z.]+\(.*|:[a-z_]+|([^\w])\1*|(x|0)\2{2,}"
-    r"|.*(?:changeme|change-me|redacted|placeholder|your[_-]).*|(?:example|dummy|sample|test|fake|my|some|the)[_-]?"
-    r"(?:password|passwd|pass|secret|token|key)?|.*\.\.\.|https?://.*|(?:~|\.{1,2})?/(?:[\w.@-]+/)*[\w.@*-]*"
-    r"|[\w.@-]+(?:/[\w.@-]+)+\.[a-z]\w{0,5}"
-)
-# Words that a password is called, asked for or checked with; types; what says that there is none.
-NO_PASSWORDS = frozenset((
-    "password", "passwd", "pass", "passwort", "passphrase", "secret", "token", "key", "string", "str", "text",
-    "bytes", "varchar", "char", "number", "int", "integer", "bool", "boolean", "any", "unknown", "never", "object",
-    "null", "none", "nil", "undefined", "optional", "required", "requires", "true", "false", "yes", "no", "on", "off",
-    "hidden", "input", "field", "prompt", "plain", "hash", "hashed", "encrypted", "empty", "blank", "missing",
-    "invalid", "wrong", "incorrect", "valid", "value", "default", "auto", "generated", "random", "env", "stdin",
-    "file", "vault", "config", "example", "todo", "tbd", "masked", "secretstr", "option", "self", "this", "new",
-    "and", "or", "not", "is", "are", "was", "the", "for", "from", "with", "in", "of", "to", "a", "an", "if", "when",
-    "via"
-))  # fmt: skip
-PROSE = re.compile(
-    r"(?i)\b(?:the|your|is|are|must|should|enter|please|required|at least|characters|forgot|reset|confirm|and|or|not"
-    r"|be)\b"
-)
-NUMBER = re.compile(r"[-+]?[0-9][0-9_.,:/T%-]*(?:[a-zA-Z]{1,3})?|(?i:0x)[0-9a-fA-F]{1,8}")
-# A name, or a path of names, perhaps called or with a subscript: code, unless a name of it is like no word.
-NAMES = re.compile(r"([A-Za-z_$][\w$]*(?:(?:\?\.|\.|->|::)[A-Za-z_$][\w$]*)*)([!?]?[(\[].*)?[!?;]?", re.DOTALL)
-CHUNKS = re.compile(r"[A-Za-z]+|[0-9]+")
-# Names of keys that are no secrets: in tables, caches, maps, messages.
-OTHER_KEYS = frozenset((
-    "primary", "foreign", "sort", "partition", "cache", "public", "pub", "hash", "range", "routing", "group",
-    "grouping", "index", "map", "row", "object", "item", "unique", "composite", "search", "query", "dict", "json",
-    "yaml", "lookup", "idempotency", "dedup", "translation", "i18n", "config", "registry", "hot", "shortcut", "order",
-    "natural", "surrogate", "column", "field", "property", "metadata", "storage", "state", "session", "store", "slot",
-    "node", "tree", "react", "entry", "data", "event", "message", "label", "tag", "meta", "header", "attr",
-    "attribute", "param", "arg", "option", "sorting", "join", "ref"
-))  # fmt: skip
-NO_PASS = frozenset((
-    "first", "second", "third", "next", "last", "one", "two", "multi", "single", "render", "shader", "depth",
-    "shadow", "light", "post", "pre"
-))  # fmt: skip
-TECHNICAL = re.compile(
-    r"(?i)(?:sha|md|base|utf|argon|aes|rsa|oauth|http|ipv|blake|ed|ecdsa|uuid|ulid|v|x|p|h|s|ec|k|i|l|py|node|amd|arm)[0-9]{1,5}"
-)
-
-TERM = re.compile(TECHNICAL.pattern + r"(?![A-Za-z0-9])")
-
-
 def is_wordy(text: str) -> bool:
     """Whether `text` is words and numbers: each part between its signs and cases reads like a word or is short."""
     for part in re.split(r"[^A-Za-z0-9]+", text):
-        chunks = CHUNKS.findall(part)
+        chunks = CHUNK.findall(part)
         if len(chunks) > 5 or (len(chunks) > 1 and not TECHNICAL.fullmatch(part) and not _is_numbered(chunks)):
             return False
         if not all(_is_word(chunk) for chunk in chunks if chunk.isalpha()):
@@ -152,7 +157,7 @@ def _is_numbered(chunks: list[str]) -> bool:
 
 def _is_word(letters: str) -> bool:
     """Whether letters may be words, in one case or in camel case."""
-    words = re.findall("[A-Z]?[a-z]+|[A-Z]+(?![a-z])", letters)
+    words = CASED_WORD.findall(letters)
     if len(words) > 2 and len(letters) < 3 * len(words):
         return False
     return len(letters) < 6 or reads_like_words(letters, 0)
@@ -172,6 +177,8 @@ def is_assigned_secret(text: str, value: AssignedValue) -> bool:
 
 
 def _is_password(content: str, value: AssignedValue) -> bool:
+    """Whether what something called a password is given is one: anything in an env file, nearly anything in quotation
+    marks or on a line of its own, and elsewhere what is no code."""
     if value.form == "env":
         return True
     if value.qualifier in NO_PASS or (not value.qualifier and NUMBER.fullmatch(content) and len(content) < 6):
@@ -192,17 +199,19 @@ def is_call(content: str) -> bool:
     names = NAMES.fullmatch(content)
     if names is None:
         return False
-    return (names[2] is not None or not re.fullmatch(r"[A-Za-z_$][\w$]*", names[1])) and is_wordy(names[1])
+    return (names[2] is not None or not re.fullmatch(NAME, names[1])) and is_wordy(names[1])
 
 
 def _is_key(content: str, value: AssignedValue) -> bool:
+    """Whether what something called a secret, token or key is given is one: nearly anything in an env file, elsewhere
+    what has no words in it, and looks random where it is called just a key."""
     is_placeholder = PLACEHOLDER.search(content.replace("<", "")) is not None
-    bare = value.word == "key" and not value.qualifier
+    is_just_key = value.word == "key" and not value.qualifier
     if NUMBER.fullmatch(content) or (content.isalpha() and reads_like_words(content, STRICT)):
         return False
     if value.word == "key" and value.qualifier in OTHER_KEYS:
         return False
-    if value.form == "env" and not bare:
+    if value.form == "env" and not is_just_key:
         return len(content) >= 6 and not is_placeholder and not (value.word == "key" and is_wordy(content))
     if " " in content and not (value.quote and not any(map(is_wordy, content.split()))):
         return False
@@ -212,11 +221,9 @@ def _is_key(content: str, value: AssignedValue) -> bool:
         return False
     if re.search(r"[^\w.+/~=-]", content) and not (value.quote or value.form):
         return False
-    return (
-        looks_random(content, STRICT)
-        if bare
-        else entropy(content) >= 2.5 and not reads_like_words(content[:ENOUGH], LENIENT)
-    )
+    if is_just_key:
+        return looks_random(content, STRICT)
+    return entropy(content) >= 2.5 and not reads_like_words(content[:ENOUGH], LENIENT)
 
 
 def is_argument(text: str, quoted: bool) -> bool:
