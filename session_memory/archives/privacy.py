@@ -70,33 +70,40 @@ def is_private_path(path: str) -> bool:
 
 
 def settle(directory: str, privacy: Privacy) -> None:
-    """Moves each archive where it belongs by the rules as they are. What cannot be moved stays: it is not shown."""
-    hidden = [path for path, facts in list_archives(directory) if is_private(facts, privacy)]
+    """Moves each archive where it belongs by the rules as they are."""
+    visible_archives(directory, privacy)
+
+
+def visible_archives(directory: str, privacy: Privacy) -> list[tuple[str, dict[str, Any]]]:
+    """The path and the facts of every archive in `directory` that may be seen, in no particular order, after each has
+    been moved where it belongs. What cannot be moved stays: it is not shown."""
+    visible: list[tuple[str, dict[str, Any]]] = []
+    hidden: list[str] = []
+    for path, facts in list_archives(directory):
+        if is_private(facts, privacy):
+            hidden.append(path)
+        else:
+            visible.append((path, facts))
     try:
         if not hidden:
             with private_folder(directory) as folder:
                 if not os.listdir(folder):
-                    return
+                    return visible
         held = lock(f"{directory}/.lock", _WAIT_SECONDS)
     except (OSError, SessionMemoryError):  # there is no private folder, or somebody writes
-        return
+        return visible
     try:
         with private_folder(directory, make=True) as folder:
             for path in hidden:
                 _move(path, folder)
             for path, facts in list_archives(folder):
                 if not is_private(facts, privacy):
-                    _move(path, directory)
+                    visible.append((_move(path, directory), facts))
     except (OSError, OutsideGroupError):
         pass
     finally:
         os.close(held)
-
-
-def visible_archives(directory: str, privacy: Privacy) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The path and the facts of every archive in `directory` that may be seen, in no particular order."""
-    settle(directory, privacy)
-    return ((path, facts) for path, facts in list_archives(directory) if not is_private(facts, privacy))
+    return visible
 
 
 def facts_without_text(directory: str, privacy: Privacy) -> list[dict[str, Any]]:
@@ -114,6 +121,8 @@ def facts_without_text(directory: str, privacy: Privacy) -> list[dict[str, Any]]
     ]
 
 
-def _move(path: str, folder: str) -> None:
-    """Moves an archive into a folder, under a name that no file has there."""
-    os.rename(path, free_path(f"{folder}/{os.path.basename(path).removesuffix('.md')}"))
+def _move(path: str, folder: str) -> str:
+    """Moves an archive into a folder, under a name that no file has there; its path there."""
+    target = free_path(f"{folder}/{os.path.basename(path).removesuffix('.md')}")
+    os.rename(path, target)
+    return target
