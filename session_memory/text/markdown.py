@@ -71,15 +71,13 @@ def escape_all(texts: list[str], speakers: Sequence[str] = ()) -> list[str]:
     labels = _labels(tuple(speakers))
     parts = [_parts(text) for text in texts]
     is_table = ["|" in text and _TABLE.search(text) is not None for text in texts]
-    escaped = {
-        table: iter(_escape_prose([part for place, in_table in zip(parts, is_table) if in_table is table
-                                   for part, is_code in place if not is_code],
-                                  _SPECIAL_IN_TABLE if table else _SPECIAL, labels))
-        for table in (False, True)
-    }  # fmt: skip
+    prose: dict[bool, list[str]] = {False: [], True: []}  # by whether it is of a text with a table
+    for parts_of_text, in_table in zip(parts, is_table):
+        prose[in_table] += [part for part, is_code in parts_of_text if not is_code]
+    escaped = {in_table: iter(_escape_prose(some, labels, in_table)) for in_table, some in prose.items()}
     return [
-        "\n".join([_escape_code(part) if is_code else next(escaped[in_table]) for part, is_code in place])
-        for place, in_table in zip(parts, is_table)
+        "\n".join([_escape_code(part) if is_code else next(escaped[in_table]) for part, is_code in parts_of_text])
+        for parts_of_text, in_table in zip(parts, is_table)
     ]
 
 
@@ -195,20 +193,20 @@ def _folded(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFKC", text).translate(_ALIKE)
 
 
-def _escape_prose(texts: list[str], special: re.Pattern[str], labels: _Labels) -> list[str]:
+def _escape_prose(texts: list[str], labels: _Labels, in_table: bool) -> list[str]:
     """Escapes first what has a meaning within a line, then what makes a line a first-level heading, a rule, a fence, or
     like one of the archive's."""
     joined = _SEPARATOR.join(texts)
     if joined.count("\0") != len(texts) - 1 and len(texts) > 1:
-        return [_escape_prose([text], special, labels)[0] for text in texts]
-    joined = special.sub(_escape_special, joined)
+        return [_escape_prose([text], labels, in_table)[0] for text in texts]
+    joined = (_SPECIAL_IN_TABLE if in_table else _SPECIAL).sub(_escape_special, joined)
     named: list[int] = []
     lines = "\n" + joined
     joined = labels.lines.sub(lambda found: _escape_line(found, labels.names, named), lines)[1:]
     if _follows_bold(lines, named):
         joined = _escape_bold_before_names(joined, labels.names)
     escaped = joined.split(_SEPARATOR) if len(texts) > 1 else [joined]
-    if special is _SPECIAL_IN_TABLE:
+    if in_table:
         escaped = [
             _TABLE.sub(r"\1\\", text) if labels.cells.search("\n" + _folded(before)) else text
             for before, text in zip(texts, escaped)
