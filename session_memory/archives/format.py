@@ -83,7 +83,7 @@ def render_messages(messages: list[ArchivedMessage], assistant: str, limit: int)
     out, and a note says so. `assistant` is the name that the assistant has."""
     texts = [_cut(one.text, limit) if limit and one.speaker != TOOL else one.text for one in messages]
     escaped = escape_all(texts, (*NAMES_OF_SPEAKERS, assistant))
-    return [_paragraphs(*both) for both in zip(messages, texts, escaped)]
+    return [_paragraphs(message, text, shown) for message, text, shown in zip(messages, texts, escaped)]
 
 
 def _paragraphs(message: ArchivedMessage, text: str, escaped: str) -> str:
@@ -98,7 +98,8 @@ def _cut(text: str, limit: int) -> str:
     kept = shorten(text, limit)
     left_out = len(text) - len(kept) + len(ELLIPSIS)
     fence = fence_around(text, len(kept))
-    return f"{kept}{fence and chr(10) + fence}\n\n[{left_out:,} more characters]"
+    end_of_code = f"\n{fence}" if fence else ""
+    return f"{kept}{end_of_code}\n\n[{left_out:,} more characters]"
 
 
 def render_compaction() -> str:
