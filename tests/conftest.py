@@ -73,26 +73,33 @@ def api(fake_anthropic: FakeAnthropic) -> FakeAnthropic:
     return fake_anthropic
 
 
+@pytest.fixture(scope="session")
+def bundled_cli() -> None:
+    """Skips a test where claude-agent-sdk is installed without a Claude Code, which its wheels for a platform carry."""
+    if claude_executable() is None:
+        pytest.skip("claude-agent-sdk is installed without the Claude Code that its wheels for a platform carry")
+
+
 @pytest.fixture
-def claude(tmp_path: Path, api: FakeAnthropic) -> Claude:
+def bare_claude(tmp_path: Path, api: FakeAnthropic, bundled_cli: None) -> Claude:
+    """The real CLI as it comes."""
+    return Claude(tmp_path, api)
+
+
+@pytest.fixture
+def claude(bare_claude: Claude) -> Claude:
     """The real CLI with the pack's hooks installed for its user."""
-    if claude_executable() is None:
-        pytest.skip("the wheel of claude-agent-sdk that is installed carries no CLI")
-    claude = Claude(tmp_path, api)
-    claude.install_hooks()
-    return claude
+    bare_claude.install_hooks()
+    return bare_claude
 
 
 @pytest.fixture
-def plugin(tmp_path: Path, api: FakeAnthropic) -> ClaudePlugin:
+def plugin(tmp_path: Path, bare_claude: Claude) -> ClaudePlugin:
     """Claude Code, with a `python3` on the PATH that has no packages, and no index from which it could get some."""
-    if claude_executable() is None:
-        pytest.skip("the wheel of claude-agent-sdk that is installed carries no CLI")
-    claude = Claude(tmp_path, api)
     subprocess.run([PYTHON, "-I", "-m", "venv", "--without-pip", tmp_path / "bare"], check=True)
-    claude.environment["PATH"] = f"{tmp_path}/bare/bin:{claude.environment['PATH']}"
-    claude.environment.update(PIP_INDEX_URL=NOBODY_LISTENS, PIP_RETRIES="0", PIP_CONFIG_FILE="/dev/null")
-    plugin = ClaudePlugin(claude, copy_repository(tmp_path / "copy"))
+    bare_claude.environment["PATH"] = f"{tmp_path}/bare/bin:{bare_claude.environment['PATH']}"
+    bare_claude.environment.update(PIP_INDEX_URL=NOBODY_LISTENS, PIP_RETRIES="0", PIP_CONFIG_FILE="/dev/null")
+    plugin = ClaudePlugin(bare_claude, copy_repository(tmp_path / "copy"))
     plugin.plugin("marketplace", "add", str(plugin.source))
     return plugin
 
@@ -157,10 +164,8 @@ def sessions(layout: Layout) -> Iterator[SessionManager]:
 
 
 @pytest.fixture(scope="module")
-def served() -> Iterator[HostMachine]:
+def served(bundled_cli: None) -> Iterator[HostMachine]:
     """One host on the real CLI for all tests of a module: each has a group of its own, and leaves the host running."""
-    if claude_executable() is None:
-        pytest.skip("the wheel of claude-agent-sdk that is installed carries no CLI")
     with Echo() as api, closing(HostMachine(api)) as machine:
         machine.init("main", *GROUPS, config="idle_seconds: 1\nattempts: 2\ngroups_at_once: 3\n")
         machine.start()

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from clients.claude import REPOSITORY, activity, claude_executable
+from clients.claude import REPOSITORY, activity
 from fakes.loopback import Request
 from host_scene import PROGRAM, Echo, HostMachine, Told, about
 
@@ -448,9 +448,8 @@ def dict_of(host: HostMachine, query: str) -> dict[object, object]:
 
 
 class TestTheThreeCommands:
+    @pytest.mark.usefixtures("bundled_cli")
     def test_they_lead_from_nothing_to_groups_that_talk_to_a_model(self) -> None:
-        if claude_executable() is None:
-            pytest.skip("the wheel of claude-agent-sdk that is installed carries no CLI")
         lines = (REPOSITORY / "docs" / "host.md").read_text().splitlines()
         commands = [line.strip() for line in lines if line.startswith("    session-memory host ")]
         assert [command.split()[2] for command in commands] == ["init", "run", "say"]

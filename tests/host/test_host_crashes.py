@@ -7,7 +7,6 @@ import re
 import time
 
 import pytest
-from clients.claude import claude_executable
 from host_scene import Echo, HostMachine, about
 
 from bench import host as bench
@@ -98,9 +97,8 @@ class TestCrashes:
         assert "made-up failure" in host.output()
 
 
+@pytest.mark.usefixtures("bundled_cli")
 def test_the_books_agree_after_three_kills() -> None:
-    if claude_executable() is None:
-        pytest.skip("the wheel of claude-agent-sdk that is installed carries no CLI")
     dice = random.Random(5)
     with Echo(lambda: dice.choice(bench.THINKING_SECONDS)) as api:
         machine = HostMachine(api)

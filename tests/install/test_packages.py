@@ -11,12 +11,11 @@ from typing import Any
 
 import pytest
 import records
-from clients.claude import Claude, claude_executable, resume
+from clients.claude import Claude, resume
 from clients.claude_plugin import PLUGIN, ClaudePlugin, wait_until
 from clients.npm import NpmPlace
 from clients.others import CODEX, QWEN, Codex, OtherRuntime, Qwen
 from clients.pi import PACKAGE, Pi
-from fakes.fake_anthropic import FakeAnthropic
 from fakes.fake_llm import FakeLLM
 from fakes.fake_responses import FakeResponses
 from fakes.loopback import LoopbackServer
@@ -106,11 +105,9 @@ def test_the_plugin_comes_works_is_updated_and_goes_in_claude_code(plugin: Claud
 
 
 def test_an_install_into_the_settings_of_claude_code_works_and_goes(
-    tmp_path: Path, api: FakeAnthropic, shown: Shown
+    tmp_path: Path, bare_claude: Claude, shown: Shown
 ) -> None:
-    if claude_executable() is None:
-        pytest.skip("the wheel of claude-agent-sdk that is installed carries no CLI")
-    noted, claude = partial(shown, "Claude Code, install.py"), Claude(tmp_path, api)
+    noted, claude = partial(shown, "Claude Code, install.py"), bare_claude
     machine = Machine(claude.home, copy_repository(tmp_path / "copy")).has_environment()
     machine.installed("--home", str(claude.config_dir))
     noted("install")

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 import records
-from clients.claude import Claude, claude_executable
+from clients.claude import Claude
 from clients.claude_plugin import PLUGIN, ClaudePlugin
 from clients.pi import Pi
-from fakes.fake_anthropic import FakeAnthropic
 from fakes.fake_llm import FakeLLM
 from install_machine import PYTHON, REPOSITORY, Machine, new_home, prepared_machine
 from skills_scene import (
@@ -40,13 +39,10 @@ ALLOWED = ("--allowedTools", "Bash", "Skill")
 
 
 @pytest.fixture
-def user(tmp_path: Path, api: FakeAnthropic) -> Claude:
+def user(bare_claude: Claude) -> Claude:
     """Somebody who uses Claude Code and has a past."""
-    if claude_executable() is None:
-        pytest.skip("the wheel of claude-agent-sdk that is installed carries no CLI")
-    claude = Claude(tmp_path, api)
-    make_past(claude)
-    return claude
+    make_past(bare_claude)
+    return bare_claude
 
 
 def machine_of(claude: Claude) -> Machine:

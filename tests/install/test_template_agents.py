@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
-from clients.claude import Claude, activity, claude_executable
+from clients.claude import Claude, activity
 from clients.pi import Pi, records
 from clients.pi import activity as pi_activity
 from fakes.fake_anthropic import FakeAnthropic
@@ -64,17 +64,14 @@ def path_with(directory: Path, **commands: str) -> str:
 
 
 @pytest.fixture
-def sdk_agent(tmp_path: Path, api: FakeAnthropic) -> Agent:
+def sdk_agent(tmp_path: Path, bare_claude: Claude) -> Agent:
     """An agent on claude-agent-sdk, which only the private environment has, not the `python3` on the PATH."""
-    if claude_executable() is None:
-        pytest.skip("the wheel of claude-agent-sdk that is installed carries no CLI")
-    claude = Claude(tmp_path, api)
-    machine = prepared_machine(claude.home)
+    machine = prepared_machine(bare_claude.home)
     (site_packages,) = machine.program_dir.glob("env/lib/python*/site-packages")
     (site_packages / "tests.pth").write_text(sysconfig.get_path("purelib") + "\n")
     home = new_home(machine, "agent-sdk")
     path = path_with(tmp_path / "bin", python3=f'{shlex.quote(PYTHON)} -I "$@"')
-    return Agent(home, {**claude.environment, "PATH": path})
+    return Agent(home, {**bare_claude.environment, "PATH": path})
 
 
 def test_an_agent_on_the_sdk_lives_in_two_sessions_over_three_starts(sdk_agent: Agent, api: FakeAnthropic) -> None:

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from clients.claude import Claude, claude_executable
-from fakes.fake_anthropic import FakeAnthropic
+from clients.claude import Claude
 from install_machine import PYTHON, REPOSITORY, Machine, agent_home, copy_repository, tree
 from skills_scene import check_all, commands_in, link_packages, make_past, run_in_claude, skill_texts
 
@@ -95,16 +94,11 @@ def test_a_wheel_says_its_version_and_takes_out_what_it_put_in(machine: Machine,
     assert {path: left[path] for path in left if not path.startswith(".local")} == before
 
 
-def test_an_agent_runs_what_the_skills_teach_that_a_wheel_installed(
-    tmp_path: Path, api: FakeAnthropic, command: str
-) -> None:
-    if claude_executable() is None:
-        pytest.skip("the wheel of claude-agent-sdk that is installed carries no CLI")
-    claude = Claude(tmp_path, api)
-    make_past(claude)
-    machine = Machine(claude.home).has_environment()
+def test_an_agent_runs_what_the_skills_teach_that_a_wheel_installed(bare_claude: Claude, command: str) -> None:
+    make_past(bare_claude)
+    machine = Machine(bare_claude.home).has_environment()
     link_packages(machine.program_dir / "env")
-    done = machine.run(command, "install", "--home", str(claude.config_dir), "--allow")
+    done = machine.run(command, "install", "--home", str(bare_claude.config_dir), "--allow")
     assert done.returncode == 0, done.stdout + done.stderr
-    commands = [one for text in skill_texts(claude.config_dir / "skills") for one in commands_in(text)]
-    check_all(commands, lambda them: run_in_claude(claude, them))
+    commands = [one for text in skill_texts(bare_claude.config_dir / "skills") for one in commands_in(text)]
+    check_all(commands, lambda them: run_in_claude(bare_claude, them))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from clients.claude import REPOSITORY, Claude, claude_executable
+from clients.claude import REPOSITORY, Claude
 from fakes.fake_anthropic import FakeAnthropic
 from fakes.loopback import Request
 from host_scene import GroupDir
@@ -260,13 +260,10 @@ def offered(request: Request, prefix: str) -> list[str]:
 
 
 @pytest.fixture
-def user(tmp_path: Path, api: FakeAnthropic) -> Claude:
+def user(bare_claude: Claude) -> Claude:
     """A user of the real CLI, without our hooks."""
-    if claude_executable() is None:
-        pytest.skip("the wheel of claude-agent-sdk that is installed carries no CLI")
-    claude = Claude(tmp_path, api)
-    claude.environment["ENABLE_TOOL_SEARCH"] = "false"
-    return claude
+    bare_claude.environment["ENABLE_TOOL_SEARCH"] = "false"
+    return bare_claude
 
 
 class TestClaudeCode:
