@@ -17,11 +17,13 @@ from clients.pi import Pi
 from fakes.fake_anthropic import FakeAnthropic
 from fakes.fake_llm import FakeLLM
 from hooks_scene import PlainUser
-from host_scene import Echo, HostMachine
+from host_scene import Clock, Echo, HostMachine
 from install_machine import NOBODY_LISTENS, PYTHON, Machine, copy_repository
 from memories_scene import MemoryDirectory
 
 from session_memory.archives.groups import open_sessions
+from session_memory.host.database import HostDatabase
+from session_memory.host.ledger import Ledger
 from session_memory.settings.host_layout import Layout
 from session_memory.transcripts.pointers import SessionManager
 
@@ -161,6 +163,21 @@ def sessions(layout: Layout) -> Iterator[SessionManager]:
     """The pointers of these groups."""
     with closing(open_sessions(layout)) as sessions:
         yield sessions
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """What time it is for the ledger."""
+    return Clock()
+
+
+@pytest.fixture
+def ledger(tmp_path: Path, clock: Clock) -> Iterator[Ledger]:
+    """A ledger with the groups main and garden; garden answers only to @anna."""
+    with closing(Ledger(HostDatabase(str(tmp_path / "store" / "messages.db")), clock)) as ledger:
+        ledger.register("main", "local:main", "main", "", False)
+        ledger.register("garden", "chat:7", "garden", "@anna", True)
+        yield ledger
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from datetime import datetime
 from pathlib import Path
 from textwrap import indent
 from typing import Any, TypeVar
@@ -36,6 +37,18 @@ from session_memory.runtimes.claude import files as claude_files
 from session_memory.settings.host_layout import Group, Layout
 from session_memory.tools import GroupBackend, ToolResult, call
 from session_memory.transcripts.pointers import SessionManager
+
+NOON = datetime(2026, 2, 21, 12, 0).timestamp()  # local
+
+
+class Clock:
+    """A time that passes when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = NOON
+
+    def __call__(self) -> float:
+        return self.now
 
 
 class Told(HostLog):

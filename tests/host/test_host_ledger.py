@@ -4,49 +4,19 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
 
 import pytest
-from host_scene import Told
+from host_scene import NOON, Clock, Told
 from hypothesis import given
 from hypothesis import strategies as st
 
 from session_memory.host.channels import ChannelError, Chats, channels_in
 from session_memory.host.channels.unix_socket import SocketError, UnixSocket
-from session_memory.host.database import HostDatabase
 from session_memory.host.ledger import Ledger, UnknownGroupError, messages_text
 from session_memory.host.schedule import ScheduleError, next_time
 from session_memory.host.values import Message, Prompt, Task, TaskRun
 from session_memory.text.timestamps import iso_time
-
-NOON = datetime(2026, 2, 21, 12, 0).timestamp()  # local
-
-
-class Clock:
-    """A time that passes when it is told to."""
-
-    def __init__(self) -> None:
-        self.now = NOON
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def ledger(tmp_path: Path, clock: Clock) -> Iterator[Ledger]:
-    """A ledger with the groups main and garden; garden answers only to @anna."""
-    ledger = Ledger(HostDatabase(str(tmp_path / "store" / "messages.db")), clock)
-    ledger.register("main", "local:main", "main", "", False)
-    ledger.register("garden", "chat:7", "garden", "@anna", True)
-    yield ledger
-    ledger.close()
 
 
 def take(ledger: Ledger, text: str, jid: str = "local:main", message_id: str = "") -> str:

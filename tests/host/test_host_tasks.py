@@ -2,43 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import datetime
-from pathlib import Path
-
 import pytest
+from host_scene import NOON, Clock
 
-from session_memory.host.database import HostDatabase
 from session_memory.host.ledger import EmptyMessageError, Ledger, UnknownGroupError
 from session_memory.host.schedule import ScheduleError
 from session_memory.host.values import Prompt, Task
 from session_memory.text.timestamps import iso_time
-
-NOON = datetime(2026, 2, 21, 12, 0).timestamp()  # local
-
-
-class Clock:
-    """A time that passes when it is told to."""
-
-    now = NOON
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def ledger(tmp_path: Path, clock: Clock) -> Iterator[Ledger]:
-    """A ledger with the groups main and garden; garden answers only to @anna."""
-    ledger = Ledger(HostDatabase(str(tmp_path / "messages.db")), clock)
-    ledger.register("main", "local:main", "main", "", False)
-    ledger.register("garden", "chat:7", "garden", "@anna", True)
-    yield ledger
-    ledger.close()
 
 
 def add(ledger: Ledger, kind: str = "interval", value: str = "60000", prompt: str = "water") -> Task:
