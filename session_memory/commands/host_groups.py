@@ -93,9 +93,8 @@ def change(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) ->
     ledger = ledger_of(layout)
     ledger.update(arguments.group, name=arguments.name, trigger=arguments.trigger, jid=arguments.chat)
     group = ledger.group(arguments.group)
-    trigger = group.trigger_pattern if group.requires_trigger else ""
-    terminal.line(f"{group.folder} ({group.name}) answers {_what(trigger)} in {group.jid}")
-    terminal.result({"group": group.folder, "chat": group.jid, "name": group.name, "trigger": trigger})
+    terminal.line(f"{group.folder} ({group.name}) answers {_what(group.trigger)} in {group.jid}")
+    terminal.result({"group": group.folder, "chat": group.jid, "name": group.name, "trigger": group.trigger})
     return 0
 
 

@@ -146,5 +146,4 @@ def _listed_chat(ledger: Ledger, group: str) -> ListedChat:
 def _with_group(chat: Chat, group: RegisteredGroup | None) -> ListedChat:
     if group is None:
         return ListedChat(chat.jid, chat.name, "", "", chat.last_activity)
-    trigger = group.trigger_pattern if group.requires_trigger else ""
-    return ListedChat(chat.jid, group.name, group.folder, trigger, chat.last_activity)
+    return ListedChat(chat.jid, group.name, group.folder, group.trigger, chat.last_activity)

@@ -56,11 +56,10 @@ def group_states(ledger: Ledger, sessions: SessionManager) -> list[GroupState]:
         name = group.folder
         waiting, working = ledger.database.inbox_counts(name)
         next_task = next((task for task in tasks if task.group == name), None)
-        last, named = ledger.database.last_message_time(name), len(sessions.get_history(name))
-        trigger = group.trigger_pattern if group.requires_trigger else ""
         found.append(
             GroupState(
-                name, group.jid, group.name, trigger, active.get(name, ""), last, named, waiting, working, next_task
+                name, group.jid, group.name, group.trigger, active.get(name, ""),
+                ledger.database.last_message_time(name), len(sessions.get_history(name)), waiting, working, next_task,
             )
-        )
+        )  # fmt: skip
     return found

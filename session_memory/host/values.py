@@ -17,6 +17,11 @@ class RegisteredGroup(NamedTuple):
     trigger_pattern: str
     requires_trigger: bool
 
+    @property
+    def trigger(self) -> str:
+        """What a message has to match for the agent to answer; '' where it answers everything."""
+        return self.trigger_pattern if self.requires_trigger else ""
+
 
 class Chat(NamedTuple):
     """A chat of which the host has heard: `last_activity` is when something was last said there, '' for never."""
