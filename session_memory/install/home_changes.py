@@ -38,21 +38,6 @@ class InstalledPaths:
     python: str
     paths: ProgramPaths
 
-    @property
-    def app(self) -> Path:
-        """The installed copy of the program."""
-        return self.paths.app
-
-    @property
-    def command(self) -> str:
-        """The command as the first word of a shell command."""
-        return shlex.quote(str(self.paths.launcher))
-
-    @property
-    def reader(self) -> list[str]:
-        """The words that start scripts/session_reader.py."""
-        return [self.python, "-I", "-S", f"{self.app}/scripts/session_reader.py"]
-
 
 @dataclass
 class HomePlan:
@@ -133,7 +118,7 @@ def plan_install(
     SettingsFileError, CannotWriteError."""
     record = ledger.homes.get(target.root)
     declared = (made_from.source / "hooks" / "hooks.json").read_text()
-    hooks = wanted_hooks(declared, made_from.python, str(made_from.app))
+    hooks = wanted_hooks(declared, made_from.python, str(made_from.paths.app))
     path, is_ours = target.settings_file, ours(ledger)
     before = read_if_there(path)
     own_rules = [] if before is None else _own_rules(before, path, record)
@@ -247,11 +232,12 @@ def make_uninstall(plan: HomePlan, ledger: InstallLedger) -> None:
 def _adapted(content: bytes, made_from: InstalledPaths, root: str, archives: str) -> bytes:
     """A skill's file whose commands name the installed programs and the archives by their paths, and the agent home if
     there is one."""
+    reader = made_from.paths.reader(made_from.python)
 
     def command(match: re.Match[bytes]) -> bytes:
         if match.group(1) == _COMMAND:
-            return os.fsencode(made_from.command)
-        return os.fsencode(shlex.join([*made_from.reader, *(["--home", root] if root else [])]))
+            return os.fsencode(made_from.paths.command)
+        return os.fsencode(shlex.join([*reader, *(["--home", root] if root else [])]))
 
     return _SCRIPT.sub(command, content.replace(_ARCHIVES, os.fsencode(shlex.quote(archives))))
 

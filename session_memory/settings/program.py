@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +41,15 @@ class ProgramPaths:
     def launcher(self) -> Path:
         """The script that is the command."""
         return self.program_dir / "bin" / (f"{NAME}.cmd" if os.name == "nt" else NAME)
+
+    @property
+    def command(self) -> str:
+        """The launcher as skills name it in their shell commands, and permission rules with them: word for word."""
+        return shlex.quote(str(self.launcher))
+
+    def reader(self, python: str) -> list[str]:
+        """The words with which skills start scripts/session_reader.py, and which permission rules allow."""
+        return [python, "-I", "-S", f"{self.app}/scripts/session_reader.py"]
 
     @property
     def link(self) -> Path:

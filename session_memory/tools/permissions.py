@@ -22,9 +22,7 @@ def lookup_rules(runtime: Runtime, paths: ProgramPaths, python: str, conversatio
     """The runtime's rules that let these commands of an installed program, whose reader `python` runs, these tools and
     the reading of the archives in `conversations_dir` pass without asking."""
     rules = runtime.INSTALL
-    reader = shlex.join([python, "-I", "-S", f"{paths.app}/scripts/session_reader.py"])
-    launcher = shlex.quote(str(paths.launcher))
-    commands = [*(f"{launcher} {name}" for name in LOOKUPS), reader]
+    commands = [*(f"{paths.command} {name}" for name in LOOKUPS), shlex.join(paths.reader(python))]
     tools = [tool.name for tool in TOOLS if tool.is_read_only]
     return [
         *(rules.COMMAND_RULE.format(command=command) for command in commands),
