@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..system.files import read_whole, write_atomically
+from ..system.files import LARGEST_BYTES, read_whole, write_atomically
 from ..system.json import decode, encode
 
 TYPE_CHECKING = False
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 # Where earlier versions had a person's settings, below their home directory.
 OLD_CONFIG_FILES = (".claude/.session-memory/config.yaml", ".pi/agent/.session-memory/config.yaml")
 _TOLD_FILE = "/told-faults.json"
-_MOST_BYTES = 64 * 1024  # of settings, as yaml_file has it, which is not loaded for this
 
 
 def notices(home: Home) -> list[str]:
@@ -54,7 +53,7 @@ def _leftovers(home: Home) -> Iterator[str]:
 
 def _may_hold_rules(path: str) -> bool:
     try:
-        text = read_whole(path, _MOST_BYTES).decode("utf-8", "replace")
+        text = read_whole(path, LARGEST_BYTES).decode("utf-8", "replace")
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError:  # a link, or too large, or it cannot be read

@@ -7,9 +7,9 @@ import stat
 from typing import Any, NamedTuple
 
 from ..errors import ConfigError
+from ..system.files import LARGEST_BYTES
 from . import plugin_data
 
-MOST_BYTES = 64 * 1024  # PyYAML takes a second for so much
 DEEPEST = 20  # what is nested deeper is refused before it is read any further
 _LARGEST = 1 << 63  # a larger number is no value of any key, and Python may refuse to write it down
 _INSTALL_HINT = "run install.py again where a package index can be reached, or remove the file"
@@ -52,9 +52,9 @@ def read_text(path: str) -> str:
         os.close(descriptor)
         raise ConfigError(f"{path}: not a regular file")
     with open(descriptor, "rb") as file:
-        content = file.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
-        raise ConfigError(f"{path}: more than {MOST_BYTES // 1024} KB, which is too much for settings")
+        content = file.read(LARGEST_BYTES + 1)
+    if len(content) > LARGEST_BYTES:  # PyYAML takes a second for so much
+        raise ConfigError(f"{path}: more than {LARGEST_BYTES // 1024} KB, which is too much for settings")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
