@@ -41,8 +41,8 @@ def install(
     terminal: Terminal,
     *,
     dry_run: bool,
-    skills_for_all: bool = False,
-    allow: Callable[[list[HomePlan]], bool] = lambda plans: False,
+    skills_for_all: bool,
+    allow: Callable[[list[HomePlan]], bool],
 ) -> Installed:
     """Installs into `homes`, or into those that are found; where there is none, into a sample home.
 
@@ -61,7 +61,8 @@ def install(
     ledger = read_ledger(paths.ledger_file)
     targets, foreseen = plans(str(paths.python), ledger, is_allowed=False)
     is_allowed = allow(foreseen)
-    targets, foreseen = plans(str(paths.python), ledger, is_allowed=is_allowed)
+    if is_allowed:
+        targets, foreseen = plans(str(paths.python), ledger, is_allowed=True)
     for plan in foreseen:
         for change in plan.changes:
             change.check()

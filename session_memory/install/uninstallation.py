@@ -47,7 +47,7 @@ def uninstall(
     *,
     dry_run: bool,
     purge: bool,
-    confirm: Callable[[list[str]], None] = lambda purged: None,
+    confirm: Callable[[list[str]], None],
 ) -> Uninstalled:
     """Uninstalls from `homes`; without any, from all, and removes the program.
 
