@@ -186,8 +186,8 @@ KEYS = (
     ),
     Key(
         "host.allowed_tools", TEXTS, [],
-        "What agents may use unasked, besides the files of their own group. An entry such as Bash, or Read\n"
-        "without a path, reaches other groups too.",
+        "What agents may use unasked, besides the files of their own group.\n"
+        "Bash, or Read without a path, reaches other groups too.",
         sample="[WebSearch]",
     ),
     Key("host.attempts", WHOLE, 5, "How often a message is tried before the chat hears of no answer.", 1, 20),
