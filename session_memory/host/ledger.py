@@ -20,7 +20,7 @@ from ..errors import SessionMemoryError
 from ..text.characters import plain
 from ..text.format import one_line, shorten
 from ..text.timestamps import iso_time
-from .schedule import ACTIVE, PAUSED, Schedule
+from .schedule import ACTIVE, PAUSED, Schedule, storable
 from .values import Chat, ChatReply, Message, Prompt, RegisteredGroup
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class Ledger:
         A message whose id is known in its chat already is the same one, and changes nothing. Raises UnknownGroupError,
         EmptyMessageError.
         """
-        text = text.replace("\0", "").encode("utf-8", "replace").decode()
+        text = storable(text)
         if not text.strip():
             raise EmptyMessageError("a message needs a text")
         timestamp = at or self._iso()

@@ -46,7 +46,7 @@ class Schedule:
         now = self._now()
         wanted = _checked(
             Task(
-                f"task-{uuid.uuid4().hex[:12]}", group, jid, _storable(prompt), schedule_type, value, context_mode,
+                f"task-{uuid.uuid4().hex[:12]}", group, jid, storable(prompt), schedule_type, value, context_mode,
                 next_run=iso_time(first_time(schedule_type, value, now)), last_run=None, last_result=None,
                 status=ACTIVE, created_at=iso_time(now),
             )
@@ -80,7 +80,7 @@ class Schedule:
         """
         with self._database.transaction():
             now, before = self._now(), self.task(task_id, group)
-            task = _checked(before._replace(**{name: _storable(value) for name, value in changes.items()}))
+            task = _checked(before._replace(**{name: storable(value) for name, value in changes.items()}))
             is_new_time = (task.schedule_type, task.schedule_value) != (before.schedule_type, before.schedule_value)
             if is_new_time and "status" not in changes and before.status == COMPLETED:
                 task = task._replace(status=ACTIVE)
@@ -213,7 +213,7 @@ def _what_it_is(task: Task) -> tuple[object, ...]:
     return task.group, task.jid, task.prompt, task.schedule_type, task.schedule_value, task.context_mode, is_over
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
     """The text without what no database takes."""
     return text.replace("\0", "").encode("utf-8", "replace").decode()
 
