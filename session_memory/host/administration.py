@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 MOST_TASKS = 100  # of a group: a model that is led astray could add them without end
 SHORTEST_SECONDS = 60  # between two runs that an agent asks for; each costs tokens
-LIST = "use list_tasks to see the ids"
+_WHERE_IDS_ARE = "use list_tasks to see the ids"
 
 
 class HostAdministration:
@@ -123,7 +123,7 @@ def _hint() -> Iterator[None]:
     try:
         yield
     except ScheduleError as error:
-        raise RefusedError(str(error), error.hint or LIST) from None
+        raise RefusedError(str(error), error.hint or _WHERE_IDS_ARE) from None
 
 
 def _listed(task: Task) -> ListedTask:
