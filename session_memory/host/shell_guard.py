@@ -2,7 +2,8 @@
 groups exist.
 
 The runtime checks the paths of commands that it knows to read files. It lets pass `du ../..`, `echo ../*`, whose paths
-the shell itself expands, and `ps`, which shows all processes.
+the shell itself expands, and `ps`, which shows all processes. What may be such a path or command is refused, quoted or
+not: `text/shell_words`, which finds only what is sure, reads a line for the opposite purpose.
 """
 
 from __future__ import annotations
