@@ -194,8 +194,19 @@ class TestRules:
         assert found.scope == "all"
         assert not found.rule("email").untrusted
 
-    @pytest.mark.parametrize("text", ["sessions: 3", "ignore: true", "text: false", "sessions: [{}, 3]"])
-    def test_what_names_no_session_hides_all(self, config: Path, text: str) -> None:
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "sessions: 3",
+            "ignore: true",
+            "text: false",
+            "sessions: [{}, 3]",
+            "projects: 3",
+            "projects: true",
+            "project: [{}]",
+        ],
+    )
+    def test_what_names_neither_session_nor_directory_hides_all(self, config: Path, text: str) -> None:
         config.write_text(text)
         assert hidden(settings(config), "email", "main") == ["email", "main"]
 
@@ -290,11 +301,6 @@ class TestProjects:
         assert [found.rule_for_directory(one).ignore for one in directories] == [True, False]
         assert found.faults
         assert hidden(found, "email", "main") == []
-
-    @pytest.mark.parametrize("text", ["projects: 3", "projects: true", "project: [{}]"])
-    def test_what_names_no_directory_hides_all(self, config: Path, text: str) -> None:
-        config.write_text(text)
-        assert hidden(settings(config), "email", "main") == ["email", "main"]
 
     def test_each_fault_is_told_with_its_line(self, config: Path) -> None:
         config.write_text("scope: all\nprojects:\n  private: {ignore: true}\n")
