@@ -21,7 +21,6 @@ TYPES = ("cron", "interval", "once")
 CONTEXT_MODES = ("group", "isolated")
 ACTIVE, PAUSED, COMPLETED = "active", "paused", "completed"
 CANCELLED = "cancelled"  # taken away in the middle of a run, whose answer is still to come
-STATUSES = (ACTIVE, PAUSED)  # what somebody may set
 RESULT_CHARACTERS = 200
 SHORTEST_INTERVAL_MILLISECONDS = 1000
 LONGEST_INTERVAL_MILLISECONDS = 10 * 366 * 24 * 3600 * 1000
