@@ -93,7 +93,7 @@ class GroupBackend:
 
     def resume(self, session: ListedSession, save_as: str | None) -> str:
         """See Backend."""
-        if session.is_active and not session.group:
+        if self._is_own(session):
             raise RefusedError("you are in that session already", "there is nothing to resume")
         if session.group:
             hint = "use read_session to see what was said in it"
