@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import time
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from host_scene import HostMachine
+from odd_files import NO_FILES
 from records import exchange, new_id, write
 
 from session_memory.archives.groups import archive_group_session
@@ -30,22 +30,6 @@ CONTENTS = {
 }
 
 
-def fifo(path: Path) -> None:
-    os.mkfifo(path)
-
-
-def directory(path: Path) -> None:
-    path.mkdir()
-
-
-def zeros(path: Path) -> None:
-    path.symlink_to("/dev/zero")
-
-
-def itself(path: Path) -> None:
-    path.symlink_to(path)
-
-
 def written(content: bytes) -> Callable[[Path], None]:
     def write_to(path: Path) -> None:
         path.write_bytes(content)
@@ -54,7 +38,7 @@ def written(content: bytes) -> Callable[[Path], None]:
 
 
 KINDS = {
-    **{made.__name__: made for made in (fifo, directory, zeros, itself)},
+    **NO_FILES,
     **{name: written(content) for name, content in CONTENTS.items()},
 }
 

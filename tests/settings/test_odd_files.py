@@ -9,6 +9,7 @@ import time
 
 import pytest
 from hooks_scene import PlainUser
+from odd_files import NO_FILES
 from permissions import bind_permissions
 from records import exchange
 from store_scene import COMMAND, ROOT
@@ -31,22 +32,6 @@ CONTENTS = {
 }
 
 
-def fifo(path):
-    os.mkfifo(path)
-
-
-def directory(path):
-    path.mkdir()
-
-
-def link_loop(path):
-    path.symlink_to(path)
-
-
-def zeros(path):
-    path.symlink_to("/dev/zero")
-
-
 @pytest.mark.parametrize("kind", CONTENTS)
 def test_odd_content_is_refused_at_once_with_its_line(tmp_path, kind):
     content, where = CONTENTS[kind]
@@ -60,10 +45,10 @@ def test_odd_content_is_refused_at_once_with_its_line(tmp_path, kind):
     assert check.rules
 
 
-@pytest.mark.parametrize("make", [fifo, directory, link_loop, zeros], ids=lambda one: one.__name__)
-def test_what_is_no_file_is_refused_at_once(tmp_path, make):
+@pytest.mark.parametrize("kind", NO_FILES)
+def test_what_is_no_file_is_refused_at_once(tmp_path, kind):
     path = tmp_path / "config.yaml"
-    make(path)
+    NO_FILES[kind](path)
     began = time.perf_counter()
     check = FileCheck(str(path))
     assert time.perf_counter() - began < 0.1
@@ -80,7 +65,6 @@ def test_a_number_beyond_all_bounds_costs_its_key_alone(tmp_path, number):
     assert check.values["scope"] == "all"
 
 
-NO_FILES = {made.__name__: made for made in (directory, fifo, link_loop, zeros)}
 COMMANDS = [("config",), ("config", "scope"), ("config", "scope", "all"), ("search", "hello"), ("doctor",)]
 
 
