@@ -46,15 +46,17 @@ def sync_skills(layout: Layout, group: Group) -> None:
     with directory_below(group.host, target, make=True) as skills:
         ours = _noted(skills)
         there = set(os.listdir(skills))
-        taken = [name for name in wanted if name in ours or name not in there]
-        write_inside(skills, _OURS, json.dumps(sorted(ours | {*taken})).encode())  # before there is anything to remove
+        taken = {name for name in wanted if name in ours or name not in there}
+        if not taken <= ours:
+            _note(skills, ours | taken)  # before there is anything to remove
         for name in ours - wanted.keys():
             _remove(skills, f"{target}/{name}")
-        for name in taken:
+        for name in sorted(taken):
             if _copied(group, f"{target}/{name}") != wanted[name]:
                 _remove(skills, f"{target}/{name}")
                 _copy(group, f"{target}/{name}", wanted[name])
-        write_inside(skills, _OURS, json.dumps(taken).encode())
+        if not ours <= taken:
+            _note(skills, taken)
 
 
 def _names(directory: str) -> list[str]:
@@ -115,6 +117,10 @@ def _noted(skills: int) -> set[str]:
     except (OSError, ValueError):
         return set()
     return {name for name in names if isinstance(name, str) and is_name(name)} if isinstance(names, list) else set()
+
+
+def _note(skills: int, names: set[str]) -> None:
+    write_inside(skills, _OURS, json.dumps(sorted(names)).encode())
 
 
 def _remove(skills: int, path: str) -> None:

@@ -37,9 +37,10 @@ def test_skills_come_change_and_go_with_the_hosts(layout: Layout) -> None:
     target = synced(layout)
     assert (target / "greet/SKILL.md").read_bytes() == (source / "SKILL.md").read_bytes()
     assert os.access(target / "greet/scripts/run.sh", os.X_OK)
-    before = (target / "greet/SKILL.md").stat().st_ino
+    written = (target / "greet/SKILL.md", target / ".session-memory.json")
+    before = [path.stat().st_ino for path in written]
     synced(layout)
-    assert (target / "greet/SKILL.md").stat().st_ino == before, "what has not changed is not written anew"
+    assert [path.stat().st_ino for path in written] == before, "what has not changed is not written anew"
     skill(layout, "greet", "Greet twice.")
     (source / "scripts/run.sh").unlink()
     synced(layout)
