@@ -1,0 +1,140 @@
+"""Branches: which one was checked out at a time, and whether it is merged. Starts git: not for a prompt.
+
+Git is started so that it changes nothing, asks nobody and runs nothing that a repository's settings name.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+from .git import Worktree, find_worktree, head_moves, head_of, is_commit
+
+SECONDS = 5.0  # for one question; whatever takes longer is not told
+MOST_COMMITS = 200  # of those that touch a branch's files are compared with it
+_USUAL = ("main", "master", "trunk", "develop")
+_COMMAND = (
+    "git", "--no-pager", "--no-replace-objects", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null",
+    "-c", "diff.external=", "-c", "diff.renames=false",
+)  # fmt: skip
+_QUIET = {"GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+
+
+class GitUnavailableError(Exception):
+    """Git is not there, fails, or takes too long."""
+
+
+class Branches:
+    """What is known of the branches of repositories; each question is asked once. A repository at the person's home
+    directory `user_dir` or above does not count."""
+
+    def __init__(self, user_dir: str = "") -> None:
+        self._user_dir = user_dir
+        self._is_merged: dict[tuple[str, str], bool | None] = {}
+
+    def unmerged(self, directory: str, time: float) -> str:
+        """The branch that was checked out in the worktree of `directory` at a time in seconds since the epoch, if it is
+        not merged into the default branch; '' where it is, and where that cannot be told."""
+        branch = self.checked_out(directory, time)
+        return branch if branch and self.is_merged(directory, branch) is False else ""
+
+    def checked_out(self, directory: str, time: float) -> str:
+        """The branch that was checked out in the worktree of `directory` at a time, as the log of HEAD has it; '' where
+        that does not show, or it was no branch."""
+        worktree = self._worktree(directory)
+        moves = head_moves(worktree.git_dir, 0.0) if worktree else []
+        if worktree is None or not moves or time < moves[0].time:
+            return ""
+        switches = [(move.time, move.branches) for move in moves if move.branches]
+        later = [branches[0] for when, branches in switches if branches and when > time]
+        found = later[0] if later else head_of(worktree.git_dir)
+        return "" if is_commit(found) else found
+
+    def is_merged(self, directory: str, branch: str) -> bool | None:
+        """Whether all of a branch is in the default branch of the repository that `directory` is in: its commits, or as
+        many with the same changes, or one with all of them. None where there is no such branch or no default one, or
+        git is not there."""
+        worktree = self._worktree(directory)
+        if worktree is None:
+            return None
+        key = worktree.common_dir, branch
+        if key not in self._is_merged:
+            try:
+                self._is_merged[key] = _is_merged(worktree.common_dir, branch)
+            except GitUnavailableError:
+                self._is_merged[key] = None
+        return self._is_merged[key]
+
+    def _worktree(self, directory: str) -> Worktree | None:
+        """None also for a directory that is gone: it may have been a worktree within another one."""
+        return find_worktree(directory, self._user_dir) if os.path.isdir(directory) else None
+
+
+def _is_merged(git_dir: str, branch: str) -> bool | None:
+    tip = f"refs/heads/{branch}"
+    name, targets = _default_branch(git_dir)
+    if not targets or tip not in _refs(git_dir, tip):
+        return None
+    return branch == name or any(_is_ancestor(git_dir, tip, target) for target in targets) or any(
+        _has_its_changes(git_dir, tip, target) for target in targets
+    )  # fmt: skip
+
+
+def _default_branch(git_dir: str) -> tuple[str, list[str]]:
+    """The name of the default branch, and its refs: what was cloned from says which it is, else its name."""
+    cloned = _asked(git_dir, "symbolic-ref", "-q", "refs/remotes/origin/HEAD", is_failure_fine=True).strip()
+    name = cloned.removeprefix("refs/remotes/origin/")
+    if not name:
+        there = _refs(git_dir, *[f"refs/heads/{usual}" for usual in _USUAL])
+        name = next((usual for usual in _USUAL if f"refs/heads/{usual}" in there), "")
+    return name, _refs(git_dir, f"refs/heads/{name}", f"refs/remotes/origin/{name}") if name else []
+
+
+def _refs(git_dir: str, *names: str) -> list[str]:
+    """Those of the refs that there are."""
+    return [ref for ref in _asked(git_dir, "for-each-ref", "--format=%(refname)", *names).split() if ref in names]
+
+
+def _is_ancestor(git_dir: str, tip: str, target: str) -> bool:
+    return not _asked(git_dir, "rev-list", "-n", "1", tip, f"^{target}").strip()
+
+
+def _has_its_changes(git_dir: str, tip: str, target: str) -> bool:
+    """Whether commits of `target` have the same changes as those of `tip`, or one of them the same as all of these, as
+    it is after a rebase and after a squash."""
+    base = _asked(git_dir, "merge-base", tip, target, is_failure_fine=True).strip()
+    if not base:
+        return False
+    own = [line for line in _asked(git_dir, "cherry", target, tip).splitlines() if line.startswith("+")]
+    if not own:
+        return True
+    options = ("--no-ext-diff", "--no-textconv", "--no-color")
+    whole = _asked(git_dir, "diff", *options, base, tip)
+    paths = _asked(git_dir, "diff", "--name-only", "-z", *options, base, tip).split("\0")[:-1]
+    if not paths:
+        return True
+    commits = _asked(
+        git_dir, "--literal-pathspecs", "log", "-p", "--no-merges", f"--max-count={MOST_COMMITS}", "--full-diff",
+        *options, f"{base}..{target}", "--", *paths[:MOST_COMMITS],
+    )  # fmt: skip
+    return bool(_patch_ids(git_dir, whole) & _patch_ids(git_dir, commits))
+
+
+def _patch_ids(git_dir: str, patches: str) -> set[str]:
+    found = _asked(git_dir, "patch-id", "--stable", given=patches).splitlines()
+    return {line.partition(" ")[0] for line in found}
+
+
+def _asked(git_dir: str, *arguments: str, given: str = "", is_failure_fine: bool = False) -> str:
+    """What git prints. Raises GitUnavailableError."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    try:
+        done = subprocess.run(
+            [*_COMMAND, f"--git-dir={git_dir}", *arguments], input=given.encode("utf-8", "surrogateescape"),
+            env={**environment, **_QUIET}, capture_output=True, timeout=SECONDS, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError) as error:
+        raise GitUnavailableError(str(error)) from error
+    if done.returncode and not is_failure_fine:
+        raise GitUnavailableError(done.stderr.decode("utf-8", "replace").strip())
+    return done.stdout.decode("utf-8", "surrogateescape")
