@@ -134,7 +134,7 @@ def _memories(opened: OpenStore, until: dict[tuple[str, str], int]) -> dict[str,
     with open_index(opened.location, opened.note) as index:
         every = index.memories(MemoryFilter(opened.location.homes, with_superseded=True, with_excluded=True))
     for memory in every:
-        if any((at or 0) <= until.get((memory.home, session), -1) for at, session, _, _ in memory.origins):
+        if any((at or 0) <= until.get((memory.home, session), -1) for at, session, *_ in memory.origins):
             found.setdefault(memory.home, []).append(memory.id)
     return found
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SUMMARY = "what is remembered: list, search, show or forget it"
 LIMIT = 20
 TITLE_CHARACTERS = 100
-_ORIGIN = ("at", "session", "conversation", "strategy")
+_ORIGIN = ("at", "session", "conversation", "strategy", "message")
 _ACTIONS = """\
   memories                    the latest
   memories search WORDS       those that fit best
@@ -141,8 +141,9 @@ def _show_one(opened: OpenStore, memory: IndexedMemory, home: str) -> None:
     if memory.superseded:
         by = f" by {memory.superseded}" if len(memory.superseded) > 1 else ""
         terminal.line(f"  superseded{by}: it no longer holds")
-    for at, _, conversation, strategy in memory.origins:
-        terminal.line(f"  {time_text(at)}, by {strategy}: {called_as()} show {conversation}{home}")
+    for at, _, conversation, strategy, message in memory.origins:
+        around = f" --around {message}" if message else ""
+        terminal.line(f"  {time_text(at)}, by {strategy}: {called_as()} show {conversation}{around}{home}")
     terminal.line(f"  {terminal.short(f'{folder_of(opened.location, memory.home)}/{memory.path}')}")
 
 

@@ -12,7 +12,6 @@ from .arguments import add_common, add_filter, add_private, filter_of
 from .nearest import check_names
 from .opened_store import note, refresh, with_store
 from .output import brief, fields, moment
-from .show import number_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,7 +105,7 @@ def _show_memories(opened: OpenStore, query: str) -> list[dict[str, Any]]:
 
 def _command(program: str, hit: Hit, home: str | None) -> str:
     """The command that shows what was said around a hit."""
-    command = f"{program} show {hit.conversation.id} --around {number_of(hit.entry)}"
+    command = f"{program} show {hit.conversation.id} --around {hit.entry.number}"
     if not home:
         return command
     from shlex import quote
@@ -161,7 +160,7 @@ def _marked(pieces: list[str]) -> range:
 
 def _as_json(hit: Hit, command: str) -> dict[str, Any]:
     return {
-        "entry": {"number": number_of(hit.entry), **fields(hit.entry)},
+        "entry": {"number": hit.entry.number, **fields(hit.entry)},
         "conversation": fields(hit.conversation),
         "snippet": hit.snippet,
         "marks": hit.marks,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import SessionMemoryError
-from ..store.values import ITEM_BITS, TOOL_ROLE
+from ..store.values import TOOL_ROLE
 from ..text.format import counted, one_line, shorten
 from ..text.sanitize import all_for_prompt
 from .arguments import add_common, add_private, positive
@@ -45,11 +45,6 @@ def run(arguments: argparse.Namespace) -> int:
     return with_store(arguments, lambda opened: _show(opened, arguments))
 
 
-def number_of(entry: StoredEntry) -> int:
-    """The number by which `--around` knows an entry: counted from 1, in its file."""
-    return (entry.id & ((1 << ITEM_BITS) - 1)) + 1
-
-
 def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
     conversation = opened.store.conversation(arguments.conversation, opened.location.homes)
     if conversation is None:
@@ -61,7 +56,7 @@ def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
     opened.terminal.result(
         {
             "conversation": fields(conversation),
-            "entries": [{"number": number_of(one), **fields(one)} for one in shown],
+            "entries": [{"number": one.number, **fields(one)} for one in shown],
             "before": before,
             "after": after,
         }
@@ -77,7 +72,7 @@ def _part(entries: list[StoredEntry], around: int | None, lines: int | None) -> 
         before = max(0, len(entries) - lines) if lines else 0
         return entries[before:], before, 0
     lines = lines or AROUND
-    at = next((index for index, one in enumerate(entries) if number_of(one) == around), None)
+    at = next((index for index, one in enumerate(entries) if one.number == around), None)
     if at is None:
         raise NotInStoreError(f"there is no message {around} in this conversation", "search says which there are")
     first, last = max(0, at - lines), min(len(entries), at + lines + 1)
@@ -107,10 +102,8 @@ def _print(
             continue
         if (entry.message, entry.role) != previous:
             speaker = terminal.paint("bold", _ROLES[entry.role])
-            mark = " <-" if number_of(entry) == arguments.around else ""
-            terminal.line(
-                f"\n{speaker} {terminal.paint('dim', f'{moment(entry.timestamp)} #{number_of(entry)}{mark}')}"
-            )
+            mark = " <-" if entry.number == arguments.around else ""
+            terminal.line(f"\n{speaker} {terminal.paint('dim', f'{moment(entry.timestamp)} #{entry.number}{mark}')}")
         previous = (entry.message, entry.role)
         terminal.line(text if arguments.full else _shortened(text))
     if after:

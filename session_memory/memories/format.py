@@ -7,7 +7,7 @@
     > expiry set to 3600
 
     *About auth*
-    *From 2026-02-21 14:32:05 UTC, session d58a79a7-..., conversation 12, by summary*
+    *From 2026-02-21 14:32:05 UTC, session d58a79a7-..., conversation 12, message 34, by summary*
 
 A person may change all of it. The id behind `^` is how a memory is found again; one that a person wrote has none.
 """
@@ -35,7 +35,7 @@ _HEADING = re.compile(r"## (?P<struck>~~)?(?P<title>.*?)(?(struck)~~)(?: \^(?P<i
 _META = re.compile(r"\*(About|From|Superseded) ?(.*?)\*[ \t]*$")
 _SOURCE = re.compile(
     r"(?P<at>-|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC), session (?P<session>\S+), conversation (?P<number>\d+), "
-    r"by (?P<strategy>\S+)"
+    r"(?:message (?P<message>\d+), )?by (?P<strategy>\S+)"
 )
 _BY = re.compile(r"by \^([a-z2-7]{10})")
 _LIKE_OURS = re.compile(r"^(?=## |>|\*(?:About|From|Superseded) )", re.MULTILINE)
@@ -44,12 +44,19 @@ _TIME = "%Y-%m-%d %H:%M:%S UTC"
 
 
 class Origin(NamedTuple):
-    """Where a memory came from: the conversation, its last message (milliseconds since the epoch), the strategy."""
+    """Where a memory came from: the conversation; the `message` that bears it out, by its number in its transcript (0
+    for no single one), and the time of that, else of the last one, in milliseconds since the epoch; the strategy."""
 
     at: int | None
     session: str
     conversation: int
     strategy: str
+    message: int = 0
+
+    @property
+    def where(self) -> tuple[str, str, str]:
+        """What stays the same when its conversation is read anew."""
+        return self.session, time_text(self.at), self.strategy
 
 
 class PageMemory(NamedTuple):
@@ -208,7 +215,8 @@ def _within_emphasis(text: str) -> str:
 
 def _source_line(origin: Origin) -> str:
     session = re.sub(r"[^\w.-]", "-", origin.session) or "-"
-    where = f"session {session}, conversation {origin.conversation}, by {origin.strategy}"
+    message = f" message {origin.message}," if origin.message else ""
+    where = f"session {session}, conversation {origin.conversation},{message} by {origin.strategy}"
     return f"*From {time_text(origin.at)}, {where}*"
 
 
@@ -220,4 +228,4 @@ def _superseded_line(memory: PageMemory) -> str:
 
 def _origin(found: re.Match[str]) -> Origin:
     at = None if found["at"] == "-" else timegm(time.strptime(found["at"], _TIME)) * 1000
-    return Origin(at, found["session"], int(found["number"]), found["strategy"])
+    return Origin(at, found["session"], int(found["number"]), found["strategy"], int(found["message"] or 0))

@@ -261,7 +261,7 @@ class _PageChanges:
         return [one for one, is_poorer in told if is_poorer], None
 
     def _add_origin(self, known: PageMemory, memory: PageMemory) -> None:
-        if not known.is_marked or set(memory.origins) <= set(known.origins):
+        if not known.is_marked or {one.where for one in memory.origins} <= {one.where for one in known.origins}:
             return
         page = self._page(self._paths[known.id])
         at = pages.position_of(page, known.id)
@@ -322,7 +322,7 @@ def _without_secrets(memories: list[PageMemory]) -> list[PageMemory]:
 
 
 def _indexed(home: str, path: str, memory: PageMemory) -> IndexedMemory:
-    origins = tuple([(one.at, one.session, one.conversation, one.strategy) for one in memory.origins])
+    origins = tuple([(one.at, one.session, one.conversation, one.strategy, one.message) for one in memory.origins])
     return IndexedMemory(
         home, path, memory.id, memory.kind, memory.title, memory.text, memory.subject, memory.quote, origins, memory.at,
         memory.superseded, memory.is_untrusted, memory.is_marked,

@@ -83,13 +83,11 @@ def keep(
 ) -> list[str]:
     """Writes the memories of a result; returns their ids. Raises as the methods of Library do."""
     origin = Origin(conversation.last_message_at, conversation.session_id, conversation.id, strategy)
-    memories = [
-        (
-            new_memory(one.kind, one.title, one.text, one.subject, one.quote, origin, is_untrusted=is_untrusted),
-            one.replaces,
-        )
-        for one in result.memories
-    ]
+    memories = []
+    for one in result.memories:
+        own = origin if one.at is None else origin._replace(at=one.at, message=one.message)
+        made = new_memory(one.kind, one.title, one.text, one.subject, one.quote, own, is_untrusted=is_untrusted)
+        memories.append((made, one.replaces))
     return library.keep([(memory, replaces) for memory, replaces in memories if memory.title])
 
 

@@ -145,6 +145,11 @@ class StoredEntry(NamedTuple):
     result_size: int | None = None
     result_lines: int | None = None
 
+    @property
+    def number(self) -> int:
+        """The number by which people know it, as in `show --around`: counted from 1, in its file."""
+        return (self.id & ((1 << ITEM_BITS) - 1)) + 1
+
 
 class Filter(NamedTuple):
     """What a listing or a search is limited to. `homes` None is all groups. `project` is part of a directory or of

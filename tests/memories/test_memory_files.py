@@ -98,6 +98,18 @@ class TestPages:
         assert again.quote.split() == made.quote.split()
         assert again.subject == made.subject
 
+    def test_a_page_of_before_that_names_no_message_is_read(self, memory_dir: MemoryDirectory) -> None:
+        memory_dir.keep(EXPIRY._replace(message=34, at=FEBRUARY))
+        memory_dir.edit("facts.md", "conversation 12, message 34, by", "conversation 12, by")
+        memory_dir.refresh()
+        (kept,) = memory_dir.all()
+        assert kept.origins == ((FEBRUARY // 1000 * 1000, "d58a79a7-1111-4222-8333-abcdefabcdef", 12, "summary", 0),)
+
+    def test_a_conversation_that_was_read_anew_is_no_other_origin(self, memory_dir: MemoryDirectory) -> None:
+        memory_dir.keep(EXPIRY)
+        memory_dir.keep(EXPIRY, of=conversation(99))
+        assert memory_dir.page("facts.md").read_text().count("*From ") == 1
+
 
 class TestUntrusted:
     @pytest.fixture

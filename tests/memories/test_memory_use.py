@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from hooks_scene import PlainUser
-from memories_scene import EXPIRY, MemoryDirectory, conversation, fact
+from memories_scene import EXPIRY, FEBRUARY, MemoryDirectory, conversation, fact
 from records import NamedHome, exchange
 
 from session_memory.activity import prompt_memories
@@ -186,6 +186,16 @@ class TestCommand:
         (memory,) = json.loads(capsys.readouterr().out)["memories"]
         assert (memory["id"], memory["quote"]) == (id, "expiry set to 3600")
         assert memory["origins"][0]["conversation"] == 12
+
+    def test_the_message_that_bears_it_out_is_named(
+        self, person: MemoryDirectory, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        (id,) = person.keep(EXPIRY._replace(message=34, at=FEBRUARY - 60_000))
+        self.run("show", id)
+        assert "2026-02-21 14:31:05 UTC, by summary: session-memory show 12 --around 34\n" in capsys.readouterr().out
+        self.run("show", id, "--json")
+        (memory,) = json.loads(capsys.readouterr().out)["memories"]
+        assert memory["origins"][0]["message"] == 34
 
     def test_a_search_sees_what_a_person_has_just_written(
         self, person: MemoryDirectory, capsys: pytest.CaptureFixture[str]

@@ -52,8 +52,9 @@ _RANK = "bm25(memories_search, 3.0, 2.0, 1.0, 0.5)"
 
 
 class IndexedMemory(NamedTuple):
-    """A memory as the index holds it. `origins` are (milliseconds, session, conversation, strategy); `at` is in
-    milliseconds since the epoch; `superseded` is the id of the memory that took its place, '' for what holds."""
+    """A memory as the index holds it. `origins` are (milliseconds, session, conversation, strategy, message),
+    0 for no message; `at` is in milliseconds since the epoch; `superseded` is the id of the memory that took its place,
+    '' for what holds."""
 
     home: str
     path: str
@@ -63,7 +64,7 @@ class IndexedMemory(NamedTuple):
     text: str
     subject: str
     quote: str
-    origins: tuple[tuple[int | None, str, int, str], ...]
+    origins: tuple[tuple[int | None, str, int, str, int], ...]
     at: int | None
     superseded: str
     is_untrusted: bool
@@ -288,5 +289,5 @@ def _remove(connection: Connection, number: int) -> None:
 
 def _memory(row: tuple[Any, ...]) -> IndexedMemory:
     memory = IndexedMemory._make(row)
-    origins = tuple([tuple(origin) for origin in json.loads(row[8])])
+    origins = tuple([(*origin, 0)[:5] for origin in json.loads(row[8])])  # an index of before names no message
     return memory._replace(origins=origins, is_untrusted=bool(row[11]), is_marked=bool(row[12]))
