@@ -33,6 +33,9 @@ if TYPE_CHECKING:
         def moves(self) -> list[HeadMove]:
             """How HEAD of this worktree moved lately."""
 
+        def has_changed(self, move: HeadMove, path: str) -> bool | None:
+            """Whether a file is another one in the commit that HEAD moved to; None where that cannot be told."""
+
 
 EDITED, TAKEN, HEAD, MOVED = "edited", "taken", "head", "moved"
 SHORT_COMMIT = 7  # characters

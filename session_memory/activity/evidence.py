@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from ..runtimes import Runtime
     from ..system.git import HeadMove
+    from ..system.git_objects import GitObjects
     from .touches import Touch
 
 RESULT_BYTES = 2 * 1024 * 1024  # behind a call, in which its result is looked for
@@ -34,6 +35,8 @@ class TranscriptEvidence:
         self._is_own_worktree: dict[str, bool] = {}
         self._moves: list[HeadMove] | None = None
         self._windows: dict[str, tuple[int, bytes]] = {}
+        self._objects: GitObjects | None = None
+        self._changes: dict[tuple[str, str, str], bool | None] = {}
 
     def end(self, session: str, touch: Touch) -> tuple[float | None, bool]:
         """When the result of a call came, None where it has not, and whether the call failed."""
@@ -81,6 +84,25 @@ class TranscriptEvidence:
         if self._moves is None:
             self._moves = head_moves(self._worktree.git_dir, 0.0) if self._worktree else []
         return self._moves
+
+    def has_changed(self, move: HeadMove, path: str) -> bool | None:
+        """Whether a file is another one in the commit that HEAD moved to; None where that cannot be told."""
+        key = move.before, move.after, path
+        if key not in self._changes:
+            self._changes[key] = self._find_change(move, path)
+        return self._changes[key]
+
+    def _find_change(self, move: HeadMove, path: str) -> bool | None:
+        if not self._worktree or not path.startswith(self._worktree.root + "/"):
+            return None
+        if self._objects is None:
+            from ..system.git_objects import GitObjects
+
+            self._objects = GitObjects(self._worktree.common_dir)
+        name = path[len(self._worktree.root) + 1 :]
+        before = self._objects.at(move.before, name) if move.before.strip("0") else ""
+        after = self._objects.at(move.after, name)
+        return None if before is None or after is None else before != after
 
     def _find_end(self, path: str, touch: Touch) -> tuple[float | None, bool]:
         wanted = touch.call_id.encode()

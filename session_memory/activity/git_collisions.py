@@ -4,6 +4,7 @@ facts out."""
 from __future__ import annotations
 
 from .collisions import HEAD, MOVED, SHORT_COMMIT, SLACK_SECONDS, TAKEN, Fact, ended
+from .git_commands import stages, takes_away, takes_in
 from .touches import COMMAND, EDIT, GIT
 
 TYPE_CHECKING = False
@@ -28,8 +29,6 @@ _MOVED_BY = {
     "am": ("am",),
 }
 _SHIFTS = ("reset", "rebase", "pull", "merge")  # a plain commit is what is expected on a branch
-_NO_STASH = ("list", "show", "drop", "pop", "apply", "branch", "clear", "create", "store")
-_TAKE_AWAY = ("switch", "rebase", "pull", "merge", "restore", "checkout")
 
 
 def taken_facts(
@@ -40,15 +39,15 @@ def taken_facts(
     for touch in touches:
         if touch.kind != GIT or not touch.words:
             continue
-        takes_in, takes_away = _takes_in(touch.words), _takes_away(touch.words)
-        if not (takes_in or takes_away) or not evidence.is_in_worktree(touch.path):
+        is_in, is_away = takes_in(touch.words), takes_away(touch.words)
+        if not (is_in or is_away) or not evidence.is_in_worktree(touch.path):
             continue
         end, has_failed = evidence.end(session, touch)
-        if has_failed and takes_in:
+        if has_failed and is_in:
             continue
         end = touch.time + 3600 if end is None else end
         candidates = _uncommitted(own, touch, end, evidence)
-        if takes_in:
+        if is_in:
             taken = _taken_in(own, candidates, touch, end, evidence)
         else:
             taken = [path for path, since in candidates if _is_taken_away(path, since, touch, end, evidence)]
@@ -92,7 +91,7 @@ def head_fact(own: InHand, known: str, now: str, others: dict[str, list[Touch]],
 
 def _uncommitted(own: InHand, touch: Touch, end: float, evidence: Evidence) -> list[tuple[str, float]]:
     """The files that this session had edited before a git command and not committed, each with the end of its edit."""
-    commits = [move.time for move in evidence.moves() if move.message.startswith("commit")]
+    commits = [move for move in evidence.moves() if move.message.startswith("commit")]
     found = []
     edited = [path for path, touches in own.touched.items() if any([one.kind == EDIT for one in touches])]
     for path in edited[-MOST_FILES:]:
@@ -100,7 +99,8 @@ def _uncommitted(own: InHand, touch: Touch, end: float, evidence: Evidence) -> l
         if edit is None or edit.time >= end:
             continue
         since = ended("", edit, evidence)
-        if not any(int(since) <= time < int(touch.time) for time in commits):
+        between = [move for move in commits if int(since) <= move.time < int(touch.time)]
+        if all([evidence.has_changed(move, path) is False for move in between]):
             found.append((path, since))
     return found
 
@@ -108,24 +108,44 @@ def _uncommitted(own: InHand, touch: Touch, end: float, evidence: Evidence) -> l
 def _taken_in(
     own: InHand, candidates: list[tuple[str, float]], touch: Touch, end: float, evidence: Evidence
 ) -> list[str]:
-    """Those of the files that are staged as this session left them, which it was not itself."""
-    own_git = [one for one in own.commands if one.kind == GIT and one.words[:1] in (("add",), ("commit",))]
-    if touch.words[0] == "commit":
-        is_done = any(
-            move.message.startswith("commit") and int(touch.time) <= move.time <= end + GIT_SLACK_SECONDS
-            for move in evidence.moves()
-        )
-        if not is_done or any(one.words[0] == "commit" and one.time > touch.time for one in own_git):
-            return []
-        own_git = []
-    paths = []
-    for path, since in candidates:
+    """Those of the files that a command staged or committed, as far as this session had not done so itself."""
+    is_commit = touch.words[0] == "commit"
+    commits = _commits_by(own, touch, end, evidence) if is_commit else []
+    taken, doubtful = [], []
+    for path, since in candidates if commits or not is_commit else ():
         modified = evidence.modified(path)
-        is_own = modified is not None and modified <= since + SLACK_SECONDS
-        if is_own and not any(one.time > since for one in own_git):
-            paths.append(path)
-    staged = evidence.staged(paths) if paths else set()
-    return [path for path in paths if path in staged]
+        is_as_left = modified is not None and modified <= since + SLACK_SECONDS
+        changes = [evidence.has_changed(move, path) for move in commits]
+        if True in changes:
+            if is_as_left or modified is None or modified > end:  # else it was edited in between, which is told
+                taken.append(path)
+        elif (
+            is_as_left
+            and (not is_commit or None in changes)
+            and stages(touch, path) is not False
+            and not _has_staged(own, path, since)
+        ):
+            doubtful.append(path)
+    staged = evidence.staged(doubtful) if doubtful else set()
+    return taken + [path for path in doubtful if path in staged]
+
+
+def _commits_by(own: InHand, touch: Touch, end: float, evidence: Evidence) -> list[HeadMove]:
+    """The commits that a command made, without those that may be of this session."""
+    own_commits = [one for one in own.commands if one.kind == GIT and one.words[:1] == ("commit",)]
+    return [
+        move
+        for move in evidence.moves()
+        if move.message.startswith("commit")
+        and int(touch.time) <= move.time <= end + GIT_SLACK_SECONDS
+        and not any([_may_have_moved("", one, move, evidence) for one in own_commits])
+    ]
+
+
+def _has_staged(own: InHand, path: str, since: float) -> bool:
+    """Whether this session put a file into the index itself since a time."""
+    later = [one for one in own.commands if one.kind == GIT and one.time >= since - SLACK_SECONDS]
+    return any([stages(one, path) for one in later])
 
 
 def _is_taken_away(path: str, since: float, touch: Touch, end: float, evidence: Evidence) -> bool:
@@ -133,24 +153,6 @@ def _is_taken_away(path: str, since: float, touch: Touch, end: float, evidence: 
     if modified is None:
         return touch.words[0] in ("stash", "reset", "clean", "checkout") and not evidence.end("", touch)[1]
     return modified > since + SLACK_SECONDS and touch.time - SLACK_SECONDS <= modified <= end + SLACK_SECONDS
-
-
-def _takes_in(words: tuple[str, ...]) -> bool:
-    """Whether a git command stages or commits what lies in the worktree."""
-    if words[0] == "add":
-        return "-n" not in words and "--dry-run" not in words
-    return words[0] == "commit" and "--dry-run" not in words
-
-
-def _takes_away(words: tuple[str, ...]) -> bool:
-    """Whether a git command may write over what is not committed, or remove it."""
-    if words[0] == "stash":
-        return words[1:2] == () or words[1] not in _NO_STASH
-    if words[0] == "reset":
-        return bool({"--hard", "--merge", "--keep"} & set(words))
-    if words[0] == "clean":
-        return any(word.startswith("-") and "f" in word and "n" not in word for word in words[1:])
-    return words[0] in _TAKE_AWAY
 
 
 def _who_moved(

@@ -75,6 +75,19 @@ def all_committed(pair: Pair) -> None:
     pair.discord.bash("git stash -u; git reset -q --hard; git clean -fd")
 
 
+def others_committed_their_own(pair: Pair) -> None:
+    pair.main.edit("src/app.py", "1\n")
+    pair.discord.edit("src/db.py", "x\n")
+    pair.discord.bash("git add src/db.py && git commit -qm theirs; git commit -q --amend --no-edit --date=now")
+    pair.clone.shell("git repack -q -a -d")
+
+
+def staged_by_itself(pair: Pair) -> None:
+    pair.main.edit("src/app.py", "1\n")
+    pair.main.bash("git add .")
+    pair.discord.bash("git add -A")
+
+
 def only_looked(pair: Pair) -> None:
     pair.main.edit("src/app.py", "1\n")
     pair.discord.bash("git stash list; git diff; git add -n .; git clean -nd; grep x src/app.py > /dev/null")
@@ -96,7 +109,7 @@ def in_another_worktree(pair: Pair) -> None:
 @pytest.mark.parametrize(
     "happens",
     [refused, read_again_since, other_files, own_branch, there_and_back, switched_by_a_script_of_its_own, all_committed,
-     only_looked, written_back, in_another_worktree],
+     others_committed_their_own, staged_by_itself, only_looked, written_back, in_another_worktree],
     ids=lambda happens: happens.__name__,
 )  # fmt: skip
 def test_of_what_is_none_nothing_is_told(happens, pair):

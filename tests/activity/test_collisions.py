@@ -87,6 +87,34 @@ def added_by_another(pair: Pair) -> None:
     pair.discord.bash("git add -A && git commit -m 'Fix the login'")
 
 
+def committed_among_own_commits(pair: Pair) -> None:
+    """A session commits other files before and after another one has taken in what it had not finished."""
+    pair.main.edit("src/app.py", "1\n")
+    pair.main.edit("src/db.py", "1\n")
+    pair.later()
+    pair.main.bash("git add src/db.py && git commit -qm 'Mend the database'")
+    pair.later()
+    pair.discord.bash("git commit -qam 'Fix the login'")
+    pair.later()
+    pair.main.edit("Makefile", "1\n")
+    pair.main.bash("git commit -qam 'Build it'")
+
+
+def committed_and_switched_away(pair: Pair) -> None:
+    pair.main.edit("src/app.py", "1\n")
+    pair.discord.bash("git switch -q -c fix/login && git commit -qam 'Fix the login'")
+    pair.later()
+    pair.clone.shell("git switch -q main")
+
+
+def amended(pair: Pair) -> None:
+    pair.main.edit("src/app.py", "1\n")
+    pair.discord.edit("src/db.py", "x\n")
+    pair.discord.bash("git commit -qm 'Fix the login' src/db.py")
+    pair.later()
+    pair.discord.bash("git commit -q --amend --all --no-edit")
+
+
 def reset(pair: Pair) -> None:
     """One session 'repairs' the tree that is another's."""
     pair.main.edit("src/app.py", "1\n")
@@ -119,8 +147,8 @@ def worktree_drags_head(pair: Pair) -> None:
 
 SITUATIONS: list[Callable[[Pair], None]] = [
     edited_after_reading, edited_after_editing, both_edited, edited_by_a_command, renamed, many_files, branch_switched,
-    branch_switched_by_a_person, detached, stashed, committed_by_another, added_by_another, reset, checked_out, cleaned,
-    branch_moved_back, worktree_drags_head,
+    branch_switched_by_a_person, detached, stashed, committed_by_another, added_by_another, committed_among_own_commits,
+    committed_and_switched_away, amended, reset, checked_out, cleaned, branch_moved_back, worktree_drags_head,
 ]  # fmt: skip
 
 

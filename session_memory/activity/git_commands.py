@@ -1,0 +1,62 @@
+"""What git commands do to what is not committed, by their words. Pure."""
+
+from __future__ import annotations
+
+from ..text.paths import resolved
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .touches import Touch
+
+_COMMIT_VALUES = ("--message", "--file", "--author", "--date", "--reuse-message", "--reedit-message", "--template")
+_NO_STASH = ("list", "show", "drop", "pop", "apply", "branch", "clear", "create", "store")
+_TAKE_AWAY = ("switch", "rebase", "pull", "merge", "restore", "checkout")
+
+
+def stages(touch: Touch, path: str) -> bool | None:
+    """Whether a git command puts what is in the file at `path` into the index; None for one that commits what was there
+    before."""
+    if touch.words[:1] not in (("add",), ("stage",), ("commit",)):
+        return False
+    is_commit, is_value, named = touch.words[0] == "commit", False, []
+    for word in touch.words[1:]:
+        if is_value:
+            is_value = False
+        elif word.startswith("-") and word != "--":
+            is_long = word.startswith("--")
+            if word in ("--all", "--update", "--include") or (not is_long and set("aAui") & set(_flags(word))):
+                return True
+            is_value = is_commit and (word in _COMMIT_VALUES or (not is_long and word[-1] in "mFCct"))
+        elif word != "--":
+            named.append(word)
+    for word in named:
+        at = resolved(word, touch.path)
+        if not word or word[0] == ":" or set("*?[") & set(word) or path == at or path.startswith(at.rstrip("/") + "/"):
+            return True
+    return None if is_commit and not named else False
+
+
+def _flags(word: str) -> str:
+    """The letters of short options, up to one that has its value in the same word."""
+    for at, letter in enumerate(word[1:], 1):
+        if letter in "mFCct":
+            return word[1:at]
+    return word[1:]
+
+
+def takes_in(words: tuple[str, ...]) -> bool:
+    """Whether a git command stages or commits what lies in the worktree."""
+    if words[0] == "add":
+        return "-n" not in words and "--dry-run" not in words
+    return words[0] == "commit" and "--dry-run" not in words
+
+
+def takes_away(words: tuple[str, ...]) -> bool:
+    """Whether a git command may write over what is not committed, or remove it."""
+    if words[0] == "stash":
+        return words[1:2] == () or words[1] not in _NO_STASH
+    if words[0] == "reset":
+        return bool({"--hard", "--merge", "--keep"} & set(words))
+    if words[0] == "clean":
+        return any(word.startswith("-") and "f" in word and "n" not in word for word in words[1:])
+    return words[0] in _TAKE_AWAY
