@@ -16,6 +16,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from session_memory.activity.changes import OwnSession
 from session_memory.activity.delivery import open_update
 from session_memory.runtimes import runtime
 from session_memory.settings.compiled import Settings
@@ -146,17 +147,11 @@ class Actor:
         """What the hook tells with the next prompt, without its introduction; '' for nothing."""
         clone = self.clone
         clone.now += 1
-        with open_update(
-            self.id,
-            [Session(other.id, str(other.path)) for other in clone.sessions if other is not self],
-            cursor_file=str(clone.state / f"{self.id}.json"),
-            runtime=runtime("agent-sdk"),
-            settings=settings or Settings({}),
-            now=clone.now,
-            limit=limit,
-            own_path=str(self.path),
-            directory=str(self.worktree),
-        ) as update:
+        others = [Session(other.id, str(other.path)) for other in clone.sessions if other is not self]
+        cursors = str(clone.state / f"{self.id}.json")
+        own = OwnSession(self.id, runtime("agent-sdk"), cursors, str(self.path), str(self.worktree))
+        settings = settings or Settings({})
+        with open_update(own, others, settings=settings, now=clone.now, limit=limit) as update:
             text = update.text or ""
         self.say("Go on.")
         if text:

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .activity.changes import OwnSession
 from .activity.delivery import open_update
 from .activity.report import SessionSummary, summarize
 from .runtimes import runtime
@@ -64,16 +65,8 @@ def get_session_updates(
         if path is not None:
             sessions.append(Session(name, os.fspath(path), name))
     home = _home_of(os.path.abspath(sessions_dir))
-    with open_update(
-        current_session,
-        sessions,
-        cursor_file=os.path.abspath(cursor_file),
-        runtime=runtime(format),
-        settings=home.settings(),
-        now=time.time(),
-        limit=MAX_CHARACTERS,
-        home=home,
-    ) as update:
+    own = OwnSession(current_session, runtime(format), os.path.abspath(cursor_file), home=home)
+    with open_update(own, sessions, settings=home.settings(), now=time.time(), limit=MAX_CHARACTERS) as update:
         return update.text
 
 

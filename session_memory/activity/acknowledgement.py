@@ -21,6 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..runtimes import Runtime
     from ..transcripts.cursor import Cursor
+    from .changes import OwnSession
 
     Cursors = dict[str, Cursor]
 
@@ -53,14 +54,13 @@ def with_last(before: Cursors, after: Cursors, text: str, own_path: str, has_col
     return {**before, LAST: last}
 
 
-def settle(cursors: Cursors, cursor_file: str, own_path: str, runtime: Runtime, is_kept: bool) -> Cursors:
-    """The cursors in force, by what became of what was told last. `is_kept` says that there is a transcript as soon as
-    a prompt was answered."""
+def settle(cursors: Cursors, own: OwnSession) -> Cursors:
+    """The cursors in force of the session `own`, by what became of what was told last."""
     last = cursors[LAST]
     if not _is_whole(last):
         return {key: cursor for key, cursor in cursors.items() if key != LAST}
     # A session may go on in another transcript, as after a fork; this one shows what became of the prompt.
-    found = _outcome(f"{own_path.rpartition('/')[0]}/{last['file']}", last, runtime)
+    found = _outcome(f"{own.path.rpartition('/')[0]}/{last['file']}", last, own.runtime)
     is_counted = "cursors" not in last
     note = {"offset": last["offset"], "misses": last["misses"]}
     if found == ARRIVED:
@@ -69,10 +69,10 @@ def settle(cursors: Cursors, cursor_file: str, own_path: str, runtime: Runtime, 
         note["misses"] += 1
     if is_counted:
         return {**cursors, LAST: note}
-    if found == ARRIVED or (found == NO_TRANSCRIPT and not is_kept):
+    if found == ARRIVED or (found == NO_TRANSCRIPT and own.keeps_transcript is not True):
         if last["collisions"]:
             try:
-                replace(pending_path(cursor_file), collision_path(cursor_file))
+                replace(pending_path(own.cursor_file), collision_path(own.cursor_file))
             except FileNotFoundError:
                 pass
         return {**last["cursors"], LAST: note}

@@ -61,13 +61,25 @@ def is_head_known(own: Cursor | None, directory: str) -> bool:
 
 class OwnSession:
     """The session at hand: its key, its runtime, the file of its cursors, its transcript and the directory that it was
-    started in ('' where that does not matter), and its home, if that is known."""
+    started in ('' where that does not matter), and its home, if that is known.
 
-    __slots__ = ("cursor_file", "directory", "home", "key", "path", "runtime")
+    `keeps_transcript` says whether there is a transcript as soon as a prompt was answered, None where that is not
+    known.
+    """
+
+    __slots__ = (
+        "cursor_file",
+        "directory",
+        "home",
+        "keeps_transcript",
+        "key",
+        "path",
+        "runtime",
+    )
 
     def __init__(
         self, key: str, runtime: Runtime, cursor_file: str, path: str = "", directory: str = "",
-        home: Home | None = None,
+        home: Home | None = None, *, keeps_transcript: bool | None = None,
     ) -> None:  # fmt: skip
         self.key = key
         self.runtime = runtime
@@ -75,6 +87,7 @@ class OwnSession:
         self.path = path
         self.directory = directory if path else ""
         self.home = home
+        self.keeps_transcript = keeps_transcript
 
     @property
     def user_dir(self) -> str:

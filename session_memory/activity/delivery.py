@@ -6,7 +6,7 @@ Every prompt loads this. What reads transcripts and writes the text is loaded wh
 from __future__ import annotations
 
 from ..system.files import is_file
-from .changes import OwnSession, changed_sessions, is_head_known
+from .changes import changed_sessions, is_head_known
 from .cursor_file import LAST, CursorFile, is_whole
 
 TYPE_CHECKING = False
@@ -15,10 +15,9 @@ if TYPE_CHECKING:
 
     from ..runtimes import Runtime
     from ..settings.compiled import Settings
-    from ..settings.homes import Home
     from ..transcripts.cursor import Cursor
     from ..transcripts.entries import Session
-    from .changes import Changed
+    from .changes import Changed, OwnSession
     from .collision_file import CollisionFile
     from .in_hand import Collisions
     from .report import Report
@@ -94,94 +93,77 @@ class Delivery:
 
 
 def open_update(
-    current: str,
-    sessions: Iterable[Session],
-    *,
-    cursor_file: str,
-    runtime: Runtime,
-    settings: Settings,
-    now: float,
-    limit: int,
-    introduction: str = "",
-    own_path: str = "",
-    directory: str = "",
-    home: Home | None = None,
-    is_transcript_kept: bool = False,
+    own: OwnSession, sessions: Iterable[Session], *, settings: Settings, now: float, limit: int, introduction: str = ""
 ) -> Delivery:
-    """What `sessions` did that `current` has not been told, in at most `limit` characters behind the `introduction`,
-    which counts. No other process is told it as long as the delivery is open.
+    """What `sessions` did that the session `own` has not been told, in at most `limit` characters behind the
+    `introduction`, which counts. No other process is told it as long as the delivery is open.
 
-    `own_path` is the transcript of `current`: what a fork copied from it is nothing new. Collisions are looked for
-    where `directory` is given, the one that `current` was started in. `settings` are those of `home`; without that,
-    their rules alone count. `now` is in seconds since the epoch. What was told last and is not in the own transcript
-    is told again; `is_transcript_kept` says that there is one as soon as a prompt was answered. Where the cursor file
-    cannot be read, what was there when it was written last counts as told; where `current` is a fork at its first
-    prompt, what is there now. Raises LockedError where another delivery has the same cursors, OSError where they cannot
-    be had.
+    What a fork copied from its transcript is nothing new. Collisions are looked for where its directory is known.
+    `settings` are those of its home; without that, their rules alone count. `now` is in seconds since the epoch. What
+    was told last and is not in its transcript is told again. Where the cursor file cannot be read, what was there when
+    it was written last counts as told; where the session is a fork at its first prompt, what is there now. Raises
+    LockedError where another delivery has the same cursors, OSError where they cannot be had.
     """
-    file = CursorFile(cursor_file)
+    file = CursorFile(own.cursor_file)
     try:
-        is_first = current not in file.cursors
-        cursors = file.cursors.get(current, {})
+        is_first = own.key not in file.cursors
+        cursors = file.cursors.get(own.key, {})
         is_changed = file.was_corrupt
-        if own_path and "text" in cursors.get(LAST, ()):
+        if own.path and "text" in cursors.get(LAST, ()):
             from .acknowledgement import settle
 
-            file.cursors[current] = cursors = settle(cursors, cursor_file, own_path, runtime, is_transcript_kept)
+            file.cursors[own.key] = cursors = settle(cursors, own)
             is_changed = True
-        told_of = _without_ignored(sessions, settings, runtime)
+        told_of = _without_ignored(sessions, settings, own.runtime)
         changed, notes = changed_sessions(told_of, cursors, now - settings.first_sight_seconds)
         if file.was_corrupt:
-            notes.append(f"{cursor_file}: could not be read, set aside as .corrupt; going on from its last change")
+            notes.append(f"{own.cursor_file}: could not be read, set aside as .corrupt; going on from its last change")
             cursors = _cursors_from(file.written, changed, now, notes)
             changed = [pair for pair in changed if pair[1].st_mtime > file.written]
-        elif not changed and (not directory or is_head_known(cursors.get(current), directory)):
+        elif not changed and (not own.directory or is_head_known(cursors.get(own.key), own.directory)):
             return Delivery(file, None, notes, is_changed)
         cursors = {key: cursor for key, cursor in cursors.items() if is_whole(cursor)}
         text: str | None = None
         collisions = None
-        if is_first and _is_fresh_fork(own_path, runtime, now):
+        if is_first and _is_fresh_fork(own.path, own.runtime, now):
             moved = _cursors_at_end(changed, now, notes)
         else:
             room = limit - len(introduction)
-            own = OwnSession(current, runtime, cursor_file, own_path, directory, home)
             text, moved, collisions = _update(own, changed, told_of, cursors, settings, now, room, notes)
         is_changed = is_changed or any(cursors.get(key) != cursor for key, cursor in moved.items())
         # Sessions that are no more go, so that the file does not grow with the years.
-        keys = [LAST, current, *[session.key for session in told_of]]
+        keys = [LAST, own.key, *[session.key for session in told_of]]
         both = {**cursors, **moved}
-        file.cursors[current] = {key: both[key] for key in keys if key in both}
+        file.cursors[own.key] = {key: both[key] for key in keys if key in both}
         collision_file = collisions.file if collisions is not None else None
         if not text:
             return Delivery(file, None, notes, is_changed, collision_file)
         text = introduction + text
-        if not own_path or not runtime.HOOKS.SHOWS_WHAT_WAS_TOLD:
+        if not own.path or not own.runtime.HOOKS.SHOWS_WHAT_WAS_TOLD:
             return Delivery(file, text, notes, is_changed, collision_file)
         from .acknowledgement import pending_path, with_last
 
         before = {key: cursors[key] for key in keys if key in cursors}
-        noted = with_last(before, file.cursors[current], text, own_path, collision_file is not None)
-        file.cursors[current] = noted
-        pending = pending_path(cursor_file) if "cursors" in noted[LAST] else ""
-        is_shown = bool(pending) and (is_transcript_kept or is_file(own_path))
+        noted = with_last(before, file.cursors[own.key], text, own.path, collision_file is not None)
+        file.cursors[own.key] = noted
+        pending = pending_path(own.cursor_file) if "cursors" in noted[LAST] else ""
+        is_shown = bool(pending) and (own.keeps_transcript is True or is_file(own.path))
         return Delivery(file, text, notes, True, collision_file, pending, is_shown)
     except BaseException:
         file.close()
         raise
 
 
-def begin_here(
-    current: str, sessions: Iterable[Session], *, cursor_file: str, runtime: Runtime, settings: Settings, now: float
-) -> None:
-    """Counts everything that is there now as told to `current`, unless it was told something before. Raises as
+def begin_here(own: OwnSession, sessions: Iterable[Session], *, settings: Settings, now: float) -> None:
+    """Counts everything that is there now as told to the session `own`, unless it was told something before. Raises as
     `open_update` does."""
-    file = CursorFile(cursor_file)
+    file = CursorFile(own.cursor_file)
     try:
-        if current not in file.cursors:
+        if own.key not in file.cursors:
             changed, notes = changed_sessions(
-                _without_ignored(sessions, settings, runtime), {}, now - settings.first_sight_seconds
+                _without_ignored(sessions, settings, own.runtime), {}, now - settings.first_sight_seconds
             )
-            file.cursors[current] = _cursors_at_end(changed, now, notes)
+            file.cursors[own.key] = _cursors_at_end(changed, now, notes)
             file.prepare()
             file.commit()
     finally:

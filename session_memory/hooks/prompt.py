@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from ..activity.changes import OwnSession
 from ..activity.delivery import begin_here, open_update
 from ..settings.homes import environment
 from ..system.files import is_file
@@ -41,33 +42,30 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
 def update_for(context: Context) -> Delivery:
     """What the session was not told yet, to be told in a `with` block. Raises SessionMemoryError, OSError."""
     settings = context.settings
-    return open_update(
+    own = OwnSession(
         context.session,
+        context.runtime,
+        context.cursor_file,
+        context.own_path,
+        context.directory,
+        context.home,
+        keeps_transcript=context.runtime.HOOKS.keeps_transcript(context.event, environment()),
+    )
+    return open_update(
+        own,
         context.other_sessions(),
-        cursor_file=context.cursor_file,
-        runtime=context.runtime,
         settings=settings,
         now=time.time(),
         limit=settings.max_characters,
         introduction=INTRODUCTION,
-        own_path=context.own_path,
-        directory=context.directory,
-        home=context.home,
-        is_transcript_kept=context.runtime.HOOKS.keeps_transcript(context.event, environment()),
     )
 
 
 def start_listening(context: Context) -> None:
     """Counts what the other sessions did until now as told, unless the session was told something before. Raises
     SessionMemoryError, OSError."""
-    begin_here(
-        context.session,
-        context.other_sessions(),
-        cursor_file=context.cursor_file,
-        runtime=context.runtime,
-        settings=context.settings,
-        now=time.time(),
-    )
+    own = OwnSession(context.session, context.runtime, context.cursor_file)
+    begin_here(own, context.other_sessions(), settings=context.settings, now=time.time())
 
 
 def write_notes(context: Context, notes: list[str]) -> None:

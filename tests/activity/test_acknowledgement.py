@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from records import PiSession, append, assistant, exchange, lines, record, show_told, user, write
 
+from session_memory.activity.changes import OwnSession
 from session_memory.activity.delivery import Delivery, open_update
 from session_memory.runtimes import Runtime, all_runtimes
 from session_memory.settings.compiled import Settings
@@ -41,10 +42,9 @@ class Told:
         append(self.other, *self.turn("work", "done"))
 
     def open(self) -> Delivery:
-        return open_update(
-            "own", [Session("other", str(self.other))], cursor_file=str(self.state), runtime=self.runtime,
-            settings=Settings({}), now=time.time(), limit=500, own_path=str(self.own), is_transcript_kept=self.is_kept,
-        )  # fmt: skip
+        own = OwnSession("own", self.runtime, str(self.state), str(self.own), keeps_transcript=self.is_kept)
+        others = [Session("other", str(self.other))]
+        return open_update(own, others, settings=Settings({}), now=time.time(), limit=500)
 
     def show(self, text: str) -> None:
         show_told(self.own, json.dumps(self.runtime.HOOKS.context_output(text)).encode())

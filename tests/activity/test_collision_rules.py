@@ -15,6 +15,7 @@ from git_scene import git, repository
 from records import PiSession, stamp
 
 from bench.clones import Actor, Clone
+from session_memory.activity.changes import OwnSession
 from session_memory.activity.delivery import open_update
 from session_memory.runtimes import runtime
 from session_memory.settings.compiled import Settings
@@ -275,15 +276,7 @@ def test_sessions_of_pi_name_files_from_their_directory_on(tmp_path):
     other = session(("edit", {"path": "./src/app", "oldText": "1", "newText": "2"}, 300))
     os.utime(app / "src/app", (now - 299.5, now - 299.5))
     paths = {pi.id: str(pi.write(tmp_path / "sessions")) for pi in (own, other)}
-    with open_update(
-        own.id,
-        [Session(other.id, paths[other.id], "discord")],
-        cursor_file=str(tmp_path / "cursors" / "own.json"),
-        runtime=runtime("pi"),
-        settings=Settings({}),
-        now=now,
-        limit=500,
-        own_path=paths[own.id],
-        directory=str(app),
-    ) as update:
+    reader = OwnSession(own.id, runtime("pi"), str(tmp_path / "cursors" / "own.json"), paths[own.id], str(app))
+    others = [Session(other.id, paths[other.id], "discord")]
+    with open_update(reader, others, settings=Settings({}), now=now, limit=500) as update:
         assert collisions(update.text or "") == ["! src/app: discord edited it 4m ago, after you read it"]

@@ -11,6 +11,7 @@ from records import assistant, user, write
 from store_scene import Scene
 from text_scene import fill
 
+from session_memory.activity.changes import OwnSession
 from session_memory.activity.delivery import open_update
 from session_memory.runtimes import runtime
 from session_memory.settings.compiled import Settings
@@ -106,10 +107,9 @@ def test_neither_an_update_nor_the_cursors_have_a_piece_of_a_token(tmp_path):
         edit = {"type": "tool_use", "id": "c", "name": "Edit", "input": {"file_path": text}}
         records = [user(text, at=NOW - 50), assistant(text, edit, at=NOW - 40, cwd=f"/srv/{text}")]
         path = write(folder / "one.jsonl", *records, *([titled(text)] if number % 2 else []))
-        update = open_update(
-            "main", [Session("one", str(path), is_elsewhere=True)], cursor_file=str(folder / "cursors.json"),
-            runtime=runtime("agent-sdk"), settings=Settings({}, ()), now=NOW, limit=2000, own_path="",
-        )  # fmt: skip
+        own = OwnSession("main", runtime("agent-sdk"), str(folder / "cursors.json"))
+        sessions = [Session("one", str(path), is_elsewhere=True)]
+        update = open_update(own, sessions, settings=Settings({}, ()), now=NOW, limit=2000)
         with update as delivery:
             told += delivery.text
     assert "word" in told
