@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 LOG_BYTES = 64 * 1024  # of the log of HEAD, from its end
 INDEX_BYTES = 64 * 1024 * 1024
 MOST_WORKTREES = 500
+MOST_LINKS = 40  # in one path, as in Linux
 _ENTRY_BYTES = 62  # of an entry of the index, before its path
 _REF = "ref: "
 _BRANCH = "refs/heads/"
@@ -220,9 +221,31 @@ def _resolved(path: str, base: str) -> str:
 
 
 def _real(path: str) -> str:
-    from os.path import realpath
+    """What `os.path.realpath` tells of an absolute path; importing that takes longer than all else that a prompt needs
+    of git."""
+    if not path.startswith("/"):  # on Windows
+        from os.path import realpath
 
-    return realpath(path)
+        return realpath(path)
+    found: list[str] = []
+    parts = path.split("/")[::-1]
+    links = 0
+    while parts:
+        part = parts.pop()
+        if part == "..":
+            del found[-1:]
+        elif part and part != ".":
+            found.append(part)
+            try:
+                target = os.readlink("/" + "/".join(found))
+            except OSError:
+                continue
+            links += 1
+            if links > MOST_LINKS:
+                return path
+            found = [] if target.startswith("/") else found[:-1]
+            parts += target.split("/")[::-1]
+    return "/" + "/".join(found)
 
 
 def _base(path: str) -> str:

@@ -33,6 +33,25 @@ def root(tmp_path: Path) -> Path:
     return repository(tmp_path / "app", src__app="1\n")
 
 
+def test_a_path_without_links_is_what_the_system_says(tmp_path):
+    (tmp_path / "a/b/c").mkdir(parents=True)
+    links = {"up": "..", "a/abs": f"{tmp_path}/a/b", "a/b/chain": "../abs/./c", "gone": "nowhere/x", "loop": "loop"}
+    for name, target in links.items():
+        (tmp_path / name).symlink_to(target)
+    for name in (
+        "a/b/c",
+        "a/b/../b//c/",
+        "a/abs/c",
+        "a/b/chain",
+        "a/b/chain/..",
+        "up/" + tmp_path.name,
+        "gone",
+        "loop",
+    ):
+        assert git_files._real(f"{tmp_path}/{name}") == os.path.realpath(f"{tmp_path}/{name}"), name
+    assert git_files._real("/") == "/"
+
+
 class TestWorktrees:
     def test_a_directory_is_in_the_worktree_that_git_says(self, root):
         git(root, "worktree", "add", "-q", "../fix", "-b", "fix/login")
