@@ -141,7 +141,10 @@ def _install_until(breaks_at: int, machine: Machine, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(home_changes.FileChange, "make", make)
     paths = ProgramPaths(machine.program_dir, machine.home / ".local" / "bin")
     with pytest.raises(CannotWriteError):
-        install([str(machine.claude)], paths, machine.environ, Terminal(machine.environ), dry_run=False)
+        install(
+            [str(machine.claude)], paths, machine.environ, Terminal(machine.environ),
+            dry_run=False, skills_for_all=False, allow=lambda plans: False,
+        )  # fmt: skip
 
 
 def test_a_settings_file_that_changes_under_our_hands_is_not_overwritten(tmp_path: Path) -> None:

@@ -140,6 +140,8 @@ def apply(connection: Connection, rules: StoreRules | None, files: Iterable[int]
         return
     known = _known_places(connection)
     is_current = not _have_changed(known)
+    # Stamps of before the rules are read: a rule that is written meanwhile is read next.
+    stamps = known if is_current else {place: stamp(place) for place in {*known, *rules.read().places}}
     read = rules.read()
     if is_current:
         _judge(connection, "main", read, _files(connection, tuple(files)))
@@ -147,7 +149,11 @@ def apply(connection: Connection, rules: StoreRules | None, files: Iterable[int]
         for table in (*_TABLES, "memory_rules"):
             connection.execute(f"DELETE FROM main.{table}")
         _judge(connection, "main", read, _files(connection))
-    places = [(place, encode(stamp(place))) for place in read.places if place not in known or not is_current]
+    places = [
+        (place, encode(stamps[place] if place in stamps else stamp(place)))
+        for place in read.places
+        if place not in known or not is_current
+    ]
     connection.executemany("INSERT OR REPLACE INTO main.memory_rules VALUES (?, ?)", places)
 
 
