@@ -121,6 +121,24 @@ def reader(stage: Stage) -> Setup:
     return Setup(scene.reader("session-1"), scene.reader("session-0"), lambda: None, check)
 
 
+def session_start(*, is_due: bool) -> Callable[[Stage], Setup]:
+    """A session starts, and upkeep ran a moment ago, or is due and starts."""
+
+    def set_up(stage: Stage) -> Setup:
+        scene = Scene(stage.root, stage.app, stage.source, MIXED_SIZES[:6])
+        stage.stopwatch.run(scene.session_start())
+        scene.wait_for_upkeep()
+
+        def check(stdout: bytes) -> None:
+            _expect_silence(stdout)
+            scene.wait_for_upkeep()
+
+        before = scene.make_upkeep_due if is_due else lambda: None
+        return Setup(scene.session_start(), scene.bare(), before, check)
+
+    return set_up
+
+
 CASES = [
     Case("quiet-50", "50 other sessions, nothing new", 0.95, nothing_new(MIXED_SIZES), 1.5),
     Case(
@@ -134,6 +152,8 @@ CASES = [
     Case("first-50", "first prompt ever, 50 sessions", 2.4, first_prompt(MIXED_SIZES)),
     Case("quiet-1000", "1,000 other sessions, nothing new", 1.6, nothing_new(SMALL_SIZES)),
     Case("quiet-1000-named", "the same, named sessions of an agent", 1.8, nothing_new(SMALL_SIZES, with_names=True)),
+    Case("session-start", "a session starts, upkeep ran a moment ago", 2.5, session_start(is_due=False)),
+    Case("session-start-due", "the same, upkeep is due and starts", 2.8, session_start(is_due=True)),
     Case("reader", "reader, last 50 entries of 1 GB", 1.1, reader, reference_title="of 1 MB"),
 ]
 

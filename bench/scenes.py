@@ -27,6 +27,7 @@ OWN_SESSION = "11111111-1111-4111-8111-111111111111"
 AGE_SECONDS = 3600  # how long ago the sessions were last active
 FRESH_AGE_SECONDS = 60  # and how long ago, where they did something since
 SETTLED_SECONDS = 2.5  # what was written is trusted to stay as it is once it is two seconds old
+UPKEEP_SECONDS = 60.0  # that a first run may take
 KILOBYTE = 1024
 SEED = 7
 
@@ -75,6 +76,12 @@ class Scene:
         """The hook as the runtime runs it."""
         script = str(self._app / "hooks" / "user_prompt_submit.py")
         return self._command("-I", "-S", script)
+
+    def session_start(self) -> Command:
+        """The hook for a session that starts."""
+        script = str(self._app / "hooks" / "session_start.py")
+        event = {**self.event, "hook_event_name": "SessionStart", "source": "startup"}
+        return self._command("-I", "-S", script, event=event)
 
     def reader(self, name: str) -> Command:
         """The reader as an agent runs it, for the last entries of one named session."""
@@ -127,8 +134,25 @@ class Scene:
         if log.exists():
             raise CommandError(f"the hook complains: {log.read_text().splitlines()[0]}")
 
-    def _command(self, *arguments: str) -> Command:
-        return Command([sys.executable, *arguments], self.environment, json.dumps(self.event).encode())
+    def make_upkeep_due(self) -> None:
+        """Lets the next start of a session start upkeep."""
+        os.utime(self.state_dir / "upkeep.lock", (1, 1))
+
+    def wait_for_upkeep(self) -> None:
+        """Returns when the upkeep that was started is over. Raises CommandError where that takes long."""
+        deadline = time.monotonic() + UPKEEP_SECONDS
+        while time.monotonic() < deadline:
+            try:
+                has_begun = (self.state_dir / "upkeep.lock").stat().st_mtime > 1
+                if has_begun and json.loads((self.state_dir / "upkeep.json").read_bytes())["runs"][-1]["ended"]:
+                    return
+            except (OSError, ValueError, LookupError):
+                pass
+            time.sleep(0.05)
+        raise CommandError(f"{self.root}: upkeep does not end")
+
+    def _command(self, *arguments: str, event: dict[str, str] | None = None) -> Command:
+        return Command([sys.executable, *arguments], self.environment, json.dumps(event or self.event).encode())
 
     def _add(self, source: Source, number: int, size: int) -> Path:
         path = source(self._project_dir, size, self.ended)

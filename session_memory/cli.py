@@ -48,12 +48,9 @@ def main_of_package() -> int:
     install has, where they are for this Python; returns the exit code."""
     import os
 
-    from .runtimes import all_runtimes
-    from .settings.plugin_data import add_site_packages
-    from .settings.program import program_paths
+    from .settings.plugin_data import add_all_packages
 
-    data_dirs = [path for each in all_runtimes() for path in each.INSTALL.plugin_data_dirs(os.environ, NAME)]
-    add_site_packages([*data_dirs, str(program_paths(os.environ).program_dir)])
+    add_all_packages(os.environ)
     return main()
 
 

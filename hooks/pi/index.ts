@@ -20,7 +20,11 @@ export default function (pi: ExtensionAPI): void {
 	const startNext = (_event: unknown, ctx: ExtensionContext) => {
 		if (ctx.hasUI && (!next || next.isOver)) next = new Entry("pi_prompt.py");
 	};
-	pi.on("session_start", startNext);
+	pi.on("session_start", (event, ctx) => {
+		startNext(event, ctx);
+		// Nobody waits for it: it has no answer, and starts what goes on without pi.
+		void new Entry("pi_session_start.py").ask(() => ({ ...origin("session_start", ctx), reason: event.reason }));
+	});
 	pi.on("agent_settled", startNext);
 	pi.on("before_agent_start", async (event, ctx) => {
 		const entry = next && !next.isOver ? next : new Entry("pi_prompt.py");

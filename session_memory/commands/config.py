@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import SessionMemoryError
 from ..memories.folders import groups_of, home_of
 from ..settings import edit, keys
-from ..settings.check import FileCheck, problem_with
+from ..settings.check import FileCheck, as_meant, problem_with
 from ..settings.keys import KEYS, Key, written
 from ..settings.notices import notices
 from ..settings.rules_check import PROJECTS, SECTIONS, WORDS, closest, is_path
@@ -136,7 +136,7 @@ def _checked(name: str, text: str) -> tuple[tuple[str, ...], Any]:
             raise UnknownKeyError(f"{name} {text}: a rule is ignore, text or untrusted, true or false", hint)
         return (section, pattern, rule_key), value
     key = _key(name)
-    value = text if key.kind in _TEXT_KINDS else edit.parsed(text)
+    value = text if key.kind in _TEXT_KINDS else as_meant(key, edit.parsed(text))
     problem = problem_with(key, value)
     if problem:
         raise UnknownKeyError(problem)

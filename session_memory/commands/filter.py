@@ -6,11 +6,11 @@ import os
 from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
+from ..memories.runner import settings_of
 from ..store.location import find_location
 from ..system.terminal import Terminal
 from ..text.format import counted
 from .arguments import add_common
-from .process import memory_settings
 
 if TYPE_CHECKING:
     import argparse
@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Prints sizes before and after, or the text. Raises SessionMemoryError, OSError."""
     terminal = Terminal(os.environ, is_json=arguments.json)
     location = find_location(arguments.home, os.environ)
-    settings = memory_settings(location)
+    settings = settings_of(location)
     paths = [*_below(arguments.path), *(_all(location) if arguments.all else ())]
     if not paths:
         raise NothingToFilterError(

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import time
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ..memories.folders import home_of, strategies_directory
-from ..memories.writer import memory_writer
-from ..settings import sections
-from ..settings.homes import ENV_GUARD
+from ..memories.runner import prepared, settings_of
 from ..store.refresh import NEWER
 from ..text.format import counted
 from ..text.sanitize import for_prompt
@@ -25,8 +20,6 @@ if TYPE_CHECKING:
 
     from ..memories.queue import PartResult
     from ..memories.runner import PlannedPart, StrategyRun
-    from ..memories.writer import MemoryWriter
-    from ..settings.sections import MemorySettings
     from ..store.location import StoreLocation
     from ..store.values import Conversation
     from .opened_store import OpenStore
@@ -56,31 +49,10 @@ def run(arguments: argparse.Namespace) -> int:
     return with_store(arguments, lambda opened: _process(opened, arguments), writes=True)
 
 
-def memory_settings(location: StoreLocation) -> MemorySettings:
-    """The section `memories` of the home that a store belongs to."""
-    return sections.memory_settings(home_of(location).settings().memories)
-
-
-@contextmanager
-def prepared(location: StoreLocation, ids: Sequence[str] = ()) -> Iterator[tuple[StrategyRun, MemoryWriter]]:
-    """A run with the strategies `ids`, or those that are configured, and the writer of the memories that they make.
-
-    From here on this process has the guard that keeps hooks silent in a runtime that a strategy starts. Raises
-    ConfigError, DatabaseError.
-    """
-    from ..memories.runner import opened
-
-    os.environ[ENV_GUARD] = "1"
-    with opened(location.database, memory_settings(location), location.homes, ids, location.rules) as work:
-        keep = memory_writer(location)
-        keep.attach(work.strategies, strategies_directory(location))
-        yield work, keep
-
-
 def work_off_for_watch(location: StoreLocation, stop: Callable[[], bool]) -> Iterator[str]:
     """Where the configuration says that `watch` makes memories: makes them of the conversations that wait, and yields a
     line for each. None is begun later than WATCH_SECONDS. Raises SessionMemoryError."""
-    if not memory_settings(location).watch:
+    if not settings_of(location).watch:
         return
     deadline = time.monotonic() + WATCH_SECONDS
     with prepared(location) as (work, keep):

@@ -8,6 +8,7 @@ from ..archives.privacy import settle
 from ..archives.writer import archive_session
 from ..settings.homes import STORE_FILE, environment
 from ..settings.privacy import Privacy
+from ..system.detached import detach
 from ..system.files import os
 
 TYPE_CHECKING = False
@@ -33,9 +34,10 @@ def is_left_or_compacted(event: Event, runtime: Runtime) -> bool:
 
 
 def archive_in_background(context: Context) -> None:
-    """Archives in a process of its own, so that the runtime can go on and does not kill it."""
-    if _detach():
-        archive_when_written(context)
+    """Archives in a process of its own, so that the runtime can go on and does not kill it: this one ends at once."""
+    if not detach():
+        os._exit(0)
+    archive_when_written(context)
 
 
 def archive_when_written(context: Context) -> None:
@@ -69,19 +71,3 @@ def wait_until_quiet(path: str) -> None:
         if now != size:
             size, since = now, time.monotonic()
         time.sleep(POLL_SECONDS)
-
-
-def _detach() -> bool:
-    """Forks: True in the child, which is in a session of its own and has no output that somebody could wait for.
-
-    On Windows, which cannot fork, True here and now.
-    """
-    if not hasattr(os, "fork"):
-        return True
-    if os.fork():
-        return False
-    os.setsid()
-    nothing = os.open("/dev/null", os.O_RDWR)
-    for descriptor in (0, 1, 2):
-        os.dup2(nothing, descriptor)
-    return True

@@ -36,7 +36,7 @@ def session_start() -> None:
     """Claude Code's SessionStart hook: from where on a fork listens, and what an agent is told of its past."""
     from .session_start import answer, is_answered
 
-    _run(is_answered, lambda context: answer(context, _print), "agent-sdk")
+    _run(is_answered, lambda context: answer(context, _print), "agent-sdk", with_upkeep=True)
 
 
 def pre_compact() -> None:
@@ -51,14 +51,19 @@ def session_end() -> None:
     """Claude Code's SessionEnd hook, which has 1.5 s: it archives in a process of its own."""
     from .archive import archive_in_background, is_left
 
-    _run(is_left, archive_in_background, "agent-sdk")
+    _run(is_left, archive_in_background, "agent-sdk", with_upkeep=True)
 
 
 def pi_archive() -> None:
     """Pi's `session_before_compact` and `session_shutdown`. Its extension kills a hook that takes long."""
     from .archive import archive_in_background, is_left_or_compacted
 
-    _run(is_left_or_compacted, archive_in_background, "pi")
+    _run(is_left_or_compacted, archive_in_background, "pi", with_upkeep=True)
+
+
+def pi_session_start() -> None:
+    """Pi's `session_start`, which is told nothing."""
+    _run(lambda event, runtime: True, lambda context: None, "pi", with_upkeep=True)
 
 
 def _answer_prompt(runtime_name: str) -> None:
@@ -71,8 +76,11 @@ def _run(
     is_answered: Callable[[Event, Runtime], bool],
     answer: Callable[[Context], object],
     runtime_name: str,
+    *,
+    with_upkeep: bool = False,
 ) -> None:
-    """Reads an event, has it answered if `is_answered` says so, and ends the process.
+    """Reads an event, has it answered if `is_answered` says so, and ends the process, `with_upkeep` after that of the
+    store has been started.
 
     The event is one of the runtime `runtime_name`, unless it names another itself.
     """
@@ -90,12 +98,23 @@ def _run(
                 runtime = runtime_of(event["runtime"])
             if runtime.HOOKS.is_own(event) and is_answered(event, runtime):
                 home = home_of(event, environ, runtime)
-                answer(context_of(event, environ, runtime, home))
+                context = context_of(event, environ, runtime, home)
+                try:
+                    answer(context)
+                finally:
+                    if with_upkeep:
+                        _start_upkeep(context)
         except BaseException as error:
             from .log import HookLog
 
             HookLog(home).write_fault(event_name, error)
     os._exit(0)
+
+
+def _start_upkeep(context: Context) -> None:
+    from .upkeep_start import start_upkeep
+
+    start_upkeep(context.home, context.settings.upkeep)
 
 
 def _print(answer: dict[str, Any]) -> None:

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from ..settings.homes import ENV_GUARD
+from ..settings.sections import memory_settings
 from ..store.sqlite.queue import ConversationPart, StoredQueue
 from ..text.names import is_name
 from ..text.timestamps import now_milliseconds
 from .budget import ConversationBudgetError, TokenBudget
+from .folders import home_of, strategies_directory
 from .queue import PartResult, Queue, estimate_of, unfit
 from .strategy import StrategyError, Usage
 from .tokens import all_prices, cost
+from .writer import MemoryWriter, memory_writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..settings.sections import MemorySettings
+    from ..store.location import StoreLocation
     from ..store.rules import StoreRules
     from .queue import Sink
     from .strategy import Budget, Strategy
@@ -122,6 +128,25 @@ class StrategyRun:
         except ConversationBudgetError as error:
             reason, usage = str(error), Usage()
         return PlannedPart(piece, reason, usage, cost(usage, prices))
+
+
+def settings_of(location: StoreLocation) -> MemorySettings:
+    """The section `memories` of the home that a store belongs to."""
+    return memory_settings(home_of(location).settings().memories)
+
+
+@contextmanager
+def prepared(location: StoreLocation, ids: Sequence[str] = ()) -> Iterator[tuple[StrategyRun, MemoryWriter]]:
+    """A run with the strategies `ids`, or those that are configured, and the writer of the memories that they make.
+
+    From here on this process has the guard that keeps hooks silent in a runtime that a strategy starts. Raises
+    ConfigError, DatabaseError.
+    """
+    os.environ[ENV_GUARD] = "1"
+    with opened(location.database, settings_of(location), location.homes, ids, location.rules) as work:
+        keep = memory_writer(location)
+        keep.attach(work.strategies, strategies_directory(location))
+        yield work, keep
 
 
 @contextmanager

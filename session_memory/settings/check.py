@@ -75,6 +75,7 @@ class FileCheck:
 
     def _give_up(self, problem: str) -> None:
         self._rules.hide_all()
+        self.values = {key.name: key.if_wrong for key in KEYS if not key.section and key.if_wrong is not keys.SAME}
         self.faults.append(Fault("", f"{problem}; until it can be read nothing is told of any session", True))
 
     def _section(self, section: str, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,6 +104,7 @@ class FileCheck:
     def _take(self, key: Key, value: Any, found: dict[str, Any]) -> None:
         if value is None:
             return
+        value = as_meant(key, value)
         problem = problem_with(key, value)
         if not problem:
             found[key.last_name] = value
@@ -195,6 +197,11 @@ def require(table: Iterable[Key], values: Any, where: str) -> dict[str, Any]:
             raise ConfigError(f"{where}: {problem}")
     given = {name: value for name, value in values.items() if value is not None}
     return {**{name: key.default for name, key in by_name.items()}, **given}
+
+
+def as_meant(key: Key, value: Any) -> Any:
+    """A value as it was typed: YAML takes `off` for false."""
+    return "off" if value is False and "off" in key.choices else value
 
 
 def problem_with(key: Key, value: Any) -> str:

@@ -23,6 +23,7 @@ DEFAULTS: dict[str, Any] = {
     "archive_message_characters": 0,
     "archive_tools": False,
     "recent_conversations": 0,
+    "upkeep": "sessions",
 }
 
 
@@ -46,6 +47,7 @@ class Settings:
         self.archive_message_characters: int = merged["archive_message_characters"]
         self.archive_tools: bool = merged["archive_tools"]
         self.recent_conversations: int = merged["recent_conversations"]
+        self.upkeep: str = merged["upkeep"]
         self.memory: dict[str, Any] = values.get("memory", {})
         self.memories: dict[str, Any] = values.get("memories", {})
         self.host: dict[str, Any] = values.get("host", {})

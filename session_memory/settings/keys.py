@@ -101,6 +101,12 @@ KEYS = (
         "How many of a project's last conversations a new session is told of.", 0, 20,
     ),
     Key(
+        "upkeep", ANY_OF, DEFAULTS["upkeep"],
+        "When transcripts go into the store and finished conversations become memories: in the background as sessions\n"
+        "start and end, by `session-memory watch` alone, or (off) not before somebody asks.",
+        choices=("sessions", "watch", "off"), if_wrong="off",
+    ),
+    Key(
         "sessions", RULES, {},
         "Rules for single sessions, by name, title or id; a * at the end stands for any ending. With `ignore: true` a\n"
         "session is never mentioned, with `text: false` only who, when and how much; what is remembered of one with\n"

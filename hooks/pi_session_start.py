@@ -1,0 +1,13 @@
+import sys
+
+sys.path.insert(0, __file__[: -len("/hooks/pi_session_start.py")])
+if sys.version_info < (3, 10):
+    sys.path.insert(0, sys.path[0] + "/hooks")
+    import old_python
+
+    old_python.end()
+try:
+    from session_memory.hooks.main import pi_session_start
+except Exception:  # a broken installation must not stand in the way; `session-memory doctor` says what is wrong
+    sys.exit(0)
+pi_session_start()

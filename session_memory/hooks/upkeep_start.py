@@ -1,0 +1,45 @@
+"""The start of upkeep: with a session's start and end, in a process of its own, unless it ran a short time ago."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from ..settings.homes import host_of
+from ..system.detached import detach
+from ..system.files import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..settings.homes import Home
+
+INTERVAL_SECONDS = 600
+SCRIPT = "/hooks/upkeep.py"
+_ROOT = __file__[: -len("/session_memory/hooks/upkeep_start.py")]
+
+
+def lock_file(home: Home) -> str:
+    """The file that whoever does the upkeep of a home's store holds locked, and writes to as it begins."""
+    return home.state_dir + "/upkeep.lock"
+
+
+def is_due(home: Home, now: float) -> bool:
+    """Whether upkeep did not begin within the last INTERVAL_SECONDS. `now` is in seconds since the epoch."""
+    try:
+        status = os.stat(lock_file(home))
+    except OSError:
+        return True
+    return not status.st_size or abs(now - status.st_mtime) >= INTERVAL_SECONDS
+
+
+def start_upkeep(home: Home, mode: str) -> None:
+    """Starts it where the setting `upkeep` says so and it is due; a host does that of its groups. Raises OSError."""
+    if mode != "sessions" or not hasattr(os, "fork") or not is_due(home, time.time()) or host_of(home.root):
+        return
+    if detach():
+        os.execv(sys.executable, [sys.executable, "-I", _ROOT + SCRIPT, path_of(home)])
+
+
+def path_of(home: Home) -> str:
+    """The path by which `store.location.find_location` finds the store of a home; a person's has no runtime's."""
+    return home.memory_dir if home.user_dir and not home.rules_files else home.root

@@ -1,0 +1,123 @@
+"""The archives that are due: of conversations that ended and that no hook archived, as where a runtime was killed."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..archives.list import KnownArchives
+from ..archives.privacy import private_folder_if_there, settle
+from ..archives.writer import archive_session
+from ..errors import SessionMemoryError
+from ..runtimes import all_runtimes
+from ..runtimes.detection import runtime_of
+from ..settings.homes import agent_home
+from ..settings.privacy import Privacy
+from ..store.values import Filter
+from ..system.files import open_regular
+from ..transcripts.sessions import UnknownSessionError, find_sessions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from ..runtimes import Runtime
+    from ..store.contract import Store
+    from ..store.location import StoreLocation
+    from ..store.values import Conversation
+
+SLACK_SECONDS = 24 * 3600  # by which a transcript may be taken in later than its conversation ended
+_EVERY = 10**9
+
+
+class DueArchive(NamedTuple):
+    """A session whose archive is due: its id and its transcript."""
+
+    session_id: str
+    transcript: str
+
+
+def due_archives(
+    store: Store, location: StoreLocation, since: float, environ: Mapping[str, str]
+) -> Iterator[DueArchive]:
+    """The sessions of a person or an agent whose last conversation ended after `since`, in seconds since the epoch, and
+    is in no archive. Those of an agent home, or of a host's group, are due there. Raises DatabaseError, OSError."""
+    directory = location.home.conversations_dir
+    states = store.file_states("")
+    known, seen = KnownArchives(), set()
+    for conversation in store.conversations(Filter(since=round(since * 1000), limit=_EVERY)):
+        state = states.get(conversation.source_file)
+        if conversation.session_id in seen or conversation.home or state is None:
+            continue
+        seen.add(conversation.session_id)
+        transcript = f"{state.root}/{state.file_path}"
+        if conversation.status == "active" or not os.path.isfile(transcript):
+            continue
+        if not location.home.sessions_dir and _is_of_agent(conversation, environ):
+            continue
+        if not _is_archived(known, directory, conversation.session_id, os.stat(transcript).st_mtime):
+            yield DueArchive(conversation.session_id, transcript)
+
+
+def write_due(
+    due: Iterator[DueArchive], location: StoreLocation, environ: Mapping[str, str], is_over: Callable[[], bool]
+) -> tuple[int, list[str]]:
+    """Writes archives until `is_over`; how many, and for each that could not be written a line that says why."""
+    home, settings = location.home, location.home.settings()
+    privacy = Privacy(environ, home)
+    names: dict[str, str] | None = None
+    known, written, problems = KnownArchives(), 0, []
+    for one in due:
+        if names is None:
+            settle(home.conversations_dir, privacy)
+            names = _names(location, environ)
+        try:
+            runtime = _runtime(one.transcript)
+            path = runtime and archive_session(
+                one.session_id, one.transcript, runtime, home.conversations_dir, settings, time.time(),
+                name=names.get(one.session_id, ""), privacy=privacy, database=location.database, known=known,
+            )  # fmt: skip
+            written += bool(path)
+        except (SessionMemoryError, OSError) as error:
+            problems.append(f"{one.transcript}: it could not be archived: {error}")
+        if is_over():
+            break
+    return written, problems
+
+
+def _is_of_agent(conversation: Conversation, environ: Mapping[str, str]) -> bool:
+    """Whether a session was started in an agent home."""
+    folders = [runtime.FILES.SESSIONS_FOLDER for runtime in all_runtimes()]
+    stop = environ.get("HOME", "")
+    return any(agent_home(conversation.cwd, environ, stop=stop, folder=folder) for folder in folders)
+
+
+def _is_archived(known: KnownArchives, directory: str, session_id: str, modified: float) -> bool:
+    """Whether a session's archive was written after its transcript, which was `modified` (seconds since the epoch)."""
+    if not os.path.isdir(directory):
+        return False
+    with private_folder_if_there(directory) as private:
+        for folder in filter(None, (directory, private)):
+            found = known.find(folder, session_id)
+            if found:
+                return os.stat(found[0]).st_mtime >= modified
+    return False
+
+
+def _names(location: StoreLocation, environ: Mapping[str, str]) -> dict[str, str]:
+    """The names of an agent's sessions, by their ids."""
+    if not location.home.sessions_dir:
+        return {}
+    try:
+        found = find_sessions(location.home.root, False, environ, with_private=True)
+    except UnknownSessionError:
+        return {}
+    return {one.id: one.session.name for one in found}
+
+
+def _runtime(transcript: str) -> Runtime | None:
+    descriptor = open_regular(transcript)
+    try:
+        return runtime_of(descriptor)
+    finally:
+        os.close(descriptor)

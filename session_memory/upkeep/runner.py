@@ -1,0 +1,189 @@
+"""One run of upkeep, in a process of its own: takes in what is new, archives what is due, makes memories, and ends.
+
+At most one at a time for a store, at most every ten minutes, of low priority, at most a minute of one processor. It may
+be killed at any moment: the next run goes on.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from contextlib import suppress
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from ..errors import LockedError, SessionMemoryError, described
+from ..hooks.log import HookLog
+from ..hooks.upkeep_start import is_due, lock_file
+from ..runtimes import all_runtimes
+from ..settings.homes import ENV_GUARD
+from ..settings.plugin_data import add_all_packages
+from ..store.location import NoStoreError, find_location
+from ..system.files import lock
+from ..text.format import one_line
+from ..text.sanitize import for_people
+from ..text.timestamps import now_milliseconds
+from .runs import RunLog, UpkeepRun, cpu_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..store.location import StoreLocation
+    from ..store.sqlite.engine import SqliteStore
+
+EVENT = "upkeep"  # in the log
+CPU_SECONDS = 60.0
+STUCK_CPU_SECONDS = 90  # at which the kernel ends a process of ours that does not look at its allowance any more
+LONGEST_SECONDS = 600.0
+BATCH_BYTES = 8 * 1024 * 1024
+NICENESS = 10
+NO_APSW = "apsw is not installed, so that there is no store yet, and only archives are searched"
+
+
+class Allowance:
+    """How much of the processor, and how long, a run may still take."""
+
+    def __init__(self) -> None:
+        self._deadline = time.monotonic() + LONGEST_SECONDS
+
+    def is_spent(self) -> bool:
+        """Whether it is to end."""
+        return cpu_seconds() >= CPU_SECONDS or time.monotonic() >= self._deadline
+
+
+class _SpentError(Exception):
+    """The allowance is spent while there is still something to take in."""
+
+
+def main(words: list[str]) -> None:
+    """The program, started with the path of a home. What goes wrong is a line in the home's log."""
+    _lower_priority()
+    for runtime in all_runtimes():  # what is started from here belongs to no session
+        for name in runtime.INSTALL.hook_variables("", ""):
+            os.environ.pop(name, None)
+    os.environ[ENV_GUARD] = "1"
+    add_all_packages(os.environ)
+    with suppress(NoStoreError, LockedError):  # nothing was said there yet; another process is at it
+        do_upkeep(words[0], os.environ)
+
+
+def do_upkeep(path: str, environ: Mapping[str, str]) -> None:
+    """Does the upkeep of the store of the home at `path`, if it is due. Raises NoStoreError, LockedError."""
+    location = find_location(path, environ)
+    home = location.home
+    try:
+        held = lock(lock_file(home), 0)
+    except OSError as error:
+        HookLog(home).write_fault(EVENT, error)
+        return
+    try:
+        if is_due(home, time.time()):
+            _run(location, environ, held)
+    finally:
+        os.close(held)
+
+
+def _run(location: StoreLocation, environ: Mapping[str, str], held: int) -> None:
+    log, runs = HookLog(location.home), RunLog(location.home)
+    before = runs.runs[-1].problem if runs.runs else ""
+    runs.note_broken_off()
+    run = UpkeepRun(time.time())
+    if find_spec("apsw") is None:
+        run.problem = NO_APSW  # and it stays due: a plugin may be installing it
+        if before == NO_APSW:
+            return
+    runs.runs.append(run)
+    try:
+        if not run.problem:
+            os.ftruncate(held, 0)
+            os.pwrite(held, str(os.getpid()).encode(), 0)  # from here on it is not due
+            runs.save()
+            _work(location, environ, run, runs, log)
+    except Exception as error:
+        run.problem = _said(error)
+    if run.problem and run.problem != before:
+        log.write(EVENT, run.problem)
+    run.ended, run.cpu_seconds = time.time(), round(cpu_seconds(), 2)
+    with suppress(OSError):
+        runs.save()
+
+
+def _work(location: StoreLocation, environ: Mapping[str, str], run: UpkeepRun, runs: RunLog, log: HookLog) -> None:
+    """Does the work, and notes in `run` what became of it. Raises SessionMemoryError, OSError."""
+    from ..store.refresh import use_store
+
+    allowance = Allowance()
+
+    def bring_up_to_date(store: SqliteStore, is_rebuilt: bool) -> None:
+        if store.obstacle:
+            raise store.obstacle
+        _take_in(store, location, run, allowance)
+        store.mark_ready(now_milliseconds())
+        if not allowance.is_spent():
+            _archive(store, location, environ, run, runs, allowance, log)
+
+    use_store(location, bring_up_to_date, lambda text: log.write(EVENT, text))
+    if not allowance.is_spent():
+        _make_memories(location, run, allowance)
+    run.is_cut_short = allowance.is_spent()
+
+
+def _take_in(store: SqliteStore, location: StoreLocation, run: UpkeepRun, allowance: Allowance) -> None:
+    from ..store.ingest.intake import take_in
+
+    changed: set[str] = set()
+
+    def progress(path: str, size: int) -> None:
+        if size:
+            changed.add(path)
+        run.files, run.bytes = len(changed), run.bytes + size
+        if allowance.is_spent():
+            raise _SpentError
+
+    with suppress(_SpentError):
+        take_in(store, location, progress, batch_bytes=BATCH_BYTES)
+
+
+def _archive(
+    store: SqliteStore, location: StoreLocation, environ: Mapping[str, str], run: UpkeepRun, runs: RunLog,
+    allowance: Allowance, log: HookLog,
+) -> None:  # fmt: skip
+    from .due_archives import SLACK_SECONDS, due_archives, write_due
+
+    since = (runs.archived_until or run.began) - SLACK_SECONDS - location.settings.gap / 1000
+    due = due_archives(store, location, since, environ)
+    run.archived, problems = write_due(due, location, environ, allowance.is_spent)
+    for problem in problems:
+        log.write(EVENT, problem)
+    if not allowance.is_spent():
+        runs.archived_until = run.began
+
+
+def _make_memories(location: StoreLocation, run: UpkeepRun, allowance: Allowance) -> None:
+    from ..memories.runner import prepared
+
+    with prepared(location) as (work, keep):
+        run.stopped = [f"{id}: {error}" for id, error in work.missing]
+        for done in work.work_off(keep, stop=allowance.is_spent):
+            run.memories += len(done.memories)
+            if done.status == "stopped":
+                run.stopped.append(f"{done.strategy}: {one_line(for_people(done.reason))}")
+
+
+def _lower_priority() -> None:
+    """Lets everything else go first, and has the kernel end what does not look at its allowance."""
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
+    with suppress(OSError):  # there is none but on Linux
+        subprocess.run(["ionice", "-c", "3", "-p", str(os.getpid())], check=False, capture_output=True)
+    with suppress(ImportError, OSError, ValueError):
+        from resource import RLIMIT_CPU, getrlimit, setrlimit
+
+        setrlimit(RLIMIT_CPU, (STUCK_CPU_SECONDS, getrlimit(RLIMIT_CPU)[1]))
+
+
+def _said(error: Exception) -> str:
+    """An error on one line, with its type where it is none of ours."""
+    is_foreseen = isinstance(error, SessionMemoryError | OSError)
+    return one_line(for_people(described(error) if is_foreseen else f"{type(error).__name__}: {error}"))

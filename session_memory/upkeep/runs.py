@@ -1,0 +1,82 @@
+"""What upkeep did: its last runs for a home, in `upkeep.json` beside the home's log."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from ..system.files import read_whole, write_atomically
+from ..system.json import decode, encode
+
+if TYPE_CHECKING:
+    from ..settings.homes import Home
+
+FILE = "/upkeep.json"
+KEPT_RUNS = 20
+BROKEN_OFF = "it was ended before it was done"
+
+
+class UpkeepRun:
+    """One run: when it `began` and `ended` (0.0 for not yet), in seconds since the epoch; `cpu_seconds` of processor
+    time; the `files` that had something new and the `bytes` of that; how many conversations were `archived`, and how
+    many `memories` made. `is_cut_short` says that there was more to do than it may. `stopped` says for each strategy
+    that could not go on, why; `problem` why the run failed ('' if it did not)."""
+
+    def __init__(self, began: float) -> None:
+        self.began = began
+        self.ended = 0.0
+        self.cpu_seconds = 0.0
+        self.files = 0
+        self.bytes = 0
+        self.archived = 0
+        self.memories = 0
+        self.is_cut_short = False
+        self.stopped: list[str] = []
+        self.problem = ""
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it did not do what it could have done."""
+        return bool(self.problem)
+
+
+class RunLog:
+    """The last runs of a home, the oldest first, and until when (seconds since the epoch) all that was said is known to
+    be archived. A file that cannot be understood counts as none."""
+
+    def __init__(self, home: Home) -> None:
+        self._path = home.state_dir + FILE
+        self.runs: list[UpkeepRun] = []
+        self.archived_until = 0.0
+        try:
+            found: Any = decode(read_whole(self._path).decode())
+            self.archived_until = float(found["archived_until"])
+            self.runs = [_run_of(values) for values in found["runs"]]
+        except (OSError, ValueError, KeyError, TypeError):
+            pass
+
+    def save(self) -> None:
+        """Writes the last KEPT_RUNS. Raises OSError."""
+        self.runs = self.runs[-KEPT_RUNS:]
+        content = {"archived_until": self.archived_until, "runs": [vars(run) for run in self.runs]}
+        write_atomically(self._path, encode(content).encode())
+
+    def note_broken_off(self) -> None:
+        """Says of runs that did not end that they were broken off, for whoever knows that none is at work."""
+        for run in self.runs:
+            if not run.ended and not run.problem:
+                run.problem = BROKEN_OFF
+
+
+def _run_of(values: dict[str, Any]) -> UpkeepRun:
+    run = UpkeepRun(float(values["began"]))
+    for name, default in vars(run).items():
+        value = values.get(name, default)
+        setattr(run, name, value if type(value) is type(default) else type(default)(value))
+    return run
+
+
+def cpu_seconds() -> float:
+    """The processor time of this process and of those that it has started and that have ended."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
