@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
+from ..settings.homes import private_beside
 from ..system.confined_files import OutsideGroupError, pinned
 from ..system.files import lock
 from .list import free_path, list_archives
@@ -61,7 +62,7 @@ def private_folder_if_there(directory: str) -> Iterator[str]:
 
 def private_path(directory: str, name: str) -> str:
     """Where the private archive `name` lies that would else be in `directory`."""
-    return f"{os.path.dirname(directory)}/{PRIVATE_FOLDER}/{name}"
+    return f"{private_beside(directory)}/{name}"
 
 
 def is_private_path(path: str) -> bool:

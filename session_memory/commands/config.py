@@ -49,6 +49,10 @@ def run(arguments: argparse.Namespace) -> int:
             f"{'.'.join(at)}: {written(value)}, in {terminal.short(home.config_file)}, from the next prompt on"
         )
         terminal.result({"key": ".".join(at), "value": value, "source": home.config_file})
+        if at[0] in SECTIONS:
+            from ..upkeep.private_files import follow_rules  # only here: values are shown without the store
+
+            follow_rules(find_location(arguments.home, os.environ), os.environ, terminal.note)
         return 0
     own = FileCheck(home.config_file) if os.path.lexists(home.config_file) else None
     rules = _rules(home, own)

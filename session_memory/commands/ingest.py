@@ -57,6 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
     from ..store.refresh import NEWER
+    from ..upkeep.private_files import follow_rules
     from .opened_store import note
     from .paths import directories_at, file_at
 
@@ -77,6 +78,7 @@ def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
     began = time.monotonic()
     report = _take(opened, directories, file)
     ready = opened.store.mark_ready(now_milliseconds())
+    follow_rules(opened.location, os.environ, opened.note)
     _show(opened, report, [directory.root for directory in directories], ready, time.monotonic() - began)
     return 1 if report.problems else 0
 

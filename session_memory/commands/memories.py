@@ -10,12 +10,13 @@ from ..errors import SessionMemoryError
 from ..memories.folders import folder_of
 from ..memories.format import time_text
 from ..memories.library import library_of, open_index
+from ..memories.pages import file_of
 from ..memories.strategies.summary.reply import KINDS
 from ..store.sqlite.memory_index import MemoryFilter
 from ..system.terminal import called_as
 from ..text.format import counted, enumerated, one_line
 from ..text.sanitize import for_prompt
-from .arguments import add_common, add_limit
+from .arguments import add_common, add_limit, add_private
 from .opened_store import OpenStore, with_store
 from .output import brief, fields, iso, moment
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 SUMMARY = "what is remembered: list, search, show or forget it"
 LIMIT = 20
 TITLE_CHARACTERS = 100
-_ORIGIN = ("at", "session", "conversation", "strategy", "message")
+_ORIGIN = ("at", "session", "conversation", "strategy", "message", "directory")
 _ACTIONS = """\
   memories                    the latest
   memories search WORDS       those that fit best
@@ -51,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--superseded", action="store_true", help="also what no longer holds")
     parser.add_argument("--untrusted", action="store_true", help="only what untrusted sessions said")
     add_limit(parser, LIMIT)
+    add_private(parser)
     add_common(parser)
 
 
@@ -67,7 +69,7 @@ def _run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     if bool(words) == (arguments.action == "list"):
         problem = "nothing was named" if not words else f"list takes nothing: {words[0]!r}"
         raise UnknownMemoryError(f"memories {arguments.action}: {problem}", "see session-memory memories --help")
-    with open_index(opened.location, opened.note, opened.patience) as index:
+    with open_index(opened.location, opened.note, opened.patience, with_private=arguments.include_private) as index:
         return actions[arguments.action](opened, index, arguments)
 
 
@@ -141,17 +143,18 @@ def _show_one(opened: OpenStore, memory: IndexedMemory, home: str) -> None:
     if memory.superseded:
         by = f" by {memory.superseded}" if len(memory.superseded) > 1 else ""
         terminal.line(f"  superseded{by}: it no longer holds")
-    for at, _, conversation, strategy, message in memory.origins:
+    for at, _, conversation, strategy, message, _ in memory.origins:
         around = f" --around {message}" if message else ""
         terminal.line(f"  {time_text(at)}, by {strategy}: {called_as()} show {conversation}{around}{home}")
-    terminal.line(f"  {terminal.short(f'{folder_of(opened.location, memory.home)}/{memory.path}')}")
+    terminal.line(f"  {terminal.short(file_of(folder_of(opened.location, memory.home), memory.path))}")
 
 
 def _forget(opened: OpenStore, index: MemoryIndex, arguments: argparse.Namespace) -> int:
     chosen = {memory.id: memory for id in arguments.words for memory in [_chosen(opened, index, id)]}
-    for group in dict.fromkeys(memory.home for memory in chosen.values()):
-        ids = [memory.id for memory in chosen.values() if memory.home == group]
-        library_of(opened.location, index, group).forget(ids)
+    with open_index(opened.location, opened.note) as every:
+        for group in dict.fromkeys(memory.home for memory in chosen.values()):
+            ids = [memory.id for memory in chosen.values() if memory.home == group]
+            library_of(opened.location, every, group).forget(ids)
     opened.terminal.result({"forgotten": list(chosen)})
     opened.terminal.line(f"{counted(len(chosen), 'memory', 'memories')} forgotten.")
     return 0

@@ -87,6 +87,11 @@ def _watch(location: StoreLocation, find: Callable[[], StoreLocation], terminal:
             raise WatchError(f"{terminal.short(location.database)}: {NEWER}") if store.is_newer else store.obstacle
         return store
 
+    def place_files(_: SqliteStore) -> None:
+        from ..upkeep.private_files import follow_rules
+
+        follow_rules(watcher.location, os.environ, log.say_once)
+
     def make_memories(_: SqliteStore) -> None:
         from .process import work_off_for_watch
 
@@ -96,7 +101,7 @@ def _watch(location: StoreLocation, find: Callable[[], StoreLocation], terminal:
         except SessionMemoryError as error:
             log.say_once(str(error))
 
-    watcher = Watcher(find, opened, stop, log.say, log.tell, steps=[make_memories])
+    watcher = Watcher(find, opened, stop, log.say, log.tell, steps=[place_files, make_memories])
     if is_once:
         return watcher.run_once()
     log.say("watching " + ", ".join(terminal.short(one.root) for one in location.watched))

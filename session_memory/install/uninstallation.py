@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..errors import SessionMemoryError
 from ..runtimes import all_runtimes
-from ..settings.homes import home_at, person_home
+from ..settings.homes import home_at, person_home, private_beside
 from ..settings.program import ProgramPaths
 from . import program, settings_file
 from .file_changes import checksum, read_if_there, remove_if_empty
@@ -180,7 +180,8 @@ def _purgeable(root: str, record: HomeRecord, environ: Mapping[str, str]) -> Ite
     if target is None or target.kind == "agent":
         sessions = [each.FILES.SESSIONS_FOLDER for each in all_runtimes()]
         yield from (str(path) for path in sorted(Path(home.memory_dir).glob("*")) if path.name not in sessions)
-        yield from (path for path in (home.conversations_dir, home.memories_dir) if os.path.lexists(path))
+        kept = [home.conversations_dir, home.memories_dir]
+        yield from (path for path in [*kept, *map(private_beside, kept)] if os.path.lexists(path))
     elif os.path.lexists(home.memory_dir):
         yield home.memory_dir
 

@@ -7,7 +7,7 @@
     > expiry set to 3600
 
     *About auth*
-    *From 2026-02-21 14:32:05 UTC, session d58a79a7-..., conversation 12, message 34, by summary*
+    *From 2026-02-21 14:32:05 UTC, session d58a79a7-..., conversation 12, message 34, by summary, in /srv/shop*
 
 A person may change all of it. The id behind `^` is how a memory is found again; one that a person wrote has none.
 """
@@ -20,6 +20,7 @@ import time
 from calendar import timegm
 from hashlib import blake2b
 from typing import NamedTuple
+from urllib.parse import quote, unquote
 
 from ..text.format import one_line, shorten
 from ..text.markdown import escape, unescape
@@ -35,7 +36,7 @@ _HEADING = re.compile(r"## (?P<struck>~~)?(?P<title>.*?)(?(struck)~~)(?: \^(?P<i
 _META = re.compile(r"\*(About|From|Superseded) ?(.*?)\*[ \t]*$")
 _SOURCE = re.compile(
     r"(?P<at>-|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC), session (?P<session>\S+), conversation (?P<number>\d+), "
-    r"(?:message (?P<message>\d+), )?by (?P<strategy>\S+)"
+    r"(?:message (?P<message>\d+), )?by (?P<strategy>\S+?)(?=, in |\s|\Z)(?:, in (?P<directory>\S+))?"
 )
 _BY = re.compile(r"by \^([a-z2-7]{10})")
 _LIKE_OURS = re.compile(r"^(?=## |>|\*(?:About|From|Superseded) )", re.MULTILINE)
@@ -45,13 +46,15 @@ _TIME = "%Y-%m-%d %H:%M:%S UTC"
 
 class Origin(NamedTuple):
     """Where a memory came from: the conversation; the `message` that bears it out, by its number in its transcript (0
-    for no single one), and the time of that, else of the last one, in milliseconds since the epoch; the strategy."""
+    for no single one), and the time of that, else of the last one, in milliseconds since the epoch; the strategy; the
+    directory in which the session was started, '' where that is not known."""
 
     at: int | None
     session: str
     conversation: int
     strategy: str
     message: int = 0
+    directory: str = ""
 
     @property
     def where(self) -> tuple[str, str, str]:
@@ -217,7 +220,13 @@ def _source_line(origin: Origin) -> str:
     session = re.sub(r"[^\w.-]", "-", origin.session) or "-"
     message = f" message {origin.message}," if origin.message else ""
     where = f"session {session}, conversation {origin.conversation},{message} by {origin.strategy}"
-    return f"*From {time_text(origin.at)}, {where}*"
+    directory = f", in {_as_word(origin.directory)}" if origin.directory else ""
+    return f"*From {time_text(origin.at)}, {where}{directory}*"
+
+
+def _as_word(directory: str) -> str:
+    """A directory without spaces, and without what Markdown understands: that is written as in a URL."""
+    return "".join([c if c.isalnum() or c in "/._-~@+:" else quote(c, errors="replace") for c in directory])
 
 
 def _superseded_line(memory: PageMemory) -> str:
@@ -228,4 +237,5 @@ def _superseded_line(memory: PageMemory) -> str:
 
 def _origin(found: re.Match[str]) -> Origin:
     at = None if found["at"] == "-" else timegm(time.strptime(found["at"], _TIME)) * 1000
-    return Origin(at, found["session"], int(found["number"]), found["strategy"], int(found["message"] or 0))
+    message, directory = int(found["message"] or 0), unquote(found["directory"] or "")
+    return Origin(at, found["session"], int(found["number"]), found["strategy"], message, directory)

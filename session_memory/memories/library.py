@@ -16,7 +16,7 @@ from ..store.sqlite.memory_index import IndexedMemory, MemoryFilter, MemoryIndex
 from ..system.files import lock
 from ..system.sqlite import CorruptDatabaseError, DatabaseError
 from ..text.sanitize import for_storage
-from . import forgotten, pages, prompt_index
+from . import forgotten, pages, private_pages, prompt_index
 from .folders import folder_of, groups_of
 from .format import EPISODE, Origin, PageMemory, restored, struck, time_text, with_origin
 from .pages import EditedMeanwhileError, Page
@@ -107,18 +107,35 @@ class Library:
         return sorted(ids)
 
     def _refresh(self) -> None:
-        """Reads the pages that changed, and forgets the memories that a person removed from them."""
+        """Reads the pages that changed, forgets the memories that a person removed from them, and moves those that
+        rules exclude to private pages, or back."""
+        self._read_changed()
+        placed = self._index.placed(self.home)
+        try:
+            misplaced = [one for one in placed if one.is_misplaced]
+            if misplaced:
+                private_pages.settle(self.directory, misplaced)
+                self._read_changed()
+                placed = self._index.placed(self.home)
+        finally:
+            self._renew_prompt_index([one.id for one in placed if one.is_told])
+
+    def _renew_prompt_index(self, told: list[str]) -> None:
+        settings = self._index.settings()
+        if not prompt_index.is_current(self.directory, told, settings):
+            memories = self._index.memories(MemoryFilter((self.home,), is_untrusted=False))
+            prompt_index.write(self.directory, memories, settings)
+
+    def _read_changed(self) -> None:
         known = self._index.pages(self.home)
         there = pages.find(self.directory)
         changed = [path for path, (stamp, _) in there.items() if known.get(path) != stamp]
         gone = [path for path in known if path not in there]
         if changed or gone or self._index.ids(self.home, only_missing=True):
             read = {path: pages.read(self.directory, path) for path in changed}
-            self._take_in({*changed, *gone}, read, is_empty=not there)
-        settings = self._index.settings()
-        if not prompt_index.is_current(self.directory, self._index.told(self.home), settings):
-            told = self._index.memories(MemoryFilter((self.home,), is_untrusted=False))
-            prompt_index.write(self.directory, told, settings)
+            had_open = not all(map(pages.is_private_path, known))
+            is_empty = not there or (had_open and all(map(pages.is_private_path, there)))
+            self._take_in({*changed, *gone}, read, is_empty=is_empty)
 
     def _take_in(self, changed: set[str], read: dict[str, Page], *, is_empty: bool) -> None:
         """Updates the index for changed pages. A memory that is on no page any more is forgotten once its page is
@@ -142,7 +159,7 @@ class Library:
 
     def _is_settled(self, path: str, read: dict[str, Page]) -> bool:
         """Whether a page, or the folder that it is gone from, was not written to lately."""
-        return read[path].is_settled if path in read else pages.is_settled(f"{self.directory}/{os.path.dirname(path)}")
+        return read[path].is_settled if path in read else pages.is_settled(pages.folder_of(self.directory, path))
 
     @contextmanager
     def _locked(self, wait_seconds: float = LOCK_WAIT_SECONDS) -> Iterator[None]:
@@ -154,10 +171,12 @@ class Library:
 
 
 @contextmanager
-def open_index(location: StoreLocation, note: Note, patience: Patience | None = None) -> Iterator[MemoryIndex]:
+def open_index(
+    location: StoreLocation, note: Note, patience: Patience | None = None, *, with_private: bool = False
+) -> Iterator[MemoryIndex]:
     """The index of the memories that belong to a store, brought up to date with their pages. With `patience`, for a
-    question, it is as it was where that cannot be done now, and `note` is called with the reason. Raises
-    SessionMemoryError, OSError."""
+    question, it is as it was where that cannot be done now, and `note` is called with the reason. `with_private`: a
+    person asks for those of which only the text may not be told. Raises SessionMemoryError, OSError."""
     index = MemoryIndex(location.database, location.rules, patience)
     wait_seconds = max(0.0, patience.seconds) if patience else LOCK_WAIT_SECONDS
     try:
@@ -168,6 +187,9 @@ def open_index(location: StoreLocation, note: Note, patience: Patience | None = 
                 if patience is None or isinstance(error, CorruptDatabaseError):
                     raise
                 note(not_taken_in(error))
+        if with_private:
+            index.close()
+            index = MemoryIndex(location.database, location.rules, patience, with_private=True)
         yield index
     finally:
         index.close()
@@ -192,6 +214,7 @@ class _PageChanges:
     def __init__(self, directory: str, index: MemoryIndex, home: str) -> None:
         self._directory = directory
         self._home = home
+        self._index = index
         self._pages: dict[str, Page] = {}
         self._touched: set[str] = set()
         every = index.memories(MemoryFilter((home,), with_superseded=True, with_excluded=True))
@@ -209,7 +232,7 @@ class _PageChanges:
             others += poorer
             newer = richer or next((one for one in others if (one.at or 0) > (memory.at or 0)), None)
             memory = memory._replace(superseded=newer.id) if newer else memory
-            page = self._page(pages.path_for(memory))
+            page = self._page(self._path_for(memory))
             pages.add(page, memory)
             self._touch(page.path)
             self._note(memory, page.path)
@@ -284,6 +307,12 @@ class _PageChanges:
             self._touch(page.path)
             self._note(known._replace(superseded=by.id), page.path)
 
+    def _path_for(self, memory: PageMemory) -> str:
+        """The page that a new memory belongs on: a private one if a rule has come since its conversation was read."""
+        path = pages.path_for(memory)
+        sessions = {origin.session for origin in memory.origins}
+        return pages.moved_path(path) if self._index.excluded_sessions(self._home, sessions) else path
+
     def _page(self, path: str) -> Page:
         if path not in self._pages:
             self._pages[path] = pages.read(self._directory, path)
@@ -322,8 +351,7 @@ def _without_secrets(memories: list[PageMemory]) -> list[PageMemory]:
 
 
 def _indexed(home: str, path: str, memory: PageMemory) -> IndexedMemory:
-    origins = tuple([(one.at, one.session, one.conversation, one.strategy, one.message) for one in memory.origins])
     return IndexedMemory(
-        home, path, memory.id, memory.kind, memory.title, memory.text, memory.subject, memory.quote, origins, memory.at,
-        memory.superseded, memory.is_untrusted, memory.is_marked,
+        home, path, memory.id, memory.kind, memory.title, memory.text, memory.subject, memory.quote, memory.origins,
+        memory.at, memory.superseded, memory.is_untrusted, memory.is_marked,
     )  # fmt: skip

@@ -3,15 +3,21 @@
 episodes/2026-02-21.md   projects/<name>.md   people/<name>.md
 facts.md   decisions.md   preferences.md   questions.md   solutions.md
 untrusted/               the same pages, for memories from sessions that a rule marks untrusted
+.private/                the same pages, for memories of what rules exclude: in a folder of their own beside the others,
+                         where nobody finds them who looks through the pages
 """
 
 from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
+from errno import ENOTDIR
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..archives.format import slug
+from ..settings.homes import private_beside
+from ..store.sqlite.memory_index import PRIVATE
 from ..system.files import open_regular, read_at, write_atomically
 from .format import EPISODE, PageMemory, parse, render, short_hash, split
 
@@ -48,7 +54,7 @@ class Page(NamedTuple):
     @property
     def memories(self) -> list[PageMemory]:
         """Its memories."""
-        kind, is_untrusted = kind_of(self.path), self.path.startswith(UNTRUSTED)
+        kind, is_untrusted = kind_of(self.path), is_untrusted_path(self.path)
         texts = [part.encode("utf-8", "replace").decode() for part in self.parts[1:]]
         return [parse(text, kind, is_untrusted=is_untrusted) for text in texts]
 
@@ -65,9 +71,39 @@ def path_for(memory: PageMemory) -> str:
     return f"{prefix}{_FOLDERS.get(memory.kind, 'projects')}/{slug(name) or short_hash(name)}.md"
 
 
+def moved_path(path: str) -> str:
+    """The path of the page to which the memories of a page go that rules exclude; of a private page the open one."""
+    return path.removeprefix(PRIVATE) if is_private_path(path) else PRIVATE + path
+
+
+def is_private_path(path: str) -> bool:
+    """Whether a page is for memories of what rules exclude."""
+    return path.startswith(PRIVATE)
+
+
+def is_untrusted_path(path: str) -> bool:
+    """Whether a page is for memories of untrusted sessions."""
+    return path.removeprefix(PRIVATE).startswith(UNTRUSTED)
+
+
+def file_of(directory: str, path: str) -> str:
+    """Where a page lies. Raises OSError where a link is in the place of the folder with the private ones."""
+    if not is_private_path(path):
+        return f"{directory}/{path}"
+    folder = private_beside(directory)
+    if os.path.islink(folder):
+        raise NotADirectoryError(ENOTDIR, "a link, where a folder of private memories belongs", folder)
+    return f"{folder}/{path.removeprefix(PRIVATE)}"
+
+
+def folder_of(directory: str, path: str) -> str:
+    """The folder that a page lies in, or lay in. Raises OSError."""
+    return os.path.dirname(file_of(directory, path))
+
+
 def kind_of(path: str) -> str:
     """The kind of the memories on a page."""
-    path = path.removeprefix(UNTRUSTED)
+    path = path.removeprefix(PRIVATE).removeprefix(UNTRUSTED)
     folder = path.partition("/")[0]
     kinds = {**{file: kind for kind, file in _FILES.items()}, **{name: kind for kind, name in _FOLDERS.items()}}
     return kinds.get(path) or kinds.get(folder) or "fact"
@@ -76,9 +112,12 @@ def kind_of(path: str) -> str:
 def find(directory: str) -> dict[str, tuple[str, bool]]:
     """The paths of all pages below `directory`, each with its stamp and whether that is settled. Raises OSError."""
     found = {}
-    for path in _markdown_files(directory, ""):
+    paths = [*_markdown_files(directory, "")]
+    if not os.path.islink(private_beside(directory)):
+        paths += [PRIVATE + path for path in _markdown_files(private_beside(directory), "")]
+    for path in paths:
         try:
-            status = os.stat(f"{directory}/{path}", follow_symlinks=False)
+            status = os.stat(file_of(directory, path), follow_symlinks=False)
         except FileNotFoundError:
             continue
         found[path] = _stamp(status)
@@ -88,7 +127,7 @@ def find(directory: str) -> dict[str, tuple[str, bool]]:
 def read(directory: str, path: str) -> Page:
     """A page; where there is none yet, an empty one with its heading. Raises OSError."""
     try:
-        descriptor = open_regular(f"{directory}/{path}")
+        descriptor = open_regular(file_of(directory, path))
     except FileNotFoundError:
         return Page(path, [_head(path)], "", True)
     try:
@@ -101,15 +140,20 @@ def read(directory: str, path: str) -> Page:
 
 
 def write(directory: str, page: Page) -> None:
-    """Writes a page. Raises EditedMeanwhileError where the file was changed since it was read, OSError."""
+    """Writes a page; one on which nothing is left but the heading that it was made with is removed. Raises
+    EditedMeanwhileError where the file was changed since it was read, OSError."""
+    file = file_of(directory, page.path)
     try:
-        stamp = _stamp(os.stat(f"{directory}/{page.path}", follow_symlinks=False))[0]
+        stamp = _stamp(os.stat(file, follow_symlinks=False))[0]
     except FileNotFoundError:
         stamp = ""
     if stamp != page.stamp:
         raise EditedMeanwhileError(page.path)
+    if [part.strip() for part in page.parts] == [_head(page.path).strip()]:
+        _remove(file, private_beside(directory) if is_private_path(page.path) else directory)
+        return
     text = "\n\n".join([part.strip("\n") for part in page.parts if part.strip()]) + "\n"
-    write_atomically(f"{directory}/{page.path}", text.encode("utf-8", "surrogateescape"))
+    write_atomically(file, text.encode("utf-8", "surrogateescape"))
 
 
 def add(page: Page, memory: PageMemory) -> None:
@@ -130,11 +174,21 @@ def is_settled(path: str) -> bool:
         return True
 
 
+def _remove(file: str, top: str) -> None:
+    """Removes a file, and the folders up to `top` that are empty then."""
+    with suppress(FileNotFoundError):
+        os.unlink(file)
+    with suppress(OSError):
+        while file != top:
+            file = os.path.dirname(file)
+            os.rmdir(file)
+
+
 def _head(path: str) -> str:
-    name = path.removeprefix(UNTRUSTED)
+    name = path.removeprefix(PRIVATE).removeprefix(UNTRUSTED)
     title = _TITLES.get(name) or os.path.basename(name).removesuffix(".md").replace("-", " ")
     title = os.path.basename(name).removesuffix(".md") if name.startswith("episodes/") else title
-    return f"# {title[:1].upper()}{title[1:]}\n\n{_WARNING if path.startswith(UNTRUSTED) else ''}"
+    return f"# {title[:1].upper()}{title[1:]}\n\n{_WARNING if is_untrusted_path(path) else ''}"
 
 
 def _stamp(status: os.stat_result) -> tuple[str, bool]:

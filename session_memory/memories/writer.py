@@ -82,7 +82,9 @@ def keep(
     library: Library, conversation: Conversation, strategy: str, result: MemoryResult, *, is_untrusted: bool
 ) -> list[str]:
     """Writes the memories of a result; returns their ids. Raises as the methods of Library do."""
-    origin = Origin(conversation.last_message_at, conversation.session_id, conversation.id, strategy)
+    origin = Origin(
+        conversation.last_message_at, conversation.session_id, conversation.id, strategy, directory=conversation.cwd
+    )
     memories = []
     for one in result.memories:
         own = origin if one.at is None else origin._replace(at=one.at, message=one.message)

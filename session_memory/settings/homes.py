@@ -72,6 +72,13 @@ class Home:
         return settings
 
 
+def private_beside(directory: str) -> str:
+    """Where what rules exclude of a directory with archives or memories lies: hidden beside it, so that whoever looks
+    through the directory does not find it."""
+    parent, _, name = directory.rpartition("/")
+    return parent + "/.private-" + name
+
+
 def environment() -> dict[str, str]:
     """The environment of this process: what `os.environ` holds, for those who do without `os`."""
     if isinstance(next(iter(os.environ), ""), str):  # Windows

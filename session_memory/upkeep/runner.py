@@ -112,6 +112,7 @@ def _run(location: StoreLocation, environ: Mapping[str, str], held: int) -> None
 def _work(location: StoreLocation, environ: Mapping[str, str], run: UpkeepRun, runs: RunLog, log: HookLog) -> None:
     """Does the work, and notes in `run` what became of it. Raises SessionMemoryError, OSError."""
     from ..store.refresh import use_store
+    from .private_files import follow_rules
 
     allowance = Allowance()
 
@@ -124,6 +125,7 @@ def _work(location: StoreLocation, environ: Mapping[str, str], run: UpkeepRun, r
             _archive(store, location, environ, run, runs, allowance, log)
 
     use_store(location, bring_up_to_date, lambda text: log.write(EVENT, text))
+    follow_rules(location, environ, lambda text: log.write(EVENT, text))
     if not allowance.is_spent():
         _make_memories(location, run, allowance)
     run.is_cut_short = allowance.is_spent()

@@ -48,10 +48,12 @@ def test_an_uninstall_names_what_it_leaves(machine: Machine) -> None:
 
 def test_a_purge_takes_all_that_is_kept_but_the_named_sessions(machine: Machine) -> None:
     agent = with_past(machine)
+    for private in (".private-conversations", ".private-memories"):
+        (agent / private).mkdir()
     done = machine.install("--uninstall", "--purge", "--yes")
     assert (done.returncode, done.stderr) == (0, "")
     assert [path.name for path in (agent / ".session-memory").iterdir()] == ["sessions"]
-    assert not (agent / "conversations").exists()
+    assert [path.name for path in agent.iterdir() if "conversations" in path.name or "memories" in path.name] == []
     assert not (machine.home / ".session-memory").exists()
 
 

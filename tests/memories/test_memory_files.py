@@ -29,7 +29,7 @@ class TestPages:
             f"## The JWT expiry of the login service is 3600 seconds ^{id}\n\n"
             "> expiry set to 3600\n\n"
             "*About auth*\n"
-            "*From 2026-02-21 14:32:05 UTC, session d58a79a7-1111-4222-8333-abcdefabcdef, conversation 12, by summary*\n"
+            "*From 2026-02-21 14:32:05 UTC, session d58a79a7-1111-4222-8333-abcdefabcdef, conversation 12, by summary, in /srv/app*\n"
         )
 
     @pytest.mark.parametrize(
@@ -103,12 +103,32 @@ class TestPages:
         memory_dir.edit("facts.md", "conversation 12, message 34, by", "conversation 12, by")
         memory_dir.refresh()
         (kept,) = memory_dir.all()
-        assert kept.origins == ((FEBRUARY // 1000 * 1000, "d58a79a7-1111-4222-8333-abcdefabcdef", 12, "summary", 0),)
+        assert kept.origins == (
+            (FEBRUARY // 1000 * 1000, "d58a79a7-1111-4222-8333-abcdefabcdef", 12, "summary", 0, "/srv/app"),
+        )
 
     def test_a_conversation_that_was_read_anew_is_no_other_origin(self, memory_dir: MemoryDirectory) -> None:
         memory_dir.keep(EXPIRY)
         memory_dir.keep(EXPIRY, of=conversation(99))
         assert memory_dir.page("facts.md").read_text().count("*From ") == 1
+
+
+class TestDirectories:
+    @pytest.mark.parametrize(
+        "directory", ["/srv/app", "/srv/my app/*x*, in y", "C:\\Users\\Ada", "/srv/läden/日本 \n%41"]
+    )
+    def test_a_page_names_the_directory_whatever_is_in_it(self, memory_dir: MemoryDirectory, directory: str) -> None:
+        memory_dir.keep(EXPIRY, of=conversation()._replace(cwd=directory))
+        (line,) = [one for one in memory_dir.page("facts.md").read_text().split("\n") if one.startswith("*From")]
+        assert " " not in line.partition(", by summary, in ")[2]
+        (kept,) = memory_dir.all()
+        assert kept.origins[0][5] == directory
+
+    def test_a_page_of_an_earlier_version_names_none(self, memory_dir: MemoryDirectory) -> None:
+        memory_dir.keep(EXPIRY)
+        memory_dir.edit("facts.md", "by summary, in /srv/app*", "by summary*")
+        memory_dir.refresh()
+        assert [origin[3:] for one in memory_dir.all() for origin in one.origins] == [("summary", 0, "")]
 
 
 class TestUntrusted:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sqlite3
 from contextlib import closing
@@ -82,6 +83,21 @@ class Machine(StoreUser):
             sql = "SELECT min(id) FROM memory_conversations WHERE session_id = ?"
             return int(connection.execute(sql, (id,)).fetchone()[0])
 
+    def lose_store(self) -> None:
+        """Removes the store, and the transcripts that it could be made of again."""
+        shutil.rmtree(self.projects)
+        for path in self.database.parent.glob("memory.db*"):
+            path.unlink()
+
+    def pages(self) -> list[Path]:
+        return list((self.home / ".session-memory" / "memories").rglob("*.md"))
+
+    def readable(self) -> dict[str, str]:
+        """The archives and pages that lie open, by path."""
+        place = self.home / ".session-memory"
+        found = [path for name in ("conversations", "memories") for path in (place / name).rglob("*.md")]
+        return {str(path.relative_to(place)): path.read_text() for path in found}
+
 
 def asked_of_tool(machine: Machine) -> str:
     backend = HomeBackend(str(machine.home), {"HOME": str(machine.home)}, memory_search=_search_memories)
@@ -109,6 +125,7 @@ SURFACES = {
     "memories": lambda machine: machine.said("memories", "--limit", 1000),
     "memories search": lambda machine: machine.said("memories", "search", "ripe May", "--limit", 1000),
     "memories of a prompt": told_to_prompt,
+    "pages of memories": lambda machine: machine.said("memories")[:0] + "".join(map(Path.read_text, machine.pages())),
     "filter": lambda machine: machine.said("filter", "--all", "--show"),
     "view sessions": lambda machine: machine.view("sessions"),
     "view conversations": lambda machine: machine.view("conversations"),
@@ -182,13 +199,25 @@ def test_no_field_of_any_json_nor_any_tool_holds_a_word_of_a_session_without_tex
 
 def test_memories_of_sessions_that_the_store_does_not_know_go_by_what_their_pages_say(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
-    shutil.rmtree(machine.projects)
-    for path in machine.database.parent.glob("memory.db*"):
-        path.unlink()
+    machine.lose_store()
     assert both_in(machine.said("memories", "--limit", 1000)) == (True, True)
-    for rule in ("sessions: {ID: {ignore: true}}", "sessions: {diary: {text: false}}"):
-        machine.rules(rule, "home" if "diary" in rule else "person")
-        assert both_in(machine.said("memories", "--limit", 1000)) == ("diary" in rule, True)
+    for named, (place, rule) in RULES.items():
+        if "itle" not in named and named != "a pattern":  # no page names it
+            machine.rules(rule.replace("RULE", "{ignore: true}"), place)
+            assert both_in(machine.said("memories", "--limit", 1000)) == (False, True), named
+            assert all(SECRET not in page.read_text() for page in machine.pages()), named
+    machine.rules("", "person")
+    assert both_in(machine.said("memories", "--limit", 1000)) == (True, True)
+
+
+def test_pages_of_an_earlier_version_which_name_no_directory_go_by_the_session(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    for page in machine.pages():
+        page.write_text(re.sub(r", in \S+\*$", "*", page.read_text(), flags=re.M))
+    machine.lose_store()
+    for rule, is_shown in (("projects: {AGENT: {ignore: true}}", True), ("sessions: {ID: {text: false}}", False)):
+        machine.rules(rule, "person")
+        assert both_in(machine.said("memories", "--limit", 1000)) == (is_shown, True)
 
 
 def both_in(text: str) -> tuple[bool, bool]:
@@ -231,9 +260,11 @@ def test_of_a_session_without_text_is_told_who_when_and_how_much(machine: Machin
     assert ID not in machine.said("conversations", "--json")
 
 
-@pytest.mark.parametrize("command", ["search", "show", "conversations"])
+@pytest.mark.parametrize("command", ["search", "show", "conversations", "memories"])
 def test_a_person_gets_the_text_where_they_ask_for_it(machine: Machine, command: str) -> None:
-    words = {"search": ["number ripe May"], "show": [machine.conversation_of(ID)], "conversations": ["--json"]}[command]
+    words = {"search": ["number ripe May"], "show": [machine.conversation_of(ID)], "conversations": ["--json"]}.get(
+        command, []
+    )
     machine.rules("sessions: {diary: {text: false}}", "person")
     assert (SECRET in machine.said(command, *words), str(machine.agent) in machine.said(command, *words)) == (
         False,
@@ -246,13 +277,30 @@ def test_a_person_gets_the_text_where_they_ask_for_it(machine: Machine, command:
     assert SECRET not in machine.said(command, *words, "--include-private")
 
 
-@pytest.mark.parametrize("words", [["search", "number ripe May"], ["show", "1"], ["conversations"]])
+@pytest.mark.parametrize("words", [["search", "number ripe May"], ["show", "1"], ["conversations"], ["memories"]])
 def test_an_agent_does_not_get_it_that_way(machine: Machine, words: list[str]) -> None:
     for variable in ("CLAUDE_CODE_SESSION_ID", "CLAUDECODE", "PI_SESSION_ID"):
         done = machine.run(*words, "--include-private", **{variable: OTHER_ID})
         assert (done.returncode, done.stdout) == (1, "")
         assert "only for people" in done.stderr
         assert "a terminal of their own" in done.stderr
+
+
+@pytest.mark.parametrize("by", ["config", "ingest", "watch"])
+def test_no_file_that_agents_read_tells_of_it_once_a_rule_is_set_or_the_store_brought_up_to_date(
+    machine: Machine, by: str
+) -> None:
+    machine.rules("", "person")
+    machine.run("memories")
+    machine.run("archive", "--all")
+    assert SECRET in str(machine.readable())
+    if by == "config":
+        machine.run("config", f"projects.{machine.agent}.ignore", "true")
+    else:
+        machine.rules("projects: {AGENT: {ignore: true}}", "person")
+        machine.run(*["watch", "--once"] if by == "watch" else ["ingest"])
+    assert not [path for path, text in machine.readable().items() if SECRET in f"{path} {text}"]
+    assert OTHER in str(machine.readable())
 
 
 def test_a_session_has_its_own_text(machine: Machine) -> None:

@@ -1,0 +1,36 @@
+"""Has the archives and memories of a store lie where the rules want them, before anybody looks at them."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from ..archives.privacy import settle
+from ..errors import SessionMemoryError, described
+from ..memories.folders import groups_of, home_of
+from ..memories.library import open_index
+from ..settings.privacy import Privacy
+from ..store.refresh import PATIENCE_SECONDS
+from ..system.sqlite import CorruptDatabaseError, Patience
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..store.location import StoreLocation
+    from ..store.refresh import Note
+
+
+def follow_rules(location: StoreLocation, environ: Mapping[str, str], note: Note) -> None:
+    """Moves to private folders what rules exclude, and back what they do not. A host does it for its groups' archives.
+    `note` is called with what stands in the way. Raises CorruptDatabaseError."""
+    try:
+        for archives in location.archives:
+            if not archives.confined_to and os.path.isdir(archives.directory):
+                settle(archives.directory, Privacy(environ, location.home))
+        if any(os.path.isdir(home_of(location, group).memories_dir) for group in groups_of(location)):
+            with open_index(location, note, Patience(PATIENCE_SECONDS)):
+                pass  # which has moved them
+    except CorruptDatabaseError:
+        raise
+    except (SessionMemoryError, OSError) as error:
+        note(f"what rules exclude could not all be moved: {described(error)}")
