@@ -12,6 +12,7 @@ import subprocess
 import time
 import uuid
 from collections.abc import Callable
+from copy import copy
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -105,6 +106,15 @@ class Actor:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._append({"type": "custom-title", "customTitle": name, "sessionId": self.id})
 
+    def sub_agent(self) -> Actor:
+        """A sub-agent that this session starts, and which so has a transcript of its own."""
+        agent = copy(self)
+        agent.path = self.path.with_suffix("") / "subagents" / f"agent-{uuid.uuid4().hex[:17]}.jsonl"
+        agent.path.parent.mkdir(parents=True, exist_ok=True)
+        self._call("Agent", {"description": "As asked", "prompt": "Go on."}, lambda: 0)
+        agent.say("Go on.")
+        return agent
+
     def say(self, text: str) -> None:
         """What its person asks for."""
         self._append(self._record("user", {"role": "user", "content": text}))
@@ -181,9 +191,9 @@ class Actor:
             time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(self.clone.now)) + f".{int(self.clone.now % 1 * 1000):03}Z"
         )
         return {
-            "parentUuid": None, "isSidechain": False, "type": kind, "message": message, "uuid": str(uuid.uuid4()),
-            "timestamp": when, "userType": "external", "entrypoint": "cli", "cwd": str(self.worktree),
-            "sessionId": self.id, "version": "2.1.329", "gitBranch": "main",
+            "parentUuid": None, "isSidechain": "subagents" in self.path.parts, "type": kind, "message": message,
+            "uuid": str(uuid.uuid4()), "timestamp": when, "userType": "external", "entrypoint": "cli",
+            "cwd": str(self.worktree), "sessionId": self.id, "version": "2.1.329", "gitBranch": "main",
         }  # fmt: skip
 
     def _append(self, record: dict[str, Any]) -> None:

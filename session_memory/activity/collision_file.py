@@ -15,12 +15,14 @@ if TYPE_CHECKING:
 MOST_PATHS = 400
 MOST_OPEN = 100
 MOST_TOLD = 400
-_FIELDS = ("kind", "path", "time", "offset", "call_id", "is_command", "words")
+MOST_SUB_AGENTS = 400
+_FIELDS = ("kind", "path", "time", "offset", "call_id", "is_command", "words", "transcript")
 
 
 class CollisionFile:
     """The file of one session: what it has `in_hand`, which facts it was `told` (each with the time of its own touch
-    then), and of each other session the `open_touches` that had no result yet.
+    then), of each other session the `open_touches` that had no result yet, and the `sub_agents`' transcripts with the
+    offsets up to which they were read.
 
     It is written under the lock of the cursors. What cannot be read is as if nothing had been touched.
     """
@@ -30,6 +32,7 @@ class CollisionFile:
         self.in_hand = InHand(heard)
         self.told: dict[str, float] = {}
         self.open_touches: dict[str, list[Touch]] = {}
+        self.sub_agents: dict[str, int] = {}
         try:
             self._load(unsealed(read_whole(self.path)))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -42,6 +45,7 @@ class CollisionFile:
             "touched": [_as_list(one) for touches in list(own.touched.values())[-MOST_PATHS:] for one in touches],
             "told": dict(list(self.told.items())[-MOST_TOLD:]),
             "open": {key: [_as_list(one) for one in found[-MOST_OPEN:]] for key, found in self.open_touches.items()},
+            "sub_agents": dict(list(self.sub_agents.items())[-MOST_SUB_AGENTS:]),
         }
         write_private(self.path + ".tmp", sealed(content))
 
@@ -54,6 +58,7 @@ class CollisionFile:
         told = {str(key): float(time) for key, time in content["told"].items()}
         found = {str(key): [Touch(*fields) for fields in touches] for key, touches in content["open"].items()}
         self.in_hand.take(touched)
+        self.sub_agents = {str(path): int(offset) for path, offset in content["sub_agents"].items()}
         self.told, self.open_touches = told, found
 
 

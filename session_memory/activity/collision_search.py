@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from .collisions import edit_facts, paths_reached
+from .sub_agents import sub_agent_touches
 from .touches import COMMAND, GIT, READ, touches_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ..runtimes import Runtime
     from ..system.git import Worktree
     from ..transcripts.entries import Entry
     from .changes import OwnSession
@@ -27,16 +29,20 @@ def search(
     worktree: Worktree | None,
     heads: tuple[str, str] | None,
     now: float,
+    oldest: float,
     room: int,
 ) -> tuple[list[str], set[str]]:
     """The lines that tell of collisions with the sessions `others`, in at most `room` characters in all, and the keys
     of those of which something did not fit. `file` takes what this session did, by its new `entries`, and what is told.
 
     `heads` are what was checked out when this session was last told something, and what is; None where HEAD was not
-    moved since, or was not known.
+    moved since, or was not known. Of sub-agents that are seen first it counts what they did since `oldest`.
     """
-    file.in_hand.take(touches_of(entries, lambda command: True))
-    touches = _touches_of_others(file, others)
+    offsets = dict(file.sub_agents)
+    own_touches = touches_of(entries, lambda command: True)
+    own_touches += sub_agent_touches(own.path, own.runtime, file.sub_agents, oldest, lambda command: True)
+    file.in_hand.take(sorted(own_touches, key=lambda touch: touch.time))
+    touches = _touches_of_others(file, others, own.runtime, oldest)
     if heads is None and not any(touches.values()):
         return [], set()
     from .evidence import TranscriptEvidence
@@ -54,10 +60,17 @@ def search(
     for fact in told:
         file.told.pop(fact.key, None)
         file.told[fact.key] = fact.own_time
-    return lines, {fact.session for fact in facts if fact not in told}
+    not_told = {fact.session for fact in facts if fact not in told}
+    for _, unseen in others:
+        if unseen.session.key in not_told:
+            for path in own.runtime.FILES.sub_agents(unseen.session.path):
+                file.sub_agents[path] = offsets.get(path, 0)
+    return lines, not_told
 
 
-def _touches_of_others(file: CollisionFile, others: list[tuple[Report, Unseen]]) -> dict[str, list[Touch]]:
+def _touches_of_others(
+    file: CollisionFile, others: list[tuple[Report, Unseen]], runtime: Runtime, oldest: float
+) -> dict[str, list[Touch]]:
     """What each of the others did that may concern this session, with what was left open before."""
     in_hand = file.in_hand
     names = {path.rpartition("/")[2] for path in in_hand.touched}
@@ -68,8 +81,12 @@ def _touches_of_others(file: CollisionFile, others: list[tuple[Report, Unseen]])
     found = {}
     for report, unseen in others:
         key = unseen.session.key
-        new = [touch for touch in touches_of(report.entries, may_concern) if _concerns(in_hand, touch)]
-        found[key] = [*file.open_touches.pop(key, ()), *new]
+        # Only where the session itself works: of another directory a rule may say that it is not told of.
+        places = {entry.cwd for entry in report.entries}
+        new = sub_agent_touches(unseen.session.path, runtime, file.sub_agents, oldest, may_concern, places)
+        new += touches_of(report.entries, may_concern)
+        concerning = sorted([touch for touch in new if _concerns(in_hand, touch)], key=lambda touch: touch.time)
+        found[key] = [*file.open_touches.pop(key, ()), *concerning]
     return found
 
 

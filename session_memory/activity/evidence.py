@@ -42,7 +42,9 @@ class TranscriptEvidence:
         """When the result of a call came, None where it has not, and whether the call failed."""
         key = session, touch.call_id
         if key not in self._ends:
-            self._ends[key] = self._find_end(self._paths.get(session, ""), touch) if touch.call_id else (None, False)
+            self._ends[key] = (None, False)
+            if touch.call_id:
+                self._ends[key] = self._find_end(touch.transcript or self._paths.get(session, ""), touch)
         return self._ends[key]
 
     def modified(self, path: str, *, by_command: bool = False) -> float | None:
@@ -56,11 +58,12 @@ class TranscriptEvidence:
 
     def is_as_written(self, path: str, touch: Touch) -> bool:
         """Whether a file of this session has the content that its own call gave it, where that wrote all of it."""
+        written_in = touch.transcript or self._paths[""]
         try:
-            start, window = self._windows.get(self._paths[""], (0, b""))
+            start, window = self._windows.get(written_in, (0, b""))
             end = window.find(b"\n", touch.offset - start) if start <= touch.offset else -1
             near = window[touch.offset - start : end] if end >= 0 else b""
-            line = near or next(_lines_from(self._paths[""], touch.offset), b"")
+            line = near or next(_lines_from(written_in, touch.offset), b"")
             records = objects_in(line)
             written = self._meaning.written(records[0], touch.call_id) if records else None
             return written is not None and read_whole(path, LARGEST_FILE) == written.encode()
@@ -109,6 +112,8 @@ class TranscriptEvidence:
         for line in self._lines_behind(path, touch.offset, wanted):
             if self._meaning.may_bring_results(line):
                 for record in objects_in(line):
+                    if touch.transcript:
+                        record = self._meaning.of_sub_agent(record)
                     for call_id, has_failed, _ in self._meaning.results(record):
                         if call_id == touch.call_id:
                             return self._meaning.time(record), has_failed

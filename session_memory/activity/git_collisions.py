@@ -150,6 +150,8 @@ def _has_staged(own: InHand, path: str, since: float) -> bool:
 
 def _is_taken_away(path: str, since: float, touch: Touch, end: float, evidence: Evidence) -> bool:
     modified = evidence.modified(path)
+    if touch.words[0] == "clean" and modified is not None:  # it only removes
+        return False
     if modified is None:
         return touch.words[0] in ("stash", "reset", "clean", "checkout") and not evidence.end("", touch)[1]
     return modified > since + SLACK_SECONDS and touch.time - SLACK_SECONDS <= modified <= end + SLACK_SECONDS

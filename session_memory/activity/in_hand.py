@@ -59,6 +59,6 @@ def find_collisions(
     found.cursor.update(read.cursor)
     found.file = CollisionFile(own.cursor_file, before.get("at", 0.0))
     heads = (known, head) if known and before.get("stamp") != stamp else None
-    found.lines, found.not_told = search(own, read.entries, found.file, others, worktree, heads, now, room)
+    found.lines, found.not_told = search(own, read.entries, found.file, others, worktree, heads, now, oldest, room)
     found.cursor["open"] = bool(found.file.open_touches)  # calls that had no result yet
     return found

@@ -18,14 +18,14 @@ class Touch:
     command in the directory `path`, or COMMAND, a command whatever it does. `is_command` tells that a command did it.
 
     `time` is when the call was made, in seconds since the epoch; `offset` and `call_id` find it in its transcript, and
-    behind it its result.
+    behind it its result. That is the session's, or, where a sub-agent made the call, the one at `transcript`.
     """
 
-    __slots__ = ("call_id", "is_command", "kind", "offset", "path", "time", "words")
+    __slots__ = ("call_id", "is_command", "kind", "offset", "path", "time", "transcript", "words")
 
     def __init__(
         self, kind: str, path: str, time: float, offset: int, call_id: str, is_command: bool = False,
-        words: tuple[str, ...] = (),
+        words: tuple[str, ...] = (), transcript: str = "",
     ) -> None:  # fmt: skip
         self.kind = kind
         self.path = path
@@ -34,6 +34,7 @@ class Touch:
         self.call_id = call_id
         self.is_command = is_command
         self.words = tuple(words)
+        self.transcript = transcript
 
 
 def touches_of(entries: Iterable[Entry], is_wanted: Callable[[str], bool]) -> list[Touch]:

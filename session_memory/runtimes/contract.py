@@ -66,6 +66,9 @@ class RuntimeRecords(Protocol):
     def written(self, record: dict[str, Any], call_id: str) -> str | None:
         """What a call in the record wrote as the whole of a file; None for any other call."""
 
+    def of_sub_agent(self, record: dict[str, Any]) -> dict[str, Any]:
+        """A record of a sub-agent's transcript as one of a session's, which counts."""
+
     def prompt_id(self, record: dict[str, Any]) -> str:
         """The id that whoever sent a prompt gave it, where the record is one; else ''."""
 
@@ -109,6 +112,9 @@ class RuntimeFiles(Protocol):
 
     def sessions_in(self, folder: str, is_elsewhere: bool = ..., worktree: str = ...) -> list[Session]:
         """The sessions whose transcripts lie in `folder`."""
+
+    def sub_agents(self, path: str) -> list[str]:
+        """The transcripts of the sub-agents of the session whose transcript lies at `path`."""
 
     def session_names(self, sessions_dir: str) -> list[str]:
         """The names of the sessions of an agent home, in no particular order."""

@@ -54,20 +54,75 @@ def test_a_file_that_both_edited_is_told_to_the_one_who_edited_it_first(claude: 
     assert works(claude, "well?", session=main).told[0] == "! src/app: two edited it just now, after you edited it"
 
 
-def test_a_branch_that_was_switched_under_a_session_is_told_with_who_did_it(claude: Claude, app: Path) -> None:
+# What people report of sessions that share a clone: what the one did, what the other did then, and what the next request
+# of the first holds.
+REPORTS: dict[str, tuple[str, str, str]] = {
+    "the branch is switched under a session": (
+        "git status",
+        "git switch -q -c fix/port",
+        '! branch is fix/port now, it was main: fix it ran "git switch -q -c fix/port" ',
+    ),
+    "a stash takes along what another session has not committed": (
+        "edit",
+        "git stash -q",
+        '! src/app, which you had not committed: fix it ran "git stash -q" ',
+    ),
+    "a commit takes in what another session has not finished": (
+        "edit",
+        "echo y >> src/db && git commit -qam wip",
+        '! src/app, which you had not committed: fix it ran "git commit -qam wip" ',
+    ),
+    "a session repairs the tree that is another's": (
+        "edit",
+        "git status --short; git checkout -q -- . && git clean -fdq",
+        '! src/app, which you had not committed: fix it ran "git checkout -q -- ." ',
+    ),
+    "two sessions write over each other's files": (
+        "edit",
+        "cd src && sed -i s/2/3/ app",
+        "! src/app: fix it edited it ",
+    ),
+    "work in a worktree drags along HEAD of the root checkout": (
+        "git status",
+        "git worktree add -q .trees/port && git switch -q -c fix/port",
+        '! branch is fix/port now, it was main: fix it ran "git switch -q -c fix/port" ',
+    ),
+}
+
+
+@pytest.mark.parametrize("report", REPORTS)
+def test_what_people_report_of_a_shared_clone_is_in_the_next_request(claude: Claude, app: Path, report: str) -> None:
+    git(claude.project, "config", "user.name", "Ada")
+    git(claude.project, "config", "user.email", "ada@example.org")
+    (claude.project / "CLAUDE.md").write_text("Other sessions work here too. Never touch what is not yours.\n")
+    git(claude.project, "add", "CLAUDE.md")
+    git(claude.project, "commit", "-q", "-m", "Say so")
+    does, other_does, told = REPORTS[report]
+    steps = [read(app), edit(app, "1", "2")] if does == "edit" else [bash(does)]
+    main = works(claude, "look around", *steps)
+    works(claude, "fix it", bash(other_does))
+    assert works(claude, "and now?", session=main).told[0].startswith(told)
+
+
+def test_a_session_that_commits_to_a_branch_it_did_not_switch_to_is_told(claude: Claude, app: Path) -> None:
     main = works(claude, "look around", bash("git status"))
     works(claude, "fix it", bash("git switch -q -c fix/port"))
-    assert git(claude.project, "branch", "--show-current") == "fix/port"
-    told = works(claude, "and now?", session=main).told
-    assert told[0] == '! branch is fix/port now, it was main: fix it ran "git switch -q -c fix/port" just now'
+    commit = "git -c user.name=Ada -c user.email=ada@example.org commit -qam port"
+    works(claude, "change the port", read(app), edit(app, "1", "2"), bash(commit), session=main)
+    (told,) = [request.news for request in claude.api.prompts() if "change the port" in request.news][:1]
+    assert '! branch is fix/port now, it was main: fix it ran "git switch -q -c fix/port" ' in told
+    assert git(claude.project, "log", "-1", "--format=%s", "fix/port") == "port"
 
 
-def test_a_stash_of_another_session_is_told_to_the_one_whose_edits_it_took(claude: Claude, app: Path) -> None:
-    main = works(claude, "change the port", read(app), edit(app, "1", "2"))
-    works(claude, "clean up", bash("git -c user.name=Ada -c user.email=ada@example.org stash"))
-    assert app.read_text() == "port = 1\n"
-    (line, *_) = works(claude, "and now?", session=main).told
-    assert line.startswith('! src/app, which you had not committed: clean up ran "git stash" ')
+def test_what_a_sub_agent_edited_its_session_has_edited(claude: Claude, app: Path) -> None:
+    main = works(claude, "look at the port", read(app))
+    calls = [{"tools": [{"name": name, "input": arguments}]} for name, arguments in (read(app), edit(app, "1", "2"))]
+    claude.api.subagents["Change the port"] = [*calls, "done"]
+    task = {"description": "Change it", "prompt": "Change the port", "subagent_type": "general-purpose"}
+    claude.api.replies = [{"tools": [{"name": "Agent", "input": task}]}, "done", "done"]
+    claude.run("delegate it", "--allowedTools", "Agent,Task,Read,Edit")
+    assert app.read_text() == "port = 2\n"
+    assert works(claude, "and now?", session=main).told[0].startswith("! src/app: delegate it edited it ")
 
 
 def test_an_edit_that_the_runtime_refused_is_none(claude: Claude, app: Path) -> None:

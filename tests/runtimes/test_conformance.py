@@ -142,6 +142,15 @@ class TestEntries:
             pytest.skip("it writes no transcripts of sub-agents")
         assert fixture.conversation(fixture.path(fixture.own["subagent"])) == []
 
+    def test_as_a_record_of_a_session_it_is_one(self, fixture):
+        runtime = fixture.runtime
+        if not fixture.own["subagent"]:
+            assert runtime.FILES.sub_agents(str(fixture.path())) == []
+            pytest.skip("it writes no transcripts of sub-agents")
+        path = fixture.path(fixture.own["subagent"])
+        records = [runtime.RECORDS.of_sub_agent(json.loads(line)) for line in path.read_bytes().splitlines()]
+        assert any(runtime.RECORDS.entry(record, 0) for record in records)
+
     def test_each_entry_has_its_id_time_directory_and_the_offset_of_its_line(self, fixture):
         content = fixture.path().read_bytes()
         entries = [entry for entry in fixture.conversation(fixture.path()) if entry]

@@ -76,6 +76,12 @@ def sessions_in(folder: str, is_elsewhere: bool = False, worktree: str = "") -> 
     ]
 
 
+def sub_agents(path: str) -> list[str]:
+    """The transcripts in the folder of a session's sub-agents, which lies beside its own."""
+    folder = path.removesuffix(".jsonl") + "/subagents"
+    return [f"{folder}/{file}" for file in sorted(names_in(folder)) if file.endswith(".jsonl")]
+
+
 def other_sessions(
     sessions_dir: str, config_dir: str, own_path: str, scope: str, folders: Folders = ()
 ) -> list[Session]:

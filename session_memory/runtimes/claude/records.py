@@ -180,6 +180,11 @@ def written(record: Record, call_id: str) -> str | None:
     return written_by(record, call_id, "Write", "input")
 
 
+def of_sub_agent(record: Record) -> Record:
+    """The record without its mark."""
+    return {**record, "isSidechain": False}
+
+
 def prompt_id(record: Record) -> str:
     """The id that whoever sent a prompt gave it: its record's own, or, where it came in the middle of a turn, the one
     that the attachment names; '' for what is no prompt."""

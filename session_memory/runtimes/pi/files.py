@@ -53,6 +53,11 @@ def sessions_in(folder: str, is_elsewhere: bool = False, worktree: str = "") -> 
     ]
 
 
+def sub_agents(path: str) -> list[str]:
+    """None: Pi has no sub-agents of its own."""
+    return []
+
+
 def other_sessions(
     sessions_dir: str, config_dir: str, own_path: str, scope: str, folders: Folders = ()
 ) -> list[Session]:

@@ -199,6 +199,11 @@ def written(record: Record, call_id: str) -> str | None:
     return written_by(record, call_id, "write", "arguments")
 
 
+def of_sub_agent(record: Record) -> Record:
+    """The record: Pi has no sub-agents of its own."""
+    return record
+
+
 def prompt_id(record: Record) -> str:
     """The id of a user's message; '' for any other record. Who sends a prompt cannot choose it."""
     message = record.get("message")

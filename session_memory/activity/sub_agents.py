@@ -1,0 +1,73 @@
+"""What the sub-agents of a session did: their transcripts lie beside its own, and are read where that has something
+new."""
+
+from __future__ import annotations
+
+from ..system.files import open_regular, os
+from ..system.json import decode_line
+from ..transcripts.entries import Entry
+from ..transcripts.lines import first_line, last_line_end, lines_forward
+from ..transcripts.reader import TranscriptReader
+from .touches import touches_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+    from typing import Any
+
+    from ..runtimes import Runtime
+    from .touches import Touch
+
+FILE_BYTES = 2 * 1024 * 1024  # what is read of one sub-agent at most
+
+
+def sub_agent_touches(
+    session_path: str,
+    runtime: Runtime,
+    offsets: dict[str, int],
+    oldest: float,
+    is_wanted: Callable[[str], bool],
+    directories: Collection[str] | None = None,
+) -> list[Touch]:
+    """What the sub-agents of the session with the transcript `session_path` did in `directories` (None for all) behind
+    `offsets`, those up to which their transcripts were read, which go on; at first, since the time `oldest`. Of the
+    commands only those are looked into that `is_wanted`."""
+    found: list[Touch] = []
+    for path in runtime.FILES.sub_agents(session_path):
+        try:
+            entries = _read_on(path, runtime, offsets, oldest)
+        except OSError:
+            continue
+        if directories is not None:
+            entries = [entry for entry in entries if entry.cwd in directories]
+        for touch in touches_of(entries, is_wanted):
+            touch.transcript = path
+            found.append(touch)
+    return found
+
+
+def _read_on(path: str, runtime: Runtime, offsets: dict[str, int], oldest: float) -> list[Entry]:
+    """The entries of a transcript behind its offset, which goes on. Raises OSError."""
+    descriptor = open_regular(path)
+    try:
+        status = os.fstat(descriptor)
+        start = offsets.get(path, 0)
+        if status.st_size == start or (path not in offsets and status.st_mtime < oldest):
+            return []
+        start = max(start if start < status.st_size else 0, status.st_size - FILE_BYTES)
+        end = last_line_end(descriptor, start, status.st_size, FILE_BYTES) or start
+        reader = TranscriptReader(runtime, first_line(descriptor), _decoder(runtime))
+        read = list(reader.forward(lines_forward(descriptor, start, end)))
+        offsets.pop(path, None)
+        offsets[path] = end
+    finally:
+        os.close(descriptor)
+    return [one for one in read if isinstance(one, Entry) and (one.timestamp or 0.0) >= oldest]
+
+
+def _decoder(runtime: Runtime) -> Callable[[bytes], tuple[list[Any], int]]:
+    def decode(line: bytes) -> tuple[list[Any], int]:
+        values, unreadable = decode_line(line)
+        return [runtime.RECORDS.of_sub_agent(one) if isinstance(one, dict) else one for one in values], unreadable
+
+    return decode

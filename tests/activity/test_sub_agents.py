@@ -1,0 +1,87 @@
+"""Collisions over what sub-agents do, which have transcripts of their own beside that of their session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from collision_scene import Pair, collisions
+
+from bench.clones import Clone
+from session_memory.settings.compiled import Settings
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Pair:
+    return Pair(Clone(tmp_path))
+
+
+def test_what_a_sub_agent_edits_its_session_has_edited(pair: Pair) -> None:
+    pair.main.read("src/app.py")
+    pair.discord.sub_agent().edit("src/app.py", "x\n")
+    pair.later()
+    assert collisions(pair.main.prompt()) == ["! src/app.py: discord edited it 5m ago, after you read it"]
+    pair.discord.say("Go on.")
+    assert collisions(pair.main.prompt()) == []
+
+
+def test_what_it_does_later_is_told_later(pair: Pair) -> None:
+    agent = pair.discord.sub_agent()
+    agent.edit("src/db.py", "x\n")
+    pair.main.read("src/app.py")
+    assert collisions(pair.main.prompt()) == []
+    agent.edit("src/app.py", "x\n")
+    pair.discord.say("Go on.")
+    assert collisions(pair.main.prompt()) == ["! src/app.py: discord edited it just now, after you read it"]
+
+
+def test_an_edit_that_was_refused_to_it_is_none(pair: Pair) -> None:
+    pair.main.read("src/app.py")
+    pair.discord.sub_agent().edit("src/app.py", "x\n", fails=True)
+    assert collisions(pair.main.prompt()) == []
+
+
+def test_what_a_sub_agent_of_this_session_touched_this_session_has_in_hand(pair: Pair) -> None:
+    pair.main.sub_agent().edit("src/app.py", "1\n")
+    pair.discord.edit("src/app.py", "x\n")
+    assert collisions(pair.main.prompt()) == ["! src/app.py: discord edited it just now, after you edited it"]
+
+
+def test_a_branch_that_a_sub_agent_of_this_session_switched_is_not_told(pair: Pair) -> None:
+    pair.main.sub_agent().bash("git switch -q -c fix/login")
+    pair.discord.bash("git status")
+    assert collisions(pair.main.prompt()) == []
+    assert collisions(pair.discord.prompt()) == [
+        '! branch is fix/login now, it was main: main ran "git switch -q -c fix/login" just now'
+    ]
+
+
+def test_what_did_not_fit_is_told_with_the_next_prompt(pair: Pair) -> None:
+    pair.main.read("src/app.py")
+    pair.discord.sub_agent().edit("src/app.py", "x\n")
+    assert collisions(pair.main.prompt(limit=60)) == []
+    assert len(collisions(pair.main.prompt())) == 1
+
+
+def test_of_one_in_a_directory_where_the_session_does_not_work_nothing_is_told(pair: Pair) -> None:
+    pair.main.read("src/app.py")
+    agent = pair.discord.sub_agent()
+    agent.worktree = pair.clone.root / "src"
+    agent.edit("app.py", "x\n")
+    assert collisions(pair.main.prompt()) == []
+
+
+def test_of_an_excluded_session_none_is_told_of(pair: Pair) -> None:
+    pair.main.read("src/app.py")
+    pair.discord.sub_agent().edit("src/app.py", "x\n")
+    assert pair.main.prompt(settings=Settings({}, [("discord", {"ignore": True})])) == ""
+
+
+def test_where_its_transcript_cannot_be_read_the_rest_is_told(pair: Pair) -> None:
+    pair.main.read("src/app.py")
+    agent = pair.discord.sub_agent()
+    agent.path.unlink()
+    agent.path.symlink_to("/dev/zero")
+    (agent.path.parent / "agent-0.jsonl").write_text("{\n[1]\n")
+    pair.discord.edit("src/app.py", "x\n")
+    assert len(collisions(pair.main.prompt())) == 1
