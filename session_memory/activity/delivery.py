@@ -199,6 +199,11 @@ def _update(
     oldest = now - settings.first_sight_seconds
     read, unread = read_changed(changed, cursors, runtime, now, oldest, most_lines(limit) + 1, notes)
     drop_copies(read, sessions, cursors, runtime, own.path)
+    if unread:
+        from .unread import count_told
+
+        left = [session for session, _ in changed[-unread:]]
+        unread = count_told(left, cursors, settings, own.home, runtime)
     rules = rules_for(settings, own.home, [unseen.cursor.get("start", "") for unseen in read])
     reports = []
     moved: Cursors = {}

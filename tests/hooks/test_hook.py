@@ -296,6 +296,24 @@ class TestConfig:
         assert "hello" in context
         assert context.count("\n- ") == 1
 
+    @pytest.mark.parametrize("times", [1, 2])
+    def test_sessions_that_are_only_counted_are_not_counted_where_they_are_excluded(self, plain, times):
+        """At first sight of them, and once they have been seen."""
+        plain.config("scope: all\nprojects: {/srv/private: {ignore: true}}\n")
+        secret = [plain.session(*exchange("mine", "I see.", cwd="/srv/private"), project="-srv-p") for _ in range(5)]
+        shown = [plain.session(*exchange(f"hello {number}", "hi", cwd="/srv/agent")) for number in range(9)]
+        for round in range(times):
+            for age, path in enumerate([*shown, *secret]):
+                if round:
+                    append(path, *exchange("on", "yes", cwd="/srv/agent" if path in shown else "/srv/private"))
+                os.utime(path, (time.time() - age, time.time() - age))
+            context = told(plain.run())
+            for _ in range(4 * (times - round - 1)):  # until all was told
+                plain.run()
+        assert context.count("\n- ") == 5
+        assert "\n+4 more" in context
+        assert "mine" not in context
+
     def test_what_was_said_in_an_excluded_directory_is_not_told(self, plain):
         plain.session(
             *exchange("hello", "hi", cwd="/srv/agent"),
