@@ -17,6 +17,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from session_memory.activity.call_collisions import Call, CallSearch
 from session_memory.activity.changes import OwnSession
 from session_memory.activity.delivery import open_update
 from session_memory.runtimes import runtime
@@ -115,6 +116,15 @@ class Actor:
         agent.say("Go on.")
         return agent
 
+    @property
+    def _own(self) -> OwnSession:
+        cursor_file = str(self.clone.state / f"{self.id}.json")
+        return OwnSession(self.id, runtime("agent-sdk"), cursor_file, str(self.path), str(self.worktree))
+
+    @property
+    def _others(self) -> list[Session]:
+        return [Session(other.id, str(other.path)) for other in self.clone.sessions if other is not self]
+
     def say(self, text: str) -> None:
         """What its person asks for."""
         self._append(self._record("user", {"role": "user", "content": text}))
@@ -157,11 +167,9 @@ class Actor:
         """What the hook tells with the next prompt, without its introduction; '' for nothing."""
         clone = self.clone
         clone.now += 1
-        others = [Session(other.id, str(other.path)) for other in clone.sessions if other is not self]
-        cursors = str(clone.state / f"{self.id}.json")
-        own = OwnSession(self.id, runtime("agent-sdk"), cursors, str(self.path), str(self.worktree))
-        settings = settings or Settings({})
-        with open_update(own, others, settings=settings, now=clone.now, limit=limit) as update:
+        with open_update(
+            self._own, self._others, settings=settings or Settings({}), now=clone.now, limit=limit
+        ) as update:
             text = update.text or ""
         self.say("Go on.")
         if text:
@@ -169,8 +177,24 @@ class Actor:
             self._append({**self._record("attachment", {}), "attachment": attachment})
         return text
 
+    def before_edit(self, name: str, *, agent: str = "", call_id: str = "") -> str:
+        """What the hook tells with an edit of a file that is about to be made, without its introduction."""
+        call = Call(str(self.worktree / name), call_id, agent)
+        search = CallSearch(self._own, call, self._others, Settings({}), self.clone.now)
+        with search.delivery("", LIMIT) as delivery:
+            return delivery.text
+
     def _call(self, tool: str, arguments: dict[str, Any], work: Callable[[], int]) -> None:
         call_id = f"toolu_{uuid.uuid4().hex[:24]}"
+        self.open_call(tool, arguments, call_id)
+        self.clone.now += 0.5
+        has_failed = bool(work())
+        self.clone.now += 0.5
+        result = {"tool_use_id": call_id, "type": "tool_result", "content": "Done.", "is_error": has_failed}
+        self._append(self._record("user", {"role": "user", "content": [result]}))
+
+    def open_call(self, tool: str, arguments: dict[str, Any], call_id: str) -> None:
+        """A tool call that has no result yet."""
         block = {"type": "tool_use", "id": call_id, "name": tool, "input": arguments}
         message = {
             "id": f"msg_{call_id}",
@@ -180,11 +204,6 @@ class Actor:
             "content": [block],
         }
         self._append(self._record("assistant", {**message, "stop_reason": "tool_use"}))
-        self.clone.now += 0.5
-        has_failed = bool(work())
-        self.clone.now += 0.5
-        result = {"tool_use_id": call_id, "type": "tool_result", "content": "Done.", "is_error": has_failed}
-        self._append(self._record("user", {"role": "user", "content": [result]}))
 
     def _record(self, kind: str, message: dict[str, Any]) -> dict[str, Any]:
         when = (

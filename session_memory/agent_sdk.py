@@ -10,10 +10,11 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from .hooks.archive import archive_when_written
-from .hooks.callbacks import Handover, answering, offer_update
+from .hooks.callbacks import Handover, answering, offer_collisions, offer_update
 from .hooks.context import Context, EventError
 from .hooks.log import HookLog
 from .hooks.prompt import start_listening
+from .hooks.tool_call import is_answered
 from .runtimes import runtime
 from .settings.homes import agent_home, home_at
 from .settings.program import program_paths
@@ -67,6 +68,26 @@ def session_updates_hook(
             offer_update(context, handover)
 
     return answering(HookLog(home_at(root, os.environ)), "UserPromptSubmit", timeout_seconds, offer)
+
+
+def file_collisions_hook(home: str | os.PathLike[str], session: str, *, timeout_seconds: float = 1.0) -> HookCallback:
+    """A callback that tells the agent of `session`, with the result of an edit, what other sessions did to that file
+    since its last prompt.
+
+        ClaudeAgentOptions(
+            hooks={"PreToolUse": [HookMatcher("Edit|Write|NotebookEdit", [file_collisions_hook(home, "discord")])]}
+        )
+
+    It answers `{}` where there is nothing to tell, after `timeout_seconds`, and on every fault, which is a line in the
+    home's hook.log. What was not answered in time is told later.
+    """
+    root = os.path.abspath(home)
+
+    def offer(event: Any, handover: Handover) -> None:
+        if is_answered(event, _CLAUDE):
+            offer_collisions(_context(root, session, event), handover)
+
+    return answering(HookLog(home_at(root, os.environ)), "PreToolUse", timeout_seconds, offer)
 
 
 def conversation_archive_hook(

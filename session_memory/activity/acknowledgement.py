@@ -54,6 +54,15 @@ def with_last(before: Cursors, after: Cursors, text: str, own_path: str, has_col
     return {**before, LAST: last}
 
 
+def as_told(cursors: Cursors, cursor_file: str) -> tuple[Cursors, str]:
+    """The cursors behind all that was told, whether it arrived or not, and the file of collisions that goes with them;
+    '' for the one that counts."""
+    last = cursors.get(LAST, {})
+    if "cursors" not in last or not _is_whole(last):
+        return cursors, ""
+    return last["cursors"], pending_path(cursor_file) if last["collisions"] else ""
+
+
 def settle(cursors: Cursors, own: OwnSession) -> Cursors:
     """The cursors in force of the session `own`, by what became of what was told last."""
     last = cursors[LAST]

@@ -27,8 +27,10 @@ class CollisionFile:
     It is written under the lock of the cursors. What cannot be read is as if nothing had been touched.
     """
 
-    def __init__(self, cursor_file: str, heard: float) -> None:
-        self.path = collision_path(cursor_file)
+    def __init__(self, cursor_file: str, heard: float, path: str = "") -> None:
+        """`path` is that of a file that does not count yet, to be read in its place."""
+        self.cursor_file = cursor_file
+        self.path = path or collision_path(cursor_file)
         self.in_hand = InHand(heard)
         self.told: dict[str, float] = {}
         self.open_touches: dict[str, list[Touch]] = {}

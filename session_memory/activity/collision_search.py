@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from .collisions import edit_facts, paths_reached
+from .call_log import edited_key, told_with_calls
+from .collisions import TAKEN, edit_facts, paths_reached
 from .sub_agents import sub_agent_touches
-from .touches import COMMAND, GIT, READ, touches_of
+from .touches import COMMAND, EDIT, GIT, LOOKS, READ, REMOVE, touches_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from .report import Report
     from .touches import Touch
     from .unseen import Unseen
-
-_LOOKS = ("blame", "branch", "diff", "fetch", "log", "ls-files", "push", "remote", "rev-parse", "show", "status")
 
 
 def search(
@@ -42,7 +41,9 @@ def search(
     own_touches = touches_of(entries, lambda command: True)
     own_touches += sub_agent_touches(own.path, own.runtime, file.sub_agents, oldest, lambda command: True)
     file.in_hand.take(sorted(own_touches, key=lambda touch: touch.time))
-    touches = _touches_of_others(file, others, own.runtime, oldest)
+    touches = touches_of_others(file, others, own.runtime, oldest)
+    if any(touches.values()):
+        _drop_told(file, touches)
     if heads is None and not any(touches.values()):
         return [], set()
     from .evidence import TranscriptEvidence
@@ -68,7 +69,23 @@ def search(
     return lines, not_told
 
 
-def _touches_of_others(
+def _drop_told(file: CollisionFile, touches: dict[str, list[Touch]]) -> None:
+    """Takes out the edits that were told with the result of a tool call; what git took away was told as in `file`."""
+    told = told_with_calls(file.cursor_file)
+    if told:
+        file.told.update(
+            {key: max(time, file.told.get(key, 0.0)) for key, time in told.items() if key.startswith(TAKEN)}
+        )
+        for session, found in touches.items():
+            touches[session] = [one for one in found if not _is_told(file.in_hand, session, one, told)]
+
+
+def _is_told(in_hand: InHand, session: str, touch: Touch, told: dict[str, float]) -> bool:
+    paths = paths_reached(in_hand, touch) if touch.kind in (EDIT, REMOVE) else []
+    return bool(paths) and all([told.get(edited_key(session, path), 0.0) >= touch.time for path in paths])
+
+
+def touches_of_others(
     file: CollisionFile, others: list[tuple[Report, Unseen]], runtime: Runtime, oldest: float
 ) -> dict[str, list[Touch]]:
     """What each of the others did that may concern this session, with what was left open before."""
@@ -95,7 +112,7 @@ def _concerns(in_hand: InHand, touch: Touch) -> bool:
     if touch.kind in (READ, COMMAND):
         return False
     if touch.kind == GIT:
-        return bool(touch.words) and touch.words[0] not in _LOOKS
+        return bool(touch.words) and touch.words[0] not in LOOKS
     return bool(paths_reached(in_hand, touch))
 
 

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from ..transcripts.entries import Entry
 
 READ, EDIT, REMOVE, GIT, COMMAND = "read", "edit", "remove", "git", "command"
+# Commands of git that change nothing where they are run.
+LOOKS = ("blame", "branch", "diff", "fetch", "log", "ls-files", "push", "remote", "rev-parse", "show", "status")
 
 
 class Touch:

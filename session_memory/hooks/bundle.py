@@ -31,13 +31,14 @@ HEAD_BYTES = 16 * 1024
 _PACKAGE = "session_memory"
 # What a prompt loads, at its start or later; what these import at their head goes into the bundle with them.
 _LOADED = (
-    "hooks.main", "hooks.prompt", "settings.compiled", "settings.rules",
+    "hooks.main", "hooks.prompt", "hooks.tool_call", "settings.compiled", "settings.rules",
     "transcripts.projects", "transcripts.project_folders",
     "runtimes.claude.hooks", "runtimes.claude.files", "runtimes.claude.records",
     "runtimes.pi.hooks", "runtimes.pi.files", "runtimes.pi.records",
     "activity.forks", "activity.report", "activity.unseen", "activity.updates", "activity.prompt_memories",
     "activity.acknowledgement", "activity.in_hand", "activity.collision_file", "activity.collision_search",
-    "activity.collision_lines", "activity.evidence", "activity.git_collisions", "text.shell_effects",
+    "activity.collision_lines", "activity.evidence", "activity.git_collisions", "activity.call_facts",
+    "text.shell_effects",
 )  # fmt: skip
 
 

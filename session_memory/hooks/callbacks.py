@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import SessionMemoryError
 from ..runtimes import runtime
+from ..settings.compiled import OFF
 from .prompt import update_for, write_notes
+from .tool_call import delivery_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +54,7 @@ def answering(
             text = None
         finally:
             handover.end()
-        return cast("HookJSONOutput", runtime("agent-sdk").HOOKS.context_output(text) if text else {})
+        return cast("HookJSONOutput", runtime("agent-sdk").HOOKS.context_output(text, event_name) if text else {})
 
     return answer
 
@@ -62,6 +64,14 @@ def offer_update(context: Context, handover: Handover) -> None:
     with update_for(context) as update:
         handover.offer(update.text)
     write_notes(context, update.notes)
+
+
+def offer_collisions(context: Context, handover: Handover) -> None:
+    """Offers what others did to the file that a tool is about to edit. Raises SessionMemoryError, OSError: then it was
+    not told."""
+    if context.settings.collisions != OFF:
+        with delivery_for(context) as delivery:
+            handover.offer(delivery.text or None)
 
 
 class TooLateError(SessionMemoryError):

@@ -32,6 +32,16 @@ def before_agent_start() -> None:
     _answer_prompt("pi")
 
 
+def pre_tool_use() -> None:
+    """Claude Code's PreToolUse hook: tells what others did to the file that a tool is about to edit."""
+    _answer_call("agent-sdk")
+
+
+def tool_call() -> None:
+    """The same for Pi's `tool_call`."""
+    _answer_call("pi")
+
+
 def session_start() -> None:
     """Claude Code's SessionStart hook: from where on a fork listens, and what an agent is told of its past."""
     from .session_start import answer, is_answered
@@ -70,6 +80,12 @@ def _answer_prompt(runtime_name: str) -> None:
     from .prompt import answer, is_typed
 
     _run(is_typed, lambda context: answer(context, _print), runtime_name)
+
+
+def _answer_call(runtime_name: str) -> None:
+    from .tool_call import answer, is_answered
+
+    _run(is_answered, lambda context: answer(context, _print), runtime_name)
 
 
 def _run(

@@ -6,6 +6,7 @@ import time
 
 from ..activity.changes import OwnSession
 from ..activity.delivery import begin_here, open_update
+from ..settings.compiled import OFF
 from ..settings.homes import environment
 from ..system.files import is_file
 
@@ -42,22 +43,26 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
 def update_for(context: Context) -> Delivery:
     """What the session was not told yet, to be told in a `with` block. Raises SessionMemoryError, OSError."""
     settings = context.settings
-    own = OwnSession(
-        context.session,
-        context.runtime,
-        context.cursor_file,
-        context.own_path,
-        context.directory,
-        context.home,
-        keeps_transcript=context.runtime.HOOKS.keeps_transcript(context.event, environment()),
-    )
     return open_update(
-        own,
+        own_session(context),
         context.other_sessions(),
         settings=settings,
         now=time.time(),
         limit=settings.max_characters,
         introduction=INTRODUCTION,
+    )
+
+
+def own_session(context: Context) -> OwnSession:
+    """The session of an event, with what is asked of it to tell it something. Raises EventError."""
+    return OwnSession(
+        context.session,
+        context.runtime,
+        context.cursor_file,
+        context.own_path,
+        context.directory if context.settings.collisions != OFF else "",
+        context.home,
+        keeps_transcript=context.runtime.HOOKS.keeps_transcript(context.event, environment()),
     )
 
 
@@ -68,14 +73,14 @@ def start_listening(context: Context) -> None:
     begin_here(own, context.other_sessions(), settings=context.settings, now=time.time())
 
 
-def write_notes(context: Context, notes: list[str]) -> None:
-    """Logs what a prompt met that could not be read."""
+def write_notes(context: Context, notes: list[str], event_name: str = "") -> None:
+    """Logs what an event, by default a prompt, met that could not be read."""
     if notes:
         from .log import HookLog
 
         log = HookLog(context.home)
         for note in notes:
-            log.write(context.runtime.HOOKS.PROMPT_EVENT, note)
+            log.write(event_name or context.runtime.HOOKS.PROMPT_EVENT, note)
 
 
 def _notice_at_first(context: Context) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from ..transcripts.entries import Entry, Reply, Session
+from ..transcripts.entries import Entry, Reply, Session, ToolUse
 
 Folders = Sequence[tuple[str, str]]  # of transcripts, each with the name of its worktree, '' for that at hand
 ToolResult = tuple[str, bool, object]  # the id of the call, whether it went wrong, a string or blocks with text
@@ -156,6 +156,9 @@ class RuntimeHooks(Protocol):
     START_EVENT: str
     """What the event is called that a session starts with; '' where none is answered."""
 
+    TOOL_EVENT: str
+    """What the event of a tool call is called, before it is run."""
+
     SHOWS_WHAT_WAS_TOLD: bool
     """Whether its transcripts show what a hook told the agent (RECORDS.told)."""
 
@@ -182,6 +185,19 @@ class RuntimeHooks(Protocol):
 
     def is_from_a_person(self, prompt: str) -> bool:
         """Whether a prompt was typed, and not put in by the runtime."""
+
+    def tool_call(self, event: Mapping[str, Any]) -> ToolUse | None:
+        """The tool call that is about to be run, with the file or command as its argument, if it may change files."""
+
+    def sub_agent(self, event: Mapping[str, Any]) -> str:
+        """Which of the session's sub-agents makes the call; '' where it is the session's own."""
+
+    def can_ask(self, event: Mapping[str, Any], environ: Mapping[str, str]) -> bool:
+        """Whether there is somebody who can be asked whether a tool may run."""
+
+    def held_output(self, reason: str, text: str) -> dict[str, Any]:
+        """What a hook prints so that the runtime asks its user, for this reason, whether the tool may run; it tells the
+        agent `text`, unless that is ''."""
 
     def context_output(self, text: str, event: str = ...) -> dict[str, Any]:
         """What a hook prints (or a callback returns) so that the runtime tells the agent `text`.

@@ -13,12 +13,14 @@ if TYPE_CHECKING:
 
     from .rules import PatternRule, Rule
 
+TELL, OFF = "tell", "off"  # what is done about collisions
 # What a prompt, an archive and the start of a session go by. The table of all keys takes these defaults from here: a
 # prompt does not load it.
 DEFAULTS: dict[str, Any] = {
     "scope": "project",
     "first_sight_hours": 24,
     "max_characters": 500,
+    "collisions": TELL,
     "assistant_name": "Assistant",
     "archive_message_characters": 0,
     "archive_tools": False,
@@ -43,6 +45,7 @@ class Settings:
         self.scope: str = merged["scope"]
         self.first_sight_seconds: float = merged["first_sight_hours"] * 3600
         self.max_characters: int = merged["max_characters"]
+        self.collisions: str = merged["collisions"]
         self.assistant_name: str = merged["assistant_name"]
         self.archive_message_characters: int = merged["archive_message_characters"]
         self.archive_tools: bool = merged["archive_tools"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .compiled import DEFAULTS
+from .compiled import DEFAULTS, OFF, TELL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,7 +60,7 @@ class Key(NamedTuple):
         """What a value should be, in a few words."""
         if self.kind in (WHOLE, NUMBER):
             return f"a {self.kind} from {self.low} to {self.high}"
-        return _EXPECTED.get(self.kind) or " or ".join([written(choice) for choice in self.choices])
+        return _EXPECTED.get(self.kind) or " or ".join([_plain(choice) for choice in self.choices])
 
 
 _EXPECTED = {
@@ -90,6 +90,11 @@ KEYS = (
         "How many hours back a session is read the first time it is seen.", 0, 24 * 365,
     ),
     Key("max_characters", WHOLE, DEFAULTS["max_characters"], "The most that is added to a prompt.", 100, 500),
+    Key(
+        "collisions", ANY_OF, DEFAULTS["collisions"],
+        "Whether an agent is told where it and another session have the same files or branch in hand.",
+        choices=(TELL, OFF),
+    ),
     Key("assistant_name", ASSISTANT, DEFAULTS["assistant_name"], "How archives call the assistant."),
     Key(
         "archive_message_characters", WHOLE, DEFAULTS["archive_message_characters"],
@@ -241,6 +246,10 @@ def written(value: Any) -> str:
     is_plain = value.replace("-", "").replace("_", "").replace(".", "").isalnum() and value[0].isalpha()
     is_word = value.lower() in ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
     return value if is_plain and not is_word else '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _plain(choice: Any) -> str:
+    return choice if isinstance(choice, str) else written(choice)
 
 
 def sample() -> str:

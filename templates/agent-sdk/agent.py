@@ -41,7 +41,12 @@ try:
         get_session_info,
     )
 
-    from session_memory.agent_sdk import conversation_archive_hook, lookup_options, session_updates_hook
+    from session_memory.agent_sdk import (
+        conversation_archive_hook,
+        file_collisions_hook,
+        lookup_options,
+        session_updates_hook,
+    )
 except ImportError as error:
     # The environment of session-memory has both.
     if PYTHON.exists() and Path(sys.prefix).resolve() != PYTHON.parent.parent.resolve():
@@ -66,6 +71,7 @@ def options(session: str, stderr: list[str]) -> ClaudeAgentOptions:
         allowed_tools=["Skill", "Read", "Glob", "Grep", *lookups["allowed_tools"]],
         hooks={
             "UserPromptSubmit": [HookMatcher(hooks=[session_updates_hook(HOME, session)])],
+            "PreToolUse": [HookMatcher(matcher="Edit|Write|NotebookEdit", hooks=[file_collisions_hook(HOME, session)])],
             "PreCompact": [HookMatcher(hooks=[conversation_archive_hook(HOME, session)])],
         },
         include_partial_messages=True,

@@ -15,6 +15,7 @@ from records import append, exchange
 
 ROOT = Path(__file__).resolve().parents[2]
 HOOK = ROOT / "hooks" / "user_prompt_submit.py"
+CALL_HOOK = ROOT / "hooks" / "pre_tool_use.py"
 
 # Every prompt pays for these, about a hundredth of a bare interpreter each. One more needs a good reason.
 EVERY_PROMPT = {
@@ -37,6 +38,13 @@ SOMETHING_NEW = {
 # What a project is has to be found out once, and again where a directory changed.
 NEW_PROJECT = {
     "session_memory.transcripts.project_folders", "session_memory.system.git", "session_memory.activity.in_hand",
+}  # fmt: skip
+
+
+# A tool call with nothing new pays for these beside what every prompt does.
+EVERY_CALL = {
+    "session_memory.activity.call_collisions", "session_memory.activity.call_log", "session_memory.activity.touch_index",
+    "session_memory.activity.touches", "session_memory.hooks.tool_call", "session_memory.text.paths",
 }  # fmt: skip
 
 
@@ -67,6 +75,18 @@ class TestHotPath:
         assert b"hello" in output
         assert loaded == not_built_in(EVERY_PROMPT | SOMETHING_NEW | NEW_PROJECT)
 
+    def test_a_tool_call_with_nothing_new_loads_these_modules_and_no_others(self, plain):
+        path = plain.session(*exchange("hello", "hi"))
+        an_hour_ago = time.time() - 3600
+        os.utime(path, (an_hour_ago, an_hour_ago))
+        settle_directories(plain)
+        plain.run()
+        plain.run()
+        call = {"tool_name": "Edit", "tool_input": {"file_path": "/srv/agent/app"}}
+        output, loaded = run_hook(plain, CALL_HOOK, **call)
+        assert output == b""
+        assert loaded == not_built_in((EVERY_PROMPT | EVERY_CALL) - {"fcntl"})  # it locks nothing
+
 
 def settle_directories(plain: PlainUser) -> None:
     """Makes the directories of transcripts so old that they are not looked at twice."""
@@ -74,9 +94,9 @@ def settle_directories(plain: PlainUser) -> None:
         os.utime(directory, (1, 1))
 
 
-def run_hook(plain: PlainUser) -> tuple[bytes, set[str]]:
+def run_hook(plain: PlainUser, hook: Path = HOOK, **event: object) -> tuple[bytes, set[str]]:
     """What the hook prints, and the modules that it loads beyond those of an interpreter that does nothing."""
-    output, loaded = run_python([str(HOOK)], plain)
+    output, loaded = run_python([str(hook)], plain, **event)
     return output, not_built_in(loaded - run_python(["-c", "pass"], plain)[1])
 
 
@@ -85,9 +105,9 @@ def not_built_in(names: set[str]) -> set[str]:
     return names - set(sys.builtin_module_names)
 
 
-def run_python(arguments: list[str], plain: PlainUser) -> tuple[bytes, set[str]]:
+def run_python(arguments: list[str], plain: PlainUser, **fields: object) -> tuple[bytes, set[str]]:
     """What a program prints, and the modules that it loads, by what `-X importtime` reports."""
     command = [sys.executable, "-I", "-S", "-X", "importtime", *arguments]
-    event = json.dumps(plain.event()).encode()
+    event = json.dumps(plain.event(**fields)).encode()
     done = subprocess.run(command, input=event, capture_output=True, env={"HOME": str(plain.root)}, check=True)
     return done.stdout, set(re.findall(r"^import time: .*\| +(\S+)$", done.stderr.decode(), re.MULTILINE))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...system.json import as_string
+from ...transcripts.entries import ToolUse
 from .files import config_dir as usual_config_dir
 from .files import transcript_path
 
@@ -17,7 +18,13 @@ if TYPE_CHECKING:
 
 PROMPT_EVENT = "UserPromptSubmit"
 START_EVENT = "SessionStart"
+TOOL_EVENT = "PreToolUse"
 SHOWS_WHAT_WAS_TOLD = True
+# The tools whose calls are answered: what they do, and the input that says to what.
+_TOOLS = {
+    "Edit": ("edit", "file_path"), "MultiEdit": ("edit", "file_path"), "Write": ("edit", "file_path"),
+    "NotebookEdit": ("edit", "notebook_path"), "Bash": ("command", "command"),
+}  # fmt: skip
 
 
 def keeps_transcript(event: Event, environ: Mapping[str, str]) -> bool:
@@ -64,6 +71,32 @@ def own_name(event: Event, sessions_dir: str, sessions: Iterable[Session]) -> st
 def is_from_a_person(prompt: str) -> bool:
     """Whether a submitted prompt was typed: background tasks report through the same event."""
     return not prompt.lstrip().startswith(("<task-notification>", "<system-reminder>"))
+
+
+def tool_call(event: Event) -> ToolUse | None:
+    """The edit or command that is about to be run."""
+    name, given = as_string(event.get("tool_name")), event.get("tool_input")
+    if name not in _TOOLS or not isinstance(given, dict):
+        return None
+    kind, key = _TOOLS[name]
+    return ToolUse(name, as_string(given.get(key)), kind, as_string(event.get("tool_use_id")))
+
+
+def sub_agent(event: Event) -> str:
+    """The id that Claude Code gave it."""
+    return as_string(event.get("agent_id"))
+
+
+def can_ask(event: Event, environ: Mapping[str, str]) -> bool:
+    """Whether the session is interactive, and in a mode that asks: elsewhere what would be asked is refused."""
+    is_interactive = not environ.get("CLAUDE_CODE_ENTRYPOINT", "sdk").startswith("sdk")
+    return is_interactive and event.get("permission_mode") != "dontAsk"
+
+
+def held_output(reason: str, text: str) -> dict[str, Any]:
+    """The JSON that has Claude Code ask whether the tool may run."""
+    asks = {"hookEventName": TOOL_EVENT, "permissionDecision": "ask", "permissionDecisionReason": reason}
+    return {"hookSpecificOutput": {**asks, "additionalContext": text} if text else asks}
 
 
 def context_output(text: str, event: str = PROMPT_EVENT) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...system.json import as_string
+from ...transcripts.entries import ToolUse
 from .files import config_dir as usual_config_dir
 from .files import project_dir
 
@@ -16,8 +17,10 @@ if TYPE_CHECKING:
     Event = Mapping[str, Any]
 
 PROMPT_EVENT = "before_agent_start"
+TOOL_EVENT = "tool_call"
 START_EVENT = ""  # the extension answers no start of a session
 SHOWS_WHAT_WAS_TOLD = True
+_TOOLS = {"edit": ("edit", "path"), "write": ("edit", "path"), "bash": ("command", "command")}
 CUSTOM_TYPE = "session-update"
 
 
@@ -73,6 +76,30 @@ def own_name(event: Event, sessions_dir: str, sessions: Iterable[Session]) -> st
 def is_from_a_person(prompt: str) -> bool:
     """True: what extensions send by themselves comes as no prompt."""
     return True
+
+
+def tool_call(event: Event) -> ToolUse | None:
+    """The edit or command that is about to be run."""
+    name, given = as_string(event.get("tool_name")), event.get("tool_input")
+    if name not in _TOOLS or not isinstance(given, dict):
+        return None
+    kind, key = _TOOLS[name]
+    return ToolUse(name, as_string(given.get(key)), kind, as_string(event.get("tool_use_id")))
+
+
+def sub_agent(event: Event) -> str:
+    """'': Pi has none."""
+    return ""
+
+
+def can_ask(event: Event, environ: Mapping[str, str]) -> bool:
+    """Whether the extension can show a dialogue."""
+    return event.get("can_ask") is True
+
+
+def held_output(reason: str, text: str) -> dict[str, Any]:
+    """What has the extension ask whether the tool may run."""
+    return {"held": reason, **(context_output(text) if text else {})}
 
 
 def context_output(text: str, event: str = PROMPT_EVENT) -> dict[str, Any]:

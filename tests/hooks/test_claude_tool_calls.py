@@ -1,0 +1,94 @@
+"""Sessions of the real Claude Code that edit one file at a time: what the request with an edit's result holds of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from clients.claude import WAIT_SECONDS, Claude
+from git_scene import repository
+
+TOLD = "PreToolUse:Edit hook additional context: A record of your other sessions, not instructions:\n"
+
+
+@pytest.fixture
+def app(claude: Claude) -> Path:
+    """A file of the repository that the project is."""
+    claude.project.rmdir()
+    return repository(claude.project, src__app="port = 1\n") / "src" / "app"
+
+
+def call(name: str, **arguments: object) -> dict[str, object]:
+    return {"tools": [{"name": name, "input": arguments}]}
+
+
+def read(path: Path) -> dict[str, object]:
+    return call("Read", file_path=str(path))
+
+
+def edit(path: Path, old: str, new: str) -> dict[str, object]:
+    return call("Edit", file_path=str(path), old_string=old, new_string=new)
+
+
+def works(claude: Claude, prompt: str, *replies: dict[str, object]) -> None:
+    claude.api.replies = [*replies, "done"]
+    claude.run(prompt, "--allowedTools", "Read,Edit,Write,Bash")
+
+
+@contextmanager
+def in_the_middle_of_a_turn(claude: Claude, before: list[dict[str, object]], after: list[object]) -> Iterator[None]:
+    """A turn that makes the calls `before`, waits until the block is left, and then makes the calls `after`."""
+    waits, goes_on = claude.project / "waits", claude.project / "goes_on"
+    command = f"touch {waits}; while [ ! -e {goes_on} ]; do sleep 0.02; done"
+    claude.api.replies = [*before, call("Bash", command=command, description="Wait")]
+    with ThreadPoolExecutor(1) as pool:
+        turn = pool.submit(claude.run, "go on", "--allowedTools", "Read,Edit,Write,Bash")
+        deadline = time.monotonic() + WAIT_SECONDS
+        while not waits.exists():
+            assert time.monotonic() < deadline, "the turn has not begun"
+            time.sleep(0.02)
+        try:
+            yield
+            claude.api.replies = [*after, "done"]
+        finally:
+            goes_on.touch()
+        turn.result()
+
+
+def told(claude: Claude) -> list[tuple[str, str]]:
+    """What was told with tool results: of each request that holds something its kind, and the text."""
+    requests = [request for request in claude.api.requests if TOLD in request.news]
+    return [(request.kind, request.news.partition(TOLD)[2].partition("\n")[0]) for request in requests]
+
+
+def test_who_refuses_to_edit_a_file_that_changed_is_told_who_changed_it_as_soon_as_it_has_read_it_again(
+    claude: Claude, app: Path
+) -> None:
+    after = [edit(app, "1", "3"), read(app), edit(app, "2", "3")]
+    with in_the_middle_of_a_turn(claude, [read(app)], after):
+        works(claude, "change the port", read(app), edit(app, "1", "2"))
+    assert app.read_text() == "port = 3\n"
+    assert told(claude) == [("main", "! src/app: change the port edited it just now, before you did")]
+
+
+def test_an_edit_of_what_another_edited_in_this_turn_is_told_it_with_its_result_and_once(
+    claude: Claude, app: Path
+) -> None:
+    after = [read(app), edit(app, "2", "3"), edit(app, "3", "4")]
+    with in_the_middle_of_a_turn(claude, [], after):
+        works(claude, "change the port", read(app), edit(app, "1", "2"))
+    assert app.read_text() == "port = 4\n"
+    assert told(claude) == [("main", "! src/app: change the port edited it just now, before you did")]
+
+
+def test_a_sub_agent_is_told_with_the_result_of_its_own_edit(claude: Claude, app: Path) -> None:
+    claude.api.subagents = {"rename it": [read(app), edit(app, "port", "door"), "renamed"]}
+    task = call("Agent", description="Rename", prompt="rename it", subagent_type="general-purpose")
+    with in_the_middle_of_a_turn(claude, [], [task]):
+        works(claude, "change the port", read(app), edit(app, "1", "2"))
+    assert app.read_text() == "door = 2\n"
+    assert told(claude) == [("subagent", "! src/app: change the port edited it just now, before you did")]
