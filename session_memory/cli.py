@@ -19,6 +19,7 @@ COMMANDS = {
     "ingest": "ingest",
     "watch": "watch",
     "health-check": "health",
+    "status": "status",
     "memories": "memories",
     "process": "process",
     "forget": "forget",

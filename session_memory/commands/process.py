@@ -50,9 +50,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def work_off_for_watch(location: StoreLocation, stop: Callable[[], bool]) -> Iterator[str]:
-    """Where the configuration says that `watch` makes memories: makes them of the conversations that wait, and yields a
-    line for each. None is begun later than WATCH_SECONDS. Raises SessionMemoryError."""
-    if not settings_of(location).watch:
+    """Where the configuration says that `watch` makes memories, or does all upkeep: makes them of the conversations
+    that wait, and yields a line for each. None is begun later than WATCH_SECONDS. Raises SessionMemoryError."""
+    if not settings_of(location).watch and location.home.settings().upkeep != "watch":
         return
     deadline = time.monotonic() + WATCH_SECONDS
     with prepared(location) as (work, keep):

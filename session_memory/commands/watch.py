@@ -71,6 +71,7 @@ def _understood(path: str | None) -> StoreLocation:
 
 def _watch(location: StoreLocation, find: Callable[[], StoreLocation], terminal: Terminal, *, is_once: bool) -> bool:
     """Watches; False if what was there could not all be taken in by the only look at it."""
+    from ..upkeep.due_archives import DueArchives
     from ..upkeep.watch import Watcher
 
     stop = threading.Event()
@@ -101,7 +102,17 @@ def _watch(location: StoreLocation, find: Callable[[], StoreLocation], terminal:
         except SessionMemoryError as error:
             log.say_once(str(error))
 
-    watcher = Watcher(find, opened, stop, log.say, log.tell, steps=[place_files, make_memories])
+    archives = DueArchives()
+
+    def archive(store: SqliteStore) -> None:
+        if watcher.location.home.settings().upkeep == "watch":
+            written, problems = archives.write(store, watcher.location, stop.is_set)
+            if written:
+                log.say(counted(written, "archive"))
+            for problem in problems:
+                log.say_once(terminal.short(problem))
+
+    watcher = Watcher(find, opened, stop, log.say, log.tell, steps=[place_files, archive, make_memories])
     if is_once:
         return watcher.run_once()
     log.say("watching " + ", ".join(terminal.short(one.root) for one in location.watched))

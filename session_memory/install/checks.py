@@ -22,6 +22,7 @@ from ..settings.program import ProgramPaths
 from ..text.format import counted, enumerated
 from ..text.timestamps import age
 from ..transcripts.log import last_entries
+from ..upkeep.runs import past_runs
 from . import settings_file
 from .environment import OLDEST_PYTHON, minor, missing_groups, names_of, version_of
 from .file_changes import missing_directories, read_if_there
@@ -38,6 +39,7 @@ OK, NOTE, WRONG = "ok", "note", "wrong"
 _REINSTALL = "run install.py again, from a copy of the repository"
 _SLOW_RATIO = 5
 _LOG_LINES = 3
+_UPKEEP_RUNS = 3
 _SESSIONS_LOOKED_AT = 20
 _ENTRIES_LOOKED_AT = 200  # of a session, for the last prompt
 
@@ -69,7 +71,7 @@ def check_home(
     target: Target, paths: ProgramPaths, ledger: InstallLedger, environ: Mapping[str, str], now: float
 ) -> tuple[list[Finding], Trial | None]:
     """The findings on a home at `now` (seconds since 1970), and the trial of its hook if there is a hook to try."""
-    kept = [*_check_state(target), *_check_config(target)]
+    kept = [*_check_state(target), *_check_config(target), check_upkeep(target, now)]
     if target.kind == "template":
         return [*_check_template(target, ledger), *kept, *_check_log(target)], None
     if not os.access(target.settings_dir, os.R_OK | os.X_OK):
@@ -249,6 +251,22 @@ def _check_template(target: Target, ledger: InstallLedger) -> list[Finding]:
         mend = f"{NAME} new {shlex.quote(target.root)} --template {record.template}"
         return [Finding(WRONG, "template", f"{gone[0]} is gone", mend)]
     return [Finding(OK, "template", f"{record.template}, {counted(len(record.files), 'file')}")]
+
+
+def check_upkeep(target: Target, now: float) -> Finding:
+    """Whether upkeep does its work. It may fail once, as on a full disk; what fails each time somebody has to mend."""
+    mode, runs = target.home.settings().upkeep, past_runs(target.home)
+    if mode != "sessions":
+        return Finding(OK, "upkeep", f"{mode}, by config.yaml")
+    if not runs:
+        return Finding(OK, "upkeep", "begins with the next start or end of a session")
+    last, problems = runs[-1], [run.problem for run in runs[-_UPKEEP_RUNS:]]
+    if len(problems) == _UPKEEP_RUNS and all(problems):
+        text = f"it failed the last {_UPKEEP_RUNS} times, at last {age(now - last.began)}: {last.problem}"
+        return Finding(WRONG, "upkeep", text, f"{NAME} status tells more; {NAME} ingest does it now")
+    if last.problem:
+        return Finding(NOTE, "upkeep", f"it failed {age(now - last.began)}: {last.problem}", "it is tried again")
+    return Finding(OK, "upkeep", f"last {age(now - last.began)}")
 
 
 def _check_state(target: Target) -> list[Finding]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ..store.location import StoreLocation
     from ..store.values import Conversation
 
+EVERY_SECONDS = 600  # for a watcher: all archives are looked at
 SLACK_SECONDS = 24 * 3600  # by which a transcript may be taken in later than its conversation ended
 _EVERY = 10**9
 
@@ -40,8 +41,10 @@ class DueArchive(NamedTuple):
 def due_archives(
     store: Store, location: StoreLocation, since: float, environ: Mapping[str, str]
 ) -> Iterator[DueArchive]:
-    """The sessions of a person or an agent whose last conversation ended after `since`, in seconds since the epoch, and
-    is in no archive. Those of an agent home, or of a host's group, are due there. Raises DatabaseError, OSError."""
+    """The sessions of a person or an agent whose last conversation is over and in no archive, if all of them were when
+    it was `since` (seconds since the epoch). Those of an agent home, or of a host's group, are due there. Raises
+    DatabaseError, OSError."""
+    since -= SLACK_SECONDS + location.settings.gap / 1000
     directory = location.home.conversations_dir
     states = store.file_states("")
     known, seen = KnownArchives(), set()
@@ -83,6 +86,23 @@ def write_due(
         if is_over():
             break
     return written, problems
+
+
+class DueArchives:
+    """The archives that are due, for whoever looks again and again: each time since the last, at most now and then."""
+
+    def __init__(self) -> None:
+        self._until = time.time()
+        self._next = 0.0
+
+    def write(self, store: Store, location: StoreLocation, is_over: Callable[[], bool]) -> tuple[int, list[str]]:
+        """Writes them, if it is time to: see `write_due`. Raises DatabaseError, OSError."""
+        began = time.time()
+        if began < self._next:
+            return 0, []
+        done = write_due(due_archives(store, location, self._until, os.environ), location, os.environ, is_over)
+        self._until, self._next = began, began + EVERY_SECONDS
+        return done
 
 
 def _is_of_agent(conversation: Conversation, environ: Mapping[str, str]) -> bool:

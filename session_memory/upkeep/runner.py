@@ -151,10 +151,9 @@ def _archive(
     store: SqliteStore, location: StoreLocation, environ: Mapping[str, str], run: UpkeepRun, runs: RunLog,
     allowance: Allowance, log: HookLog,
 ) -> None:  # fmt: skip
-    from .due_archives import SLACK_SECONDS, due_archives, write_due
+    from .due_archives import due_archives, write_due
 
-    since = (runs.archived_until or run.began) - SLACK_SECONDS - location.settings.gap / 1000
-    due = due_archives(store, location, since, environ)
+    due = due_archives(store, location, runs.archived_until or run.began, environ)
     run.archived, problems = write_due(due, location, environ, allowance.is_spent)
     for problem in problems:
         log.write(EVENT, problem)

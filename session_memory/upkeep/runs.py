@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..hooks.upkeep_start import INTERVAL_SECONDS, lock_file
 from ..system.files import read_whole, write_atomically
 from ..system.json import decode, encode
+from .watch_lock import watcher_of
 
 if TYPE_CHECKING:
     from ..settings.homes import Home
+    from ..store.location import StoreLocation
 
 FILE = "/upkeep.json"
 KEPT_RUNS = 20
@@ -33,11 +36,6 @@ class UpkeepRun:
         self.is_cut_short = False
         self.stopped: list[str] = []
         self.problem = ""
-
-    @property
-    def has_failed(self) -> bool:
-        """Whether it did not do what it could have done."""
-        return bool(self.problem)
 
 
 class RunLog:
@@ -66,6 +64,52 @@ class RunLog:
         for run in self.runs:
             if not run.ended and not run.problem:
                 run.problem = BROKEN_OFF
+
+
+class UpkeepRuns(NamedTuple):
+    """When upkeep is done (`mode`), the id of the process that watches (0 for none), the runs that there were, the
+    oldest first, and when, in seconds since the epoch, the next may begin at the earliest (0.0 for at once)."""
+
+    mode: str
+    watcher: int
+    runs: list[UpkeepRun]
+    not_before: float
+
+
+def past_runs(home: Home) -> list[UpkeepRun]:
+    """The last runs of a home, the oldest first."""
+    log = RunLog(home)
+    if not is_at_work(home):
+        log.note_broken_off()
+    return log.runs
+
+
+def upkeep_runs(location: StoreLocation) -> UpkeepRuns:
+    """The runs for the home that a store belongs to."""
+    home = location.home
+    try:
+        status = os.stat(lock_file(home))
+        not_before = status.st_mtime + INTERVAL_SECONDS if status.st_size else 0.0
+    except OSError:
+        not_before = 0.0
+    return UpkeepRuns(home.settings().upkeep, watcher_of(location.database), past_runs(home), not_before)
+
+
+def is_at_work(home: Home) -> bool:
+    """Whether upkeep of this home runs."""
+    import fcntl
+
+    try:
+        descriptor = os.open(lock_file(home), os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def _run_of(values: dict[str, Any]) -> UpkeepRun:

@@ -30,10 +30,10 @@ def watch_lock(database: str) -> Iterator[None]:
 
 def watcher_of(database: str) -> int:
     """The id of the process that watches a store; UNKNOWN if it does not say, 0 if none does."""
-    from filelock import FileLock, Timeout
-
     if not os.path.lexists(_lock_file(database)):
         return 0
+    from filelock import FileLock, Timeout
+
     try:
         with FileLock(_lock_file(database), timeout=0, mode=0o600):
             return 0

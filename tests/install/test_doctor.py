@@ -220,6 +220,25 @@ def test_what_the_hook_had_to_say_last_is_shown(machine: Machine) -> None:
     assert ["line 5" in done.stdout, "line 6" in done.stdout, "line 8" in done.stdout] == [False, True, True]
 
 
+def test_upkeep_that_fails_each_time_is_wrong_and_once_is_noted(machine: Machine) -> None:
+    state = machine.home / ".session-memory/state"
+    state.mkdir(parents=True)
+
+    def found(*problems: str) -> tuple[str, str]:
+        runs = [{"began": time.time() - 60, "ended": time.time(), "problem": problem} for problem in problems]
+        (state / "upkeep.json").write_text(json.dumps({"archived_until": 0, "runs": runs}))
+        finding = checks.check_upkeep(identify(str(machine.claude), machine.environ), time.time())
+        return finding.state, finding.text
+
+    assert found("the sky fell", "", "the disk is full") == ("note", "it failed 1m ago: the disk is full")
+    assert found("", "the sky fell", "the sky fell", "the disk is full") == (
+        "wrong", "it failed the last 3 times, at last 1m ago: the disk is full"
+    )  # fmt: skip
+    assert found("the sky fell", "") == ("ok", "last 1m ago")
+    (machine.home / ".session-memory/config.yaml").write_text("upkeep: off\n")
+    assert found("the sky fell", "the sky fell", "the sky fell") == ("ok", "off, by config.yaml")
+
+
 def test_a_machine_without_an_installation(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     machine = Machine(tmp_path / "home")

@@ -274,3 +274,13 @@ def test_a_locked_database_is_waited_out(machine):
         other.execute("ROLLBACK")
         other.close()
         watcher.wait_for(lambda: "waits" in machine.stored(), "the entry")
+
+
+def test_where_the_settings_leave_all_to_it_it_makes_memories_and_archives_too(machine):
+    machine.config("upkeep: watch\n")
+    now = time.time() - 2 * 3600
+    machine.session("two", *[record for turn in range(3) for record in exchange(f"Roses {turn}?", "Yes.", at=now)])
+    assert machine.run("watch", "--once").returncode == 0
+    place = machine.home / ".session-memory"
+    assert [path.name[10:] for path in (place / "conversations").glob("*.md")] == ["-roses-0.md"]
+    assert "Roses 0?" in "".join(path.read_text() for path in (place / "memories/episodes").iterdir())

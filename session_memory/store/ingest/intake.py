@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ..contract import Store
     from ..location import StoreLocation
-    from ..values import FileState
+    from ..values import FileState, UnreadFile
     from .ingestion import Progress
     from .sources import SourceDirectory, SourceFile
 
@@ -49,20 +49,25 @@ def take_files(
 
 
 def pending(store: Store, watched: Iterable[SourceDirectory]) -> tuple[int, int]:
-    """How many files have something new, and about how many bytes that is."""
+    """How many files have something new, and about how many bytes that is; those that could not be taken in as they
+    are do not count."""
     files = size = 0
     states: dict[str, dict[str, FileState]] = {}
+    unread: dict[str, dict[str, UnreadFile]] = {}
     for directory in watched:
         if directory.home not in states:
             states[directory.home] = store.file_states(directory.home)
+            unread[directory.home] = store.unread_files(directory.home)
         try:
             found = directory.files()
         except OSError:
             continue
         for file in found:
             state = states[directory.home].get(file.key)
-            if not is_unchanged(file, state):
-                files += 1
-                is_same = state is not None and state.inode == file.inode and state.offset <= file.size
-                size += file.size - state.offset if state and is_same else file.size
+            noted = unread[directory.home].get(file.key)
+            if is_unchanged(file, state) or (noted and noted[3:6] == file.stamp):
+                continue
+            is_same = state is not None and state.inode == file.inode and state.offset <= file.size
+            new = file.size - state.offset if state and is_same else file.size
+            files, size = files + bool(new), size + new
     return files, size

@@ -9,13 +9,14 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from ...system.sqlite import fetch
+from ..values import Usage
 from .queue_copy import ACCOUNTS, note
 
 if TYPE_CHECKING:
     from apsw import Connection
 
     from ...system.sqlite import Database
-    from ..values import Usage
 
 _SPENT = "input_tokens + output_tokens + cached_tokens + pending"
 _COUNTED = f"iif(is_settled, {_SPENT}, max(reserved, {_SPENT}))"
@@ -32,6 +33,14 @@ class TokenAccounts:
         sql = f"SELECT coalesce(sum({_COUNTED}), 0) FROM memory_spending WHERE day = ?"
         total: int = self._database.connection.execute(sql, (day_of(now),)).get
         return total
+
+    def by_model(self, since: str) -> list[Usage]:
+        """What each model has spent since a day (UTC), that included; what is still reserved counts as read."""
+        sql = (
+            f"SELECT sum(input_tokens + max(0, {_COUNTED} - input_tokens - output_tokens - cached_tokens)), "
+            "sum(output_tokens), sum(cached_tokens), model FROM memory_spending WHERE day >= ? GROUP BY model"
+        )
+        return [Usage(*row) for row in fetch(self._database.connection, sql, (since,))]
 
     def open(self, strategy: str, conversation_id: int, estimate: Usage, now: int, day_limit: int) -> int | None:
         """Opens an account with `estimate` reserved. Returns its id, None if that exceeds what is left of the day."""

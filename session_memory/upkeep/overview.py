@@ -1,0 +1,74 @@
+"""What waits for the upkeep of a store, and what strategies have spent, as values."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..memories.runner import settings_of
+from ..memories.tokens import all_prices, cost
+from ..store.ingest.intake import pending
+from ..store.ingest.sources import FOREIGN
+from ..store.sqlite.queue import StoredQueue
+from ..store.sqlite.token_accounts import day_of
+from ..text.timestamps import now_milliseconds
+
+if TYPE_CHECKING:
+    from ..store.location import StoreLocation
+    from ..store.sqlite.engine import SqliteStore
+
+WEEK_DAYS = 7
+_DAY_MILLISECONDS = 24 * 3600 * 1000
+
+
+class Waiting(NamedTuple):
+    """What is not done yet: files with something that is not in the store, and its bytes; how many conversations each
+    strategy has still to do; the files that cannot be taken in, each with the reason."""
+
+    files: int
+    bytes: int
+    conversations: dict[str, int]
+    unread: dict[str, str]
+
+
+class Spent(NamedTuple):
+    """What our strategies spent: tokens today (UTC) and in the last seven days, and dollars for the latter, as far as
+    prices are known; `unpriced` are the models without a price."""
+
+    tokens_today: int
+    tokens: int
+    dollars: float
+    dollars_today: float
+    unpriced: list[str]
+
+
+def waiting(store: SqliteStore, location: StoreLocation) -> Waiting:
+    """What is not done yet. Raises DatabaseError."""
+    files, size = pending(store, [one for one in location.watched if one.is_expected()])
+    with closing(StoredQueue(location.database, location.rules)) as queue:
+        now = now_milliseconds()
+        each = {id: len(queue.waiting(id, now, location.homes)) for id in settings_of(location).strategies}
+    unread = {
+        f"{one.root}/{key}": one.problem
+        for home in sorted({one.home for one in location.watched})
+        for key, one in store.unread_files(home).items()
+        if one.problem != FOREIGN
+    }
+    return Waiting(files, size, each, unread)
+
+
+def spent(location: StoreLocation) -> Spent:
+    """What our strategies spent. Raises DatabaseError."""
+    now = now_milliseconds()
+    with closing(StoredQueue(location.database)) as queue:
+        week = queue.accounts.by_model(day_of(now - (WEEK_DAYS - 1) * _DAY_MILLISECONDS))
+        today = queue.accounts.by_model(day_of(now))
+    prices = all_prices(settings_of(location).prices)
+    costs = {usage.model: cost(usage, prices) for usage in week}
+    return Spent(
+        sum(usage.tokens for usage in today),
+        sum(usage.tokens for usage in week),
+        sum(dollars or 0.0 for dollars in costs.values()),
+        sum(cost(usage, prices) or 0.0 for usage in today),
+        sorted(model for model, dollars in costs.items() if dollars is None),
+    )
