@@ -124,7 +124,11 @@ def _work(location: StoreLocation, environ: Mapping[str, str], run: UpkeepRun, r
         if not allowance.is_spent():
             _archive(store, location, environ, run, runs, allowance, log)
 
-    use_store(location, bring_up_to_date, lambda text: log.write(EVENT, text))
+    def note(text: str) -> None:
+        log.write(EVENT, text)
+
+    use_store(location, bring_up_to_date, note)
+    follow_rules(location, environ, note)
     follow_rules(location, environ, lambda text: log.write(EVENT, text))
     if not allowance.is_spent():
         _make_memories(location, run, allowance)
