@@ -6,6 +6,7 @@ import argparse
 import os
 import time
 
+from ..archives.former_names import former_names
 from ..runtimes.detection import is_started_by_agent
 from ..system.json import encode
 from ..system.terminal import exit_code
@@ -42,7 +43,7 @@ def main(words: list[str] | None = None, environ: Mapping[str, str] = os.environ
 def _run(options: argparse.Namespace, environ: Mapping[str, str]) -> int:
     is_agent_s = (options.include_private or options.raw) and is_started_by_agent(environ)
     with_private = options.include_private and not is_agent_s
-    listed = find_sessions(options.home, options.all, environ, with_private=with_private)
+    listed = find_sessions(options.home, options.all, environ, with_private=with_private, former_names=former_names)
     chosen = None if options.list or not options.name else choose(listed, options.name)
     if is_agent_s and not (chosen and _is_own(chosen, environ)):
         raise OnlyForPeopleError("--include-private and --raw")

@@ -6,8 +6,7 @@ import os
 from functools import partial
 from typing import NamedTuple
 
-from ..archives.list import list_archives
-from ..archives.privacy import private_path
+from ..archives.former_names import archived_names
 from ..runtimes import all_runtimes
 from ..settings.host_layout import Layout
 from ..settings.privacy import Privacy
@@ -106,14 +105,8 @@ class ReadRules:
 
     def _archived_in(self, home: Home) -> dict[str, list[str]]:
         """The names with which a home's sessions were archived, by id: what a session was called once."""
-        directory = home.conversations_dir
-        self.places.add(directory)
-        found: dict[str, list[str]] = {}
-        for folder in (directory, os.path.dirname(private_path(directory, ""))):
-            for _, facts in list_archives(folder):
-                names = [facts.get("name"), facts.get("title") if facts.get("is_named") else ""]
-                found.setdefault(facts["session"], []).extend([name for name in names if isinstance(name, str)])
-        return found
+        self.places.add(home.conversations_dir)
+        return archived_names(home.conversations_dir)
 
     def _privacy(self, group: str) -> Privacy:
         if group not in self._of_group:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from ..archives.former_names import former_names
 from ..runtimes.detection import running_session
 from ..settings.privacy import Privacy
 from ..text.format import one_line
@@ -55,7 +56,7 @@ class HomeBackend:
         """See Backend."""
         _, own_id = running_session(self._environ, os.getppid())
         try:
-            found = find_sessions(self._path, False, self._environ, own_id=own_id)
+            found = find_sessions(self._path, False, self._environ, own_id=own_id, former_names=former_names)
         except UnknownSessionError:  # a home without sessions yet
             found = []
         self._found = {one.id: one for one in found}

@@ -17,12 +17,14 @@ from .titles import title_by_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from ..runtimes import Runtime
     from ..settings.homes import Home
     from ..settings.rules import Rule
     from .entries import Entry, Session
+
+    Candidate = tuple[Session, Runtime, Home]
 
 TITLE_CHARACTERS = 60
 SECRET_CHARACTERS = 400  # so much more is looked through for secrets, lest one is cut in two unseen
@@ -47,11 +49,12 @@ class Described:
 class FoundSession:
     """A session with the runtime and the home it belongs to; `modified` in seconds since the epoch, `size` in bytes.
 
-    `rule` says what may be told of it; whoever is in it is told all."""
+    `rule` says what may be told of it; whoever is in it is told all. `former` are the names that it had, the latest
+    last: it goes by that where it has none, and no other session has it (`taken`)."""
 
     def __init__(
         self, session: Session, runtime: Runtime, home: Home, status: os.stat_result, described: Described,
-        privacy: Privacy | None = None,
+        privacy: Privacy | None = None, former: Sequence[str] = (), taken: Collection[str] = (),
     ) -> None:  # fmt: skip
         self.session = session
         self.runtime = runtime
@@ -64,10 +67,14 @@ class FoundSession:
         self.rule: Rule | None = None
         title = described.title
         if privacy is not None:
-            self.rule = privacy.rule(described.start, *filter(None, (session.name or session.key, title, self.id)))
+            known = (session.name or session.key, title, self.id, *former)
+            self.rule = privacy.rule(described.start, *filter(None, known))
             title = title if self.rule.text or described.rank >= USER_RANK else ""
         by_time = "" if described.began is None else title_by_time(described.began)
-        self.name = session.name or title or by_time or session.key
+        free = [shortened(name, TITLE_CHARACTERS) for name in former if name not in taken]
+        put_by = free[-1] if free else ""
+        given = title if described.rank >= USER_RANK else ""
+        self.name = session.name or given or put_by or title or by_time or session.key
 
     @property
     def is_excluded(self) -> bool:
@@ -95,20 +102,29 @@ def what_may_be_told(entries: list[Entry], privacy: Privacy, rule: Rule, start: 
 
 
 def find_sessions(
-    path: str | None, all_projects: bool, environ: Mapping[str, str], *, own_id: str = "", with_private: bool = False
-) -> list[FoundSession]:
+    path: str | None, all_projects: bool, environ: Mapping[str, str], *, own_id: str = "", with_private: bool = False,
+    former_names: Callable[[Home], Mapping[str, Sequence[str]]] | None = None,
+) -> list[FoundSession]:  # fmt: skip
     """The sessions of the home `path`, else of the one at hand: an agent home's, or those of the project, or of all.
 
     The latest first, without those that are excluded, unless a person asks `with_private`. That with `own_id`, or the
-    one that the environment names, is whoever asks, and told all of itself. Raises UnknownSessionError where there is
-    no home with sessions.
+    one that the environment names, is whoever asks, and told all of itself. `former_names` returns the names that the
+    sessions of a home had, by their ids; an agent's that were put by under one are found too. Raises
+    UnknownSessionError where there is no home with sessions.
     """
     found = []
     rules: dict[str, Privacy] = {}
-    for session, runtime, home in _candidates(path, all_projects, environ):
+    former: dict[str, Mapping[str, Sequence[str]]] = {}
+    candidates = list(_candidates(path, all_projects, environ))
+    if former_names:
+        former = {home.root: former_names(home) for home in {home.root: home for _, _, home in candidates}.values()}
+        candidates += _put_by(candidates, former)
+    taken = {session.name for session, _, _ in candidates if session.name}
+    for session, runtime, home in candidates:
         if home.config_file not in rules:
             rules[home.config_file] = Privacy(environ, home)
         privacy = rules[home.config_file]
+        names = former.get(home.root, {}).get(runtime.FILES.session_id_of(session.path), ())
         own_ids = (own_id, environ.get(runtime.FILES.OWN_ID_VARIABLE))
         sees_all = with_private or runtime.FILES.session_id_of(session.path) in own_ids
         try:
@@ -122,7 +138,7 @@ def find_sessions(
             if privacy.has_rules(home.root):
                 continue
             described = Described()
-        one = FoundSession(session, runtime, home, status, described, None if sees_all else privacy)
+        one = FoundSession(session, runtime, home, status, described, None if sees_all else privacy, names, taken)
         if not one.is_excluded:
             found.append(one)
     return sorted(found, key=lambda one: -one.modified)
@@ -183,9 +199,7 @@ def choose(found: list[FoundSession], name: str) -> FoundSession:
     raise UnknownSessionError(problem, "\n".join(names or ["  none"]))
 
 
-def _candidates(
-    path: str | None, all_projects: bool, environ: Mapping[str, str]
-) -> Iterator[tuple[Session, Runtime, Home]]:
+def _candidates(path: str | None, all_projects: bool, environ: Mapping[str, str]) -> Iterator[Candidate]:
     start = os.path.abspath(path) if path else environ.get(homes.ENV_HOME) or os.getcwd()
     named = list(_in_agent_home(start, "" if path else environ.get("HOME", ""), environ))
     if named and not all_projects:
@@ -201,7 +215,22 @@ def _candidates(
     return iter(candidates)
 
 
-def _in_agent_home(start: str, stop: str, environ: Mapping[str, str]) -> Iterator[tuple[Session, Runtime, Home]]:
+def _put_by(candidates: list[Candidate], former: Mapping[str, Mapping[str, Sequence[str]]]) -> list[Candidate]:
+    """The sessions of agents that were put by under a name which no session of theirs has since. Their transcripts lie
+    beside those of the others."""
+    ids = {runtime.FILES.session_id_of(session.path) for session, runtime, _ in candidates}
+    taken = {session.name for session, _, _ in candidates}
+    folders = {os.path.dirname(session.path): (runtime, home) for session, runtime, home in candidates}
+    found = []
+    for folder, (runtime, home) in folders.items():
+        put_by = {id for id, names in former[home.root].items() if id not in ids and not taken.issuperset(names)}
+        for session in runtime.FILES.sessions_in(folder) if home.sessions_dir and put_by else ():
+            if runtime.FILES.session_id_of(session.path) in put_by:
+                found.append((session, runtime, home))
+    return found
+
+
+def _in_agent_home(start: str, stop: str, environ: Mapping[str, str]) -> Iterator[Candidate]:
     for runtime in all_runtimes():
         home = homes.agent_home(start, environ, stop=stop, folder=runtime.FILES.SESSIONS_FOLDER)
         if home is not None:
@@ -224,7 +253,7 @@ def _plain_homes(path: str | None, environ: Mapping[str, str]) -> list[tuple[Run
 
 def _in_plain_homes(
     plain: list[tuple[Runtime, Home]], start: str, scope: str, environ: Mapping[str, str]
-) -> Iterator[tuple[Session, Runtime, Home]]:
+) -> Iterator[Candidate]:
     """Of the runtime that the asking agent runs in, if the environment tells it, else of all of them."""
     asking = [pair for pair in plain if environ.get(pair[0].FILES.OWN_ID_VARIABLE)]
     for runtime, home in asking or plain:

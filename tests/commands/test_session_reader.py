@@ -12,6 +12,7 @@ import pytest
 from markdown_snapshot import MarkdownSnapshot
 from records import NamedHome, assistant, exchange, line, new_id, tool_result, user, write
 
+from session_memory.archives.format import render_trailer
 from session_memory.session_monitor import read_session_log
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -242,3 +243,42 @@ class TestPrivacy:
         assert "User" in log
         config.write_text(f"projects: {{{home.root}: {{ignore: true}}}}\n")
         assert read_session_log(jsonl_path=path, format="agent-sdk") == ""
+
+
+class TestFormerNames:
+    def put_by(self, home, name, is_private=False, **facts):
+        """A session that was cleared under a name: its transcript stays, and its archive has the name."""
+        path = home.session("main", *exchange(f"about {name}", "I see."))
+        id = home.session_id("main")
+        (home.sessions_dir / "main.json").unlink()
+        folder = home.root / (".private-conversations" if is_private else "conversations")
+        folder.mkdir(exist_ok=True)
+        (folder / f"{id}.md").write_text(render_trailer({"session": id, "title": "x", "name": name, **facts}))
+        return path, id
+
+    def listed(self, home):
+        return self.read(home, "--list").stdout.splitlines()
+
+    def read(self, home, *words):
+        return read(*words, "--home", home.root, cwd=home.root.parent, CLAUDE_CONFIG_DIR=str(home.root / ".claude"))
+
+    def test_a_session_that_was_cleared_under_a_name_is_listed_and_read_by_it(self, home):
+        home.session("main", *exchange("hello", "hi"))
+        _, garden = self.put_by(home, "Garden")
+        home.session("main", *exchange("hello", "hi"))
+        assert [row.split()[0] for row in self.listed(home) if garden in row] == ["Garden"]
+        assert "about Garden" in self.read(home, "garden").stdout
+
+    def test_of_those_that_had_the_name_of_one_that_there_is_only_that_is_listed(self, home):
+        self.put_by(home, "main")
+        home.session("main", *exchange("hello", "hi"))
+        assert len(self.listed(home)) == 1
+        assert "hello" in self.read(home, "main").stdout
+
+    @pytest.mark.parametrize("is_private", [False, True])
+    def test_a_rule_for_a_former_name_hides_it(self, home, is_private):
+        _, garden = self.put_by(home, "Garden", is_private)
+        home.session("main", *exchange("hello", "hi"))
+        (home.root / ".session-memory/config.yaml").write_text("sessions: {Garden: {ignore: true}}\n")
+        assert [row.split()[0] for row in self.listed(home)] == ["main"]
+        assert garden not in self.read(home, "Garden").stderr

@@ -9,11 +9,13 @@ import apsw
 import pytest
 from transcripts_scene import BEGAN, state, write_transcript
 
+from session_memory.archives.former_names import former_names
 from session_memory.archives.groups import open_sessions
 from session_memory.archives.list import find_archive
 from session_memory.errors import SessionMemoryError
 from session_memory.settings.host_layout import GroupNameError, Layout
 from session_memory.transcripts.pointers import LOST, HistoryEntry, NoSessionError, SessionManager
+from session_memory.transcripts.sessions import find_sessions
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 # The seed's, word for word.
@@ -158,6 +160,19 @@ class TestClearAndResume:
         assert "plan the garden" in Path(kept.archive).read_text()
         assert Path(kept.archive).parent == Path(main.conversations_dir)
         assert [entry.id for entry in sessions.get_history("main")] == [kept.history_id]
+
+    def test_the_session_reader_knows_it_by_the_name_that_it_was_cleared_under(
+        self, layout: Layout, sessions: SessionManager
+    ) -> None:
+        main = layout.group("main")
+        write_transcript(main, "s1")
+        sessions.set("main", "s1")
+        sessions.clear("main", "beans")
+        write_transcript(main, "s2")
+        Path(main.memory_home.sessions_dir, "main.json").write_text('{"sessionId": "s2"}')
+        environ = {"HOME": main.home, "CLAUDE_CONFIG_DIR": main.config_dir}
+        found = find_sessions(main.root, False, environ, former_names=former_names)
+        assert sorted((one.id, one.name) for one in found) == [("s1", "beans"), ("s2", "main")]
 
     def test_clearing_without_a_session_says_so(self, sessions: SessionManager) -> None:
         with pytest.raises(NoSessionError, match="main has no active session"):

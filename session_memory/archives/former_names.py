@@ -1,0 +1,50 @@
+"""The names that sessions had: those under which they were put by, and those with which they were archived."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from ..settings.homes import host_of
+from ..settings.host_layout import Layout
+from ..text.timestamps import epoch_seconds
+from ..transcripts.pointers import earlier_names
+from .list import list_archives
+from .privacy import private_path
+
+if TYPE_CHECKING:
+    from ..settings.homes import Home
+
+    Names = dict[str, list[str]]  # by the id of a session
+
+
+def former_names(home: Home) -> Names:
+    """The names that the sessions of a home had, by their ids, the latest last."""
+    archived = archived_names(home.conversations_dir)
+    host = host_of(home.root)
+    return _joined(archived, _put_by(host, os.path.basename(home.root))) if host not in ("", home.root) else archived
+
+
+def archived_names(directory: str) -> Names:
+    """The names with which sessions were archived in a directory, and in the private folder beside it."""
+    found: list[tuple[float, str, str]] = []
+    for folder in (directory, os.path.dirname(private_path(directory, ""))):
+        for _, facts in list_archives(folder):
+            last = epoch_seconds(facts.get("last")) or 0.0
+            names = [facts.get("title") if facts.get("is_named") else "", facts.get("name")]
+            found += [(last, facts["session"], name) for name in names if isinstance(name, str) and name]
+    named: Names = {}
+    for _, session, name in sorted(found, key=lambda one: one[0]):
+        named.setdefault(session, []).append(name)
+    return named
+
+
+def _put_by(host: str, group: str) -> Names:
+    try:
+        return earlier_names(Layout(host).database, group)
+    except ImportError:  # without apsw there is no host either
+        return {}
+
+
+def _joined(one: Names, other: Names) -> Names:
+    return {session: [*one.get(session, []), *other.get(session, [])] for session in {**one, **other}}
