@@ -199,7 +199,10 @@ class CallSearch:
             return [], []
         from .collision_lines import Other, lines_of
 
-        names = {unseen.session.key: Other(report.name + report.place, report.may_quote) for report, unseen in others}
+        names = {
+            unseen.session.key: Other(report.name + "".join(report.place), report.may_quote)
+            for report, unseen in others
+        }
         worktree = self._worktree()
         directory = worktree.root if worktree and worktree.root else self._own.directory
         return lines_of(facts, names, directory, self._now, room)

@@ -55,7 +55,9 @@ def search(
         return [], set()
     from .collision_lines import Other, lines_of
 
-    names = {unseen.session.key: Other(report.name + report.place, report.may_quote) for report, unseen in others}
+    names = {
+        unseen.session.key: Other(report.name + "".join(report.place), report.may_quote) for report, unseen in others
+    }
     directory = worktree.root if worktree and worktree.root else own.directory
     lines, told = lines_of(facts, names, directory, now, room)
     for fact in told:

@@ -104,7 +104,7 @@ class Report:
         summary: SessionSummary,
         *,
         last_active: float,
-        place: str = "",
+        place: tuple[str, str] = ("", ""),
         title: str = "",
         with_text: bool = True,
         is_partial: bool = False,
@@ -173,7 +173,7 @@ def report_of(unseen: Unseen, rules: OwnRules | Privacy, session_id: str, now: f
     return Report(
         name or title_by_time(unseen.cursor.get("began") or summary.first_timestamp),
         summary,
-        place=_place(session, entries[-1].cwd) if rule.text else "",
+        place=_place(session, entries[-1].cwd) if rule.text else ("", ""),
         title=request,
         last_active=summary.last_timestamp or now,
         with_text=rule.text,
@@ -183,12 +183,13 @@ def report_of(unseen: Unseen, rules: OwnRules | Privacy, session_id: str, now: f
     )
 
 
-def _place(session: Session, cwd: str) -> str:
-    """Where the session works, where that is not the place of the one that is told."""
+def _place(session: Session, cwd: str) -> tuple[str, str]:
+    """Where the session works, where that is not the place of the one that is told: the words before it, and its name
+    as it is. It is cut where secrets are out of it."""
     directory = cwd.replace("\\", "/").rstrip("/").rpartition("/")[2] if session.is_elsewhere else ""
     if directory:
-        return f" in {shorten(directory, NAME_CHARACTERS)}"
-    return f", in worktree {shorten(session.worktree, NAME_CHARACTERS)}" if session.worktree else ""
+        return " in ", directory
+    return (", in worktree ", session.worktree) if session.worktree else ("", "")
 
 
 def _told(entries: list[Entry], rules: Privacy, start: str) -> tuple[list[Entry], list[Entry]]:

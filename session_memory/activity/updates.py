@@ -14,6 +14,7 @@ HEADER = "[Session Activity]"
 QUOTE_CHARACTERS = 100
 NAME_CHARACTERS = 40
 FILE_CHARACTERS = 60
+PLACE_CHARACTERS = 24
 SHORTEST_QUOTE = 24
 SHORTEST_LINE = 76  # more sessions than get such a line are only named
 _RAW_CHARACTERS = 500  # of a longer text nothing behind this is looked at
@@ -57,7 +58,7 @@ def _lines(reports: list[Report], told: int, now: float) -> list[_Line]:
         files = report.summary.edited_files
         texts += [
             report.name,
-            report.place,
+            report.place[1],
             report.title,
             report.summary.first_request if has_text else "",
             files[0] if has_text and len(files) == 1 else "",
@@ -104,7 +105,7 @@ class _Line:
     ) -> None:
         """Of the texts of `report` these are quotable already; `raw_answer` is not."""
         summary = report.summary
-        self._place = f" {place}" if report.place.startswith(" ") else place
+        self._place = report.place[0] + shorten(place, PLACE_CHARACTERS)
         self.name = (shorten(name, NAME_CHARACTERS) or "unnamed") + self._place
         self.raw_answer = summary.last_assistant_text if report.with_text else ""
         self._when = f" ({age(now - report.last_active)}, {_counted(summary.messages, 'message', report.is_partial)})"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ..store.sqlite.memory_index import MemoryIndex
+from ..text.sanitize import for_storage
 from .folders import folder_of, is_untrusted
 from .format import Origin, new_memory
 from .library import Library, page_memory
@@ -82,8 +83,9 @@ def keep(
     library: Library, conversation: Conversation, strategy: str, result: MemoryResult, *, is_untrusted: bool
 ) -> list[str]:
     """Writes the memories of a result; returns their ids. Raises as the methods of Library do."""
+    (directory,) = for_storage([conversation.cwd])
     origin = Origin(
-        conversation.last_message_at, conversation.session_id, conversation.id, strategy, directory=conversation.cwd
+        conversation.last_message_at, conversation.session_id, conversation.id, strategy, directory=directory
     )
     memories = []
     for one in result.memories:

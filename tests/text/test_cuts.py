@@ -7,14 +7,23 @@ from pathlib import Path
 
 import pytest
 from archives_scene import archive, titled
+from memories_scene import MemoryDirectory, conversation
 from records import assistant, user, write
-from store_scene import Scene
+from store_scene import Scene, StoreUser
 from text_scene import fill
 
 from session_memory.activity.changes import OwnSession
+from session_memory.activity.collision_lines import Other, lines_of
+from session_memory.activity.collisions import EDITED, HEAD, TAKEN, Fact
 from session_memory.activity.delivery import open_update
+from session_memory.hooks.log import HookLog
+from session_memory.host import log as host_log
+from session_memory.host.log import HostLog
+from session_memory.memories import format, prompt_index
+from session_memory.memories.strategy import Memory
 from session_memory.runtimes import runtime
 from session_memory.settings.compiled import Settings
+from session_memory.settings.homes import person_home
 from session_memory.store.ingest import error_lines, extract
 from session_memory.store.search.snippet import excerpts
 from session_memory.text.sanitize import beginning, for_people, shortened
@@ -27,6 +36,7 @@ PIECE = 8  # so many characters of a token together are a piece of it
 ERROR_CUTS = (error_lines.ERROR_CHARACTERS, 1000, error_lines.LOOKED_AT_CHARACTERS)
 TITLE_CUTS = (24, 40, 50, 60, 80, 100, 200)
 TEXT_CUTS = (64, 100, 200, 464, 500, 600, 1000, extract.ARGUMENT_CHARACTERS)
+PAGE_CUTS = (100, format.TITLE_CHARACTERS, prompt_index.TEXT_CHARACTERS)
 NOW = 1_790_000_000.0
 
 
@@ -128,6 +138,74 @@ def test_titles_logs_errors_and_snippets_show_no_piece_of_a_token(tmp_path):
     for text in [text for cut in ERROR_CUTS for text in planted.around(cut, 3)]:
         shown += [error_lines.error_line(f"Error: {text}"), error_lines.error_line(text * 20)]
     assert planted.pieces_in("\n".join(shown)) == []
+
+
+def test_no_place_branch_command_or_name_in_an_update_shows_a_piece_of_a_token(tmp_path):
+    planted, told = Planted(), ""
+    texts = [text.partition(" and ")[0].replace(" ", "-") for cut in (24, 40, 60) for text in planted.around(cut, 3)]
+    for number, text in enumerate(texts):
+        path = write(tmp_path / f"{number}.jsonl", user("hello", at=NOW - 50, cwd=f"/srv/{text}"))
+        own = OwnSession("main", runtime("agent-sdk"), str(tmp_path / "cursors" / f"{number}.json"))
+        for session in (Session("one", str(path), is_elsewhere=True), Session("two", str(path), worktree=text)):
+            with open_update(own, [session], settings=Settings({}, ()), now=NOW, limit=2000) as delivery:
+                told += delivery.text or ""
+    facts = [
+        Fact(kind, str(number), NOW, path=f"/srv/{text}", before=text, now=text, words=("checkout", text))
+        for number, text in enumerate(texts)
+        for kind in (HEAD, TAKEN, EDITED)
+    ]
+    others = {str(number): Other(text, True) for number, text in enumerate(texts)}
+    lines, _ = lines_of(facts, others, "/srv", NOW, 1_000_000)
+    assert len(lines) == len(facts)
+    assert told.count(", in worktree w") == told.count('"hello" in w') == len(texts)
+    assert planted.pieces_in(told + "\n".join(lines)) == []
+
+
+def test_neither_pages_of_memories_nor_their_index_have_a_piece_of_a_token(tmp_path):
+    planted, memories = Planted(), MemoryDirectory(tmp_path)
+    texts = [text for cut in (*PAGE_CUTS, format.TEXT_CHARACTERS) for text in planted.around(cut, 9)]
+    made = [Memory("fact", text, text, text, text) for text in texts] + [Memory("fact", "", text) for text in texts]
+    made += [Memory("project", f"p{number}", "", text) for number, text in enumerate(texts)]
+    memories.keep(*made, of=conversation()._replace(cwd=f"/srv/{planted.text(8)}"))
+    memories.refresh()
+    memories.close()
+    assert "[redacted: token]" in memories.page("facts.md").read_text()
+    assert planted.pieces_in(content_of(tmp_path)) == []
+
+
+def test_neither_memories_made_without_a_model_nor_patterns_nor_errors_show_a_piece_of_a_token(tmp_path):
+    home, planted = StoreUser(tmp_path), Planted()
+    for number, cut in enumerate((*TITLE_CUTS, *ERROR_CUTS[:2])):
+        records = [user("Make the garden grow, please", at=NOW)]
+        for at, text in enumerate(planted.around(cut, 9)):
+            calls = [use(f"{number}-{at}-{again}", command=f"make {text}") for again in range(3)]
+            for call in calls[:2]:
+                records += [assistant(call, at=NOW + at), failed(str(call["id"]), f"Error: {text}")]
+            path = {"type": "tool_use", "id": f"e{number}-{at}", "name": "Edit", "input": {"file_path": f"/srv/{text}"}}
+            records += [assistant(calls[2], path, at=NOW + at), user(text, at=NOW + at)]
+            records += [user([{"type": "tool_result", "tool_use_id": calls[2]["id"], "content": "done"}], at=NOW + at)]
+        home.session(f"s{number}", *records, titled(planted.text(cut - 20)))
+    assert home.run("process").returncode == 0
+    shown = home.run("patterns", "--limit", 1000).stdout + home.run("patterns", "--json", "--limit", 1000).stdout
+    shown += home.run("errors", "word", "--limit", 1000).stdout + home.run("memories", "--limit", 1000).stdout
+    kept = content_of(tmp_path / ".session-memory")
+    assert "make word" in shown
+    assert "redacted" in shown
+    assert "Make the garden grow" in kept
+    assert planted.pieces_in(shown + kept) == []
+
+
+def test_no_line_of_a_log_has_a_piece_of_a_token(tmp_path):
+    planted, shown = Planted(), []
+    log = HostLog(str(tmp_path / "host.log"), lambda line, is_fault: shown.append(line))
+    hook_log = HookLog(person_home({"HOME": str(tmp_path)}))
+    for text in planted.around(host_log.LINE_CHARACTERS, 1):
+        log.event(text)
+        log.fault(text)
+        hook_log.write_fault("prompt", ValueError(text))
+    assert len(shown) > 100
+    assert "word" in (tmp_path / ".session-memory" / "state" / "hook.log").read_text()
+    assert planted.pieces_in("\n".join(shown) + content_of(tmp_path)) == []
 
 
 class TestBeginning:
