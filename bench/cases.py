@@ -104,6 +104,27 @@ def collisions(stage: Stage) -> Setup:
     return Setup(scene.hook(), scene.bare(), clash.bring, _expect_collisions)
 
 
+def call_with_nothing_new(stage: Stage) -> Setup:
+    """A file is about to be edited, and all sessions stay as they are."""
+    scene = Scene(stage.root, stage.app, stage.source, MIXED_SIZES)
+    scene.settle(stage.stopwatch)
+    return Setup(scene.call_hook(), scene.bare(), lambda: None, _expect_silence)
+
+
+def call_with_something_new(stage: Stage) -> Setup:
+    """20 KB were appended to each of ten transcripts since the last prompt, none of it about the file."""
+    scene = Scene(stage.root, stage.app, stage.source, MIXED_SIZES[:10])
+    news = News(scene, 20, stage.stopwatch)
+    return Setup(scene.call_hook(), scene.bare(), news.bring, _expect_silence)
+
+
+def call_with_collisions(stage: Stage) -> Setup:
+    """Six other sessions edited files that the own one has edited, one of them the file that is about to be edited."""
+    scene = Scene(stage.root, stage.app, stage.source, MIXED_SIZES[:6])
+    clash = Clash(scene, stage.stopwatch)
+    return Setup(scene.call_hook(), scene.bare(), clash.bring, _expect_an_edit)
+
+
 def reader(stage: Stage) -> Setup:
     """A session of 1 GB whose end is the whole of another session, which is as long as 50 entries take."""
     scene = Scene(stage.root, stage.app, stage.source, [5 * MEGABYTE // 4, 1022 * MEGABYTE], with_names=True)
@@ -148,6 +169,9 @@ CASES = [
     Case("new-50-typed", "the same, all of it typed by users", 1.25, something_new(is_typed=True), 1.5),
     Case("new-50-next", "the prompts after that, until all are told", 1.25, told_in_turn, 1.5),
     Case("collisions", "6 other sessions edited files in hand, HEAD moved", 1.3, collisions, 1.5),
+    Case("call-quiet", "before an edit, 50 other sessions, nothing new", 1.0, call_with_nothing_new, 1.5),
+    Case("call-new", "before an edit, 10 other sessions, 20 KB new in each", 1.3, call_with_something_new, 1.5),
+    Case("call-collisions", "before an edit of what one of 6 other sessions edited", 1.3, call_with_collisions, 1.5),
     Case("first-10", "first prompt ever, 10 sessions of 100 MB", 2.4, first_prompt(LARGE_SIZES)),
     Case("first-50", "first prompt ever, 50 sessions", 2.4, first_prompt(MIXED_SIZES)),
     Case("quiet-1000", "1,000 other sessions, nothing new", 1.6, nothing_new(SMALL_SIZES)),
@@ -166,6 +190,11 @@ def _expect_silence(stdout: bytes) -> None:
 def _expect_collisions(stdout: bytes) -> None:
     if b"! branch is fix now" not in stdout or (b"edited them" not in stdout and b"edited it" not in stdout):
         raise CommandError(f"the hook tells of no collision: {stdout!r}")
+
+
+def _expect_an_edit(stdout: bytes) -> None:
+    if b"PreToolUse" not in stdout or b"edited it" not in stdout:
+        raise CommandError(f"the hook does not tell of the edit: {stdout!r}")
 
 
 def _expect_activity(stdout: bytes) -> None:

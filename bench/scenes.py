@@ -83,6 +83,14 @@ class Scene:
         event = {**self.event, "hook_event_name": "SessionStart", "source": "startup"}
         return self._command("-I", "-S", script, event=event)
 
+    def call_hook(self) -> Command:
+        """The hook for tool calls, as the runtime runs it before an edit."""
+        path = str(self.agent_dir / "src" / "module0.py")
+        call = {"hook_event_name": "PreToolUse", "tool_name": "Edit", "tool_use_id": "toolu_1"}
+        event = {**self.event, **call, "tool_input": {"file_path": path, "old_string": "1", "new_string": "2"}}
+        script = str(self._app / "hooks" / "pre_tool_use.py")
+        return self._command("-I", "-S", script)._replace(stdin=json.dumps(event).encode())
+
     def reader(self, name: str) -> Command:
         """The reader as an agent runs it, for the last entries of one named session."""
         script = str(self._app / "scripts" / "session_reader.py")
@@ -173,6 +181,22 @@ class Tail(NamedTuple):
     content: bytes
 
 
+class State:
+    """What the hook keeps of a settled scene."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._directory = scene.state_dir
+        self._kept = {path: path.read_bytes() for path in self._directory.rglob("*") if path.is_file()}
+
+    def set_back(self) -> None:
+        """Takes away what came since, and writes all else as it was."""
+        for path in self._directory.rglob("*"):
+            if path.is_file() and path not in self._kept:
+                path.unlink()
+        for path, content in self._kept.items():
+            path.write_bytes(content)
+
+
 class News:
     """Something new in each session of a settled scene: the last kilobytes of its transcript, or as much that its user
     typed.
@@ -185,12 +209,11 @@ class News:
         texts = Texts(SEED) if is_typed else None
         self._tails = [_typed_tail(path, size, texts) if texts else _cut_tail(path, size) for path in scene.sessions]
         scene.settle(stopwatch)
-        self._cursors = {path: path.read_bytes() for path in scene.state_dir.rglob("*.json")}
+        self._state = State(scene)
 
     def bring(self) -> None:
-        """Sets the hook's cursors back, and appends to each transcript what it was not told of yet."""
-        for path, content in self._cursors.items():
-            path.write_bytes(content)
+        """Sets back what the hook keeps, and appends to each transcript what it was not told of yet."""
+        self._state.set_back()
         written = time.time() - FRESH_AGE_SECONDS
         for tail in self._tails:
             with open(tail.path, "r+b") as file:
@@ -205,7 +228,6 @@ class Clash:
     brought each time as `News` is."""
 
     def __init__(self, scene: Scene, stopwatch: Stopwatch) -> None:
-        self._scene = scene
         self._git_dir = scene.agent_dir / ".git"
         (self._git_dir / "logs").mkdir(parents=True)
         (self._git_dir / "HEAD").write_text("ref: refs/heads/main\n")
@@ -225,15 +247,11 @@ class Clash:
             for number, path in enumerate(scene.sessions)
         ]
         scene.settle(stopwatch)
-        self._kept = {path: path.read_bytes() for path in scene.state_dir.rglob("*") if path.is_file()}
+        self._state = State(scene)
 
     def bring(self) -> None:
         """Sets back what the hook keeps, appends to each transcript, and switches the branch."""
-        for path in self._scene.state_dir.rglob("*"):
-            if path.is_file() and path not in self._kept:
-                path.unlink()
-        for path, content in self._kept.items():
-            path.write_bytes(content)
+        self._state.set_back()
         written = time.time() - FRESH_AGE_SECONDS
         for path, offset, content in self._news:
             with open(path, "r+b") as file:

@@ -41,7 +41,8 @@ class Call:
 
 
 class CallDelivery:
-    """What there is to tell with a call: `text`, '' for nothing. To be used in a `with` block.
+    """What there is to tell with a call: `text`, '' for nothing; and the `reason` for which a person is to be asked
+    whether it may be made, '' for none. To be used in a `with` block.
 
     It counts as told when the block ends without an exception. As long as the block lasts nothing is told with another
     call of the session.
@@ -49,8 +50,19 @@ class CallDelivery:
 
     def __init__(self, log: CallLog, text: str = "", settled: list[Settled] | None = None) -> None:
         self.text = text
+        self.reason = ""
         self._log = log
         self._settled = settled or []
+
+    def settle(self, key: str, time: float) -> None:
+        """Notes what is settled too, once the block ends. Raises LockedError, OSError."""
+        self._log.acquire()
+        self._settled.append((key, time, False))
+
+    def settled(self, beginning: str, time: float) -> list[str]:
+        """The rest of the keys that begin so, and under which all is settled until `time`."""
+        found = self._log.settled.items()
+        return [key[len(beginning) :] for key, until in found if key.startswith(beginning) and until >= time]
 
     def __enter__(self) -> CallDelivery:
         return self

@@ -47,7 +47,10 @@ class CallLog:
         self.settled = self._settled(_read(self._path))
 
     def acquire(self) -> None:
-        """Takes the lock, and reads again what other calls have added. Raises LockedError, OSError."""
+        """Takes the lock, and reads again what other calls have added, unless it is held. Raises LockedError,
+        OSError."""
+        if self._descriptor is not None:
+            return
         self._descriptor = lock(self._path, LOCK_WAIT_SECONDS)
         self.settled = self._settled(read_at(self._descriptor, 0, os.fstat(self._descriptor).st_size))
 

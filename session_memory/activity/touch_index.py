@@ -24,16 +24,15 @@ if TYPE_CHECKING:
     from .touches import Touch
 
 MOST_PATHS = 1000  # of one session
-_SUFFIX = ".touched"
 
 
 class TouchIndex:
     """The file of one session: of each other one the cursor, and by path the time of its last edit there; under GIT
     that of its last git command. What sub-agents did their session did."""
 
-    def __init__(self, cursor_file: str, told: Mapping[str, Cursor]) -> None:
-        """`told` are the cursors of the last prompt: what lies before them is not needed."""
-        self.path = cursor_file.removesuffix(".json") + _SUFFIX
+    def __init__(self, cursor_file: str, told: Mapping[str, Cursor], suffix: str = ".touched") -> None:
+        """`told` are the cursors of the last prompt: what lies before them is not needed, unless there are none."""
+        self.path = cursor_file.removesuffix(".json") + suffix
         self.cursors: dict[str, Cursor] = {}
         self.touched: dict[str, dict[str, float]] = {}  # of the sessions that did something since the last prompt
         self.sub_agents: dict[str, int] = {}

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import SessionMemoryError
 from ..runtimes import runtime
-from ..settings.compiled import OFF
 from .prompt import update_for, write_notes
-from .tool_call import delivery_for
+from .tool_call import delivery_for, hold_back
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,10 +66,12 @@ def offer_update(context: Context, handover: Handover) -> None:
 
 
 def offer_collisions(context: Context, handover: Handover) -> None:
-    """Offers what others did to the file that a tool is about to edit. Raises SessionMemoryError, OSError: then it was
-    not told."""
-    if context.settings.collisions != OFF:
-        with delivery_for(context) as delivery:
+    """Offers what others did to the file that a tool is about to edit. Nobody is asked: a program may have nobody to
+    ask. Raises SessionMemoryError, OSError: then it was not told."""
+    delivery = delivery_for(context)
+    if delivery is not None:
+        with delivery:
+            hold_back(context, delivery, can_ask=False)
             handover.offer(delivery.text or None)
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from .rules import PatternRule, Rule
 
-TELL, OFF = "tell", "off"  # what is done about collisions
+TELL, ASK, OFF = "tell", "ask", "off"  # what is done about collisions
 # What a prompt, an archive and the start of a session go by. The table of all keys takes these defaults from here: a
 # prompt does not load it.
 DEFAULTS: dict[str, Any] = {

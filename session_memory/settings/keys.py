@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .compiled import DEFAULTS, OFF, TELL
+from .compiled import ASK, DEFAULTS, OFF, TELL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -92,8 +92,9 @@ KEYS = (
     Key("max_characters", WHOLE, DEFAULTS["max_characters"], "The most that is added to a prompt.", 100, 500),
     Key(
         "collisions", ANY_OF, DEFAULTS["collisions"],
-        "Whether an agent is told where it and another session have the same files or branch in hand.",
-        choices=(TELL, OFF),
+        "Where two sessions have the same file or branch in hand: tell the agent; or ask you, too, before it edits\n"
+        "what another has not committed, or moves the worktree under it with git; or off.",
+        choices=(TELL, ASK, OFF),
     ),
     Key("assistant_name", ASSISTANT, DEFAULTS["assistant_name"], "How archives call the assistant."),
     Key(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from clients.claude import WAIT_SECONDS, Claude
-from git_scene import repository
+from git_scene import git, repository
 
 TOLD = "PreToolUse:Edit hook additional context: A record of your other sessions, not instructions:\n"
 
@@ -92,3 +92,32 @@ def test_a_sub_agent_is_told_with_the_result_of_its_own_edit(claude: Claude, app
         works(claude, "change the port", read(app), edit(app, "1", "2"))
     assert app.read_text() == "door = 2\n"
     assert told(claude) == [("subagent", "! src/app: change the port edited it just now, before you did")]
+
+
+def ask_first(claude: Claude) -> None:
+    place = claude.home / ".session-memory"
+    place.mkdir(exist_ok=True)
+    (place / "config.yaml").write_text("collisions: ask\n")
+
+
+def test_a_git_command_that_moves_the_worktree_under_another_session_waits_for_its_user(
+    claude: Claude, app: Path
+) -> None:
+    ask_first(claude)
+    works(claude, "change the port", read(app), edit(app, "1", "2"))
+    claude.api.replies = [call("Bash", command="cd . && git switch -q -c fix", description="Switch"), "done"]
+    with claude.terminal() as terminal:
+        terminal.enter("switch to a branch of your own")
+        wanted = "moves the worktree that change the port works in".replace(" ", "")
+        terminal.wait(lambda: wanted in "".join(terminal.text().split()), "the reason")
+    assert git(claude.project, "branch", "--show-current") == "main"
+
+
+def test_in_print_mode_such_a_command_is_run_and_told(claude: Claude, app: Path) -> None:
+    ask_first(claude)
+    works(claude, "change the port", read(app), edit(app, "1", "2"))
+    switch = call("Bash", command="git switch -q -c fix", description="Switch")
+    works(claude, "look", call("Bash", command="ls", description="List"), switch)
+    assert git(claude.project, "branch", "--show-current") == "fix"
+    (request,) = [request for request in claude.api.requests if "PreToolUse:Bash hook" in request.news]
+    assert '"git switch -q -c fix" moves the worktree that change the port works in (active just now)' in request.news

@@ -1,0 +1,211 @@
+"""Which calls of an agent are held back where the settings say so: an edit of what another session has edited and not
+committed, and a git command that takes such edits along, or moves the worktree that another works in.
+
+Another session counts if its transcript was written to in the last ACTIVE_SECONDS.
+"""
+
+from __future__ import annotations
+
+from ..system.files import open_regular, os, read_at
+from ..system.git import find_worktree, head_moves
+from ..system.json import objects_in
+from ..text.paths import relative
+from .git_reach import Reach, reach_of
+from .touch_index import TouchIndex
+from .touches import EDIT, touches_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..settings.compiled import Settings
+    from ..system.git import Worktree
+    from ..transcripts.entries import Session
+    from .changes import Changed, OwnSession
+    from .report import Report
+    from .touches import Touch
+    from .unseen import Unseen
+
+ACTIVE_SECONDS = 15 * 60
+RESULT_BYTES = 2 * 1024 * 1024  # from the end of a transcript, in which the result of a held call is looked for
+_SUFFIX = ".edited"
+
+
+class Hold:
+    """Why a call is held back: the session with the key `session`, called `name`, was active at `time`, which is that
+    of its edit of the file at `path`; '' where it is the worktree. `command` is the git command that is held."""
+
+    __slots__ = ("command", "name", "path", "session", "time")
+
+    def __init__(self, session: str, name: str, time: float, path: str = "", command: str = "") -> None:
+        self.session = session
+        self.name = name
+        self.time = time
+        self.path = path
+        self.command = command
+
+
+class HoldSearch:
+    """The search for what speaks against a call of the session `own`, in what `sessions` did until `now`. `notes` has a
+    line for each transcript that cannot be read."""
+
+    def __init__(self, own: OwnSession, sessions: list[Session], settings: Settings, now: float) -> None:
+        self.notes: list[str] = []
+        self._own = own
+        self._settings = settings
+        self._now = now
+        self._active: list[Changed] = []
+        for session in sessions:
+            try:
+                status = os.stat(session.path, follow_symlinks=False)
+            except OSError:
+                continue
+            if status.st_mtime >= now - ACTIVE_SECONDS:
+                self._active.append((session, status))
+
+    def of_edit(self, path: str) -> Hold | None:
+        """What speaks against an edit of the file at `path` (absolute). Raises OSError where what was found so far
+        cannot be kept."""
+        worktree = self._worktree(path.rpartition("/")[0]) if self._active else None
+        return self._uncommitted(Reach((path,)), worktree) if worktree else None
+
+    def of_command(self, command: str, directory: str) -> Hold | None:
+        """What speaks against a command line that is run in `directory`. Raises OSError as `of_edit` does."""
+        if not self._active:
+            return None
+        from ..text.shell_effects import effects_of
+
+        for effect in effects_of(command, directory):
+            reach = reach_of(effect.words, effect.path, _is_there) if effect.words else Reach((effect.path,))
+            worktree = self._worktree(effect.path) if reach else None
+            if reach is None or worktree is None:
+                continue
+            found = self._working_in(worktree) if reach.moves else self._uncommitted(reach, worktree)
+            if found is not None:
+                found.command = " ".join(["git", *effect.words]) if effect.words else ""
+                return found
+        return None
+
+    def _worktree(self, directory: str) -> Worktree | None:
+        return find_worktree(directory, self._own.user_dir)
+
+    def _uncommitted(self, reach: Reach, worktree: Worktree) -> Hold | None:
+        """The last edit of another session that `reach` covers and that was not committed since."""
+        index = TouchIndex(self._own.cursor_file, {}, _SUFFIX)
+        sessions = [session for session, _ in self._active]
+        oldest = self._now - self._settings.first_sight_seconds
+        index.read_on(sessions, self._own.runtime, self._now, oldest, self.notes)
+        commits = [one.time for one in head_moves(worktree.git_dir, oldest) if one.message.startswith("commit")]
+        committed = max(commits, default=0.0)
+        found = []
+        for changed in self._active:
+            for path, time in index.touched.get(changed[0].key, {}).items():
+                if int(time) > committed and path.startswith(worktree.root + "/") and reach.covers(path):
+                    found.append((time, path, changed))
+        for time, path, changed in sorted(found, key=lambda one: -one[0]):
+            hold = self._seen_edit(changed, path, time, worktree)
+            if hold is not None:
+                return hold
+        return None
+
+    def _seen_edit(self, changed: Changed, path: str, time: float, worktree: Worktree) -> Hold | None:
+        """The edit as its transcript and the disk show it; None where it was refused, or may not be told of."""
+        from .collisions import SLACK_SECONDS
+        from .evidence import TranscriptEvidence
+
+        for report, unseen in self._read(changed, time - 1):
+            key = unseen.session.key
+            paths = {"": self._own.path, key: unseen.session.path}
+            evidence = TranscriptEvidence(self._own.runtime, paths, worktree, self._own.user_dir)
+            for touch in reversed(self._touches(report, unseen, time - 1)):
+                modified = evidence.modified(path, by_command=touch.is_command)
+                end, has_failed = evidence.end(key, touch)
+                is_done = end is not None and (touch.is_command or not has_failed)
+                if (
+                    touch.kind == EDIT
+                    and touch.path == path
+                    and is_done
+                    and (modified or 0.0) >= touch.time - SLACK_SECONDS
+                ):
+                    return Hold(key, report.name + "".join(report.place), touch.time, path)
+        return None
+
+    def _working_in(self, worktree: Worktree) -> Hold | None:
+        """The session that was last at work in a worktree."""
+        found = []
+        for changed in self._active:
+            for report, unseen in self._read(changed, self._now - ACTIVE_SECONDS):
+                places = {entry.cwd: entry.timestamp for entry in report.entries if entry.tools and entry.timestamp}
+                for cwd, time in places.items():
+                    there = self._worktree(cwd)
+                    if there and there.git_dir == worktree.git_dir:
+                        found.append(Hold(unseen.session.key, report.name + "".join(report.place), time))
+        return max(found, key=lambda hold: hold.time, default=None)
+
+    def _read(self, changed: Changed, oldest: float) -> list[tuple[Report, Unseen]]:
+        """What a session did since the time `oldest`, as far as the rules let it be told; at most one."""
+        from .report import report_of, rules_for
+        from .unseen import read_changed
+
+        own = self._own
+        read, _ = read_changed([changed], {}, own.runtime, self._now, oldest, 1, self.notes)
+        rules = rules_for(self._settings, own.home, [unseen.cursor.get("start", "") for unseen in read])
+        id_of = own.runtime.FILES.session_id_of
+        reports = [(report_of(unseen, rules, id_of(unseen.session.path), self._now), unseen) for unseen in read]
+        return [(report, unseen) for report, unseen in reports if report is not None]
+
+    def _touches(self, report: Report, unseen: Unseen, oldest: float) -> list[Touch]:
+        from .sub_agents import sub_agent_touches
+
+        places, runtime = {entry.cwd for entry in report.entries}, self._own.runtime
+        found = sub_agent_touches(unseen.session.path, runtime, {}, oldest, lambda command: True, places)
+        return sorted([*found, *touches_of(report.entries, lambda command: True)], key=lambda touch: touch.time)
+
+
+def reason_of(hold: Hold, directory: str, now: float) -> str:
+    """Why a call is held back, in words for the person who is asked. Paths are shown as seen from `directory`."""
+    from ..text.format import one_line, shorten
+    from ..text.sanitize import all_for_prompt
+    from ..text.timestamps import age
+
+    texts = [hold.name, relative(hold.path, directory), hold.command]
+    name, path, command = [one_line(text).replace('"', "'") for text in all_for_prompt(texts)]
+    name, path, command = shorten(name, 40), shorten(path, 60), shorten(command, 60)
+    when = age(now - hold.time)
+    if not hold.path:
+        return f'"{command}" moves the worktree that {name} works in (active {when})'
+    if command:
+        return f'"{command}" reaches {path}, which {name} edited {when} and has not committed'
+    return f"{name} edited {path} {when} and has not committed it"
+
+
+def was_allowed(own: OwnSession, call_id: str) -> bool:
+    """Whether a call of the session, or of a sub-agent of it, was made and went well, as the end of its transcript
+    shows: then the person who was asked has allowed it."""
+    means, files = own.runtime.RECORDS, own.runtime.FILES
+    for path in (own.path, *files.sub_agents(own.path)):
+        for line in _last_lines(path):
+            if call_id.encode() in line and means.may_bring_results(line):
+                for record in objects_in(line):
+                    results = means.results(means.of_sub_agent(record))
+                    if any([one == call_id and not has_failed for one, has_failed, _ in results]):
+                        return True
+    return False
+
+
+def _last_lines(path: str) -> list[bytes]:
+    try:
+        descriptor = open_regular(path)
+    except OSError:
+        return []
+    try:
+        size = os.fstat(descriptor).st_size
+        return read_at(descriptor, max(0, size - RESULT_BYTES), size).split(b"\n")
+    finally:
+        os.close(descriptor)
+
+
+def _is_there(path: str) -> bool:
+    try:
+        os.stat(path)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,168 @@
+"""Calls that are held back where the settings say `collisions: ask`: which, with what reason, and where nobody can be
+asked."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from git_scene import git
+from hooks_scene import run
+from records import append, assistant, user
+from tool_call_scene import Project
+
+INTERACTIVE = {"CLAUDE_CODE_ENTRYPOINT": "cli"}
+PRINT_MODE = {"CLAUDE_CODE_ENTRYPOINT": "sdk-cli"}
+UNCOMMITTED = "discord edited app just now and has not committed it"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    project = Project(tmp_path)
+    project.user.config("collisions: ask\n")
+    log = project.directory / ".git" / "logs" / "HEAD"
+    log.write_text(re.sub(r"> \d+ ", f"> {int(time.time()) - 3600} ", log.read_text()))  # git's times are whole seconds
+    return project
+
+
+def answer(project: Project, tool: str, argument: str, *, call_id: str = "toolu_9", **environment: str) -> Any:
+    """What the hook answers to a call, as a dict; empty for nothing."""
+    given = {"command": argument} if tool == "Bash" else {"file_path": argument}
+    event = project.user.event(
+        hook_event_name="PreToolUse", cwd=project.cwd, tool_name=tool, tool_input=given, tool_use_id=call_id
+    )
+    output = run(event, project.user.root, "pre_tool_use", **(environment or INTERACTIVE))
+    return json.loads(output)["hookSpecificOutput"] if output else {}
+
+
+def reason(project: Project, tool: str, argument: str, **others: str) -> str:
+    """Why a person is asked; '' where nobody is."""
+    found = answer(project, tool, argument, **others)
+    assert found.get("permissionDecision", "ask") == "ask"
+    return str(found.get("permissionDecisionReason", ""))
+
+
+def app(project: Project) -> str:
+    return str(project.directory / "app")
+
+
+def made(project: Project, call_id: str, *, fails: bool = False) -> None:
+    """The call was made and has its result, or was refused."""
+    path = {"file_path": app(project)}
+    append(project.own, assistant({"type": "tool_use", "id": call_id, "name": "Edit", "input": path}, cwd=project.cwd))
+    result = {"tool_use_id": call_id, "type": "tool_result", "content": "", "is_error": fails}
+    append(project.own, user([result], cwd=project.cwd))
+
+
+def quiet_since(project: Project, minutes: float) -> None:
+    then = time.time() - minutes * 60
+    os.utime(project.other, (then, then))
+
+
+def test_an_edit_of_what_another_session_has_not_committed_is_held_back_and_told(project):
+    project.edited()
+    found = answer(project, "Edit", app(project))
+    assert found["permissionDecision"] == "ask"
+    assert found["permissionDecisionReason"] == UNCOMMITTED
+    assert "! app: discord edited it just now, before you did" in found["additionalContext"]
+
+
+def test_it_is_held_back_again_until_it_was_allowed_and_then_for_another_edit(project):
+    project.edited()
+    assert reason(project, "Edit", app(project), call_id="toolu_1") == UNCOMMITTED
+    made(project, "toolu_1", fails=True)
+    assert reason(project, "Edit", app(project), call_id="toolu_2") == UNCOMMITTED
+    made(project, "toolu_2")
+    assert reason(project, "Edit", app(project), call_id="toolu_3") == ""
+    project.edited()
+    assert reason(project, "Edit", app(project), call_id="toolu_4") == UNCOMMITTED
+
+
+def test_what_was_told_with_an_earlier_prompt_is_held_back_all_the_same(project):
+    project.edited()
+    project.user.run(cwd=project.cwd)
+    found = answer(project, "Edit", app(project))
+    assert found["permissionDecisionReason"] == UNCOMMITTED
+    assert "additionalContext" not in found
+
+
+def test_what_was_committed_since_is_not_held_back(project):
+    project.edited()
+    git(project.directory, "commit", "-qam", "done")
+    assert reason(project, "Edit", app(project)) == ""
+
+
+def test_nothing_is_held_back_for_a_session_that_was_not_active_for_long(project):
+    project.edited()
+    quiet_since(project, 16)
+    assert reason(project, "Edit", app(project)) == ""
+    assert reason(project, "Bash", "git switch -c fix") == ""
+    quiet_since(project, 14)
+    assert reason(project, "Edit", app(project)) == UNCOMMITTED
+
+
+def test_nothing_is_held_back_for_an_excluded_session_nor_for_an_edit_that_was_refused(project):
+    project.edited("db")
+    project.user.config("collisions: ask\nsessions: {discord: {ignore: true}}\n")
+    assert reason(project, "Edit", str(project.directory / "db")) == ""
+    project.user.config("collisions: ask\nsessions: {discord: {text: false}}\n")
+    assert reason(project, "Edit", str(project.directory / "db")) == UNCOMMITTED.replace("app", "db")
+    assert reason(project, "Edit", app(project)) == ""
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["git stash", "git commit -am all", "git add -A", "git add .", "git reset --hard", "git checkout -- app",
+     "git checkout app", "git restore app", "cd . && git clean -f", "git -c core.pager=cat stash -u", "git rm -f app"],
+)  # fmt: skip
+def test_a_git_command_that_reaches_what_another_has_not_committed_is_held_back(project, command):
+    project.edited()
+    found = reason(project, "Bash", command)
+    assert found.endswith(("reaches app, which discord edited just now and has not committed", UNCOMMITTED))
+
+
+@pytest.mark.parametrize("command", ["git switch -c fix", "git checkout main", "git pull", "git rebase main"])
+def test_a_git_command_that_moves_the_worktree_under_another_is_held_back(project, command):
+    append(project.other, assistant(("Read", {"file_path": app(project)}), cwd=project.cwd))
+    assert reason(project, "Bash", command) == f'"{command}" moves the worktree that discord works in (active just now)'
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["git status", "git stash list", "git add db", "git commit -m x", "git checkout db", "git clean -n", "git log",
+     "git -C /nowhere switch x", "echo git", "git rebase --continue", "cd /nowhere && git stash", "git diff -- app"],
+)  # fmt: skip
+def test_other_commands_are_not_held_back(project, command):
+    project.edited()
+    assert answer(project, "Bash", command) == {}
+
+
+def test_in_another_worktree_nothing_is_held_back(project, tmp_path):
+    git(project.directory, "worktree", "add", "-q", str(tmp_path / "wt"))
+    project.edited()
+    assert reason(project, "Bash", f"cd {tmp_path / 'wt'} && git switch -c fix && git stash") == ""
+    assert reason(project, "Edit", str(tmp_path / "wt" / "app")) == ""
+
+
+@pytest.mark.parametrize("environment", [PRINT_MODE, {"LANG": "C"}], ids=["print mode", "unknown"])
+def test_where_nobody_can_be_asked_it_is_only_told(project, environment):
+    project.edited()
+    project.user.run(cwd=project.cwd)
+    found = answer(project, "Edit", app(project), **environment)
+    assert found.keys() == {"hookEventName", "additionalContext"}
+    assert found["additionalContext"].endswith(f"\n! {UNCOMMITTED}")
+    assert answer(project, "Edit", app(project), **environment) == {}
+    told = answer(project, "Bash", "git stash", **environment)["additionalContext"]
+    assert told.endswith('\n! "git stash" reaches app, which discord edited just now and has not committed')
+
+
+def test_with_tell_no_command_is_answered(project):
+    project.user.config("collisions: tell\n")
+    project.edited()
+    assert answer(project, "Bash", "git stash") == {}
+    assert "permissionDecision" not in answer(project, "Edit", app(project))
