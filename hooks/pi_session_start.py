@@ -7,7 +7,7 @@ if sys.version_info < (3, 10):
 
     old_python.end()
 try:
-    from session_memory.hooks.main import pi_session_start
+    from session_memory.install.plugin_start import pi_session_start
 except Exception:  # a broken installation must not stand in the way; `session-memory doctor` says what is wrong
     sys.exit(0)
-pi_session_start()
+pi_session_start(__file__)

@@ -1,7 +1,8 @@
-"""The SessionStart hook of a plugin: installs PyYAML and apsw into the plugin's data directory, in the background.
+"""The start of a session where we are a plugin or a package: installs what the settings and the store need into a
+directory of ours, in the background.
 
-No session waits for it, and a message says so once. Until then the hooks do without a config.yaml, and what is searched
-are archives.
+No session waits for it, and Claude Code says so once. Until then the hooks do without a config.yaml, and what is
+searched are archives. Once it is done upkeep starts.
 """
 
 from __future__ import annotations
@@ -10,45 +11,82 @@ import sys
 import time
 from zlib import crc32
 
-from ..runtimes.claude import hooks as claude
+from .. import NAME
+from ..hooks.log import HookLog
+from ..runtimes import runtime as runtime_of
 from ..settings.homes import ENV_GUARD, environment, runtime_home
 from ..settings.plugin_data import ENV_DATA
-from ..system.files import os, read_whole, write_atomically
+from ..system.files import is_directory, is_file, make_private_dir, os, read_whole, write_atomically
 from ..system.json import decode, encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
+
+    from ..runtimes import Runtime
+    from ..settings.homes import Home
 
 GROUPS = ("basic", "store")
 _NOTE_FILE = "/environment.json"
-_RETRY_SECONDS = 24 * 3600
+_RETRY_SECONDS = 3600
 _CHILD = "--in-background"
 
 
 def run(script: str, words: list[str]) -> None:
-    """Runs the hook, whose file is `script`, and ends the process with 0 whatever happens."""
+    """Runs the SessionStart hook of Claude Code's plugin, whose file is `script`, or, with words behind it, what it
+    starts in the background. Ends the process with 0 whatever happens."""
     environ = environment()
+    runtime = runtime_of(words[1] if words else "agent-sdk")
     try:
-        data_dir = environ.get(ENV_DATA, "")
-        if data_dir and not environ.get(ENV_GUARD):
+        if not environ.get(ENV_GUARD):
             root = script[: -len("/hooks/plugin_start.py")]
-            if _CHILD in words:
-                _set_up(data_dir, root + "/requirements.lock")
-            elif claude.is_own(decode(sys.stdin.buffer.read().decode("utf-8", "replace"))):
-                _start(script, data_dir, root + "/requirements.lock")
+            if words:
+                _set_up(words[2], root + "/requirements.lock", _home(runtime, environ))
+            elif environ.get(ENV_DATA) and runtime.HOOKS.is_own(_event()):
+                _start(root, environ[ENV_DATA], "agent-sdk", is_told=True)
     except BaseException as error:
-        from ..hooks.log import HookLog
-        from ..runtimes.claude import files as claude_files
-
-        home = runtime_home(claude_files.config_dir(environ), claude_files.USUAL_DIR, environ)
-        HookLog(home).write_fault("SessionStart", error)
+        HookLog(_home(runtime, environ)).write_fault("SessionStart", error)
     os._exit(0)
 
 
-def _start(script: str, data_dir: str, lock_file: str) -> None:
-    """Has a child make the environment, unless it is made, or could not be made within the last day."""
-    wanted = _wanted(lock_file)
+def pi_session_start(script: str) -> None:
+    """The same for Pi's package, whose entry is `script`, unless there is an installed program, whose packages serve it
+    too; and then the hook itself. Pi gives no directory to packages: ours lies in its own."""
+    environ = environment()
+    runtime = runtime_of("pi")
+    try:
+        root = script[: -len("/hooks/pi_session_start.py")]
+        [data_dir] = runtime.INSTALL.plugin_data_dirs(environ, NAME)
+        if not environ.get(ENV_GUARD) and not _has_packages(environ) and is_file(root + "/requirements.lock"):
+            make_private_dir(data_dir)
+            _start(root, data_dir, "pi", is_told=False)
+    except Exception as error:
+        HookLog(_home(runtime, environ)).write_fault("session_start", error)
+    from ..hooks.main import pi_session_start as answer
+
+    answer()
+
+
+def _event() -> dict[str, Any]:
+    event = decode(sys.stdin.buffer.read().decode("utf-8", "replace"))
+    return event if isinstance(event, dict) else {}
+
+
+def _home(runtime: Runtime, environ: Mapping[str, str]) -> Home:
+    return runtime_home(runtime.FILES.config_dir(environ), runtime.FILES.USUAL_DIR, environ)
+
+
+def _has_packages(environ: Mapping[str, str]) -> bool:
+    """Whether an install has made an environment, with packages for whatever Python is of its version."""
+    from ..settings.program import program_paths
+
+    return is_directory(str(program_paths(environ).env))
+
+
+def _start(root: str, data_dir: str, format: str, *, is_told: bool) -> None:
+    """Has a child make the environment, unless it is made, or could not be made within the last _RETRY_SECONDS."""
+    wanted = _wanted(root + "/requirements.lock")
     note = _read_note(data_dir)
     if note.get("wanted") == wanted and (note.get("is_made") or time.time() - note.get("at", 0) < _RETRY_SECONDS):
         return
@@ -56,22 +94,23 @@ def _start(script: str, data_dir: str, lock_file: str) -> None:
     import subprocess
 
     subprocess.Popen(
-        [sys.executable, "-I", "-S", script, _CHILD],
+        [sys.executable, "-I", "-S", root + "/hooks/plugin_start.py", _CHILD, format, data_dir],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         cwd=data_dir, start_new_session=True,
         creationflags=getattr(subprocess, "DETACHED_PROCESS", 0),
     )  # fmt: skip
-    if not note:
+    if is_told and not note:
         what = "What reads a config.yaml and searches the past is being set up"
         text = f"session-memory works. {what} in {data_dir}, in the background."
         sys.stdout.buffer.write(encode({"systemMessage": text}).encode() + b"\n")
         sys.stdout.buffer.flush()
 
 
-def _set_up(data_dir: str, lock_file: str) -> None:
-    """Makes the environment, or adds what it lacks, and notes whether that succeeded."""
+def _set_up(data_dir: str, lock_file: str, home: Home) -> None:
+    """Makes the environment, or adds what it lacks, notes whether that succeeded, and starts the upkeep of `home`."""
     from pathlib import Path
 
+    from ..hooks.upkeep_start import start_upkeep
     from ..settings.program import ProgramPaths
     from ..system.terminal import Terminal
     from .environment import ensure_environment
@@ -81,6 +120,8 @@ def _set_up(data_dir: str, lock_file: str) -> None:
     with locked(paths):
         made = ensure_environment(paths, Path(lock_file), Terminal({}, is_json=True), groups=GROUPS)
     _write_note(data_dir, _wanted(lock_file), is_made=not made.problems, problem="; ".join(made.problems.values()))
+    if not made.problems:
+        start_upkeep(home, home.settings().upkeep)
 
 
 def _wanted(lock_file: str) -> str:

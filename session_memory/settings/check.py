@@ -18,7 +18,7 @@ from .keys import KEYS, SECTIONS, Key
 from .replaced_keys import replacement
 from .rules_check import SECTIONS as OF_RULES
 from .rules_check import RulesCheck, closest, short
-from .yaml_file import KeyPath, read_document
+from .yaml_file import KeyPath, has_parser, read_document
 
 if TYPE_CHECKING:
     from .rules import PatternRule
@@ -174,7 +174,8 @@ def compile_files(config_file: str, compiled_file: str, rules_files: Sequence[st
     paths = [path if stamp else "" for path, stamp in zip((config_file, *rules_files), stamps)]
     checked = read(paths)
     try:
-        write_atomically(compiled_file, sealed({"stamps": stamps, **checked._asdict()}))
+        if has_parser():  # without it they are read anew, until it is there
+            write_atomically(compiled_file, sealed({"stamps": stamps, **checked._asdict()}))
     except OSError:  # a state directory that cannot be written costs the next prompt the same again
         pass
     return Settings(*checked)

@@ -62,6 +62,15 @@ def read_text(path: str) -> str:
         raise ConfigError(f"{path}:{line}: it is not UTF-8: a name in it would not be the one that is meant") from error
 
 
+def has_parser() -> bool:
+    """Whether PyYAML is installed. A plugin installs it in the background, after its first prompts."""
+    try:
+        _yaml("")
+    except ConfigError:
+        return False
+    return True
+
+
 def _yaml(path: str) -> Any:
     """PyYAML; a hook runs without site-packages (-S), so these are added where the first import fails, and those that
     a plugin has set up for itself."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from ..errors import SessionMemoryError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from ..transcripts.entries import Entry
 
@@ -43,6 +43,15 @@ class SearchResult(NamedTuple):
     timestamp: float | None
     snippet: str
     conversation: str
+
+
+class SearchResults(list[SearchResult]):
+    """What a search found, the best first. `notice` tells the agent how far the search reached, '' where there is
+    nothing to tell."""
+
+    def __init__(self, found: Iterable[SearchResult] = (), notice: str = "") -> None:
+        super().__init__(found)
+        self.notice = notice
 
 
 class ListedTask(NamedTuple):

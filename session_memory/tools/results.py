@@ -10,6 +10,7 @@ from ..text.sanitize import for_prompt
 from ..text.timestamps import age, epoch_seconds
 from ..transcripts.entries import Entry
 from ..transcripts.log import render
+from .backend import SearchResults
 
 if TYPE_CHECKING:
     from .backend import ListedChat, ListedSession, ListedTask, SearchResult
@@ -70,9 +71,10 @@ def log(session: ListedSession, entries: list[Entry], unreadable: int, skip: int
 
 
 def search_results(found: list[SearchResult], limit: int) -> str:
-    """What a search found, numbered; what to try where that is nothing."""
+    """What a search found, numbered; what to try where that is nothing; and how far it reached, if it says so."""
+    notice = found.notice if isinstance(found, SearchResults) else ""
     if not found:
-        return NOTHING_FOUND
+        return f"{NOTHING_FOUND} {notice}".rstrip()
     blocks: list[str] = []
     room = RESULT_CHARACTERS - _HEADING_CHARACTERS
     for number, one in enumerate(found, 1):
@@ -84,6 +86,7 @@ def search_results(found: list[SearchResult], limit: int) -> str:
     heading = f"{len(blocks)} found, the best first. {RECORD}"
     if len(blocks) < len(found) or len(found) == limit:
         heading += " There may be more: ask with rarer words, or for a higher limit."
+    heading = f"{heading} {notice}".rstrip()
     return "\n\n".join([heading, *blocks])
 
 

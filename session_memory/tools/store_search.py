@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
-from .backend import SearchResult
+from .backend import SearchResult, SearchResults
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     # As `memories.library.search_memories`: whoever serves the tools passes it, since tools lie beside memories.
     MemorySearch = Callable[[StoreLocation, str, int, Note, Patience], list[IndexedMemory]]
 
+ONLY_ARCHIVES = (
+    "Only archives were searched, of conversations that ended or were compacted: the store of all that was said is not "
+    "there yet, or cannot be used."
+)
 MOST_MEMORIES = 3  # they come before what was said
 
 
@@ -30,21 +34,38 @@ def store_search(
     own_session: Callable[[], str],
 ) -> Search:  # fmt: skip
     """A search in the store of the home `path`, else of the one at hand, of what may be seen from there. Where there is
-    no store, or it cannot be used, `archive_search` is called instead. `own_session` returns the id of the session that
-    asks, which may see what rules exclude of it, or ''."""
+    no store, or it cannot be used, `archive_search` is called instead, and the first result says so. `own_session`
+    returns the id of the session that asks, which may see what rules exclude of it, or ''."""
+    is_told = False
 
     def search(query: str, limit: int) -> list[SearchResult]:
+        nonlocal is_told
         from ..store.location import find_location
 
         try:
             location = find_location(path, environ)
             if os.path.exists(location.database):  # making one takes longer than a question may
+                _add_packages(environ)
                 return _search(location, query, limit, memory_search, own_session())
         except (ImportError, SessionMemoryError):  # apsw is not installed; the database is locked or corrupt
             pass
-        return archive_search(query, limit)
+        found = SearchResults(archive_search(query, limit), "" if is_told else ONLY_ARCHIVES)
+        is_told = True
+        return found
 
     return search
+
+
+def _add_packages(environ: Mapping[str, str]) -> None:
+    """Lets a server import what a plugin has set up for itself since it was started."""
+    from importlib import invalidate_caches
+    from importlib.util import find_spec
+
+    from ..settings.plugin_data import add_all_packages
+
+    if find_spec("apsw") is None:
+        add_all_packages({**os.environ, **environ})
+        invalidate_caches()
 
 
 def _search(

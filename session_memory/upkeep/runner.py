@@ -129,7 +129,6 @@ def _work(location: StoreLocation, environ: Mapping[str, str], run: UpkeepRun, r
 
     use_store(location, bring_up_to_date, note)
     follow_rules(location, environ, note)
-    follow_rules(location, environ, lambda text: log.write(EVENT, text))
     if not allowance.is_spent():
         _make_memories(location, run, allowance)
     run.is_cut_short = allowance.is_spent()

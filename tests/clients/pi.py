@@ -67,7 +67,8 @@ class Pi:
         self.home = root / "home"
         self.project = root / "project"
         self.agent_dir = self.home / ".pi" / "agent"
-        for directory in (self.agent_dir, self.project):
+        environment = self.home / ".local/share/session-memory/env"  # so that the package makes none of its own
+        for directory in (self.agent_dir, self.project, environment):
             directory.mkdir(parents=True)
         self.environment = {
             "PATH": os.defpath,

@@ -9,20 +9,22 @@ from pathlib import Path
 
 import pytest
 from clients.claude_plugin import PLUGIN, WAIT_SECONDS, ClaudePlugin, wait_until
-from install_machine import make_index
+from fakes.fake_anthropic import FakeAnthropic
+from fakes.loopback import Request
+from install_machine import NOBODY_LISTENS, copy_repository, make_index
 
 
 def test_what_reads_the_configuration_sets_itself_up_in_the_background(plugin: ClaudePlugin, tmp_path: Path) -> None:
     index = make_index(tmp_path / "index", plugin.source / "requirements.lock")
     plugin.claude.environment.update(PIP_NO_INDEX="1", PIP_FIND_LINKS=str(index))
     plugin.plugin("install", PLUGIN)
-    (said,) = plugin.messages("plan the garden")
-    assert said.startswith("session-memory works.")
-    assert str(plugin.data_dir) in said
-    wait_until(lambda: plugin.note().get("is_made") is True, "environment")
     config = plugin.claude.state_dir().parent / "config.yaml"
     config.parent.mkdir(parents=True, exist_ok=True)
     config.write_text("sessions:\n  '*': {text: false}\n")
+    said = plugin.messages("plan the garden")
+    assert [text.startswith("session-memory works.") and str(plugin.data_dir) in text for text in said].count(True) == 1
+    assert ["PyYAML is needed to read it" in text for text in said].count(True) == 1
+    wait_until(lambda: plugin.note().get("is_made") is True, "environment")
     told = plugin.claude.run("who is there?").told
     assert [line.partition(" (")[2] for line in told] == ["just now, 2 messages)"]
     assert plugin.messages("and now?") == []
@@ -50,6 +52,40 @@ def test_a_newer_list_of_packages_is_set_up_anew(plugin: ClaudePlugin, tmp_path:
     assert json.loads((data_dir / "environment.json").read_text())["wanted"] != first["wanted"]
 
 
+def test_what_any_session_said_is_found_a_moment_later_by_the_tool_and_the_command(
+    plugin: ClaudePlugin, api: FakeAnthropic, tmp_path: Path
+) -> None:
+    index = make_index(tmp_path / "index", plugin.source / "requirements.lock")
+    plugin.claude.environment.update(PIP_NO_INDEX="1", PIP_FIND_LINKS=str(index), ENABLE_TOOL_SEARCH="false")
+    plugin.plugin("install", PLUGIN)
+    plugin.claude.run("the zinnias go beside the shed")
+    state = plugin.claude.state_dir() / "upkeep.json"
+    wait_until(lambda: state.exists() and json.loads(state.read_text())["runs"][-1]["files"] > 0, "run of upkeep")
+    assert plugin.claude.run("the dahlias go to the porch").told != []
+    tool = "mcp__plugin_session-memory_sessions__search_sessions"
+    api.replies = [{"tools": [{"name": tool, "input": {"query": "dahlias porch"}}]}]
+    plugin.claude.run("where do they go?", "--allowedTools", tool)
+    (text,) = tool_results(api.prompts()[-1])
+    assert "the dahlias go to the porch" in text
+    assert "Only archives" not in text
+    command = [f"{tmp_path}/bare/bin/python3", plugin.source / "scripts/memory.py", "search", "zinnias"]
+    done = subprocess.run(command, env=plugin.claude.environment, capture_output=True, text=True, check=True)
+    assert "the **zinnias** go beside the shed" in done.stdout
+
+
+def test_until_the_store_can_be_made_a_search_says_once_that_only_archives_were_searched(
+    plugin: ClaudePlugin, api: FakeAnthropic
+) -> None:
+    plugin.claude.environment["ENABLE_TOOL_SEARCH"] = "false"
+    plugin.plugin("install", PLUGIN)
+    tool = "mcp__plugin_session-memory_sessions__search_sessions"
+    api.replies = [{"tools": [{"name": tool, "input": {"query": "zinnias"}}]}] * 2
+    plugin.claude.run("where do they go?", "--allowedTools", tool)
+    first, second = [tool_results(request)[-1] for request in api.prompts()[-2:]]
+    assert "Only archives were searched" in first
+    assert "Only archives were searched" not in second
+
+
 @pytest.mark.parametrize("environ", [{}, {"CLAUDE_PLUGIN_DATA": "/proc/nowhere"}, {"SESSION_MEMORY_GUARD": "1"}])
 def test_a_start_without_a_data_directory_does_nothing_and_says_nothing(
     plugin: ClaudePlugin, tmp_path: Path, environ: dict[str, str]
@@ -59,6 +95,32 @@ def test_a_start_without_a_data_directory_does_nothing_and_says_nothing(
     before = sorted(tmp_path.iterdir())
     assert run_start(plugin, environ) == b""
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_package_of_pi_sets_itself_up_in_a_directory_of_its_own_unless_there_is_an_install(tmp_path: Path) -> None:
+    source = copy_repository(tmp_path / "copy")
+    session = {"hook_event_name": "session_start", "runtime": "pi", "session_id": "a", "cwd": "/srv", "reason": "new"}
+
+    def start(home: Path) -> Path:
+        (home / ".pi/agent").mkdir(parents=True)
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", source / "hooks/pi_session_start.py"], input=json.dumps(session).encode(),
+            env={"HOME": str(home), "PIP_INDEX_URL": NOBODY_LISTENS, "PIP_RETRIES": "0", "PIP_CONFIG_FILE": "/dev/null"},
+            capture_output=True, timeout=WAIT_SECONDS,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr) == (0, b"")
+        return home / ".pi/agent/session-memory/environment.json"
+
+    note = start(tmp_path / "alone")
+    wait_until(lambda: bool(json.loads(note.read_text())["problem"]), "end of the set-up")
+    (tmp_path / "installed/.local/share/session-memory/env").mkdir(parents=True)
+    assert not start(tmp_path / "installed").exists()
+
+
+def tool_results(request: Request) -> list[str]:
+    """The texts of the results of tools that the last message of a request holds."""
+    blocks = request.body["messages"][-1]["content"]
+    return [block["content"][0]["text"] for block in blocks if block["type"] == "tool_result"]
 
 
 def start(plugin: ClaudePlugin, data_dir: Path) -> bytes:

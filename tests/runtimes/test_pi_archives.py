@@ -13,6 +13,7 @@ from clients.pi import PACKAGE, Pi, records
 from fakes.fake_llm import FakeLLM
 
 from session_memory.archives.format import facts_in, messages_in
+from session_memory.store.sqlite.engine import SqliteStore
 
 
 @pytest.fixture
@@ -186,3 +187,22 @@ def test_the_entry_hears_of_a_compaction_and_of_the_end_and_cannot_cancel_them(p
             "session_dir": str(path.parent),
             "cwd": str(pi.project),
         }
+
+
+def test_what_was_said_goes_into_the_store_when_a_session_ends_and_when_one_starts(pi: Pi) -> None:
+    def runs() -> int:
+        path = pi.state_dir() / "upkeep.json"
+        return sum(bool(run["ended"]) for run in json.loads(path.read_text())["runs"]) if path.exists() else 0
+
+    pi.run("plan the garden")
+    wait_for(lambda: runs() == 1, "a run of upkeep")
+    (pi.state_dir() / "upkeep.lock").unlink()
+    with pi.rpc() as rpc:
+        wait_for(lambda: runs() == 2, "a run as the session started")
+        assert rpc.errors == ""
+    store = SqliteStore(str(pi.home / ".session-memory/store/memory.db"))
+    try:
+        assert store.counts().entries >= 2
+    finally:
+        store.close()
+    assert faults(pi) == []

@@ -265,6 +265,7 @@ def test_an_agent_home_has_its_own(tmp_path: Path) -> None:
 
 
 def test_pi_starts_it_too(person: Person) -> None:
+    (person.root / ".local/share/session-memory/env").mkdir(parents=True)  # so that no other is made
     session = PiSession(at=TWO_HOURS_AGO)
     session.exchange("plant a tree", "Planted.", at=TWO_HOURS_AGO)
     folder = person.root / ".pi/agent/sessions/--srv-agent--"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import hooks
+from . import files, hooks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ RENAME, CLEAR, RESUME = "/name {name}", "/new", "pi --session {id}"
 
 
 def plugin_data_dirs(environ: Mapping[str, str], plugin: str) -> list[str]:
-    """None: a package of Pi has no directory for its data."""
-    return []
+    """A directory of ours in Pi's own, which has none for the data of a package."""
+    return [f"{files.config_dir(environ)}/{plugin}"]
 
 
 def plugins_named(config_dir: str, plugin: str) -> list[str]:
