@@ -16,6 +16,7 @@ from ..text.timestamps import epoch_seconds, iso_time
 from ..transcripts.lines import first_line
 from ..transcripts.reader import FIRST_PROMPT_RANK, USER_RANK, TranscriptReader
 from ..transcripts.sessions import describe
+from ..transcripts.titles import subject
 from .format import ASKING, TITLE_CHARACTERS, TRAILER_BYTES, render_header, render_trailer, slug, trailer_bytes
 from .list import KnownArchives, free_path
 from .messages import ArchiveStyle, RememberedEntries, batches, rendered, said_in
@@ -253,7 +254,9 @@ def _write_messages(source: ArchiveSource, file: BinaryIO, style: ArchiveStyle, 
         os.close(descriptor)
     rank, title = reader.title
     if rank <= FIRST_PROMPT_RANK or not title or (entries.has_forgotten and rank < USER_RANK):
-        title = shorten(one_line(prompt), PROMPT_TITLE_CHARACTERS)  # in which no secret is left that could be cut
+        title = shorten(
+            one_line(subject(prompt)), PROMPT_TITLE_CHARACTERS
+        )  # in which no secret is left that could be cut
     written.title = shortened(source.title or title, TITLE_CHARACTERS) or "Conversation"
     return written
 

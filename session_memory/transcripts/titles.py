@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..text.timestamps import local_time
 
 SHORT_CHARACTERS = 40  # a text that is longer asks for something
+LINE_CHARACTERS = 2000  # of a line, so much is looked at
 _PLAN = "implement the following plan"
 _PLAN_HEADINGS = ("", "plan", "implementation plan", "context", "overview", "summary", "goal")
 _PLAN_LABELS = ("implementation plan:", "plan:")
@@ -15,6 +16,31 @@ _AGREED = """
     that the then this very well works yeah yep yes you [document] [image] ja weiter danke oui non 继续 好的
 """
 _NO_REQUEST = frozenset(_AGREED.split())
+# What leads into a request, and says nothing of what it is about; of phrases that begin alike the longer first.
+_LEADS = (
+    "i would like you to", "i'd like you to", "your task is to", "your job is to", "would you please", "would you mind",
+    "could you please", "can you please", "will you please", "can you help me", "please help me", "i want you to",
+    "i need you to", "i would like to", "i'd like to", "i think we need to", "i think we should", "i think that",
+    "i think", "i feel like", "we now need to", "we need to", "we should", "i want to", "i need to", "go ahead and",
+    "bitte kannst du", "kannst du bitte", "kannst du", "könntest du", "can you", "could you", "would you", "will you",
+    "can we", "could we", "let us", "let's", "lets", "help me", "by the way", "btw", "good morning", "thank you",
+    "thanks", "hi there", "hello", "hey", "hi", "hallo", "okay", "ok", "alright", "please", "pls", "plz", "bitte",
+    "s'il te plaît", "por favor", "请",
+)  # fmt: skip
+_ASKING = ("you", "we", "please", "kannst du", "könntest du", "bitte")  # ends of leads that make a question of an order
+_EMPHASIZED = "ultrathink megathink omfg omg wtf ugh fucking fuckin damn goddamn bloody freaking asap pls plz please"
+_EMPHASIS = frozenset(_EMPHASIZED.split())
+_CAPITALS = """
+    ALL ALWAYS AND ANY BUT DO FIRST FULL IMPORTANT IN IS IT JUST MUST NEVER NO NOT NOW ON ONLY REAL REALLY STOP THE THIS
+    THINK VERY WHOLE WHY YOU
+"""
+_SHOUTED = frozenset(_CAPITALS.split())
+# Words that are left of a request which names nothing but files.
+_NAMES_NOTHING = """
+    a an at be check carefully deep deeply file files first follow for full hard harder implement in into is look me my
+    of our read really see start task think through to try ultra use what with your
+"""
+_EMPTY = _NO_REQUEST | frozenset(_NAMES_NOTHING.split())
 
 
 def is_request(text: str) -> bool:
@@ -25,19 +51,91 @@ def is_request(text: str) -> bool:
     return any([len(word) > 1 and word not in _NO_REQUEST and not word.isdigit() for word in words])
 
 
+def is_plan(prompt: str) -> bool:
+    """Whether a prompt is a plan to be implemented, as a runtime hands it on."""
+    return prompt[: len(_PLAN)].casefold() == _PLAN
+
+
 def subject(prompt: str) -> str:
-    """What a prompt is about: of a plan to be implemented its heading, else the prompt itself."""
-    if prompt[: len(_PLAN)].casefold() != _PLAN:
+    """What a prompt is about: of a plan to be implemented its heading; of one that names nothing but files these; else
+    the prompt without the politeness and the shouting in its first line."""
+    if is_plan(prompt):
+        return _heading_of_plan(prompt) or prompt
+    first, _, rest = prompt.strip().partition("\n")
+    if len(first) > LINE_CHARACTERS:
         return prompt
+    words = [word for word in _quiet(first).split() if word.strip(".,;:!?").casefold() not in _EMPHASIS]
+    files = [word for word in words if _is_mention(word)]
+    telling = [word for word in words if word not in files and word.strip(".,;:!?()'\"*`").casefold() not in _EMPTY]
+    if files and not telling:
+        return "\n".join([", ".join([_file_name(word).rstrip(".,;:!?") for word in files]), rest]).strip()
+    named = " ".join([_file_name(word) if word in files else word for word in words])
+    told = _without_lead(named)
+    told = told if len(told.split()) > 1 or len(told) > len(named) // 2 else named
+    return f"{told}\n{rest}".strip() or prompt
+
+
+def title_by_time(began: float | None) -> str:
+    """What to call a session of which nothing is known, or may be told, but when it `began`."""
+    return "unnamed session" if began is None else f"session of {local_time(began)}"
+
+
+def _heading_of_plan(prompt: str) -> str:
     for line in prompt[len(_PLAN) :].split("\n"):
         heading = line.strip("#*_: \t\r")
         label = next((one for one in _PLAN_LABELS if heading.casefold().startswith(one)), "")
         heading = heading[len(label) :].strip()
         if heading.casefold() not in _PLAN_HEADINGS:
             return heading
-    return prompt
+    return ""
 
 
-def title_by_time(began: float | None) -> str:
-    """What to call a session of which nothing is known, or may be told, but when it `began`."""
-    return "unnamed session" if began is None else f"session of {local_time(began)}"
+def _quiet(line: str) -> str:
+    """A line without shouting: words in capitals that are no names, and exclamation marks in a row."""
+    words = line.split()
+    spoken = [word for word in words if len(word) > 1 and word.isalpha()]
+    if len(spoken) > 2 and 5 * sum([word.isupper() for word in spoken]) > 3 * len(spoken):
+        line = line.lower()
+    else:
+        line = " ".join([word.lower() if word.strip(".,;:!?") in _SHOUTED else word for word in words])
+    while "!!" in line or "??" in line or "?!" in line or "!?" in line:
+        line = line.replace("!!", "!").replace("??", "?").replace("?!", "?").replace("!?", "?")
+    return line
+
+
+def _without_lead(text: str) -> str:
+    """`text` without what leads into it, and without thanks at its end; '' where nothing else is in it."""
+    was_asked = False
+    folded = text.casefold()
+    lead = _lead_of(folded)
+    while lead:
+        was_asked = was_asked or lead.endswith(_ASKING)
+        text = text[len(lead) :].lstrip(" ,.;:!-")
+        folded = text.casefold()
+        lead = _lead_of(folded)
+    for end in ("thank you", "thanks", "danke", "please"):
+        if folded.rstrip(" .!?").endswith(f" {end}"):
+            text = text.rstrip(" .!?")[: -len(end)].rstrip(" ,;-")
+            break
+    if was_asked and text.endswith("?") and text.count("?") == 1:
+        text = text[:-1]
+    return text.rstrip(" ,;-")
+
+
+def _lead_of(folded: str) -> str:
+    """The phrase that leads into a text in lower case; '' for none."""
+    for lead in _LEADS:
+        if folded.startswith(lead) and (len(folded) == len(lead) or folded[len(lead)] in " ,.;:!-" or lead == "请"):
+            return lead
+    return ""
+
+
+def _is_mention(word: str) -> bool:
+    """Whether a word is the `@path` of a file."""
+    return len(word) > 2 and word[0] == "@" and ("/" in word or "." in word[1:-1])
+
+
+def _file_name(word: str) -> str:
+    """The name of a file that is mentioned, without its directory."""
+    path = word[1:].rstrip(".,;:!?)/")
+    return path.rpartition("/")[2] + word[1 + len(path) :].strip("/")

@@ -43,7 +43,7 @@ class TestPlainUser:
             ([("custom-title", "customTitle", "My title"), ("ai-title", "aiTitle", "Generated title")], "My title"),
             ([("custom-title", "customTitle", "Old"), ("custom-title", "customTitle", "New")], "New"),
             ([("ai-title", "aiTitle", "Generated title")], "Generated title"),
-            ([], '"Please, deploy the staging cluster"'),
+            ([], '"deploy the staging cluster"'),
         ],
     )
     def test_names_a_session_by_title_else_by_its_first_words(self, plain, titles, name):
@@ -102,10 +102,7 @@ class TestPlainUser:
             records += [assistant(edit, ("Bash", {"command": "make"}), at=begin + number), tool_result("x" * 20_000)]
         plain.session(*records, *exchange("commit", "Committed."))
         line = told(plain.run()).split("\n- ")[1]
-        assert (
-            line
-            == '"fix the login, please" (just now, 19 messages): edited 16 files, ran 16 commands; last: "Committed."'
-        )
+        assert line == '"fix the login" (just now, 19 messages): edited 16 files, ran 16 commands; last: "Committed."'
 
     def test_says_where_it_did_not_read_all_of_a_long_day(self, plain):
         begin = time.time() - 3600
@@ -115,7 +112,7 @@ class TestPlainUser:
             records += [assistant(edit, at=begin + number), tool_result("x" * 100_000), user("3", at=begin + number)]
         plain.session(*records, *exchange("now the logout, as well", "Done."))
         name, _, did = told(plain.run()).split("\n- ")[1].partition(" (just now, ")
-        assert name == "fix the login, please"
+        assert name == "fix the login"
         messages, _, did = did.partition(": ")
         assert messages.endswith("+ messages)")
         quoted, _, did = did.partition(" -> ")

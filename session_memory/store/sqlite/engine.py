@@ -9,7 +9,7 @@ from ...system.sqlite import explained, fetch
 from ..search.search import search
 from ..values import ITEM_BITS, Batch, Conversation, Counts, FileState, Filter, Hit, StoredEntry, UnreadFile
 from .exclusions import LISTED, Exclusions, apply, is_behind
-from .rows import conversation_columns, items_between, where
+from .rows import conversation_columns, conversation_of, items_between, where
 from .schema import open_database
 from .search_index import SqliteSearchIndex
 
@@ -175,7 +175,7 @@ class SqliteStore:
             f"JOIN memory_file_states AS f ON f.id = c.file_id WHERE {condition} ORDER BY c.last_message_at, c.id"
         )
         with explained(self.path):
-            return [Conversation._make(row) for row in fetch(self.connection, sql, values)]
+            return [conversation_of(row) for row in fetch(self.connection, sql, values)]
 
     def mark_ready(self, now: int) -> int:
         with self._database.transaction() as connection:
@@ -205,7 +205,7 @@ class SqliteStore:
             "ORDER BY c.last_message_at DESC, c.id DESC LIMIT ?"
         )
         with explained(self.path):
-            return [Conversation._make(row) for row in fetch(self.connection, sql, (*values, wanted.limit))]
+            return [conversation_of(row) for row in fetch(self.connection, sql, (*values, wanted.limit))]
 
     def conversation(self, conversation_id: int, homes: tuple[str, ...] | None = None) -> Conversation | None:
         excluding = self.is_excluding()
@@ -216,7 +216,7 @@ class SqliteStore:
         )
         with explained(self.path):
             rows = fetch(self.connection, sql, (*values, conversation_id))
-            return Conversation._make(rows[0]) if rows else None
+            return conversation_of(rows[0]) if rows else None
 
     def entries(self, conversation_id: int) -> Iterator[StoredEntry]:
         sql = "SELECT first_item, last_item FROM memory_conversations WHERE id = ?"

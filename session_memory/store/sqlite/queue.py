@@ -13,7 +13,7 @@ from ...system.sqlite import DatabaseError, fetch
 from ..values import Conversation, Filter, StoredEntry
 from .exclusions import WHOLE, Exclusions
 from .queue_copy import ACCOUNTS, WORK, note, shorten
-from .rows import conversation_columns, items_between, where
+from .rows import conversation_columns, conversation_of, items_between, where
 from .schema import open_database
 from .seen_items import find_again, seen_elsewhere, seen_of, unseen
 from .token_accounts import TokenAccounts, settle
@@ -275,7 +275,7 @@ def _update(connection: Connection, part: ConversationPart, owner: str, columns:
 
 def _part(strategy: str, row: tuple[Any, ...]) -> ConversationPart:
     first_item, last_item, until_item, until_at, result, attempts, interruptions = row[:7]
-    conversation = Conversation._make(row[7:])
+    conversation = conversation_of(row[7:])
     if result:  # what it was made of is what it will be recorded for
         last_item, conversation = until_item, conversation._replace(last_message_at=until_at)
     return ConversationPart(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from ...system.sqlite import fetch
-from ..values import ITEM_BITS, TOOL_ROLE, Filter, StoredEntry
+from ...text.format import one_line, shorten
+from ...transcripts.titles import subject
+from ..values import ITEM_BITS, TOOL_ROLE, Conversation, Filter, StoredEntry
 from .exclusions import HIDDEN_MESSAGES, item_shown, title_shown, unless_private
 
 TYPE_CHECKING = False
@@ -16,11 +18,13 @@ if TYPE_CHECKING:
     from apsw import Connection
 
 TITLE_CHARACTERS = 80
+_SAID_CHARACTERS = 400  # of a first message, in which a plan may have its heading
+_SAID = "\x01"  # before a title that is what the user said first
 
 
 def conversation_columns(excluding: bool) -> str:
-    """The fields of values.Conversation, where something is excluded without that. Its title is its session's, else how
-    what the user said first in it begins."""
+    """The fields of values.Conversation, where something is excluded without that. Its title is its session's, else
+    what the user said first in it, which `conversation_of` makes a title of."""
     title, source_file, cwd, messages = "f.title", "c.source_file", "f.cwd", "c.entry_count"
     shown = ""
     if excluding:
@@ -29,10 +33,18 @@ def conversation_columns(excluding: bool) -> str:
         messages = f"max(0, c.entry_count - {HIDDEN_MESSAGES})"
     return f"""
         c.id, c.session_id, {source_file}, f.home, f.source, {cwd}, coalesce(nullif({title}, ''), (
-            SELECT substr(content, 1, {TITLE_CHARACTERS}) FROM memory_transcript_entries
+            SELECT char({ord(_SAID)}) || substr(content, 1, {_SAID_CHARACTERS}) FROM memory_transcript_entries
             WHERE id BETWEEN c.first_item AND c.last_item AND role = 'user' {shown} ORDER BY id LIMIT 1
         ), ''), c.first_message_at, c.last_message_at, {messages}, c.status, c.reason
     """
+
+
+def conversation_of(row: Sequence[Any]) -> Conversation:
+    """The conversation in a row of `conversation_columns`."""
+    found = Conversation._make(row)
+    if not found.title.startswith(_SAID):
+        return found
+    return found._replace(title=shorten(one_line(subject(found.title[1:])), TITLE_CHARACTERS))
 
 
 # The fields of values.StoredEntry.

@@ -10,7 +10,7 @@ from ..search.index import ConversationRange, Posting, Scope, TextStart
 from ..search.terms import Terms
 from ..values import ITEM_BITS, TOOL_ROLE, Conversation, Filter, StoredEntry
 from .exclusions import item_shown
-from .rows import conversation_columns, ids_of, items_of, where
+from .rows import conversation_columns, conversation_of, ids_of, items_of, where
 from .schema import TOKENIZER
 
 TYPE_CHECKING = False
@@ -158,7 +158,7 @@ class SqliteSearchIndex:
             f"SELECT {conversation_columns(self._excluding)} FROM memory_conversations AS c "
             "JOIN memory_file_states AS f ON f.id = c.file_id WHERE c.id IN carray(?)"
         )
-        return {row[0]: Conversation._make(row) for row in self._connection.execute(sql, (ids_of(ids),))}
+        return {row[0]: conversation_of(row) for row in self._connection.execute(sql, (ids_of(ids),))}
 
 
 def indexed_texts(connection: Connection) -> int:

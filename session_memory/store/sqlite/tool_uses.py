@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ...system.sqlite import explained
 from ..values import Conversation, StoredEntry
 from .exclusions import LISTED, item_shown
-from .rows import conversation_columns, where
+from .rows import conversation_columns, conversation_of, where
 
 if TYPE_CHECKING:
     from ..values import Filter
@@ -51,4 +51,4 @@ def conversation_steps(store: SqliteStore, wanted: Filter, *, with_errors: bool 
     with explained(store.path):
         for first, last, *row in store.connection.execute(sql, (*values, wanted.limit)).fetchall():
             steps = [StoredEntry._make(step) for step in store.connection.execute(steps_sql, (first, last))]
-            yield ConversationSteps(Conversation._make(row), steps)
+            yield ConversationSteps(conversation_of(row), steps)
