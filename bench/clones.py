@@ -105,6 +105,7 @@ class Actor:
         self.id = str(uuid.uuid4())
         self.path = clone.projects / f"{self.id}.jsonl"
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._last: str | None = None  # the record that the next one goes on from
         self._append({"type": "custom-title", "customTitle": name, "sessionId": self.id})
 
     def sub_agent(self) -> Actor:
@@ -216,6 +217,8 @@ class Actor:
         }  # fmt: skip
 
     def _append(self, record: dict[str, Any]) -> None:
+        if "uuid" in record:
+            record["parentUuid"], self._last = self._last, record["uuid"]
         with self.path.open("ab") as file:
             file.write(json.dumps(record, separators=(",", ":")).encode() + b"\n")
 

@@ -63,6 +63,7 @@ class Scene:
             "PATH": "/usr/bin:/bin",
             "LANG": "C.UTF-8",
             "CLAUDE_PROJECT_DIR": str(self.agent_dir),
+            "CLAUDE_PID": "4711",
         }
         self.event = {
             "session_id": OWN_SESSION,
@@ -132,9 +133,11 @@ class Scene:
         """Adds to the own transcript what the runtime records of a hook that told something."""
         text = json.loads(printed)["hookSpecificOutput"]["additionalContext"]
         attachment = {"type": "hook_additional_context", "content": [text]}
+        told = {"parentUuid": None, "type": "attachment", "uuid": "told", "attachment": attachment}
+        answer = {"parentUuid": "told", "type": "assistant", "uuid": "answer", "message": {"content": []}}
         with self.own_path.open("ab") as transcript:
-            line = json.dumps({"type": "attachment", "attachment": attachment}, separators=(",", ":"))
-            transcript.write(line.encode() + b"\n")
+            for one in (told, answer):
+                transcript.write(json.dumps(one, separators=(",", ":")).encode() + b"\n")
 
     def check_log(self) -> None:
         """Raises CommandError where the hook failed open: what that takes is not what is to be measured."""

@@ -6,8 +6,11 @@ import itertools
 import json
 import time
 import uuid
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+
+from session_memory.system.json import decode_line
 
 CWD = "/srv/agent"
 _numbers = itertools.count(1)
@@ -62,24 +65,44 @@ def lines(*records: dict[str, Any]) -> bytes:
 
 def write(path: Path, *records: dict[str, Any]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(lines(*records))
+    path.write_bytes(lines(*_linked(records, None)))
     return path
 
 
 def append(path: Path, *records: dict[str, Any]) -> None:
+    """Adds records, which go on from the last one that is there."""
+    content = path.read_bytes() if path.exists() else b""
+    found = [value for line in content.splitlines()[-3:] for value in decode_line(line)[0] if isinstance(value, dict)]
+    ids = [value.get("uuid") or value.get("id") for value in found]
     with path.open("ab") as file:
-        file.write(lines(*records))
+        file.write(lines(*_linked(records, next((one for one in reversed(ids) if one), None))))
 
 
-def show_told(path: Path, printed: bytes) -> None:
-    """Adds to a transcript what the runtime records of a hook's answer to a prompt: the text that it told the agent."""
+def _linked(records: Iterable[dict[str, Any]], last: str | None) -> Iterator[dict[str, Any]]:
+    """The records, of which each goes on from the one before it, unless it says from which."""
+    for one in records:
+        parent = next((key for key in ("parentUuid", "parentId") if key in one), "")
+        linked = {**one, parent: one[parent] or last} if parent else one
+        yield linked
+        last = linked.get("uuid") or linked.get("id") or last
+
+
+def show_told(path: Path, printed: bytes, *, is_answered: bool = True) -> None:
+    """Adds to a transcript what the runtime records of a hook's answer to a prompt, the text that it told the agent,
+    and that the agent begins to think about it if it `is_answered`."""
     answer = json.loads(printed or b"{}")
     output = answer.get("hookSpecificOutput", {})
+    thinking = {"type": "thinking", "thinking": "hm"}
     if output.get("hookEventName") == "UserPromptSubmit":
         attachment = {"type": "hook_additional_context", "content": [output["additionalContext"]]}
-        append(path, record("attachment", attachment=attachment))
+        shown = [record("attachment", attachment=attachment), assistant(thinking)]
     elif "message" in answer:
-        append(path, {"type": "custom_message", **answer["message"], "id": uuid.uuid4().hex[:8], "parentId": None})
+        message = {"role": "assistant", "content": [thinking]}
+        kinds = [{"type": "custom_message", **answer["message"]}, {"type": "message", "message": message}]
+        shown = [{**kind, "id": uuid.uuid4().hex[:8], "parentId": None} for kind in kinds]
+    else:
+        return
+    append(path, *shown[: 1 + is_answered])
 
 
 def exchange(question: str, answer: str, **fields: Any) -> list[dict[str, Any]]:

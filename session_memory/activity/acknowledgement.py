@@ -2,12 +2,25 @@
 
 What was told last is kept among the cursors of the session, under LAST, as a cursor at the end of the transcript then:
 
-    {"offset": 4096, "file": "<id>.jsonl", "text": <checksum>, "misses": 0, "cursors": {...}, "collisions": true}
+    {"offset": 4096, "file": "<id>.jsonl", "text": <checksum>, "at": 1790000000.0, "prompt": "<id>", "process": "4711",
+     "misses": 0, "cursors": {...}, "collisions": true}
 
-`cursors` are those behind what was told, and with them may go a file of collisions. They count once the text is found
-in the transcript; where it is not, all of it is told again. What is settled keeps `offset` and `misses` only. A
-transcript that shows a prompt with its answer and nothing of hooks was written by a version of the runtime that records
-none: after MOST_MISSES of these in a row the cursors count at once, as they do where there is no transcript.
+`cursors` are those behind what was told, and with them may go a file of collisions. They count once the transcript
+shows that the agent got the text: its record is there, and the conversation goes on from it. A prompt that is
+cancelled before the answer leaves its record beside the conversation. Where nothing follows it yet, the process tells:
+the same one has cancelled it, another one has resumed the conversation with it. What the agent did not get is told
+again, all of it; but not to a prompt of the same turn, since the record may come as late as the turn goes on. What is
+settled keeps, in place of `cursors`, whether it was `acknowledged`.
+
+A transcript that shows a prompt with its answer and nothing of hooks was written by a version of the runtime that
+records none: after MOST_MISSES of these in a row the cursors count at once. So they do where there is none, after as
+many, or, where the same process goes on, from the first on.
+
+The record stands up to 30 KB behind where the transcript ended; 70 KB where a prompt was typed while the agent worked,
+plus the results of tools that came before it, of which one may have 350 KB; some MB where images were pasted. So the
+search, which reads WINDOW_BYTES at once, goes on until an answer shows that nothing is to come, at most for MOST_BYTES.
+What is there is found in the first window nearly always, and what is lost would stand at the end of the file: neither
+reads far. Where MOST_BYTES end the search (40 ms), it is told again, and the log says why.
 """
 
 from __future__ import annotations
@@ -19,17 +32,47 @@ from .cursor_file import LAST, are_cursors, collision_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from ..runtimes import Runtime
     from ..transcripts.cursor import Cursor
     from .changes import OwnSession
 
     Cursors = dict[str, Cursor]
 
-WINDOW_BYTES = 256 * 1024  # the record stands a few KB behind; it goes on where no answer stands in it
-MOST_BYTES = 16 * 1024 * 1024  # images that were pasted into the prompt stand before it
+WINDOW_BYTES = 256 * 1024
+MOST_BYTES = 16 * 1024 * 1024
 MOST_MISSES = 3
-ARRIVED, LOST, UNRECORDED, NO_TRANSCRIPT = "arrived", "lost", "unrecorded", "no transcript"
+ARRIVED = "arrived"
+UNANSWERED = "unanswered"  # its record is there, and nothing follows it
+LOST = "lost"
+UNRECORDED = "unrecorded"
+NO_TRANSCRIPT = "no transcript"
+UNSHOWN = "unshown"  # the process goes on, and writes none
 _PENDING_SUFFIX = ".last"
+
+
+class Delivered:
+    """What a session was told last: when, in seconds since the epoch; the `text`, None where its transcript does not
+    show it; and whether it is `acknowledged`, None where that cannot be known yet."""
+
+    def __init__(self, at: float, text: str | None, acknowledged: bool | None) -> None:
+        self.at = at
+        self.text = text
+        self.acknowledged = acknowledged
+
+
+class Settled:
+    """The `cursors` in force, by what became of what was told last. `takes_collisions` says that the file of collisions
+    that waited for that counts too, `is_open` that it cannot be known yet; `notes` are lines for the log."""
+
+    def __init__(
+        self, cursors: Cursors, notes: list[str], *, takes_collisions: bool = False, is_open: bool = False
+    ) -> None:
+        self.cursors = cursors
+        self.notes = notes
+        self.takes_collisions = takes_collisions
+        self.is_open = is_open
 
 
 def pending_path(cursor_file: str) -> str:
@@ -37,14 +80,27 @@ def pending_path(cursor_file: str) -> str:
     return collision_path(cursor_file) + _PENDING_SUFFIX
 
 
-def with_last(before: Cursors, after: Cursors, text: str, own_path: str, has_collisions: bool) -> Cursors:
+def take_collisions(cursor_file: str) -> None:
+    """Has the file of collisions count that waited. Raises OSError."""
+    try:
+        replace(pending_path(cursor_file), collision_path(cursor_file))
+    except FileNotFoundError:  # it was done before, by a hook that was killed then
+        pass
+
+
+def with_last(
+    before: Cursors, after: Cursors, text: str, own: OwnSession, now: float, *, has_collisions: bool
+) -> Cursors:
     """The cursors `before` with the note that `text` is told, which the cursors `after` are behind. `has_collisions`
     says that a file of collisions goes with them."""
     misses = before.get(LAST, {}).get("misses", 0)
     last: Cursor = {
-        "offset": _size(own_path),
-        "file": own_path.rpartition("/")[2],
+        "offset": _size(own.path),
+        "file": own.path.rpartition("/")[2],
         "text": id_checksum(text),
+        "at": now,
+        "prompt": own.prompt_id,
+        "process": own.process,
         "misses": misses,
     }
     if misses >= MOST_MISSES:
@@ -63,36 +119,49 @@ def as_told(cursors: Cursors, cursor_file: str) -> tuple[Cursors, str]:
     return last["cursors"], pending_path(cursor_file) if last["collisions"] else ""
 
 
-def settle(cursors: Cursors, own: OwnSession) -> Cursors:
-    """The cursors in force of the session `own`, by what became of what was told last."""
+def settle(cursors: Cursors, own: OwnSession) -> Settled:
+    """The cursors in force of the session `own`, to whom something was told last that is not settled."""
     last = cursors[LAST]
     if not _is_whole(last):
-        return {key: cursor for key, cursor in cursors.items() if key != LAST}
-    # A session may go on in another transcript, as after a fork; this one shows what became of the prompt.
-    found = _outcome(f"{own.path.rpartition('/')[0]}/{last['file']}", last, own.runtime)
+        return Settled({key: cursor for key, cursor in cursors.items() if key != LAST}, [])
+    search = _searched(last, own)
+    outcome = _judged(search, last, own)
+    if not outcome:
+        return Settled(cursors, [], is_open=True)
     is_counted = "cursors" not in last
-    note = {"offset": last["offset"], "misses": last["misses"]}
-    if found == ARRIVED:
-        note["misses"] = 0
-    elif found == UNRECORDED and not is_counted:
-        note["misses"] += 1
-    if is_counted:
-        return {**cursors, LAST: note}
-    if found == ARRIVED or (found == NO_TRANSCRIPT and own.keeps_transcript is not True):
-        if last["collisions"]:
-            try:
-                replace(pending_path(own.cursor_file), collision_path(own.cursor_file))
-            except FileNotFoundError:
-                pass
-        return {**last["cursors"], LAST: note}
-    return {**cursors, LAST: note}
+    misses = last["misses"]
+    if outcome == ARRIVED:
+        misses = 0
+    elif outcome in (UNRECORDED, NO_TRANSCRIPT) and not is_counted:
+        misses += 1
+    note: Cursor = {key: last[key] for key in ("offset", "file", "text", "at")}
+    note.update(misses=misses, acknowledged=outcome == ARRIVED)
+    if outcome in (ARRIVED, UNSHOWN) and not is_counted:
+        return Settled({**last["cursors"], LAST: note}, [], takes_collisions=last["collisions"])
+    notes = []
+    if search.is_cut and not is_counted:
+        notes.append(f"{own.path}: what was told last is told again: it is not in {MOST_BYTES >> 20} MB behind it")
+    return Settled({**cursors, LAST: note}, notes)
+
+
+def delivered(cursors: Cursors, own: OwnSession) -> Delivered | None:
+    """What the session `own` was told last; None where that is not known."""
+    last = cursors.get(LAST, {})
+    if "at" not in last or not _is_whole(last):
+        return None
+    search = _searched(last, own)
+    if "acknowledged" in last:
+        return Delivered(last["at"], search.text, last["acknowledged"])
+    is_known = search.outcome != UNANSWERED
+    return Delivered(last["at"], search.text, search.outcome == ARRIVED if is_known else None)
 
 
 def _is_whole(last: Cursor) -> bool:
     """Whether every part of the note is what such a part can be."""
+    kinds = {"offset": int, "text": int, "misses": int, "file": str, "at": float}
     return (
         are_cursors(last.get("cursors", {}))
-        and [type(last.get(key)) for key in ("offset", "text", "misses", "file")] == [int, int, int, str]
+        and all([type(last.get(key)) is kind for key, kind in kinds.items()])
         and type(last.get("collisions", False)) is bool
         and ("collisions" in last or "cursors" not in last)
         and last["offset"] >= 0
@@ -100,53 +169,109 @@ def _is_whole(last: Cursor) -> bool:
     )
 
 
-def _outcome(path: str, last: Cursor, runtime: Runtime) -> str:
-    """What a transcript shows of what was told last."""
+def _judged(search: _Search, last: Cursor, own: OwnSession) -> str:
+    """What became of what was told last, by what the transcript shows of it; '' where that cannot be known yet."""
+    outcome = search.outcome
+    if not search.is_over and own.prompt_id and own.prompt_id == last.get("prompt"):
+        return ""
+    is_same_process = bool(own.process) and own.process == last.get("process")
+    if outcome == UNANSWERED:
+        return LOST if is_same_process else ARRIVED
+    if outcome == NO_TRANSCRIPT and own.keeps_transcript:
+        return LOST
+    return UNSHOWN if outcome == NO_TRANSCRIPT and is_same_process else outcome
+
+
+class _Search:
+    """What the lines show that stand in the transcript behind where it ended when something was told: the `outcome` so
+    far, and the `text`, where that was found. `is_cut` says that there are more lines."""
+
+    def __init__(self, checksum: int, runtime: Runtime) -> None:
+        self.outcome = LOST
+        self.text: str | None = None
+        self.is_over = self.is_cut = False
+        self._checksum = checksum
+        self._means = runtime.RECORDS
+        self._ids: set[str] = set()  # of the record that shows the text, and of those that go on from it
+        self._has_prompt = self._has_failed = False
+
+    def take(self, line: bytes) -> None:
+        """Looks at the next line."""
+        means = self._means
+        may_show = means.may_show_told(line)
+        if may_show or (means.may_link(line) if self.text is not None else means.may_matter(line)):
+            for record in objects_in(line):
+                if not self.is_over:
+                    self._take_record(record, may_show)
+
+    def _take_record(self, record: dict[str, Any], may_show: bool) -> None:
+        told = self._means.told(record) if may_show else None
+        self._has_failed = self._has_failed or told == ()
+        if told and self._is_in(told):
+            self.outcome = UNANSWERED
+            self._ids.add((self._means.link(record) or ("",))[0])
+        elif self.text is not None:
+            self._follow(record)
+        else:
+            self._take_entry(record)
+
+    def _is_in(self, told: tuple[str, ...]) -> bool:
+        for part in [part for text in told for part in text.split("\n\n")]:
+            if id_checksum(part) == self._checksum:
+                self.text = part
+                return True
+        return False
+
+    def _follow(self, record: dict[str, Any]) -> None:
+        """Sees whether the conversation goes on from the text, or from what stands before it."""
+        link = self._means.link(record)
+        if link is None:
+            return
+        record_id, parent_id, is_message = link
+        is_behind = parent_id in self._ids or "" in self._ids
+        if is_behind:
+            self._ids.add(record_id)
+        if is_message:
+            self._end(ARRIVED if is_behind else LOST)
+
+    def _take_entry(self, record: dict[str, Any]) -> None:
+        """Sees whether a prompt was answered without the text, and whether a hook failed: that shows that the runtime
+        records what becomes of them."""
+        entry = self._means.entry(record, 0)
+        if entry is None:
+            return
+        if entry.role == "user":
+            self._has_prompt = True
+        elif self._has_prompt:
+            self._end(LOST if self._has_failed else UNRECORDED)
+
+    def _end(self, outcome: str) -> None:
+        self.outcome, self.is_over = outcome, True
+
+
+def _searched(last: Cursor, own: OwnSession) -> _Search:
+    """What became of what was told last, by the transcript of then: a session may go on in another, as after a fork."""
+    search = _Search(last["text"], own.runtime)
     try:
-        descriptor = open_regular(path)
+        descriptor = open_regular(f"{own.path.rpartition('/')[0]}/{last['file']}")
     except OSError:
-        return NO_TRANSCRIPT
+        search.outcome = NO_TRANSCRIPT
+        return search
     try:
         size = os.fstat(descriptor).st_size
         # Some runtimes write the file anew as they open it.
         start = last["offset"] if last["offset"] <= size else max(0, size - WINDOW_BYTES)
-        end, rest, is_answered = min(size, start + MOST_BYTES), b"", False
-        while start < end and not is_answered:
+        end, rest = min(size, start + MOST_BYTES), b""
+        while start < end and not search.is_over:
             stop = min(end, start + WINDOW_BYTES)
             *lines, rest = (rest + read_at(descriptor, start, stop)).split(b"\n")
-            if stop == end:
-                lines.append(rest)
-            told = _told_in(lines, runtime)
-            if any([id_checksum(part) == last["text"] for text in told for part in text.split("\n\n")]):
-                return ARRIVED
-            is_answered, has_failed = _is_answered(lines, runtime)
-            if has_failed:
-                return LOST
+            for line in [*lines, rest] if stop == end else lines:
+                search.take(line)
             start = stop
-        return UNRECORDED if is_answered else LOST
+        search.is_cut = end < size and not search.is_over
+        return search
     finally:
         os.close(descriptor)
-
-
-def _told_in(lines: list[bytes], runtime: Runtime) -> list[str]:
-    """The texts that the lines show as told by hooks."""
-    may_show, told = runtime.RECORDS.may_show_told, runtime.RECORDS.told
-    records = [record for line in lines if may_show(line) for record in objects_in(line)]
-    return [text for record in records for text in told(record) or ()]
-
-
-def _is_answered(lines: list[bytes], runtime: Runtime) -> tuple[bool, bool]:
-    """Whether the lines hold a prompt with a reply to it; and whether a hook failed, which shows that the runtime
-    records what becomes of them."""
-    means = runtime.RECORDS
-    is_answered = has_prompt = has_failed = False
-    for line in lines:
-        for record in objects_in(line) if means.may_matter(line) or means.may_show_told(line) else ():
-            entry = means.entry(record, 0)
-            has_failed = has_failed or means.told(record) == ()
-            has_prompt = has_prompt or (entry is not None and entry.role == "user")
-            is_answered = is_answered or (has_prompt and entry is not None and entry.role == "assistant")
-    return is_answered, has_failed
 
 
 def _size(path: str) -> int:

@@ -64,22 +64,27 @@ class OwnSession:
     started in ('' where that does not matter), and its home, if that is known.
 
     `keeps_transcript` says whether there is a transcript as soon as a prompt was answered, None where that is not
-    known.
+    known. `prompt_id` is the prompt's that is to be told something: a prompt in the middle of a turn has that of the
+    turn. `process` names the runtime's process that the session runs in. Both are '' where they are not known.
+    `collision_file` is the file of collisions to be read, '' for the one that counts.
     """
 
     __slots__ = (
+        "collision_file",
         "cursor_file",
         "directory",
         "home",
         "keeps_transcript",
         "key",
         "path",
+        "process",
+        "prompt_id",
         "runtime",
     )
 
     def __init__(
         self, key: str, runtime: Runtime, cursor_file: str, path: str = "", directory: str = "",
-        home: Home | None = None, *, keeps_transcript: bool | None = None,
+        home: Home | None = None, *, keeps_transcript: bool | None = None, prompt_id: str = "", process: str = "",
     ) -> None:  # fmt: skip
         self.key = key
         self.runtime = runtime
@@ -88,6 +93,9 @@ class OwnSession:
         self.directory = directory if path else ""
         self.home = home
         self.keeps_transcript = keeps_transcript
+        self.prompt_id = prompt_id
+        self.process = process
+        self.collision_file = ""
 
     @property
     def user_dir(self) -> str:

@@ -35,22 +35,43 @@ def collision_path(cursor_file: str) -> str:
     return cursor_file.removesuffix(".json") + ".collisions"
 
 
-class CursorFile:
-    """The cursors of one file, under an exclusive lock until `close`.
+class KnownCursors:
+    """The cursors in the file at `path`, as they lie there: it is replaced in one step.
 
-    `cursors` maps consuming session to other session to cursor; `was_corrupt` tells that the file could not be read
-    and was set aside as `<name>.corrupt`, `written` when it was written then, in seconds since the epoch.
+    `cursors` maps consuming session to other session to cursor; `was_corrupt` tells that the file could not be read,
+    `written` when it was written then, in seconds since the epoch.
     """
 
     def __init__(self, path: str) -> None:
-        """Raises LockedError after LOCK_WAIT_SECONDS, OSError where the file cannot be had."""
+        """Raises OSError where the file cannot be had."""
         self.path = path
         self.cursors: dict[str, dict[str, Cursor]] = {}
         self.was_corrupt = False
         self.written = 0.0
+        try:
+            cursors = decode(read_whole(path).decode())
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError):
+            cursors = None
+        if _is_well_formed(cursors):
+            self.cursors = cursors
+        else:
+            self.written = os.stat(path, follow_symlinks=False).st_mtime
+            self.was_corrupt = True
+
+
+class CursorFile(KnownCursors):
+    """The cursors of one file, under an exclusive lock until `close`. One that could not be read is set aside as
+    `<name>.corrupt`."""
+
+    def __init__(self, path: str) -> None:
+        """Raises LockedError after LOCK_WAIT_SECONDS, OSError where the file cannot be had."""
         self._lock = lock(path + ".lock", LOCK_WAIT_SECONDS)
         try:
-            self._load()
+            super().__init__(path)
+            if self.was_corrupt:
+                move_away(path)
         except BaseException:
             self.close()
             raise
@@ -63,10 +84,10 @@ class CursorFile:
         """Puts what `prepare` wrote in place, in one step. Not synced: a lost cursor only repeats itself."""
         replace(self.path + ".tmp", self.path)
 
-    def is_first_to_answer(self, prompt_id: str) -> bool:
+    def is_first_to_answer(self, prompt: str) -> bool:
         """Whether no other copy of our hook has answered this prompt; notes in the lock's file that it is. Raises
         OSError."""
-        note = prompt_id.encode()[:_NOTE_BYTES]
+        note = prompt.encode()[:_NOTE_BYTES]
         if not note or not hasattr(os, "pread"):
             return True
         if os.pread(self._lock, _NOTE_BYTES, 0) == note:
@@ -78,20 +99,6 @@ class CursorFile:
     def close(self) -> None:
         """Releases the lock; the kernel does so for a process that dies."""
         os.close(self._lock)
-
-    def _load(self) -> None:
-        try:
-            cursors = decode(read_whole(self.path).decode())
-        except FileNotFoundError:
-            return
-        except (OSError, ValueError):
-            cursors = None
-        if _is_well_formed(cursors):
-            self.cursors = cursors
-        else:
-            self.written = os.stat(self.path, follow_symlinks=False).st_mtime
-            move_away(self.path)
-            self.was_corrupt = True
 
 
 def _is_well_formed(cursors: object) -> bool:

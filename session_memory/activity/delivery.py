@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..system.files import is_file
 from .changes import changed_sessions, is_head_known
-from .cursor_file import LAST, CursorFile, is_whole
+from .cursor_file import LAST, CursorFile, KnownCursors, is_whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..settings.compiled import Settings
     from ..transcripts.cursor import Cursor
     from ..transcripts.entries import Session
+    from .acknowledgement import Settled
     from .changes import Changed, OwnSession
     from .collision_file import CollisionFile
     from .in_hand import Collisions
@@ -34,23 +35,14 @@ class Delivery:
     `commit_first` puts them there before it is: then the transcript tells whether they count.
     """
 
-    def __init__(
-        self,
-        file: CursorFile,
-        text: str | None,
-        notes: list[str],
-        is_changed: bool,
-        collision_file: CollisionFile | None = None,
-        pending_path: str = "",
-        is_shown: bool = False,
-    ) -> None:
-        """`is_changed` says that `file` holds cursors to be written, and `collision_file` what goes with them, at
-        `pending_path` for as long as they do not count. `is_shown` says that the transcript shows what is told."""
-        self.text = text
-        self.notes = notes
+    def __init__(self, file: CursorFile, draft: _Draft, pending_path: str = "", is_shown: bool = False) -> None:
+        """`pending_path` is where the file of collisions waits until the transcript shows what is told. `is_shown` says
+        that there is one."""
+        self.text = draft.text
+        self.notes = draft.notes
         self._file = file
-        self._is_changed = is_changed
-        self._collision_file = collision_file
+        self._is_changed = draft.cursors is not None or file.was_corrupt
+        self._collision_file = draft.collision_file
         self._pending_path = pending_path
         self._is_shown = is_shown
 
@@ -66,10 +58,10 @@ class Delivery:
             raise
         return self
 
-    def is_first_to_answer(self, prompt_id: str) -> bool:
+    def is_first_to_answer(self, prompt: str) -> bool:
         """Whether this prompt was not answered by another copy of our hook, as of a plugin beside an install: else
         nothing is to be told now, and nothing counts as told. Raises OSError."""
-        is_first = self._file.is_first_to_answer(prompt_id)
+        is_first = self._file.is_first_to_answer(prompt)
         self._is_changed = self._is_changed and is_first
         return is_first
 
@@ -92,6 +84,19 @@ class Delivery:
         self._file.commit()
 
 
+class _Draft:
+    """What there is to tell a session, before anything is written: the `text`, None for nothing; `notes` for the log;
+    the `cursors` behind it, None where they stay as they are, and those `before` it; and what is to be kept of
+    collisions."""
+
+    def __init__(self, notes: list[str], cursors: Cursors | None = None) -> None:
+        self.text: str | None = None
+        self.notes = notes
+        self.cursors = cursors
+        self.before: Cursors = {}
+        self.collision_file: CollisionFile | None = None
+
+
 def open_update(
     own: OwnSession, sessions: Iterable[Session], *, settings: Settings, now: float, limit: int, introduction: str = ""
 ) -> Delivery:
@@ -106,52 +111,97 @@ def open_update(
     """
     file = CursorFile(own.cursor_file)
     try:
-        is_first = own.key not in file.cursors
-        cursors = file.cursors.get(own.key, {})
-        is_changed = file.was_corrupt
-        if own.path and "text" in cursors.get(LAST, ()):
-            from .acknowledgement import settle
+        settled = _settled(file, own)
+        if settled and settled.takes_collisions:
+            from .acknowledgement import take_collisions
 
-            file.cursors[own.key] = cursors = settle(cursors, own)
-            is_changed = True
-        told_of = _without_ignored(sessions, settings, own.runtime)
-        changed, notes = changed_sessions(told_of, cursors, now - settings.first_sight_seconds)
-        if file.was_corrupt:
-            notes.append(f"{own.cursor_file}: could not be read, set aside as .corrupt; going on from its last change")
-            cursors = _cursors_from(file.written, changed, now, notes)
-            changed = [pair for pair in changed if pair[1].st_mtime > file.written]
-        elif not changed and (not own.directory or is_head_known(cursors.get(own.key), own.directory)):
-            return Delivery(file, None, notes, is_changed)
-        cursors = {key: cursor for key, cursor in cursors.items() if is_whole(cursor)}
-        text: str | None = None
-        collisions = None
-        if is_first and _is_fresh_fork(own.path, own.runtime, now):
-            moved = _cursors_at_end(changed, now, notes)
-        else:
-            room = limit - len(introduction)
-            text, moved, collisions = _update(own, changed, told_of, cursors, settings, now, room, notes)
-        is_changed = is_changed or any(cursors.get(key) != cursor for key, cursor in moved.items())
-        # Sessions that are no more go, so that the file does not grow with the years.
-        keys = [LAST, own.key, *[session.key for session in told_of]]
-        both = {**cursors, **moved}
-        file.cursors[own.key] = {key: both[key] for key in keys if key in both}
-        collision_file = collisions.file if collisions is not None else None
-        if not text:
-            return Delivery(file, None, notes, is_changed, collision_file)
-        text = introduction + text
-        if not own.path or not own.runtime.HOOKS.SHOWS_WHAT_WAS_TOLD:
-            return Delivery(file, text, notes, is_changed, collision_file)
-        from .acknowledgement import pending_path, with_last
+            take_collisions(own.cursor_file)
+        draft = _draft(own, file, settled, sessions, settings, now, limit, introduction)
+        pending = ""
+        if draft.text and draft.cursors is not None and _may_be_shown(own):
+            from .acknowledgement import pending_path, with_last
 
-        before = {key: cursors[key] for key in keys if key in cursors}
-        noted = with_last(before, file.cursors[own.key], text, own.path, collision_file is not None)
-        file.cursors[own.key] = noted
-        pending = pending_path(own.cursor_file) if "cursors" in noted[LAST] else ""
-        is_shown = bool(pending) and (own.keeps_transcript is True or is_file(own.path))
-        return Delivery(file, text, notes, True, collision_file, pending, is_shown)
+            has_collisions = draft.collision_file is not None
+            draft.cursors = with_last(draft.before, draft.cursors, draft.text, own, now, has_collisions=has_collisions)
+            pending = pending_path(own.cursor_file) if "cursors" in draft.cursors[LAST] else ""
+        if draft.cursors is not None:
+            file.cursors[own.key] = draft.cursors
+        # What a hook without a transcript has not printed yet, nothing would show to be lost.
+        return Delivery(file, draft, pending, bool(pending) and (own.keeps_transcript is True or is_file(own.path)))
     except BaseException:
         file.close()
         raise
+
+
+def waiting_text(
+    own: OwnSession, sessions: Iterable[Session], *, settings: Settings, now: float, limit: int, introduction: str = ""
+) -> str:
+    """What `open_update` would tell, '' for nothing; without a lock, and nothing is written. Raises OSError."""
+    known = KnownCursors(own.cursor_file)
+    settled = _settled(known, own)
+    if settled and settled.takes_collisions:
+        from .acknowledgement import pending_path
+
+        own.collision_file = pending_path(own.cursor_file)
+    return _draft(own, known, settled, sessions, settings, now, limit, introduction).text or ""
+
+
+def _may_be_shown(own: OwnSession) -> bool:
+    """Whether a transcript is going to show what is told, if there will be one."""
+    return bool(own.path) and own.runtime.HOOKS.SHOWS_WHAT_WAS_TOLD and own.keeps_transcript is not False
+
+
+def _settled(known: KnownCursors, own: OwnSession) -> Settled | None:
+    """What became of what was told last, where that is not settled."""
+    last = known.cursors.get(own.key, {}).get(LAST)
+    if last is None or "acknowledged" in last or not own.path:
+        return None
+    from .acknowledgement import settle
+
+    return settle(known.cursors[own.key], own)
+
+
+def _draft(
+    own: OwnSession,
+    known: KnownCursors,
+    settled: Settled | None,
+    sessions: Iterable[Session],
+    settings: Settings,
+    now: float,
+    limit: int,
+    introduction: str,
+) -> _Draft:
+    """What there is to tell the session `own`, whose `known` cursors are those that were `settled`, if they were."""
+    if settled and settled.is_open:
+        return _Draft([])
+    cursors = settled.cursors if settled else known.cursors.get(own.key, {})
+    told_of = _without_ignored(sessions, settings, own.runtime)
+    changed, notes = changed_sessions(told_of, cursors, now - settings.first_sight_seconds)
+    draft = _Draft(notes, cursors if settled else None)
+    if settled:
+        notes += settled.notes
+    if known.was_corrupt:
+        notes.append(f"{own.cursor_file}: could not be read, set aside as .corrupt; going on from its last change")
+        cursors = _cursors_from(known.written, changed, now, notes)
+        changed = [pair for pair in changed if pair[1].st_mtime > known.written]
+    elif not changed and (not own.directory or is_head_known(cursors.get(own.key), own.directory)):
+        return draft
+    cursors = {key: cursor for key, cursor in cursors.items() if is_whole(cursor)}
+    text, collisions = "", None
+    if own.key not in known.cursors and _is_fresh_fork(own.path, own.runtime, now):
+        moved = _cursors_at_end(changed, now, notes)
+    else:
+        room = limit - len(introduction)
+        text, moved, collisions = _update(own, changed, told_of, cursors, settings, now, room, notes)
+    # Sessions that are no more go, so that the file does not grow with the years.
+    keys = [LAST, own.key, *[session.key for session in told_of]]
+    both = {**cursors, **moved}
+    draft.before = {key: cursors[key] for key in keys if key in cursors}
+    if text or settled or known.was_corrupt or any(cursors.get(key) != cursor for key, cursor in moved.items()):
+        draft.cursors = {key: both[key] for key in keys if key in both}
+    draft.collision_file = collisions.file if collisions is not None else None
+    draft.text = introduction + text if text else None
+    return draft
 
 
 def begin_here(own: OwnSession, sessions: Iterable[Session], *, settings: Settings, now: float) -> None:

@@ -57,7 +57,7 @@ def find_collisions(
 
     read = read_own(own.path, before if "tail" in before else None, own.runtime, now, oldest)
     found.cursor.update(read.cursor)
-    found.file = CollisionFile(own.cursor_file, before.get("at", 0.0))
+    found.file = CollisionFile(own.cursor_file, before.get("at", 0.0), own.collision_file)
     heads = (known, head) if known and before.get("stamp") != stamp else None
     found.lines, found.not_told = search(own, read.entries, found.file, others, worktree, heads, now, oldest, room)
     found.cursor["open"] = bool(found.file.open_touches)  # calls that had no result yet

@@ -60,7 +60,7 @@ def answering(
 
 def offer_update(context: Context, handover: Handover) -> None:
     """Offers what the session was not told yet. Raises SessionMemoryError, OSError: then no cursor moved."""
-    with update_for(context) as update:
+    with update_for(context, {}) as update:
         handover.offer(update.text)
     write_notes(context, update.notes)
 

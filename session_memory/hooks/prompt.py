@@ -12,7 +12,7 @@ from ..system.files import is_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from ..activity.delivery import Delivery
@@ -31,20 +31,21 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
     """Prints what the session is to be told, if anything, and then moves its cursors. Raises SessionMemoryError,
     OSError: then no cursor moved."""
     notice = "" if context.runtime.HOOKS.START_EVENT else _notice_at_first(context)
-    with update_for(context) as update:
+    with update_for(context, environment()) as update:
         memories, problem = _memories(context)
         text = "\n\n".join([part for part in (notice, update.text, memories) if part])
-        if text and update.is_first_to_answer(str(context.event.get("prompt_id", ""))):
+        if text and update.is_first_to_answer(_key(context.event)):
             update.commit_first()
             print_answer(context.runtime.HOOKS.context_output(text))
     write_notes(context, [*update.notes, *([problem] if problem else [])])
 
 
-def update_for(context: Context) -> Delivery:
-    """What the session was not told yet, to be told in a `with` block. Raises SessionMemoryError, OSError."""
+def update_for(context: Context, environ: Mapping[str, str]) -> Delivery:
+    """What the session was not told yet, to be told in a `with` block. `environ` is the environment that the runtime
+    gave to the hook, empty for a callback. Raises SessionMemoryError, OSError."""
     settings = context.settings
     return open_update(
-        own_session(context),
+        own_session(context, environ),
         context.other_sessions(),
         settings=settings,
         now=time.time(),
@@ -53,8 +54,9 @@ def update_for(context: Context) -> Delivery:
     )
 
 
-def own_session(context: Context) -> OwnSession:
+def own_session(context: Context, environ: Mapping[str, str]) -> OwnSession:
     """The session of an event, with what is asked of it to tell it something. Raises EventError."""
+    event, hooks = context.event, context.runtime.HOOKS
     return OwnSession(
         context.session,
         context.runtime,
@@ -62,7 +64,9 @@ def own_session(context: Context) -> OwnSession:
         context.own_path,
         context.directory if context.settings.collisions != OFF else "",
         context.home,
-        keeps_transcript=context.runtime.HOOKS.keeps_transcript(context.event, environment()),
+        keeps_transcript=hooks.keeps_transcript(event, environ),
+        prompt_id=str(event.get("prompt_id", "")),
+        process=hooks.process(event, environ),
     )
 
 
@@ -81,6 +85,15 @@ def write_notes(context: Context, notes: list[str], event_name: str = "") -> Non
         log = HookLog(context.home)
         for note in notes:
             log.write(event_name or context.runtime.HOOKS.PROMPT_EVENT, note)
+
+
+def _key(event: Event) -> str:
+    """What tells a prompt from every other, '' where nothing does: prompts in the middle of a turn have the turn's
+    id."""
+    from ..transcripts.cursor import id_checksum
+
+    prompt_id = str(event.get("prompt_id", ""))
+    return prompt_id and f"{prompt_id} {id_checksum(str(event.get('prompt', '')))}"
 
 
 def _notice_at_first(context: Context) -> str:

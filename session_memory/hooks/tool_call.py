@@ -53,7 +53,7 @@ def delivery_for(context: Context) -> CallDelivery | None:
     if tool.kind != _EDIT:
         return CallDelivery(CallLog(context.cursor_file, agent))
     call = Call(resolved(tool.argument, _cwd(event)), tool.call_id, agent)
-    search = CallSearch(own_session(context), call, context.other_sessions(), settings, time.time())
+    search = CallSearch(own_session(context, environment()), call, context.other_sessions(), settings, time.time())
     delivery = search.delivery(INTRODUCTION, settings.max_characters)
     write_notes(context, search.notes, hooks.TOOL_EVENT)
     return delivery
@@ -68,7 +68,7 @@ def hold_back(context: Context, delivery: CallDelivery, *, can_ask: bool) -> Non
         return
     from ..activity.held_calls import HoldSearch, reason_of, was_allowed
 
-    own, cwd = own_session(context), _cwd(context.event)
+    own, cwd = own_session(context, environment()), _cwd(context.event)
     search = HoldSearch(own, context.other_sessions(), settings, now)
     is_edit = tool.kind == _EDIT
     hold = search.of_edit(resolved(tool.argument, cwd)) if is_edit else search.of_command(tool.argument, cwd)

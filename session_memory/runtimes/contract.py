@@ -57,8 +57,15 @@ class RuntimeRecords(Protocol):
         """False only for a line that surely says nothing of what a hook told."""
 
     def told(self, record: dict[str, Any]) -> tuple[str, ...] | None:
-        """The texts that hooks gave to the agent with a prompt, where the record shows them; none of them where it
-        shows that a hook failed; None for any other record."""
+        """The texts that hooks gave to the agent, where the record shows them; none of them where it shows that a hook
+        failed which a prompt had started; None for any other record."""
+
+    def may_link(self, line: bytes) -> bool:
+        """False only for a line that surely holds no record of a conversation."""
+
+    def link(self, record: dict[str, Any]) -> tuple[str, str, bool] | None:
+        """The id of a record of the conversation, that of the record which it goes on from ('' for none), and whether
+        it is a message, of the user's side or the model's, whatever that holds; None for any other record."""
 
     def time(self, record: dict[str, Any]) -> float | None:
         """When the record was written, in seconds since the epoch; None where it does not say."""
@@ -162,8 +169,12 @@ class RuntimeHooks(Protocol):
     SHOWS_WHAT_WAS_TOLD: bool
     """Whether its transcripts show what a hook told the agent (RECORDS.told)."""
 
-    def keeps_transcript(self, event: Mapping[str, Any], environ: Mapping[str, str]) -> bool:
-        """Whether the session surely has a transcript as soon as a prompt was answered."""
+    def keeps_transcript(self, event: Mapping[str, Any], environ: Mapping[str, str]) -> bool | None:
+        """Whether the session has a transcript as soon as a prompt was answered; None where that is not known."""
+
+    def process(self, event: Mapping[str, Any], environ: Mapping[str, str]) -> str:
+        """What names the process that the session runs in, by the event and the environment of the hook; '' where
+        neither tells."""
 
     def is_own(self, event: Mapping[str, Any]) -> bool:
         """Whether an event comes from this runtime, and not from another that takes its plugins."""

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from records import PiSession, append, assistant, exchange, lines, record, show_told, user, write
+from records import PiSession, append, assistant, exchange, lines, new_id, record, show_told, user, write
 
+from session_memory.activity import acknowledgement
 from session_memory.activity.changes import OwnSession
 from session_memory.activity.delivery import Delivery, open_update
 from session_memory.runtimes import Runtime, all_runtimes
@@ -25,7 +26,9 @@ class Told:
         self.own = root / "own.jsonl"
         self.other = root / "other.jsonl"
         self.state = root / "state" / "own.json"
-        self.is_kept = False
+        self.keeps: bool | None = None
+        self.process = ""
+        self.turn_id = ""
         self.text = ""
         write(self.own, *self.turn("hello", "hi"))
         write(self.other, *self.turn("begin", "done"))
@@ -42,12 +45,22 @@ class Told:
         append(self.other, *self.turn("work", "done"))
 
     def open(self) -> Delivery:
-        own = OwnSession("own", self.runtime, str(self.state), str(self.own), keeps_transcript=self.is_kept)
+        own = OwnSession(
+            "own", self.runtime, str(self.state), str(self.own), keeps_transcript=self.keeps,
+            prompt_id=self.turn_id or new_id(), process=self.process,
+        )  # fmt: skip
         others = [Session("other", str(self.other))]
         return open_update(own, others, settings=Settings({}), now=time.time(), limit=500)
 
-    def show(self, text: str) -> None:
-        show_told(self.own, json.dumps(self.runtime.HOOKS.context_output(text)).encode())
+    def show(self, text: str, *, is_answered: bool = True) -> None:
+        show_told(self.own, json.dumps(self.runtime.HOOKS.context_output(text)).encode(), is_answered=is_answered)
+
+    def branch_off(self, before: bytes, *records: dict[str, object]) -> None:
+        """What is said next goes on from where the transcript held `before`."""
+        content = self.own.read_bytes()
+        self.own.write_bytes(before)
+        append(self.own, *records)
+        self.own.write_bytes(content + self.own.read_bytes()[len(before) :])
 
     def tell_and_die(self) -> None:
         with self.open() as update:
@@ -61,7 +74,7 @@ class Told:
             text = update.text or ""
             update.commit_first()
         if arrives and text:
-            self.show(text)
+            self.show(text, is_answered=is_answered)
         if is_answered:
             append(self.own, *self.turn("go on", "yes"))
         return text
@@ -148,21 +161,85 @@ def test_a_transcript_that_shows_nothing_of_hooks_counts_what_was_told_after_som
     assert [bool(told.prompt(arrives=False, is_answered=False)) for _ in range(6)] == [True] * 6
 
 
-@pytest.mark.parametrize("is_kept", [True, False])
-def test_without_a_transcript_it_is_told_again_where_one_would_be_there(told: Told, is_kept: bool) -> None:
+@pytest.mark.parametrize(
+    ("keeps", "processes", "answered"),
+    [
+        (True, ("1", "1"), [True, True]),
+        (False, ("", ""), [True, False]),
+        (None, ("1", "1"), [True, False]),
+        (None, ("1", "2"), [True, True]),
+        (None, ("", "", "", "", "", ""), [True, True, True, True, False, False]),
+    ],
+    ids=["one was to be there", "none is kept", "its process goes on", "another process begins", "nothing tells"],
+)
+def test_without_a_transcript_it_is_told_again_unless_the_agent_must_have_got_it(
+    told: Told, keeps: bool | None, processes: tuple[str, ...], answered: list[bool]
+) -> None:
     told.own.unlink()
-    told.is_kept = is_kept
+    told.keeps = keeps
     told.works()
+    found = []
+    for told.process in processes:
+        found.append(bool(told.prompt(arrives=False, is_answered=False)))
+    assert found == answered
+
+
+def test_a_prompt_that_was_cancelled_before_the_answer_is_told_again_though_its_record_is_there(told: Told) -> None:
+    """As with Esc: the conversation goes on from what stood before it."""
+    told.process = "1"
+    told.works()
+    before = told.own.read_bytes()
+    assert told.prompt(is_answered=False)
     assert told.prompt(arrives=False, is_answered=False)
-    assert bool(told.prompt(arrives=False, is_answered=False)) is is_kept
+    told.branch_off(before, *told.turn("another", "yes"))
+    assert told.prompt()
+    assert told.prompt() == ""
 
 
-def test_a_hook_that_the_runtime_gave_up_on_shows_that_it_records_them(tmp_path: Path) -> None:
+def test_a_conversation_that_another_process_resumes_has_what_stands_unanswered_at_its_end(told: Told) -> None:
+    told.works()
+    told.process = "1"
+    assert told.prompt(is_answered=False)
+    told.process = "2"
+    assert told.prompt() == ""
+
+
+def test_a_prompt_in_the_middle_of_a_turn_does_not_repeat_what_the_turn_is_still_to_record(told: Told) -> None:
+    told.works()
+    told.turn_id = "one"
+    text = told.prompt(arrives=False, is_answered=False)
+    told.works()
+    assert told.prompt(arrives=False, is_answered=False) == ""
+    append(told.own, *told.turn("go on", "yes")[:1])
+    told.show(text)
+    assert "2 messages" in told.prompt()
+
+
+def test_what_is_not_found_as_far_as_the_search_goes_is_told_again_and_the_log_says_so(
+    told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(acknowledgement, "MOST_BYTES", 2 << 20)
+    told.works()
+    text = told.prompt(arrives=False, is_answered=False)
+    append(told.own, *told.turn("x" * 3_000_000, "seen")[:1])
+    told.show(text)
+    with told.open() as update:
+        assert update.text == text
+        assert update.notes == [f"{told.own}: what was told last is told again: it is not in 2 MB behind it"]
+
+
+@pytest.mark.parametrize(("event", "is_known"), [("UserPromptSubmit", True), ("PostToolUse", False)])
+def test_a_prompt_s_hook_that_the_runtime_gave_up_on_shows_that_it_records_them(
+    tmp_path: Path, event: str, is_known: bool
+) -> None:
     told = Told(tmp_path, all_runtimes()[0])
     told.works()
+    failed = {"type": "hook_cancelled", "hookEvent": event}
+    answered = []
     for _ in range(6):
-        assert told.prompt(arrives=False, is_answered=False)
-        append(told.own, user("go on"), record("attachment", attachment={"type": "hook_cancelled"}), assistant("yes"))
+        answered.append(bool(told.prompt(arrives=False, is_answered=False)))
+        append(told.own, user("go on"), record("attachment", attachment=failed), assistant("yes"))
+    assert answered == [True, True, True, True, is_known, is_known]
 
 
 def test_a_note_that_is_not_as_it_was_written_costs_itself(told: Told) -> None:

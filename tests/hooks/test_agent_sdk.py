@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from clients.claude import REPOSITORY, Claude, activity
-from records import NamedHome, append, exchange, show_told
+from records import NamedHome, append, exchange, new_id, show_told
 
 from session_memory.activity import cursor_file as cursors
 from session_memory.agent_sdk import session_updates_hook
@@ -148,9 +148,10 @@ def home(tmp_path: Path) -> NamedHome:
     return home
 
 
-def prompt(home: NamedHome, text: str = "hello") -> dict[str, Any]:
-    """What the SDK hands to a callback for a prompt to discord."""
+def prompt(home: NamedHome, text: str = "hello", prompt_id: str = "") -> dict[str, Any]:
+    """What the SDK hands to a callback for a prompt to discord, by default another one each time."""
     return {
+        "prompt_id": prompt_id or new_id(),
         "hook_event_name": "UserPromptSubmit",
         "session_id": home.session_id("discord"),
         "transcript_path": str(home.resolve("discord")),
@@ -287,12 +288,16 @@ def test_a_callback_sets_a_corrupt_cursor_file_aside(home: NamedHome) -> None:
     assert '2 messages): "and water it"' in told(call(callback, prompt(home)))
 
 
-def test_two_callbacks_at_once_tell_it_once(home: NamedHome) -> None:
-    home.resolve("discord").unlink()  # as at the first prompt
+@pytest.mark.parametrize("is_first", [True, False], ids=["at the first prompt", "with a transcript"])
+def test_two_callbacks_at_once_tell_it_once(home: NamedHome, is_first: bool) -> None:
+    append(home.resolve("discord"), *exchange("hello", "hi"))
+    if is_first:
+        home.resolve("discord").unlink()
     callback: Any = session_updates_hook(home.root, "discord")
+    event = prompt(home)
 
     async def both() -> list[Any]:
-        calls = [callback(prompt(home), None, {"signal": None}) for _ in range(2)]
+        calls = [callback(event, None, {"signal": None}) for _ in range(2)]
         return list(await asyncio.gather(*calls))
 
     answers = asyncio.run(both())

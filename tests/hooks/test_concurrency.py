@@ -73,7 +73,10 @@ class Crowd:
 
     def start_hook(self, listener: str, stdout: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
         """The prompt hook as the runtime starts it for a prompt to `listener`; it runs once its stdin is closed."""
-        hook = subprocess.Popen(HOOK, env={}, stdin=subprocess.PIPE, stdout=stdout, stderr=subprocess.PIPE, bufsize=0)
+        environ = {"CLAUDE_PID": "4711"}
+        hook = subprocess.Popen(
+            HOOK, env=environ, stdin=subprocess.PIPE, stdout=stdout, stderr=subprocess.PIPE, bufsize=0
+        )
         event = {
             "hook_event_name": "UserPromptSubmit",
             "session_id": self.home.session_id(listener),

@@ -109,5 +109,6 @@ def run_python(arguments: list[str], plain: PlainUser, **fields: object) -> tupl
     """What a program prints, and the modules that it loads, by what `-X importtime` reports."""
     command = [sys.executable, "-I", "-S", "-X", "importtime", *arguments]
     event = json.dumps(plain.event(**fields)).encode()
-    done = subprocess.run(command, input=event, capture_output=True, env={"HOME": str(plain.root)}, check=True)
+    environ = {"HOME": str(plain.root), "CLAUDE_PID": "4711"}
+    done = subprocess.run(command, input=event, capture_output=True, env=environ, check=True)
     return done.stdout, set(re.findall(r"^import time: .*\| +(\S+)$", done.stderr.decode(), re.MULTILINE))

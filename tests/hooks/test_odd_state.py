@@ -200,7 +200,8 @@ def bound(plain):
     """The hook's answer to a prompt where permissions hold, also where root runs the tests."""
     done = subprocess.run(
         [sys.executable, "-I", "-S", ROOT / "hooks" / "user_prompt_submit.py"],
-        input=json.dumps(plain.event()).encode(), capture_output=True, env={"HOME": str(plain.root)}, timeout=30,
+        input=json.dumps(plain.event()).encode(), capture_output=True, timeout=30,
+        env={"HOME": str(plain.root), "CLAUDE_PID": "4711"},
         preexec_fn=bind_permissions, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, b"")

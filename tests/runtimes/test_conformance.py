@@ -18,6 +18,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from session_memory.activity.acknowledgement import delivered, settle, with_last
+from session_memory.activity.changes import OwnSession
+from session_memory.activity.cursor_file import LAST
 from session_memory.host.recovery import recover
 from session_memory.runtimes import Runtime, all_runtimes, runtime
 from session_memory.runtimes.detection import running_session, runtime_of
@@ -203,6 +206,61 @@ class TestResults:
         assert outcomes == ["ok", "error", "ok"]
         assert (extract.title[1], extract.cwd, extract.unreadable) == (TITLE, fixture.own["cwd"], 0)
         assert extract.is_last
+
+
+class TestDelivery:
+    """Where a transcript shows what a hook told, it shows whether the agent got it."""
+
+    def told(self, fixture):
+        """The first text that a hook told, with the offset of its line; None where no record shows one."""
+        offset = 0
+        for line in fixture.lines():
+            (record,), _ = decode_line(line)
+            found = fixture.runtime.RECORDS.told(record)
+            if found:
+                return found[0], offset
+            offset += len(line) + 1
+        return None
+
+    def test_what_was_told_is_found_in_its_transcript_if_the_runtime_shows_it(self, fixture, tmp_path):
+        told = self.told(fixture)
+        assert bool(told) is fixture.runtime.HOOKS.SHOWS_WHAT_WAS_TOLD
+        if told:
+            path = fixture.laid_out(tmp_path)
+            own = OwnSession("own", fixture.runtime, str(tmp_path / "own.json"), str(path))
+            behind = {"other": {"offset": 7}}
+            before = with_last({}, behind, told[0], own, 1.0, has_collisions=False)
+            before[LAST]["offset"] = 0  # the transcript ended there when it was told
+            found = delivered(before, own)
+            assert (found.text, found.acknowledged) == (told[0], True)
+            assert settle(before, own).cursors["other"] == behind["other"]
+
+    def test_of_a_prompt_that_nothing_follows_it_is_not_known_yet(self, fixture, tmp_path):
+        told = self.told(fixture)
+        if told is None:
+            pytest.skip("it shows nothing of hooks")
+        path = fixture.laid_out(tmp_path)
+        content = path.read_bytes()
+        path.write_bytes(content[: content.index(b"\n", told[1]) + 1])
+        own = OwnSession("own", fixture.runtime, str(tmp_path / "own.json"), str(path))
+        before = with_last({}, {}, told[0], own, 1.0, has_collisions=False)
+        before[LAST]["offset"] = 0
+        assert delivered(before, own).acknowledged is None
+
+    def test_a_line_that_does_not_show_it_or_links_nothing_is_not_decoded(self, fixture):
+        records = fixture.runtime.RECORDS
+        for line in fixture.lines():
+            (record,), _ = decode_line(line)
+            assert records.may_show_told(line) or records.told(record) is None
+            assert records.may_link(line) or records.link(record) is None
+
+    def test_every_message_goes_on_from_one_that_stands_before_it(self, fixture):
+        links = [fixture.runtime.RECORDS.link(decode_line(line)[0][0]) for line in fixture.lines()]
+        seen = {""}
+        for record_id, parent_id, _ in filter(None, links):
+            assert parent_id in seen
+            seen.add(record_id)
+        assert sum(is_message for _, _, is_message in filter(None, links)) >= len(fixture.own["ids"])
 
 
 class TestTitles:

@@ -27,9 +27,14 @@ _TOOLS = {
 }  # fmt: skip
 
 
-def keeps_transcript(event: Event, environ: Mapping[str, str]) -> bool:
-    """Whether the session is interactive: `--no-session-persistence` works in print mode and under the SDK only."""
-    return not environ.get("CLAUDE_CODE_ENTRYPOINT", "sdk").startswith("sdk")
+def keeps_transcript(event: Event, environ: Mapping[str, str]) -> bool | None:
+    """True for an interactive session: `--no-session-persistence` works in print mode and under the SDK only."""
+    return None if environ.get("CLAUDE_CODE_ENTRYPOINT", "sdk").startswith("sdk") else True
+
+
+def process(event: Event, environ: Mapping[str, str]) -> str:
+    """The id of the process, which Claude Code gives to its hooks."""
+    return environ.get("CLAUDE_PID", "")
 
 
 def is_own(event: Event) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from ...system.json import as_string
 from ...text.timestamps import epoch_seconds
 from ...transcripts.entries import Entry, Reply, ToolUse, tool_use, written_by
+from .hooks import PROMPT_EVENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -158,16 +159,33 @@ def may_show_told(line: bytes) -> bool:
 
 
 def told(record: Record) -> tuple[str, ...] | None:
-    """The texts in a `hook_additional_context` attachment; () where a hook failed, was cancelled or took too long."""
+    """The texts in a `hook_additional_context` attachment; () where a prompt's hook failed, was cancelled or took too
+    long."""
     attachment = record.get("attachment")
     if record.get("type") != "attachment" or not isinstance(attachment, dict):
         return None
     if attachment.get("type") in _FAILED_HOOKS:
-        return ()
+        return () if attachment.get("hookEvent", PROMPT_EVENT) == PROMPT_EVENT else None
     content = attachment.get("content")
     if attachment.get("type") != "hook_additional_context" or not isinstance(content, list):
         return None
     return tuple([text for text in content if isinstance(text, str)])
+
+
+def may_link(line: bytes) -> bool:
+    """False only for a line without a `parentUuid`."""
+    return b'"parentUuid":' in line
+
+
+def link(record: Record) -> tuple[str, str, bool] | None:
+    """A record of the conversation names the one that it goes on from as `parentUuid`, or, as the first one after a
+    compaction, as `logicalParentUuid`. A prompt that was cancelled before its answer stays behind as a branch."""
+    record_id = record.get("uuid")
+    if not isinstance(record_id, str):
+        return None
+    parent = record.get("parentUuid") or record.get("logicalParentUuid")
+    is_message = record.get("type") in ("user", "assistant") and not record.get("isSidechain")
+    return record_id, as_string(parent), is_message
 
 
 def time(record: Record) -> float | None:

@@ -29,6 +29,11 @@ def keeps_transcript(event: Event, environ: Mapping[str, str]) -> bool:
     return bool(event.get("transcript_path"))
 
 
+def process(event: Event, environ: Mapping[str, str]) -> str:
+    """'': pi goes on from a prompt that was aborted as well."""
+    return ""
+
+
 def is_own(event: Event) -> bool:
     """True: only our own extension sends such events."""
     return True

@@ -189,6 +189,19 @@ def told(record: Record) -> tuple[str, ...] | None:
     return (content,) if is_ours and isinstance(content, str) else None
 
 
+def may_link(line: bytes) -> bool:
+    """False only for a line without a `parentId`."""
+    return b'"parentId":' in line
+
+
+def link(record: Record) -> tuple[str, str, bool] | None:
+    """Every record but the header names the one that it goes on from."""
+    record_id = record.get("id")
+    if not isinstance(record_id, str) or "parentId" not in record:
+        return None
+    return record_id, as_string(record["parentId"]), record.get("type") == "message"
+
+
 def time(record: Record) -> float | None:
     """When the record was written."""
     return epoch_seconds(record.get("timestamp"))
