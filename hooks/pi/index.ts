@@ -11,6 +11,9 @@ const HERE = dirname(fileURLToPath(import.meta.url));
 const DEADLINE_MS = 2000;
 const MOST_CHARACTERS = 64 * 1024;
 
+// The tools whose calls the hook is asked about, with the input that says what they do.
+const CALLS: Record<string, string> = { edit: "path", write: "path", bash: "command" };
+
 type Event = Record<string, unknown>;
 
 export default function (pi: ExtensionAPI): void {
@@ -30,6 +33,25 @@ export default function (pi: ExtensionAPI): void {
 		const entry = next && !next.isOver ? next : new Entry("pi_prompt.py");
 		next = undefined;
 		return asMessage(await entry.ask(() => ({ ...origin("before_agent_start", ctx), prompt: event.prompt })));
+	});
+	const told = new Map<string, string>(); // what goes with the results of calls, by their ids
+	pi.on("tool_call", async (event, ctx) => {
+		const given = event.input as Event;
+		const key = CALLS[event.toolName];
+		const argument = key && given[key];
+		if (typeof argument !== "string" || (key === "command" && !argument.includes("git"))) return undefined;
+		const call = { tool_name: event.toolName, tool_input: { [key]: argument }, tool_use_id: event.toolCallId };
+		const entry = new Entry("pi_tool_call.py");
+		const { held, text } = asCallAnswer(await entry.ask(() => ({ ...origin("tool_call", ctx), ...call, can_ask: ctx.hasUI })));
+		if (held && !(await isAllowed(held, ctx))) return { block: true, reason: text ? `${held}\n\n${text}` : held };
+		if (text) told.set(event.toolCallId, text);
+		return undefined;
+	});
+	pi.on("tool_result", (event) => {
+		const text = told.get(event.toolCallId);
+		if (!text) return undefined;
+		told.delete(event.toolCallId);
+		return { content: [...event.content, { type: "text", text }] };
 	});
 	pi.on("session_before_compact", async (event, ctx) => {
 		await new Entry("pi_archive.py").ask(() => ({ ...origin("session_before_compact", ctx), reason: event.reason }));
@@ -131,6 +153,27 @@ class Entry {
 function interpreter(): string {
 	const marker = join(HERE, "python");
 	return process.env.SESSION_MEMORY_PYTHON || (existsSync(marker) && readFileSync(marker, "utf8").trim()) || "python3";
+}
+
+/** Whether the user lets a call be made that is held back. Where asking fails it is: pi blocks a call whose handler throws. */
+async function isAllowed(held: string, ctx: ExtensionContext): Promise<boolean> {
+	try {
+		return await ctx.ui.confirm("Another session is at work there", `${held}. Go on?`);
+	} catch {
+		return true;
+	}
+}
+
+/** Why a call is held back, and what goes with its result; "" for none. */
+function asCallAnswer(answer: string): { held: string; text: string } {
+	let held: unknown;
+	try {
+		held = JSON.parse(answer).held;
+	} catch {
+		// nothing to tell, or no JSON
+	}
+	const content = asMessage(answer)?.message?.content;
+	return { held: typeof held === "string" ? held : "", text: typeof content === "string" ? content : "" };
 }
 
 /** The message in an entry's answer, if that is one. */

@@ -9,7 +9,8 @@ from ..activity.call_log import CallLog
 from ..settings.compiled import ASK, OFF
 from ..settings.homes import environment
 from ..text.paths import resolved
-from .prompt import INTRODUCTION, own_session, write_notes
+from ..transcripts.entries import INTRODUCTION
+from .prompt import own_session, write_notes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -168,18 +168,22 @@ class Rpc:
         """Sends a prompt, and waits until pi has settled."""
         before = len(self._pi.model.requests)
         self.send("prompt", message=message)
-        self._wait("agent_settled")
+        self.wait("agent_settled")
         return Turn(self._pi._prompt_since(before), "", self.errors)
 
     def send(self, command: str, **fields: Any) -> dict[str, Any]:
         """Sends a command; the data of its response."""
-        assert self._child.stdin is not None
-        self._child.stdin.write(json.dumps({"type": command, **fields}) + "\n")
-        self._child.stdin.flush()
-        response = self._wait("response")
+        self.write({"type": command, **fields})
+        response = self.wait("response")
         assert response["success"], response
         data: dict[str, Any] = response.get("data") or {}
         return data
+
+    def write(self, record: dict[str, Any]) -> None:
+        """Sends a record that has no response."""
+        assert self._child.stdin is not None
+        self._child.stdin.write(json.dumps(record) + "\n")
+        self._child.stdin.flush()
 
     @property
     def errors(self) -> str:
@@ -205,7 +209,8 @@ class Rpc:
             for reader in self._readers:
                 reader.join(5)
 
-    def _wait(self, kind: str) -> dict[str, Any]:
+    def wait(self, kind: str) -> dict[str, Any]:
+        """The next record of a kind that pi sends."""
         deadline = time.monotonic() + RUN_SECONDS
         while True:
             record = self._records.get(timeout=max(0.1, deadline - time.monotonic()))

@@ -3,7 +3,7 @@
 It serves `/v1/messages` (Anthropic) and `/v1/chat/completions` (OpenAI), streaming. A prompt, or a message that an
 extension put behind it, steers the reply:
 
-    TOOL <name> <json>   calls the tool; the reply to its result is a text
+    TOOL <name> <json>   calls the tool; of several such lines the next with each result; the last reply is a text
     THINK                a thinking block comes first
     BIGUSAGE             reports so many input tokens that the conversation gets compacted
     FAIL                 is answered with HTTP 400
@@ -72,14 +72,27 @@ def _reply(request: Request, number: int) -> Json:
     last_text = text_of(request.messages[-1].get("content")) if request.messages else ""
     if request.kind == "summary":
         return {"text": f"## Goal\nA made-up summary of {len(last_text)} characters"}
-    if request.kind == "result":
+    order = _order(request)
+    if request.kind == "result" and not order:
         return {"text": f"ECHO[{number}]: tool done"}
-    order = next((line for line in request.news.splitlines() if line.startswith("TOOL ")), "")
     if order:
         _, name, arguments = order.split(" ", 2)
         return {"text": f"calling {name}", "tools": [{"name": name, "input": json.loads(arguments)}]}
     reply: dict[str, Any] = {"text": f"ECHO[{number}]: {last_text[:200]}"}
     return {"thinking": f"thought {number}", **reply} if "THINK" in request.news else reply
+
+
+def _order(request: Request) -> str:
+    """The next tool call that the last prompt asks for; '' for none."""
+    replies = 0
+    for message in reversed(request.messages):
+        orders = [line for line in text_of(message.get("content")).splitlines() if line.startswith("TOOL ")]
+        if message.get("role") == "user" and orders:
+            return orders[replies] if replies < len(orders) else ""
+        replies += message.get("role") == "assistant"
+        if replies and request.kind == "prompt":
+            break
+    return ""
 
 
 def _openai_events(completion_id: str, model: str, blocks: list[Json], input_tokens: int) -> Events:

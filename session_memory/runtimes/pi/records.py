@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...system.json import as_string, objects_in
 from ...text.timestamps import epoch_seconds
-from ...transcripts.entries import Entry, Reply, ToolUse, tool_use, written_by
+from ...transcripts.entries import INTRODUCTION, Entry, Reply, ToolUse, tool_use, written_by
 from .hooks import CUSTOM_TYPE
 
 TYPE_CHECKING = False
@@ -171,10 +171,19 @@ def results(record: Record) -> list[ToolResult]:
     if record.get("type") != "message" or not isinstance(message, dict):
         return []
     if message.get("role") == "toolResult":
-        return [(as_string(message.get("toolCallId")), message.get("isError") is True, message.get("content"))]
+        return [(as_string(message.get("toolCallId")), message.get("isError") is True, _without_told(message))]
     if message.get("role") == "bashExecution" and not message.get("excludeFromContext"):
         return [(as_string(record.get("id")), message.get("exitCode") != 0, message.get("output"))]
     return []
+
+
+def _without_told(message: Record) -> object:
+    """The content of a result without what our extension put behind it."""
+    content = message.get("content")
+    if not isinstance(content, list):
+        return content
+    texts = [block.get("text") if isinstance(block, dict) else None for block in content]
+    return [one for one, text in zip(content, texts) if not (isinstance(text, str) and text.startswith(INTRODUCTION))]
 
 
 def may_show_told(line: bytes) -> bool:
