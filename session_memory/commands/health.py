@@ -50,6 +50,7 @@ def _check(opened: OpenStore) -> int:
     missing = [one.root for one in opened.location.watched if one.is_named and not os.path.isdir(one.root)]
     unread = _unread(opened)
     problems = {path: problem for path, problem in unread.items() if problem != FOREIGN}
+    redacted = opened.store.redacted_share()
     watcher = watcher_of(opened.location.database)
     opened.terminal.result(
         {
@@ -63,11 +64,15 @@ def _check(opened: OpenStore) -> int:
             "unreadable": unreadable,
             "unread": unread,
             "watched": [one.root for one in opened.location.watched],
+            "redacted": round(redacted, 3),
             "missing": missing,
             "watcher": watcher or None,
         }
     )
     _print(opened, counts._asdict(), states, unfinished, missing, watcher)
+    if redacted < 1:
+        share = f"{redacted:.0%} of what earlier versions stored"
+        opened.terminal.note(f"{share} was searched for secrets again: session-memory ingest goes on with it")
     for path, problem in list(unread.items())[:SHOWN_FILES]:
         opened.terminal.note(f"{opened.terminal.short(path)} is not in the store: {problem}")
     if len(unread) > SHOWN_FILES:

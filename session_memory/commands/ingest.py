@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 SUMMARY = "take what is new in the transcripts into the store"
 SHOWN_PROBLEMS = 20
+REDACTION_SECONDS = 10.0  # for what earlier versions stored: 300 MB of text
 SHOWN_FOREIGN = 3
 
 
@@ -78,6 +79,7 @@ def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
     began = time.monotonic()
     report = _take(opened, directories, file)
     ready = opened.store.mark_ready(now_milliseconds())
+    opened.store.redact_again(REDACTION_SECONDS)
     follow_rules(opened.location, os.environ, opened.note)
     _show(opened, report, [directory.root for directory in directories], ready, time.monotonic() - began)
     return 1 if report.problems else 0

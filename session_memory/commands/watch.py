@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ..store.sqlite.engine import SqliteStore
 
 SUMMARY = "keep the store up to date while sessions go on, until it is stopped"
+REDACTION_SECONDS = 2.0  # a stop waits for no more
 
 
 class WatchError(SessionMemoryError):
@@ -88,6 +89,9 @@ def _watch(location: StoreLocation, find: Callable[[], StoreLocation], terminal:
             raise WatchError(f"{terminal.short(location.database)}: {NEWER}") if store.is_newer else store.obstacle
         return store
 
+    def redact(store: SqliteStore) -> None:
+        store.redact_again(REDACTION_SECONDS)
+
     def place_files(_: SqliteStore) -> None:
         from ..upkeep.private_files import follow_rules
 
@@ -112,7 +116,7 @@ def _watch(location: StoreLocation, find: Callable[[], StoreLocation], terminal:
             for problem in problems:
                 log.say_once(terminal.short(problem))
 
-    watcher = Watcher(find, opened, stop, log.say, log.tell, steps=[place_files, archive, make_memories])
+    watcher = Watcher(find, opened, stop, log.say, log.tell, steps=[redact, place_files, archive, make_memories])
     if is_once:
         return watcher.run_once()
     log.say("watching " + ", ".join(terminal.short(one.root) for one in location.watched))

@@ -36,6 +36,7 @@ EVENT = "upkeep"  # in the log
 CPU_SECONDS = 60.0
 STUCK_CPU_SECONDS = 90  # at which the kernel ends a process of ours that does not look at its allowance any more
 LONGEST_SECONDS = 600.0
+REDACTION_SECONDS = 5.0
 BATCH_BYTES = 8 * 1024 * 1024
 NICENESS = 10
 NO_APSW = "apsw is not installed, so that there is no store yet, and only archives are searched"
@@ -121,6 +122,7 @@ def _work(location: StoreLocation, environ: Mapping[str, str], run: UpkeepRun, r
             raise store.obstacle
         _take_in(store, location, run, allowance)
         store.mark_ready(now_milliseconds())
+        store.redact_again(REDACTION_SECONDS)
         if not allowance.is_spent():
             _archive(store, location, environ, run, runs, allowance, log)
 

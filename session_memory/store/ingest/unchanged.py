@@ -17,6 +17,7 @@ from ..sqlite.known_files import (
     known_files,
     unread_files,
 )
+from ..sqlite.redaction import state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ def unchanged_files(location: StoreLocation, now: int) -> int | None:
     connection = None
     try:
         connection = connected(location.database)
+        if not state(connection).is_done:
+            return None
         return count_unchanged(connection, location, now, with_faults=False)
     except apsw.Error:
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Iterator
 
 from ...system.sqlite import explained, fetch
@@ -161,9 +162,37 @@ class SqliteStore:
                 connection.execute("DELETE FROM memory_work WHERE conversation_id = ?", (one.id,))
             rewrite(connection)
             apply(connection, None)
-            for index in ("memory_search", "memories_search"):  # which otherwise keep the terms for a while
-                connection.execute(f"INSERT INTO {index} ({index}) VALUES ('optimize')")
-        with explained(self.path):  # nor is it left in pages that are free now
+            _drop_old_terms(connection)
+        self._drop_free_pages()
+
+    def redact_again(self, seconds: float) -> None:
+        """Redacts what was stored by earlier rules for secrets, for so long: the next time it goes on. In the end no
+        byte of it is left in the database. Raises DatabaseError."""
+        from . import redaction
+
+        with explained(self.path):
+            known = redaction.state(self.connection)
+        deadline = time.monotonic() + seconds
+        while not known.is_done and time.monotonic() < deadline:
+            with self._database.transaction() as connection:
+                known = redaction.redact_some(connection, redaction.state(connection))
+        if known.is_done and known.is_changed:
+            with self._database.transaction() as connection:
+                _drop_old_terms(connection)
+            self._drop_free_pages()
+            with self._database.transaction() as connection:
+                redaction.keep(connection, known._replace(is_changed=False))
+
+    def redacted_share(self) -> float:
+        """How much of what is stored was searched for secrets by the rules as they are now, from 0 to 1."""
+        from .redaction import share_done
+
+        with explained(self.path):
+            return share_done(self.connection)
+
+    def _drop_free_pages(self) -> None:
+        """Writes the database anew: what was removed may be left in pages that are free."""
+        with explained(self.path):
             self.connection.execute("PRAGMA temp_store = file; VACUUM; PRAGMA wal_checkpoint(truncate)")
             self.connection.execute("PRAGMA temp_store = memory")
 
@@ -255,3 +284,9 @@ def _counts(connection: Connection, condition: str, values: tuple[Any, ...], pat
     [(tools,)] = fetch(connection, f"SELECT count(*) FROM memory_tool_uses {items}", values)
     size = sum(os.path.getsize(path + end) for end in ("", "-wal") if os.path.exists(path + end))
     return Counts(all_files, gone or 0, ingesting or 0, entries, tools, dict(by_status), text_bytes or 0, size)
+
+
+def _drop_old_terms(connection: Connection) -> None:
+    """Has the search indexes forget the terms of what was removed, which they keep for a while."""
+    for index in ("memory_search", "memories_search"):
+        connection.execute(f"INSERT INTO {index} ({index}) VALUES ('optimize')")

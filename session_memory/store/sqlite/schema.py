@@ -20,9 +20,11 @@ _CREATED = re.compile(r"^CREATE (?:VIRTUAL )?(TABLE|INDEX|VIEW|TRIGGER) (\w+).*?
 
 def create_store(connection: Connection) -> None:
     """All tables and views, and in them what is known from before of the queue and the token accounts."""
+    from . import redaction
     from .queue_copy import restore
 
     connection.execute(_schema())
+    redaction.keep(connection, redaction.Redaction(redaction.rule_set(), 0, is_changed=False, is_done=True))
     if connection.filename:  # not in memory
         restore(connection)
 
@@ -51,9 +53,12 @@ def renew_views(connection: Connection) -> None:
 
 def add_unread_files(connection: Connection) -> None:
     """The table `memory_unread_files`, for stores that were made without it."""
-    if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'memory_unread_files'").fetchall():
-        table = _schema().partition("CREATE TABLE memory_unread_files")[1:]
-        connection.execute("".join(table).partition(";")[0])
+    _add_table(connection, "memory_unread_files")
+
+
+def add_redaction(connection: Connection) -> None:
+    """The table `memory_redaction`, for stores that were made without: all that they hold is to be looked through."""
+    _add_table(connection, "memory_redaction")
 
 
 def leave_out_lookups(connection: Connection) -> None:
@@ -81,6 +86,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     add_unread_files,
     leave_out_lookups,
     renew_views,
+    add_redaction,
 )
 
 
@@ -128,6 +134,13 @@ def _salvage(path: str) -> None:
     from .queue_copy import salvage
 
     salvage(path)
+
+
+def _add_table(connection: Connection, name: str) -> None:
+    """A table as it is in the schema, if it is not there."""
+    if not fetch(connection, "SELECT 1 FROM sqlite_schema WHERE name = ?", (name,)):
+        table = _schema().partition(f"CREATE TABLE {name} ")[1:]
+        connection.execute("".join(table).partition(";")[0])
 
 
 def _schema() -> str:

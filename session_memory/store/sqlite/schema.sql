@@ -144,6 +144,15 @@ CREATE TABLE memory_rules (
     stamp TEXT NOT NULL
 ) WITHOUT ROWID;
 
+-- How far what earlier versions stored was searched for secrets again: all up to the item `until`, by rules of which
+-- `rules` is a checksum.
+CREATE TABLE memory_redaction (
+    rules TEXT PRIMARY KEY,
+    until INTEGER NOT NULL,
+    is_changed INTEGER NOT NULL,            -- something was found, and free pages may still hold it
+    is_done INTEGER NOT NULL
+) WITHOUT ROWID;
+
 
 -- What strategies make of conversations -------------------------------------------------------------------------------
 

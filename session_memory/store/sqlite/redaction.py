@@ -1,0 +1,144 @@
+"""Redacts anew what was stored before secrets were found as well as now: item by item, a bit at a time.
+
+How far that is stands in the database, with a checksum of the rules. Where these change, it begins anew.
+"""
+
+from __future__ import annotations
+
+import os
+from hashlib import blake2b
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...system.files import read_whole
+from ...system.sqlite import fetch
+from ...text import secrets
+from ..values import ITEM_BITS
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from apsw import Connection
+
+BATCH_ITEMS = 2000
+HIGHEST_ITEM = (1 << 63) - 1
+_MADE_BY_BUILD = "build.py"  # which only writes the others
+# The columns of each table that have text from elsewhere, the one that is in the index first.
+_COLUMNS = {
+    "memory_transcript_entries": ("content", "cwd"),
+    "memory_tool_uses": ("argument", "name", "error", "cwd"),
+}
+
+
+class Redaction(NamedTuple):
+    """How far it is: everything up to the item `until` was looked through. `is_changed`: something was redacted in it;
+    `is_done`: there is no more to do by the rules `rules`."""
+
+    rules: str
+    until: int
+    is_changed: bool
+    is_done: bool
+
+
+def rule_set() -> str:
+    """A checksum of the rules by which secrets are found."""
+    directory = os.path.dirname(secrets.__file__)
+    found = blake2b(digest_size=8)
+    for name in sorted(os.listdir(directory)):
+        if name.endswith(".py") and name != _MADE_BY_BUILD:
+            found.update(read_whole(f"{directory}/{name}"))
+    return found.hexdigest()
+
+
+def state(connection: Connection) -> Redaction:
+    """How far it is by the rules as they are now."""
+    rules = rule_set()
+    rows = fetch(connection, "SELECT rules, until, is_changed, is_done FROM memory_redaction WHERE rules = ?", (rules,))
+    return next((Redaction(*row[:2], *map(bool, row[2:])) for row in rows), Redaction(rules, 0, False, False))
+
+
+def keep(connection: Connection, known: Redaction) -> None:
+    """Notes how far it is, within the caller's transaction."""
+    connection.execute("DELETE FROM memory_redaction")
+    connection.execute("INSERT INTO memory_redaction VALUES (?, ?, ?, ?)", known)
+
+
+def share_done(connection: Connection) -> float:
+    """How much of the items was looked through, from 0 to 1."""
+    known = state(connection)
+    if known.is_done:
+        return 1.0
+    counts = [
+        fetch(connection, f"SELECT count(*), coalesce(sum(id <= ?), 0) FROM {table}", (known.until,))[0]
+        for table in _COLUMNS
+    ]
+    return float(sum(done for _, done in counts) / max(1, sum(items for items, _ in counts)))
+
+
+def redact_some(connection: Connection, known: Redaction) -> Redaction:
+    """Looks through the next items, or, behind the last one, through what there is of each file; within the caller's
+    transaction. Returns how far it is then."""
+    rows = {table: _rows(connection, table, known.until) for table in _COLUMNS}
+    ends = [found[-1][0] for found in rows.values() if len(found) == BATCH_ITEMS]
+    until = min(ends) if ends else HIGHEST_ITEM
+    changed = [_redact(connection, table, [row for row in found if row[0] <= until]) for table, found in rows.items()]
+    is_done = not ends
+    if is_done:
+        changed.append(_redact_files(connection))
+        connection.execute("UPDATE memory_pages SET stamp = 'unsettled'")  # these are read anew, and redacted
+    after = Redaction(known.rules, until, known.is_changed or any(changed), is_done)
+    keep(connection, after)
+    return after
+
+
+def _rows(connection: Connection, table: str, until: int) -> list[tuple[Any, ...]]:
+    sql = f"SELECT id, {', '.join(_COLUMNS[table])} FROM {table} WHERE id > ? ORDER BY id LIMIT ?"
+    return fetch(connection, sql, (until, BATCH_ITEMS))
+
+
+def _redact(connection: Connection, table: str, rows: list[tuple[Any, ...]]) -> bool:
+    """Whether there was something to redact in these rows of a table."""
+    from ...text.sanitize import for_storage
+
+    columns = _COLUMNS[table]
+    texts = for_storage([text or "" for row in rows for text in row[1:]])
+    redacted = [tuple(texts[at : at + len(columns)]) for at in range(0, len(texts), len(columns))]
+    changed = [
+        (item, before, after)
+        for (item, *before), after in zip(rows, redacted)
+        if tuple([text or "" for text in before]) != after
+    ]
+    settings = ", ".join(f"{column} = iif({column} IS NULL, NULL, ?)" for column in columns)
+    for item, before, after in changed:
+        connection.execute(f"UPDATE {table} SET {settings} WHERE id = ?", (*after, item))
+        if before[0] != after[0]:
+            _index_anew(connection, item, before[0], after[0])
+    return bool(changed)
+
+
+def _index_anew(connection: Connection, item: int, before: str, after: str) -> None:
+    """Has the search index, and the sizes of the conversations that have the item, follow its text."""
+    from ..search.terms import indexable
+
+    sql = "INSERT INTO memory_search (memory_search, rowid, text) VALUES ('delete', ?, ?)"
+    if before:
+        connection.execute(sql, (item, indexable(before)))
+    connection.execute("INSERT INTO memory_search (rowid, text) VALUES (?, ?)", (item, indexable(after)))
+    copies = fetch(connection, "SELECT id FROM memory_shared_items WHERE original = ?", (item,))
+    longer = len(after.encode("utf-8", "replace")) - len(before.encode("utf-8", "replace"))
+    connection.executemany(
+        "UPDATE memory_conversations SET text_bytes = max(0, text_bytes + ?1) "
+        f"WHERE file_id = ?2 >> {ITEM_BITS} AND ?2 BETWEEN first_item AND last_item",
+        [(longer, one) for (one,) in [(item,), *copies]],
+    )
+
+
+def _redact_files(connection: Connection) -> bool:
+    from ...text.sanitize import for_storage
+
+    rows = fetch(connection, "SELECT id, title, cwd FROM memory_file_states")
+    texts = for_storage([text for _, *known in rows for text in known])
+    changed = [
+        (title, cwd, id) for (id, *known), title, cwd in zip(rows, texts[::2], texts[1::2]) if known != [title, cwd]
+    ]
+    connection.executemany("UPDATE memory_file_states SET title = ?, cwd = ? WHERE id = ?", changed)
+    return bool(changed)
