@@ -231,7 +231,7 @@ def make_next_version(copy: Path) -> None:
         (copy / manifest).write_text(json.dumps({**json.loads((copy / manifest).read_text()), "version": NEXT_VERSION}))
     for name, old, new in (
         ("__init__.py", r'__version__ = ".*"', f'__version__ = "{NEXT_VERSION}"'),
-        ("hooks/prompt.py", r'INTRODUCTION = ".*"', f'INTRODUCTION = "{NEXT_WORDS}:\\\\n"'),
+        ("transcripts/entries.py", r'INTRODUCTION = ".*"', f'INTRODUCTION = "{NEXT_WORDS}:\\\\n"'),
     ):
         module = copy / "session_memory" / name
         text, count = re.subn(old, new, module.read_text())

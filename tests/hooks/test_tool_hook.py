@@ -170,3 +170,17 @@ def test_the_hook_leaves_what_belongs_to_the_prompt_as_it_is(project):
     assert [oct(path.stat().st_mode & 0o777) for path in project.user.state_dir.glob("cursors/*")] == ["0o600"] * (
         len(before) + 2
     )
+
+
+def test_a_prompt_and_many_calls_at_once_tell_it_twice_at_most(project):
+    an_edit = ("Edit", {"file_path": str(project.directory / "app")})
+    append(project.own, assistant(an_edit, cwd=project.cwd, at=time.time() - 60))
+    project.edited()
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        prompt = pool.submit(project.user.run, cwd=project.cwd)
+        calls = list(pool.map(lambda number: project.told(tool_use_id=f"toolu_{number}"), range(AT_ONCE - 1)))
+    told = [text for text in calls if text]
+    assert len(told) <= 1
+    assert len(told) + prompt.result().decode().count("! app: discord edited it") in (1, 2)
+    assert b"! app" not in project.user.run(cwd=project.cwd)
+    assert project.output() == b""
