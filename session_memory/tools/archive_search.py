@@ -29,10 +29,10 @@ SNIPPET_CHARACTERS = 240
 _BEFORE_CHARACTERS = 80
 
 
-def search_archives(directories: Mapping[str, str], query: str, limit: int, privacy: Privacy) -> list[SearchResult]:
+def search_archives(directories: Mapping[str, tuple[str, Privacy]], query: str, limit: int) -> list[SearchResult]:
     """The messages in the archives of some directories that hold words of `query`, whatever their case.
 
-    `directories` maps each path to what the agent knows it by. Those that the rules of `privacy` hide are not read.
+    `directories` maps each path to what the agent knows it by, and the rules for it. What these hide is not read.
 
     Those with most of the words come first, then the latest; at most three of one session, `limit` in all. A word also
     finds longer ones that begin with it. An archive that cannot be read is left out.
@@ -42,7 +42,7 @@ def search_archives(directories: Mapping[str, str], query: str, limit: int, priv
         return []
     found = (
         (score, one._replace(conversation=f"{name}/{one.conversation}"))
-        for directory, name in directories.items()
+        for directory, (name, privacy) in directories.items()
         for path, facts in visible_archives(directory, privacy)
         for score, one in _in_archive(path, facts, words)
     )

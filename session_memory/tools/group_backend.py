@@ -58,8 +58,7 @@ class GroupBackend:
 
     def sessions(self) -> list[ListedSession]:
         """See Backend. Those of other groups come last."""
-        privacy = self._privacy()
-        return [one for group in self._groups() for one in self._sessions_of(group, privacy)]
+        return [one for group in self._groups() for one in self._sessions_of(group, self._privacy(group))]
 
     def entries(self, session: ListedSession, count: int) -> tuple[list[Entry], int]:
         """See Backend."""
@@ -73,7 +72,7 @@ class GroupBackend:
             raise RefusedError(f"the transcript of {session.name!r} is gone", hint) from None
         if self._is_own(session):
             return entries, unreadable
-        privacy = self._privacy()
+        privacy = self._privacy(group)
         history = self._sessions.get_history(group.name)
         names = [entry.name for entry in history if entry.session_id == session.session_id]
         rule = privacy.rule(group.root, session.name, session.session_id, *names)
@@ -116,9 +115,10 @@ class GroupBackend:
         others = [name for name in names if is_name(name) and name.casefold() not in (MAIN, GLOBAL)]
         return [self._group, *map(self._layout.group, others)]
 
-    def _privacy(self) -> Privacy:
-        """The rules of the group, of its host and of its person, as they are."""
-        return Privacy(os.environ, self._group.memory_home)
+    def _privacy(self, group: Group) -> Privacy:
+        """The rules, as they are, for what is told of a group: its own and those of the group that asks, of their host
+        and of its person."""
+        return Privacy(os.environ, self._group.memory_home, group.memory_home)
 
     def _is_own(self, session: ListedSession) -> bool:
         """Whether it is the session that the agent is in, which is told all of itself."""
@@ -173,8 +173,9 @@ class GroupBackend:
                 except (FileNotFoundError, OutsideGroupError):
                     continue
                 is_own = group.name == self._group.name
-                places[directory] = "conversations" if is_own else f"groups/{group.name}/conversations"
-            return search_archives(places, query, limit, self._privacy())
+                name = "conversations" if is_own else f"groups/{group.name}/conversations"
+                places[directory] = name, self._privacy(group)
+            return search_archives(places, query, limit)
 
 
 def _archived(kept: PutBy) -> str:

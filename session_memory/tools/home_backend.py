@@ -102,4 +102,4 @@ class HomeBackend:
         self.sessions()
         homes = {one.home.conversations_dir: one.home for one in self._found.values()}
         privacy = Privacy(self._environ, *homes.values())
-        return search_archives({directory: directory for directory in homes}, query, limit, privacy)
+        return search_archives({directory: (directory, privacy) for directory in homes}, query, limit)

@@ -57,7 +57,7 @@ class Scene:
         return sorted(facts["name"] for _, facts in visible_archives(str(self.folder), self.privacy))
 
     def found(self) -> list[str]:
-        return [one.snippet for one in search_archives({str(self.folder): "x"}, "words", 9, self.privacy)]
+        return [one.snippet for one in search_archives({str(self.folder): ("x", self.privacy)}, "words", 9)]
 
 
 @pytest.fixture

@@ -245,6 +245,23 @@ class TestPrivacy:
         assert read_session_log(jsonl_path=path, format="agent-sdk") == ""
 
 
+@pytest.mark.parametrize("title", [None, "caf\udce9 \ud800"])
+def test_a_session_whose_file_is_not_called_in_utf_8_is_listed_and_read(tmp_path, title):
+    folder = os.fsencode(tmp_path) + b"/.claude/projects/-srv-caf\xe9"
+    os.makedirs(folder)
+    titled = [{"type": "custom-title", "customTitle": title}] if title else []
+    os.rename(write(tmp_path / "one.jsonl", *exchange("plan", "Beans."), *titled), folder + b"/gart\xe9n.jsonl")
+    listed = read("--list", "--json", cwd=tmp_path)
+    assert (listed.returncode, listed.stderr) == (0, "")
+    (one,) = json.loads(listed.stdout)
+    assert one["name"].startswith("caf" if title else "plan")
+    assert os.path.exists(one["path"])
+    plain = read("--list", cwd=tmp_path)
+    assert (plain.returncode, plain.stderr) == (0, "")
+    for name in (one["name"], one["id"], one["name"][:3]):
+        assert "Beans." in read(name, cwd=tmp_path).stdout
+
+
 class TestFormerNames:
     def put_by(self, home, name, is_private=False, **facts):
         """A session that was cleared under a name: its transcript stays, and its archive has the name."""

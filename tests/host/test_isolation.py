@@ -375,7 +375,7 @@ def test_the_swapping_would_be_seen_if_paths_were_trusted(host: GroupDir) -> Non
     deadline = time.monotonic() + GENEROUS_SECONDS
     with swapped(own, target):
         while not any(
-            mark("beta") in hit.snippet for hit in search_archives({f"{own}/conversations": ""}, "secret", 9, privacy)
+            mark("beta") in hit.snippet for hit in search_archives({f"{own}/conversations": ("", privacy)}, "secret", 9)
         ):
             assert time.monotonic() < deadline, "the link was never met"
 

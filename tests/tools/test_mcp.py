@@ -19,7 +19,7 @@ from fakes.fake_anthropic import FakeAnthropic
 from fakes.loopback import Request
 from host_scene import GroupDir
 from install_machine import copy_repository
-from records import NamedHome, exchange
+from records import NamedHome, exchange, write
 
 from session_memory import __version__
 from session_memory.tools import TOOLS, ToolResult, sdk_server
@@ -166,6 +166,28 @@ def run_server(*words: str, lines: str = "", **environ: str) -> subprocess.Compl
         [sys.executable, "-I", "-S", SERVER, *words], input=lines, env={"PATH": os.defpath, **environ},
         capture_output=True, text=True, timeout=SECONDS,
     )  # fmt: skip
+
+
+def test_sessions_whose_files_are_not_called_in_utf_8_are_listed_and_read(tmp_path: Path) -> None:
+    folder = os.fsencode(tmp_path) + b"/.claude/projects/-srv-caf\xe9"
+    os.makedirs(folder)
+    written = write(tmp_path / "one.jsonl", *exchange("plan the garden", "Beans."))
+    os.rename(written, folder + b"/gart\xe9n.jsonl")
+    calls = [
+        ("list_sessions", {}),
+        ("read_session", {"name": "plan the garden"}),
+        ("search_sessions", {"query": "beans"}),
+    ]
+    lines = [
+        json.dumps({"jsonrpc": "2.0", "id": name, "method": "tools/call", "params": {"name": name, "arguments": given}})
+        for name, given in calls
+    ]
+    done = run_server("--home", str(tmp_path / ".claude"), lines="\n".join(lines) + "\n", HOME=str(tmp_path))
+    assert (done.returncode, done.stderr) == (0, "")
+    told = {answer["id"]: answer["result"] for answer in map(json.loads, done.stdout.splitlines())}
+    assert '"plan the garden"' in told["list_sessions"]["content"][0]["text"]
+    assert "Beans." in told["read_session"]["content"][0]["text"]
+    assert not any(result.get("isError") for result in told.values())
 
 
 class TestServer:

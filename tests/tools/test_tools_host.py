@@ -177,3 +177,63 @@ def test_a_session_goes_on_after_it_was_cleared_and_resumed(host: GroupDir) -> N
     (archive,) = host.archives("family")
     assert "what about Kyoto?" in (host.root / "groups/family/conversations" / archive).read_text()
     assert [one.name for one in host.sessions.get_history("family")] == ["Japan and Kyoto"]
+
+
+class TestRules:
+    """What the host's rules, and those for a group, leave of its sessions to the agents of the group and of main."""
+
+    @pytest.fixture
+    def diary(self, host: GroupDir) -> str:
+        """A session of family that was cleared as `diary`, and one that goes on."""
+        id = host.begin("family", *exchange("my diagnosis is plums", "I see."))
+        host.call("family", "clear_session", name="diary")
+        host.begin("family", *exchange("plan a trip to Japan", "With pleasure."))
+        return id
+
+    def rules(self, host: GroupDir, text: str, file: str = "config.yaml") -> None:
+        path = Path(host.layout.root, ".session-memory", file)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def told(self, host: GroupDir, group: str, diary: str) -> str:
+        """All that the tools tell an agent of it."""
+        listed = host.call(group, "list_sessions").text
+        read = host.call(group, "read_session", name=diary).text + host.call(group, "read_session", name="diary").text
+        return listed + read + host.call(group, "search_sessions", query="diagnosis plums").text.partition("\n")[2]
+
+    @pytest.mark.parametrize("group", ["family", "main"])
+    @pytest.mark.parametrize(
+        ("rule", "file"),
+        [
+            ("sessions: {diary: {ignore: true}}", "config.yaml"),
+            ("sessions: {ID: {ignore: true}}", "config.yaml"),
+            ("sessions: {diary: {ignore: true}}", "groups/family.yaml"),
+        ],
+    )
+    def test_an_excluded_session_is_in_none_of_the_tools(
+        self, host: GroupDir, diary: str, group: str, rule: str, file: str
+    ) -> None:
+        assert "my diagnosis is plums" in self.told(host, group, diary)
+        self.rules(host, rule.replace("ID", diary), file)
+        told = self.told(host, group, diary)
+        assert "diagnosis" not in told
+        assert f"id {diary}" not in told
+        assert "Japan" in host.call(group, "list_sessions").text
+        self.rules(host, "", file)
+        assert "my diagnosis is plums" in self.told(host, group, diary)
+
+    @pytest.mark.parametrize("group", ["family", "main"])
+    def test_of_one_without_text_is_told_that_it_was(self, host: GroupDir, diary: str, group: str) -> None:
+        self.rules(host, "sessions: {diary: {text: false}}")
+        assert "diagnosis" not in self.told(host, group, diary)
+        assert '"diary"' in host.call(group, "list_sessions").text
+
+    def test_the_session_at_hand_is_told_all_of_itself(self, host: GroupDir) -> None:
+        own = host.begin("family", *exchange("plan a trip to Japan", "With pleasure."))
+        self.rules(host, "sessions: {'*': {ignore: true}}")
+        assert "plan a trip to Japan" in host.call("family", "read_session", name=own).text
+        assert "Japan" not in host.call("main", "list_sessions").text
+
+    def test_what_a_group_excludes_is_for_that_group(self, host: GroupDir, diary: str) -> None:
+        self.rules(host, "sessions: {diary: {ignore: true}}", "groups/work.yaml")
+        assert "my diagnosis is plums" in self.told(host, "family", diary)
