@@ -105,6 +105,18 @@ def test_an_import_that_points_up_would_be_found() -> None:
     assert imports_in("if TYPE_CHECKING:\n    from .. import cli", path) == set()
 
 
+def test_the_installer_knows_a_runtime_by_what_all_of_them_offer() -> None:
+    folders = tuple([f"runtimes.{path.parent.name}." for path in (PACKAGE / "runtimes").glob("*/__init__.py")])
+    assert len(folders) > 1
+    named = [
+        (module, one)
+        for module, imported in IMPORTS.items()
+        for one in imported
+        if module.startswith("install.") and one.startswith(folders)
+    ]
+    assert named == []
+
+
 def test_no_class_name_occurs_twice() -> None:
     places = defaultdict(list)
     for name, path in MODULES.items():

@@ -7,18 +7,21 @@ import shutil
 import sys
 from typing import TYPE_CHECKING
 
+from ..runtimes import all_runtimes
+from ..settings.homes import ENV_HOME
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 LABEL = "session-memory-watch"
 KINDS = ("systemd", "launchd")
-_PASSED_ON = ("CLAUDE_CONFIG_DIR", "PI_CODING_AGENT_DIR", "SESSION_MEMORY_HOME")
 
 
 def service(kind: str, home: str | None, environ: Mapping[str, str]) -> str:
     """The text of the file for `systemd` or `launchd`, which watches the store of `home`."""
     words = [*_command(environ), "watch", *(["--home", os.path.abspath(home)] if home else [])]
-    variables = {name: environ[name] for name in _PASSED_ON if environ.get(name)}
+    passed_on = [*(one.FILES.CONFIG_VARIABLE for one in all_runtimes()), ENV_HOME]
+    variables = {name: environ[name] for name in passed_on if environ.get(name)}
     return _systemd(words, variables) if kind == "systemd" else _launchd(words, variables)
 
 

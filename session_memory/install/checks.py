@@ -15,7 +15,7 @@ from .. import NAME
 from ..errors import SessionMemoryError
 from ..hooks.bundle import FILE as BUNDLE_FILE
 from ..runtimes import Runtime
-from ..runtimes.claude.install import Hook, wanted_hooks
+from ..runtimes.settings_hooks import Hook
 from ..settings.homes import agent_home
 from ..settings.notices import notices
 from ..settings.program import ProgramPaths
@@ -210,7 +210,7 @@ def _check_hooks(target: Target, paths: ProgramPaths, ledger: InstallLedger) -> 
     declared = read_if_there(paths.app / "hooks" / "hooks.json")
     if declared is None:
         return [], here
-    wanted = wanted_hooks(declared.decode(), "python3", str(paths.app))
+    wanted = RUNTIME.INSTALL.wanted_hooks(declared.decode(), "python3", str(paths.app))
     present = {(hook.event, hook.matcher) for hook in here}
     missing = dict.fromkeys(hook.event for hook in wanted if (hook.event, hook.matcher) not in present)
     if missing:
@@ -297,7 +297,8 @@ def _check_transcripts(target: Target) -> list[Finding]:
         return [Finding(OK, "transcripts", f"{len(there)} in {where}")]
     if sessions:
         text = f"none of the {len(sessions)} named sessions has a transcript in {where}"
-        mend = "see that CLAUDE_CONFIG_DIR is what the agent's runtime has, and that it is started in the home"
+        variable = RUNTIME.FILES.CONFIG_VARIABLE
+        mend = f"see that {variable} is what the agent's runtime has, and that it is started in the home"
         return [Finding(WRONG, "transcripts", text, mend)]
     return [Finding(NOTE, "transcripts", f"none yet in {where}")]
 

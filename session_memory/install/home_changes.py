@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..runtimes.claude.install import PLUGIN_ROOT, Hook, wanted_hooks
+from ..runtimes.settings_hooks import Hook
 from ..settings.program import ProgramPaths
 from ..tools.permissions import SERVERS, lookup_rules
 from . import settings_file
@@ -20,7 +20,7 @@ from .homes import RUNTIME, Target
 from .ledger import HomeRecord, InstallLedger
 
 # How a SKILL.md names a script of the pack, and the archives of whoever has no agent home.
-_SCRIPT = re.compile(rb'python3 "%b/scripts/(\w+)\.py"' % re.escape(PLUGIN_ROOT.encode()))
+_SCRIPT = re.compile(rb'python3 "%b/scripts/(\w+)\.py"' % re.escape(RUNTIME.INSTALL.PLUGIN_ROOT.encode()))
 _COMMAND = b"memory"  # the script that is the installed command
 _ARCHIVES = b'"${SESSION_MEMORY_DIR:-$HOME/.session-memory}/conversations"'
 # Permission rules as `tools.permissions` makes them, of a program and home that are not known.
@@ -118,7 +118,7 @@ def plan_install(
     SettingsFileError, CannotWriteError."""
     record = ledger.homes.get(target.root)
     declared = (made_from.source / "hooks" / "hooks.json").read_text()
-    hooks = wanted_hooks(declared, made_from.python, str(made_from.paths.app))
+    hooks = RUNTIME.INSTALL.wanted_hooks(declared, made_from.python, str(made_from.paths.app))
     path, is_ours = target.settings_file, ours(ledger)
     before = read_if_there(path)
     own_rules = [] if before is None else _own_rules(before, path, record)

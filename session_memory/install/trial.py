@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..runtimes.claude.install import FAIL_OPEN
 from ..settings.homes import ENV_DIR, Home, agent_home, home_at, person_home, runtime_home
 from ..transcripts.log import last_entries
 from .homes import RUNTIME, Target
@@ -70,7 +69,7 @@ class _Scene:
 
 def try_hook(target: Target, command: str, environ: Mapping[str, str]) -> Trial:
     """Runs a prompt hook's `command` for the next prompt in a home, and hears of it if that fails."""
-    command = command.removesuffix(FAIL_OPEN)
+    command = command.removesuffix(RUNTIME.INSTALL.FAIL_OPEN)
     with tempfile.TemporaryDirectory(prefix="session-memory-") as directory:
         try:
             set_up = _agent_scene if target.kind == "agent" else _plain_scene

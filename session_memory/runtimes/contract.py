@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from ..transcripts.entries import Entry, Reply, Session, ToolUse
+from .settings_hooks import Hook
 
 Folders = Sequence[tuple[str, str]]  # of transcripts, each with the name of its worktree, '' for that at hand
 ToolResult = tuple[str, bool, object]  # the id of the call, whether it went wrong, a string or blocks with text
@@ -94,6 +95,9 @@ class RuntimeFiles(Protocol):
 
     USUAL_DIR: str
     """The runtime's own directory as it lies in a user's home."""
+
+    CONFIG_VARIABLE: str
+    """The variable of the environment that names another directory than that."""
 
     PROJECTS_FOLDER: str
     """The folder in it that holds a folder of transcripts for each project."""
@@ -246,6 +250,12 @@ class RuntimeInstall(Protocol):
     ONLY_MANAGED_HOOKS: str
     """The key of an administrator's settings that, if true, keeps all other hooks from running."""
 
+    PLUGIN_ROOT: str
+    """What stands for a plugin's directory in the commands of hooks and skills; '' where nothing does."""
+
+    FAIL_OPEN: str
+    """What ends the commands of hooks, so that a prompt goes on whatever becomes of them; '' where nothing has to."""
+
     COMMAND_RULE: str
     """The permission rule that lets a shell command run without asking, whatever follows it: a format with `command`;
     '' where the runtime asks nothing."""
@@ -270,6 +280,10 @@ class RuntimeInstall(Protocol):
 
     def plugins_named(self, config_dir: str, plugin: str) -> list[str]:
         """The plugins of this name that are switched on for the runtime's directory, each as its user calls it."""
+
+    def wanted_hooks(self, declared: str, python: str, app: str) -> list[Hook]:
+        """The hooks for the settings that `declared` (the text of hooks.json) lists, to be run by `python` from the
+        directory `app`."""
 
     def prompt_event(self, session_id: str, transcript_path: str, cwd: str, prompt: str) -> dict[str, Any]:
         """The event that a prompt hook reads from its stdin."""

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from session_memory.errors import SessionMemoryError
 from session_memory.install.json_edit import parse
 from session_memory.install.settings_file import read, with_hooks, with_rules, without_hooks, without_rules
-from session_memory.runtimes.claude.install import Hook, wanted_hooks
+from session_memory.runtimes.claude.install import wanted_hooks
+from session_memory.runtimes.settings_hooks import Hook
 
 DECLARED = json.dumps(
     {

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 SESSIONS_FOLDER = "sessions"
 USUAL_DIR = ".claude"
+CONFIG_VARIABLE = "CLAUDE_CONFIG_DIR"
 PROJECTS_FOLDER = "projects"
 OWN_ID_VARIABLE = "CLAUDE_CODE_SESSION_ID"
 AGENT_VARIABLES: tuple[str, ...] = (OWN_ID_VARIABLE, "CLAUDECODE")
@@ -24,7 +25,7 @@ MOST_UNITS = 200  # of an encoded path
 
 def config_dir(environ: Mapping[str, str]) -> str:
     """`$CLAUDE_CONFIG_DIR`, else `~/.claude`."""
-    return (environ.get("CLAUDE_CONFIG_DIR") or environ.get("HOME", "") + "/.claude").rstrip("/")
+    return (environ.get(CONFIG_VARIABLE) or environ.get("HOME", "") + "/.claude").rstrip("/")
 
 
 def project_dir(config_dir: str, cwd: str) -> str:

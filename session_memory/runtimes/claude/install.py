@@ -6,11 +6,11 @@ import json
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
 from glob import escape, glob
 from typing import Any
 from uuid import uuid4
 
+from ..settings_hooks import Hook
 from . import files, hooks
 
 TITLE = "Claude Code"
@@ -68,21 +68,6 @@ def prompt_event(session_id: str, transcript_path: str, cwd: str, prompt: str) -
 def hook_variables(session_id: str, start: str) -> dict[str, str]:
     """What Claude Code adds to a hook's environment in a session that was started in `start`."""
     return {"CLAUDECODE": "1", "CLAUDE_PROJECT_DIR": start, files.OWN_ID_VARIABLE: session_id}
-
-
-@dataclass(frozen=True)
-class Hook:
-    """One hook of a settings file: the event, the matcher (None for all), and the object that stands in `hooks`."""
-
-    event: str
-    matcher: str | None
-    entry: dict[str, Any]
-
-    @property
-    def command(self) -> str:
-        """The shell command; '' for a hook that is no command."""
-        command = self.entry.get("command")
-        return command if isinstance(command, str) else ""
 
 
 def wanted_hooks(declared: str, python: str, app: str) -> list[Hook]:

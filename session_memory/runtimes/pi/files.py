@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 SESSIONS_FOLDER = "pi-sessions"
 USUAL_DIR = ".pi/agent"
+CONFIG_VARIABLE = "PI_CODING_AGENT_DIR"
 PROJECTS_FOLDER = "sessions"
 OWN_ID_VARIABLE = "PI_SESSION_ID"
 AGENT_VARIABLES: tuple[str, ...] = (OWN_ID_VARIABLE, "PI_CODING_AGENT")
@@ -22,7 +23,7 @@ PROGRAM = "pi"
 def config_dir(environ: Mapping[str, str]) -> str:
     """`$PI_CODING_AGENT_DIR`, else `~/.pi/agent`."""
     home = environ.get("HOME", "")
-    path = environ.get("PI_CODING_AGENT_DIR") or "~/.pi/agent"
+    path = environ.get(CONFIG_VARIABLE) or "~/.pi/agent"
     return (home + path[1:] if path == "~" or path.startswith("~/") else path).rstrip("/")
 
 
