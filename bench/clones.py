@@ -34,23 +34,23 @@ FILES = ("src/app.py", "src/db.py", "docs/guide.md", "Makefile", "src/ui/main.ts
 
 
 class Clone:
-    """A repository on main with a commit of FILES, below `root`, at a time five hours ago."""
+    """A repository on main with a commit of `files`, below `root`, at a time five hours ago."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, files: tuple[str, ...] = FILES) -> None:
         self.root = root / "clone"
         self.projects = root / ".claude" / "projects" / "-clone"
         self.state = root / "state"
         self.now = float(int(time.time())) - 5 * 3600
         self.sessions: list[Actor] = []
-        for name in FILES:
+        for name in files:
             path = self.root / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(f"{name}\n")
         self.shell("git init -q -b main && git add -A && git commit -q -m begin")
 
-    def session(self, name: str, worktree: Path | None = None) -> Actor:
-        """A session that begins now, with its first prompt."""
-        actor = Actor(self, name, worktree or self.root)
+    def session(self, name: str, worktree: Path | None = None, root: Path | None = None) -> Actor:
+        """A session that begins now, with its first prompt, in a directory of the worktree at `root`."""
+        actor = Actor(self, name, worktree or self.root, root)
         self.sessions.append(actor)
         actor.say("Go on.")
         actor.prompt()
@@ -73,7 +73,7 @@ class Clone:
         os.utime(path, (self.now, self.now))
 
     def _files(self) -> list[Path]:
-        roots = {actor.worktree for actor in self.sessions} | {self.root}
+        roots = {actor.root for actor in self.sessions} | {self.root}
         found = []
         for root in roots:
             for directory, folders, names in os.walk(root):
@@ -90,7 +90,7 @@ class Clone:
         for path, stamp in self._stamps().items():
             if before.get(path) != stamp and stamp[1] > real * 1e9:
                 os.utime(path, (self.now, self.now))
-        for root in {actor.worktree for actor in self.sessions} | {self.root}:
+        for root in {actor.root for actor in self.sessions} | {self.root}:
             if (root / ".git").exists():
                 git(root, "update-index", "-q", "--refresh")
 
@@ -98,10 +98,12 @@ class Clone:
 class Actor:
     """A session in the clone. Each tool call takes a second and really does what it says."""
 
-    def __init__(self, clone: Clone, name: str, worktree: Path) -> None:
+    def __init__(self, clone: Clone, name: str, worktree: Path, root: Path | None = None) -> None:
+        """`worktree` is the directory that it works in, `root` that of its worktree, where it is another one."""
         self.clone = clone
         self.name = name
         self.worktree = worktree
+        self.root = root or worktree
         self.id = str(uuid.uuid4())
         self.path = clone.projects / f"{self.id}.jsonl"
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -131,21 +133,22 @@ class Actor:
         self._append(self._record("user", {"role": "user", "content": text}))
 
     def read(self, name: str) -> None:
-        self._call("Read", {"file_path": str(self.worktree / name)}, lambda: 0)
+        self._call("Read", {"file_path": str(self.root / name)}, lambda: 0)
 
-    def edit(self, name: str, text: str, *, fails: bool = False) -> None:
-        """Adds a line to a file with the tool Edit, or is refused."""
-        path = self.worktree / name
+    def edit(self, name: str, text: str, *, fails: bool = False, tool: str = "Edit") -> None:
+        """Adds a line to a file with a tool, or is refused."""
+        path = self.root / name
 
         def work() -> int:
             if not fails:
                 self.clone.write(path, (path.read_text() if path.exists() else "") + text)
             return int(fails)
 
-        self._call("Edit", {"file_path": str(path), "old_string": "", "new_string": text}, work)
+        key = "notebook_path" if tool == "NotebookEdit" else "file_path"
+        self._call(tool, {key: str(path), "old_string": "", "new_string": text}, work)
 
     def write(self, name: str, text: str) -> None:
-        path = self.worktree / name
+        path = self.root / name
 
         def work() -> int:
             self.clone.write(path, text)

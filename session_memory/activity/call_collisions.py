@@ -6,7 +6,7 @@ left behind, which is only read here: nothing of it is locked or written.
 
 from __future__ import annotations
 
-from ..system.files import is_file, read_whole
+from ..system.files import is_file, read_whole, without_links
 from ..system.json import decode
 from .call_log import CallLog, edited_key, git_key
 from .cursor_file import LAST, are_cursors, is_whole
@@ -84,7 +84,7 @@ class CallSearch:
     def __init__(self, own: OwnSession, call: Call, sessions: list[Session], settings: Settings, now: float) -> None:
         self.notes: list[str] = []
         self._own = own
-        self._call = call
+        self._call = Call(without_links(call.path), call.call_id, call.agent)
         self._sessions = sessions
         self._settings = settings
         self._now = now
@@ -180,6 +180,7 @@ class CallSearch:
         """What the agent did to the file before, and what it was told: of a sub-agent only what it did itself."""
         from .collision_file import CollisionFile
         from .collisions import InHand
+        from .known_files import follow_links
         from .sub_agents import sub_agent_touches
         from .touches import touches_of
         from .unseen import read_own
@@ -196,6 +197,7 @@ class CallSearch:
             known = cursor if "tail" in cursor and is_whole(cursor) else None
             read = read_own(own.path, known, own.runtime, self._now, self._oldest)
             touches += touches_of(read.entries, lambda command: True)
+        follow_links(touches)
         touches = [one for one in touches if one.path == call.path and one.call_id != (call.call_id or None)]
         file.in_hand.take(sorted(touches, key=lambda touch: touch.time))
         file.in_hand.touched = {path: found for path, found in file.in_hand.touched.items() if path == call.path}

@@ -61,5 +61,5 @@ def _is_over(path: str, session: str, touch: Touch, evidence: Evidence) -> bool:
 
 def _has_changed(path: str, touch: Touch, evidence: Evidence) -> bool:
     """Whether the file was changed since a call was made; one that is gone was, by a tool that edits."""
-    modified = evidence.modified(path, by_command=touch.is_command)
+    modified = evidence.modified(path, is_moved=bool(touch.words))
     return not touch.is_command if modified is None else modified >= touch.time - SLACK_SECONDS

@@ -16,7 +16,7 @@ MOST_PATHS = 400
 MOST_OPEN = 100
 MOST_TOLD = 400
 MOST_SUB_AGENTS = 400
-_FIELDS = ("kind", "path", "time", "offset", "call_id", "is_command", "words", "transcript")
+_FIELDS = ("kind", "path", "time", "offset", "call_id", "is_command", "words", "transcript", "is_doubtful")
 
 
 class CollisionFile:

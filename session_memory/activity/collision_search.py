@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .call_log import edited_key, told_with_calls
 from .collisions import TAKEN, edit_facts, paths_reached
+from .known_files import KnownFiles, follow_links
 from .sub_agents import sub_agent_touches
 from .touches import COMMAND, EDIT, GIT, LOOKS, READ, REMOVE, touches_of
 
@@ -40,6 +41,7 @@ def search(
     offsets = dict(file.sub_agents)
     own_touches = touches_of(entries, lambda command: True)
     own_touches += sub_agent_touches(own.path, own.runtime, file.sub_agents, oldest, lambda command: True)
+    follow_links(own_touches)
     file.in_hand.take(sorted(own_touches, key=lambda touch: touch.time))
     touches = touches_of_others(file, others, own.runtime, oldest)
     if any(touches.values()):
@@ -92,10 +94,12 @@ def touches_of_others(
 ) -> dict[str, list[Touch]]:
     """What each of the others did that may concern this session, with what was left open before."""
     in_hand = file.in_hand
-    names = {path.rpartition("/")[2] for path in in_hand.touched}
+    files = KnownFiles(in_hand.touched)
 
     def may_concern(command: str) -> bool:
-        return "git " in command or "rm " in command or "mv " in command or any([name in command for name in names])
+        return (
+            "git " in command or "rm " in command or "mv " in command or any([name in command for name in files.names])
+        )
 
     found = {}
     for report, unseen in others:
@@ -104,6 +108,8 @@ def touches_of_others(
         places = {entry.cwd for entry in report.entries}
         new = sub_agent_touches(unseen.session.path, runtime, file.sub_agents, oldest, may_concern, places)
         new += touches_of(report.entries, may_concern)
+        for touch in new:
+            touch.path = files.path_of(touch.path)
         concerning = sorted([touch for touch in new if _concerns(in_hand, touch)], key=lambda touch: touch.time)
         found[key] = [*file.open_touches.pop(key, ()), *concerning]
     return found
@@ -129,10 +135,11 @@ def _facts(
             file.open_touches[session] = unfinished
     if heads is None and not any([touch.kind == GIT for touches in others.values() for touch in touches]):
         return facts
-    from .git_collisions import head_fact, taken_facts
+    from .git_collisions import first_to_remove, head_fact, taken_facts
 
     for session, touches in others.items():
         facts += taken_facts(file.in_hand, session, touches, evidence, file.told)
+    facts = first_to_remove(facts, evidence)
     moved = head_fact(file.in_hand, *heads, others, evidence) if heads else None
     if moved is not None and file.told.get(moved.key, -1.0) < moved.own_time:
         facts.append(moved)

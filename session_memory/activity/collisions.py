@@ -18,8 +18,12 @@ if TYPE_CHECKING:
         def end(self, session: str, touch: Touch) -> tuple[float | None, bool]:
             """When the result of a call came, None where it has not, and whether the call failed."""
 
-        def modified(self, path: str, *, by_command: bool = ...) -> float | None:
-            """When the file was last modified (or moved there, which only a command does); None where there is none."""
+        def modified(self, path: str, *, is_moved: bool = ...) -> float | None:
+            """When the file was last modified (or moved there, if it was); None where there is none, 0 for what is no
+            file."""
+
+        def may_have_gone(self, path: str, since: float) -> bool:
+            """Whether a file that is not there may have been removed since a time."""
 
         def is_as_written(self, path: str, touch: Touch) -> bool:
             """Whether a file of this session has the content that its own call gave it."""
@@ -27,11 +31,14 @@ if TYPE_CHECKING:
         def is_in_worktree(self, directory: str) -> bool:
             """Whether a directory is in the worktree of this session."""
 
-        def staged(self, paths: list[str]) -> set[str]:
-            """Those of the files that the index has as they are."""
+        def staged(self, paths: list[str]) -> dict[str, str]:
+            """Those of the files that the index has as they are, with the names of their objects."""
 
         def moves(self) -> list[HeadMove]:
             """How HEAD of this worktree moved lately."""
+
+        def object_after(self, move: HeadMove, path: str) -> str | None:
+            """The name of the object that a file is in the commit that HEAD moved to; None where it cannot be told."""
 
         def has_changed(self, move: HeadMove, path: str) -> bool | None:
             """Whether a file is another one in the commit that HEAD moved to; None where that cannot be told."""
@@ -91,13 +98,16 @@ class InHand:
     def take(self, touches: Iterable[Touch]) -> None:
         """Adds what was done since."""
         for touch in touches:
+            if touch.is_doubtful and touch.kind in (EDIT, REMOVE):
+                continue
             if touch.kind in (EDIT, READ):
                 before = self.touched.pop(touch.path, [])
                 if len(before) >= KEPT_TOUCHES:  # an edit rather than what was read before it
                     del before[before[0].kind == EDIT and before[1].kind == READ]
                 self.touched[touch.path] = [*before, touch]
             elif touch.kind == REMOVE:
-                self.touched.pop(touch.path, None)
+                for path in paths_reached(self, touch):
+                    del self.touched[path]
             else:
                 self.commands.append(touch)
 
@@ -139,9 +149,15 @@ def _edit_fact(own: InHand, mine: Touch, session: str, touch: Touch, evidence: E
     path = mine.path
     if not is_done(session, touch, evidence):
         return None
+    if touch.kind == REMOVE and evidence.modified(path) is not None:
+        return None  # it was made again, or never gone
     end, _ = evidence.end(session, touch)
     own_end = ended("", mine, evidence)
-    modified = evidence.modified(path, by_command=touch.is_command)
+    modified = evidence.modified(path, is_moved=bool(touch.words))
+    if modified is not None and modified < touch.time - SLACK_SECONDS:
+        return None  # nothing has changed it since: the command did not get that far
+    if touch.is_doubtful and (modified is None or end is None or modified > end + SLACK_SECONDS):
+        return None
     when = touch.time if end is None else end
     if modified is not None and touch.time - SLACK_SECONDS <= modified <= when:
         when = modified

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..system.files import open_regular, os, read_at, read_whole
+from ..system.files import is_regular, open_regular, os, read_at, read_whole
 from ..system.git import Worktree, find_worktree, head_moves, staged_as_they_are
 from ..system.json import objects_in
 
@@ -36,7 +36,7 @@ class TranscriptEvidence:
         self._moves: list[HeadMove] | None = None
         self._windows: dict[str, tuple[int, bytes]] = {}
         self._objects: GitObjects | None = None
-        self._changes: dict[tuple[str, str, str], bool | None] = {}
+        self._found: dict[tuple[str, str], str | None] = {}
 
     def end(self, session: str, touch: Touch) -> tuple[float | None, bool]:
         """When the result of a call came, None where it has not, and whether the call failed."""
@@ -47,14 +47,26 @@ class TranscriptEvidence:
                 self._ends[key] = self._find_end(touch.transcript or self._paths.get(session, ""), touch)
         return self._ends[key]
 
-    def modified(self, path: str, *, by_command: bool = False) -> float | None:
-        """When the file was last modified; None where there is none. A command may have moved it there, which keeps
-        that time, but not the one of the last change of its state."""
+    def modified(self, path: str, *, is_moved: bool = False) -> float | None:
+        """When the file was last modified; None where there is none, 0 for what is no file. One that was moved there
+        keeps that time, but not the one of the last change of its state."""
         try:
             status = os.stat(path, follow_symlinks=False)
         except OSError:
             return None
-        return max(status.st_mtime, status.st_ctime) if by_command else status.st_mtime
+        if not is_regular(status):
+            return 0.0
+        return max(status.st_mtime, status.st_ctime) if is_moved else status.st_mtime
+
+    def may_have_gone(self, path: str, since: float) -> bool:
+        """Whether a file that is not there may have been removed since a time: something was, from the directory."""
+        directory = path.rpartition("/")[0]
+        while directory:
+            try:
+                return os.stat(directory).st_mtime >= since
+            except OSError:
+                directory = directory.rpartition("/")[0]
+        return True
 
     def is_as_written(self, path: str, touch: Touch) -> bool:
         """Whether a file of this session has the content that its own call gave it, where that wrote all of it."""
@@ -78,9 +90,9 @@ class TranscriptEvidence:
             self._is_own_worktree[directory] = is_own
         return self._is_own_worktree[directory]
 
-    def staged(self, paths: list[str]) -> set[str]:
-        """Those of the files that the index has as they are."""
-        return staged_as_they_are(self._worktree, paths) if self._worktree else set()
+    def staged(self, paths: list[str]) -> dict[str, str]:
+        """Those of the files that the index has as they are, with the names of their objects."""
+        return staged_as_they_are(self._worktree, paths) if self._worktree else {}
 
     def moves(self) -> list[HeadMove]:
         """How HEAD of this worktree moved, as far as the end of its log tells."""
@@ -90,22 +102,26 @@ class TranscriptEvidence:
 
     def has_changed(self, move: HeadMove, path: str) -> bool | None:
         """Whether a file is another one in the commit that HEAD moved to; None where that cannot be told."""
-        key = move.before, move.after, path
-        if key not in self._changes:
-            self._changes[key] = self._find_change(move, path)
-        return self._changes[key]
-
-    def _find_change(self, move: HeadMove, path: str) -> bool | None:
-        if not self._worktree or not path.startswith(self._worktree.root + "/"):
-            return None
-        if self._objects is None:
-            from ..system.git_objects import GitObjects
-
-            self._objects = GitObjects(self._worktree.common_dir)
-        name = path[len(self._worktree.root) + 1 :]
-        before = self._objects.at(move.before, name) if move.before.strip("0") else ""
-        after = self._objects.at(move.after, name)
+        before = self._object(move.before, path) if move.before.strip("0") else ""
+        after = self._object(move.after, path)
         return None if before is None or after is None else before != after
+
+    def object_after(self, move: HeadMove, path: str) -> str | None:
+        """The name of the object that a file is in the commit that HEAD moved to; None where that cannot be told."""
+        return self._object(move.after, path)
+
+    def _object(self, commit: str, path: str) -> str | None:
+        """What a commit has at an absolute path."""
+        key = commit, path
+        if key not in self._found:
+            if not self._worktree or not path.startswith(self._worktree.root + "/"):
+                return None
+            if self._objects is None:
+                from ..system.git_objects import GitObjects
+
+                self._objects = GitObjects(self._worktree.common_dir)
+            self._found[key] = self._objects.at(commit, path[len(self._worktree.root) + 1 :])
+        return self._found[key]
 
     def _find_end(self, path: str, touch: Touch) -> tuple[float | None, bool]:
         wanted = touch.call_id.encode()

@@ -4,7 +4,7 @@ facts out."""
 from __future__ import annotations
 
 from .collisions import HEAD, MOVED, SHORT_COMMIT, SLACK_SECONDS, TAKEN, Fact, ended
-from .git_commands import stages, takes_away, takes_in
+from .git_commands import is_given_back, may_remove, stages, takes_away, takes_in
 from .touches import COMMAND, EDIT, GIT
 
 TYPE_CHECKING = False
@@ -40,17 +40,16 @@ def taken_facts(
         if touch.kind != GIT or not touch.words:
             continue
         is_in, is_away = takes_in(touch.words), takes_away(touch.words)
-        if not (is_in or is_away) or not evidence.is_in_worktree(touch.path):
+        if not (is_in or is_away) or is_given_back(touch, touches) or not evidence.is_in_worktree(touch.path):
             continue
         end, has_failed = evidence.end(session, touch)
-        if has_failed and is_in:
-            continue
         end = touch.time + 3600 if end is None else end
         candidates = _uncommitted(own, touch, end, evidence)
         if is_in:
             taken = _taken_in(own, candidates, touch, end, evidence)
         else:
-            taken = [path for path, since in candidates if _is_taken_away(path, since, touch, end, evidence)]
+            gone = not has_failed and may_remove(touch.words)
+            taken = [path for path, since in candidates if _is_taken_away(path, since, touch, end, gone, evidence)]
         for path in taken:
             edit = own.last(path, evidence, (EDIT,))
             own_time = edit.time if edit else 0.0
@@ -58,6 +57,19 @@ def taken_facts(
             if told.get(fact.key, -1.0) < own_time:
                 facts[path] = fact
     return list(facts.values())
+
+
+def first_to_remove(facts: list[Fact], evidence: Evidence) -> list[Fact]:
+    """The facts without those by which a file was removed that was gone by then."""
+    first: dict[str, float] = {}
+    for fact in facts:
+        if fact.kind == TAKEN:
+            first[fact.path] = min(fact.time, first.get(fact.path, fact.time))
+    return [
+        fact
+        for fact in facts
+        if fact.kind != TAKEN or fact.time == first[fact.path] or evidence.modified(fact.path) is not None
+    ]
 
 
 def head_fact(own: InHand, known: str, now: str, others: dict[str, list[Touch]], evidence: Evidence) -> Fact | None:
@@ -98,6 +110,9 @@ def _uncommitted(own: InHand, touch: Touch, end: float, evidence: Evidence) -> l
         edit = own.last(path, evidence, (EDIT,))
         if edit is None or edit.time >= end:
             continue
+        modified = evidence.modified(path)
+        if modified == 0 or (modified is None and edit.is_command and evidence.end("", edit)[1]):
+            continue  # no file, or one that was never there
         since = ended("", edit, evidence)
         between = [move for move in commits if int(since) <= move.time < int(touch.time)]
         if all([evidence.has_changed(move, path) is False for move in between]):
@@ -111,23 +126,23 @@ def _taken_in(
     """Those of the files that a command staged or committed, as far as this session had not done so itself."""
     is_commit = touch.words[0] == "commit"
     commits = _commits_by(own, touch, end, evidence) if is_commit else []
-    taken, doubtful = [], []
-    for path, since in candidates if commits or not is_commit else ():
+    candidates = candidates if commits or not is_commit else []
+    staged = evidence.staged([path for path, _ in candidates])
+    taken = []
+    for path, since in candidates:
         modified = evidence.modified(path)
-        is_as_left = modified is not None and modified <= since + SLACK_SECONDS
-        changes = [evidence.has_changed(move, path) for move in commits]
-        if True in changes:
-            if is_as_left or modified is None or modified > end:  # else it was edited in between, which is told
-                taken.append(path)
-        elif (
-            is_as_left
-            and (not is_commit or None in changes)
-            and stages(touch, path) is not False
-            and not _has_staged(own, path, since)
-        ):
-            doubtful.append(path)
-    staged = evidence.staged(doubtful) if doubtful else set()
-    return taken + [path for path in doubtful if path in staged]
+        changing = [one for one in commits if evidence.has_changed(one, path) and evidence.object_after(one, path)]
+        if changing:
+            is_other_since = modified is None or modified > end
+            is_taken = is_other_since or any([evidence.object_after(one, path) == staged.get(path) for one in changing])
+        else:
+            is_unknown = not is_commit or None in [evidence.has_changed(move, path) for move in commits]
+            is_as_left = path in staged and modified is not None and modified <= since + SLACK_SECONDS
+            is_taken = is_as_left and is_unknown and stages(touch, path) is not False
+            is_taken = is_taken and not _has_staged(own, path, since)
+        if is_taken:
+            taken.append(path)
+    return taken
 
 
 def _commits_by(own: InHand, touch: Touch, end: float, evidence: Evidence) -> list[HeadMove]:
@@ -148,12 +163,13 @@ def _has_staged(own: InHand, path: str, since: float) -> bool:
     return any([stages(one, path) for one in later])
 
 
-def _is_taken_away(path: str, since: float, touch: Touch, end: float, evidence: Evidence) -> bool:
+def _is_taken_away(path: str, since: float, touch: Touch, end: float, may_be_gone: bool, evidence: Evidence) -> bool:
+    """Whether a command wrote over a file, or, where that `may_be_gone` by it, removed it."""
     modified = evidence.modified(path)
-    if touch.words[0] == "clean" and modified is not None:  # it only removes
-        return False
     if modified is None:
-        return touch.words[0] in ("stash", "reset", "clean", "checkout") and not evidence.end("", touch)[1]
+        return may_be_gone and evidence.may_have_gone(path, touch.time - SLACK_SECONDS)
+    if touch.words[0] == "clean":  # it only removes
+        return False
     return modified > since + SLACK_SECONDS and touch.time - SLACK_SECONDS <= modified <= end + SLACK_SECONDS
 
 

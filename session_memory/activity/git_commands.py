@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..text.paths import resolved
+from .touches import GIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,6 +50,26 @@ def takes_in(words: tuple[str, ...]) -> bool:
     if words[0] == "add":
         return "-n" not in words and "--dry-run" not in words
     return words[0] == "commit" and "--dry-run" not in words
+
+
+def may_remove(words: tuple[str, ...]) -> bool:
+    """Whether a git command that takes away may remove a file that is not committed."""
+    if words[0] == "reset":
+        return "--hard" in words
+    is_switch = words[0] in ("switch", "checkout") and not {"-b", "-c", "-B", "-C", "--"} & set(words)
+    return is_switch or words[0] in ("stash", "clean")
+
+
+def is_given_back(touch: Touch, touches: list[Touch]) -> bool:
+    """Whether what a git command took away came back with the same call, as with `git stash && git pull && git stash
+    pop`."""
+    return touch.words[0] == "stash" and any(
+        one.kind == GIT
+        and one.call_id == touch.call_id
+        and one.words[:1] == ("stash",)
+        and one.words[1:2] in (("pop",), ("apply",))
+        for one in touches
+    )
 
 
 def takes_away(words: tuple[str, ...]) -> bool:

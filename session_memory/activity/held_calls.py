@@ -12,7 +12,7 @@ from ..system.json import objects_in
 from ..text.paths import relative
 from .git_reach import Reach, reach_of
 from .touch_index import TouchIndex
-from .touches import EDIT, touches_of
+from .touches import EDIT, GIT, touches_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,13 +74,13 @@ class HoldSearch:
         from ..text.shell_effects import effects_of
 
         for effect in effects_of(command, directory):
-            reach = reach_of(effect.words, effect.path, _is_there) if effect.words else Reach((effect.path,))
+            reach = reach_of(effect.words, effect.path, _is_there) if effect.kind == GIT else Reach((effect.path,))
             worktree = self._worktree(effect.path) if reach else None
             if reach is None or worktree is None:
                 continue
             found = self._working_in(worktree) if reach.moves else self._uncommitted(reach, worktree)
             if found is not None:
-                found.command = " ".join(["git", *effect.words]) if effect.words else ""
+                found.command = " ".join(["git", *effect.words]) if effect.kind == GIT else ""
                 return found
         return None
 
@@ -116,7 +116,7 @@ class HoldSearch:
             paths = {"": self._own.path, key: unseen.session.path}
             evidence = TranscriptEvidence(self._own.runtime, paths, worktree, self._own.user_dir)
             for touch in reversed(self._touches(report, unseen, time - 1)):
-                modified = evidence.modified(path, by_command=touch.is_command)
+                modified = evidence.modified(path, is_moved=bool(touch.words))
                 end, has_failed = evidence.end(key, touch)
                 is_done = end is not None and (touch.is_command or not has_failed)
                 if (

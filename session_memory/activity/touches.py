@@ -17,17 +17,18 @@ LOOKS = ("blame", "branch", "diff", "fetch", "log", "ls-files", "push", "remote"
 
 class Touch:
     """What one tool call did. `kind` is READ, EDIT or REMOVE of what lies at `path`, GIT with the `words` of a git
-    command in the directory `path`, or COMMAND, a command whatever it does. `is_command` tells that a command did it.
+    command in the directory `path`, or COMMAND, a command whatever it does. `is_command` tells that a command did it,
+    and `is_doubtful` that it did so only where another one let it.
 
     `time` is when the call was made, in seconds since the epoch; `offset` and `call_id` find it in its transcript, and
     behind it its result. That is the session's, or, where a sub-agent made the call, the one at `transcript`.
     """
 
-    __slots__ = ("call_id", "is_command", "kind", "offset", "path", "time", "transcript", "words")
+    __slots__ = ("call_id", "is_command", "is_doubtful", "kind", "offset", "path", "time", "transcript", "words")
 
     def __init__(
         self, kind: str, path: str, time: float, offset: int, call_id: str, is_command: bool = False,
-        words: tuple[str, ...] = (), transcript: str = "",
+        words: tuple[str, ...] = (), transcript: str = "", is_doubtful: bool = False,
     ) -> None:  # fmt: skip
         self.kind = kind
         self.path = path
@@ -37,6 +38,7 @@ class Touch:
         self.is_command = is_command
         self.words = tuple(words)
         self.transcript = transcript
+        self.is_doubtful = is_doubtful
 
 
 def touches_of(entries: Iterable[Entry], is_wanted: Callable[[str], bool]) -> list[Touch]:
@@ -58,5 +60,7 @@ def touches_of(entries: Iterable[Entry], is_wanted: Callable[[str], bool]) -> li
                     from ..text.shell_effects import effects_of
 
                     effects = effects_of(tool.argument, entry.cwd)
-                    found += [Touch(effect.kind, effect.path, *place, True, effect.words) for effect in effects]
+                    for effect in effects:
+                        found.append(Touch(effect.kind, effect.path, *place, True, effect.words))
+                        found[-1].is_doubtful = effect.is_doubtful
     return found

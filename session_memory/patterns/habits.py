@@ -225,7 +225,13 @@ class _Counts:
             if step.kind == "edit" and step.text and not is_failure(step):
                 changed.add(step.text)
             elif step.kind == "command" and step.outcome == "ok":
-                changed.update([effect.path for effect in effects_of(step.text, cwd) if effect.kind == EDIT])
+                changed.update(
+                    [
+                        effect.path
+                        for effect in effects_of(step.text, cwd)
+                        if effect.kind == EDIT and not effect.is_doubtful
+                    ]
+                )
         self._changed.update(changed)
         if len(changed) <= MOST_FILES_TOGETHER:
             self._pairs.update(combinations(sorted(changed), 2))

@@ -13,8 +13,8 @@ except ImportError:
 
 __all__ = [
     "NotAFileError", "is_directory", "is_file", "is_regular", "lock", "make_private_dir", "move_away", "names_in",
-    "open_private", "open_regular", "os", "path_stamp", "path_text", "read_at", "read_each", "read_whole", "replace",
-    "stamp_of", "write_atomically", "write_private",
+    "open_private", "open_regular", "os", "path_stamp", "path_text", "read_at", "read_each", "read_whole", "real_path",
+    "replace", "stamp_of", "without_links", "write_atomically", "write_private",
 ]  # fmt: skip
 
 TYPE_CHECKING = False
@@ -31,6 +31,7 @@ _BINARY: int = getattr(os, "O_BINARY", 0)
 READ_FLAGS = os.O_RDONLY | _NO_FOLLOW | _NO_BLOCK | _BINARY
 WRITE_FLAGS = os.O_CREAT | _NO_FOLLOW | _NO_BLOCK | _BINARY
 SMALL_BYTES = 4096
+MOST_LINKS = 40  # in one path, as in Linux
 LARGEST_BYTES = 64 * 1024  # of what should be small
 
 
@@ -81,6 +82,40 @@ def is_file(path: str) -> bool:
         return is_regular(os.stat(path, follow_symlinks=False))
     except OSError:
         return False
+
+
+def real_path(path: str) -> str:
+    """What `os.path.realpath` tells of an absolute path; importing that takes longer than all else that a prompt needs
+    of git's files."""
+    if not path.startswith("/"):  # on Windows
+        from os.path import realpath
+
+        return realpath(path)
+    found: list[str] = []
+    parts = path.split("/")[::-1]
+    links = 0
+    while parts:
+        part = parts.pop()
+        if part == "..":
+            del found[-1:]
+        elif part and part != ".":
+            found.append(part)
+            try:
+                target = os.readlink("/" + "/".join(found))
+            except OSError:
+                continue
+            links += 1
+            if links > MOST_LINKS:
+                return path
+            found = [] if target.startswith("/") else found[:-1]
+            parts += target.split("/")[::-1]
+    return "/" + "/".join(found)
+
+
+def without_links(path: str) -> str:
+    """An absolute path through no linked directory; the last part may be a link."""
+    directory, slash, name = path.rpartition("/")
+    return real_path(directory).rstrip("/") + slash + name if directory else path
 
 
 def names_in(directory: str) -> list[str]:

@@ -6,7 +6,18 @@ there, how HEAD moved, and what is staged.
 
 from __future__ import annotations
 
-from .files import NotAFileError, is_directory, is_file, is_regular, names_in, open_regular, os, read_at, read_whole
+from .files import (
+    NotAFileError,
+    is_directory,
+    is_file,
+    is_regular,
+    names_in,
+    open_regular,
+    os,
+    read_at,
+    read_whole,
+    real_path,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +27,6 @@ if TYPE_CHECKING:
 LOG_BYTES = 64 * 1024  # of the log of HEAD, from its end
 INDEX_BYTES = 64 * 1024 * 1024
 MOST_WORKTREES = 500
-MOST_LINKS = 40  # in one path, as in Linux
 _ENTRY_BYTES = 62  # of an entry of the index, before its path
 _REF = "ref: "
 _BRANCH = "refs/heads/"
@@ -127,33 +137,36 @@ def head_moves(git_dir: str, since: float) -> list[HeadMove]:
     return moves[::-1]
 
 
-def staged_as_they_are(worktree: Worktree, paths: Iterable[str]) -> set[str]:
+def staged_as_they_are(worktree: Worktree, paths: Iterable[str]) -> dict[str, str]:
     """Those of the files at `paths` (absolute) that the index has with the size and time that they have on disk, so
-    that what is in them was added or committed. None where the index is of a form that shortens paths."""
+    that what is in them was added or committed, each with the name of that object. None where the index is of a form
+    that shortens paths."""
     try:
         descriptor = open_regular(worktree.git_dir + "/index")
     except OSError:
-        return set()
+        return {}
     try:
         index = read_at(descriptor, 0, min(os.fstat(descriptor).st_size, INDEX_BYTES))
     finally:
         os.close(descriptor)
-    return {path for path in paths if _is_staged(index, path.removeprefix(worktree.root + "/"), path)}
+    found = {path: _staged(index, path.removeprefix(worktree.root + "/"), path) for path in paths}
+    return {path: name for path, name in found.items() if name}
 
 
-def _is_staged(index: bytes, name_in_index: str, path: str) -> bool:
+def _staged(index: bytes, name_in_index: str, path: str) -> str:
+    """The object that the index has of a file, if that is as the file is; else ''."""
     name = name_in_index.encode("utf-8", "surrogateescape") + b"\0"
     try:
         status = os.stat(path, follow_symlinks=False)
     except OSError:
-        return False
+        return ""
     at = index.find(name)
     while at >= 0:
         entry = index[at - _ENTRY_BYTES : at] if at >= _ENTRY_BYTES else b""
         if entry and int.from_bytes(entry[60:62], "big") & 0xFFF == min(len(name) - 1, 0xFFF):
-            return _is_same(entry, status)
+            return entry[40:60].hex() if _is_same(entry, status) else ""
         at = index.find(name, at + 1)
-    return False
+    return ""
 
 
 def _is_same(entry: bytes, status: stat_result) -> bool:
@@ -171,9 +184,9 @@ def _worktree_at(directory: str) -> Worktree | None:
         status = os.stat(path)
     except OSError:
         is_bare = is_file(directory + "/HEAD") and is_directory(directory + "/objects")
-        return Worktree("", _real(directory), _common_dir(_real(directory))) if is_bare else None
+        return Worktree("", real_path(directory), _common_dir(real_path(directory))) if is_bare else None
     if not is_regular(status):
-        git_dir = _real(path)
+        git_dir = real_path(path)
     else:  # of a linked worktree or of a submodule
         link = _first_line(path)
         if not link.startswith("gitdir: "):
@@ -181,7 +194,7 @@ def _worktree_at(directory: str) -> Worktree | None:
         git_dir = _resolved(link[len("gitdir: ") :], directory)
     if not _exists(git_dir + "/HEAD"):
         return None
-    return Worktree(directory, git_dir, _common_dir(git_dir))
+    return Worktree(real_path(directory), git_dir, _common_dir(git_dir))
 
 
 def _common_dir(git_dir: str) -> str:
@@ -217,35 +230,7 @@ def _exists(path: str) -> bool:
 
 
 def _resolved(path: str, base: str) -> str:
-    return _real(path if path.startswith("/") or path[1:2] == ":" else f"{base}/{path}")
-
-
-def _real(path: str) -> str:
-    """What `os.path.realpath` tells of an absolute path; importing that takes longer than all else that a prompt needs
-    of git."""
-    if not path.startswith("/"):  # on Windows
-        from os.path import realpath
-
-        return realpath(path)
-    found: list[str] = []
-    parts = path.split("/")[::-1]
-    links = 0
-    while parts:
-        part = parts.pop()
-        if part == "..":
-            del found[-1:]
-        elif part and part != ".":
-            found.append(part)
-            try:
-                target = os.readlink("/" + "/".join(found))
-            except OSError:
-                continue
-            links += 1
-            if links > MOST_LINKS:
-                return path
-            found = [] if target.startswith("/") else found[:-1]
-            parts += target.split("/")[::-1]
-    return "/" + "/".join(found)
+    return real_path(path if path.startswith("/") or path[1:2] == ":" else f"{base}/{path}")
 
 
 def _base(path: str) -> str:

@@ -11,9 +11,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 EDIT, REMOVE, GIT = "edit", "remove", "git"
+MOVED = ("mv",)
 _DEEPEST = 2  # of `sh -c` in `sh -c`
 _KEYWORDS = frozenset(("!", "{", "}", "do", "done", "elif", "else", "fi", "if", "then", "until", "while"))
 _RUNNERS = frozenset(("command", "doas", "env", "exec", "nice", "nohup", "sudo", "time"))
+_TESTS = frozenset(("[", "[[", "cmp", "diff", "egrep", "false", "grep", "rg", "test"))
 _SHELLS = frozenset(("bash", "sh", "zsh", "dash"))
 _GIT_WITH_VALUE = frozenset(("-c", "--exec-path", "--namespace", "--config-env"))
 # Options of these programs that are followed by their value.
@@ -30,14 +32,17 @@ _HINTS = (">", "git", "sed", "perl", "mv ", "rm ", "cp ", "tee ", "touch ", "pat
 
 class ShellEffect:
     """One effect. `kind` is EDIT or REMOVE of the file or directory at `path`, or GIT, a git command with its `words`
-    from the subcommand on, in the directory `path`. Paths are absolute."""
+    from the subcommand on, in the directory `path`. Paths are absolute. The words of an EDIT are MOVED where something
+    was moved there, which keeps the time of its last change, and else none. `is_doubtful` tells that it depends on
+    another command whether this one is run."""
 
-    __slots__ = ("kind", "path", "words")
+    __slots__ = ("is_doubtful", "kind", "path", "words")
 
     def __init__(self, kind: str, path: str, words: tuple[str, ...] = ()) -> None:
         self.kind = kind
         self.path = path
         self.words = words
+        self.is_doubtful = False
 
     def __repr__(self) -> str:
         return f"ShellEffect({self.kind!r}, {self.path!r}, {self.words!r})"
@@ -45,7 +50,7 @@ class ShellEffect:
 
 def effects_of(command: str, cwd: str) -> list[ShellEffect]:
     """The effects of a command line that is run in the directory `cwd` ('' if unknown), in order. Paths that the shell
-    would have to expand are left out, and those of commands that may not run, as behind `||`; not so git's commands."""
+    would have to expand are left out."""
     if not any([hint in command for hint in _HINTS]):
         return []
     return _effects(command, cwd, 0)
@@ -60,7 +65,7 @@ def _effects(command: str, cwd: str, depth: int) -> list[ShellEffect]:
             outer.append(cwd)
         elif one.before == ")" and outer:
             cwd = outer.pop()
-        elif one.before != "|":
+        elif one.before not in ("|", "&&"):
             is_doubtful = one.before == "||"
         program, words = _program(one.words)
         effects: list[ShellEffect] = []
@@ -80,7 +85,11 @@ def _effects(command: str, cwd: str, depth: int) -> list[ShellEffect]:
             path = resolved(word.text, cwd) if word.is_sure and word.text else ""
             if path and not path.startswith("/dev/"):
                 effects.append(ShellEffect(EDIT, path))
-        found += [effect for effect in effects if effect.kind == GIT or not is_doubtful]
+        for effect in effects:
+            effect.is_doubtful = effect.is_doubtful or is_doubtful
+        found += effects
+        # What follows with `&&` is run only where this one says so; of most commands it is expected.
+        is_doubtful = is_doubtful or program in _TESTS or (bool(one.words) and one.words[0].text in _TESTS)
     return found
 
 
@@ -182,11 +191,12 @@ def _move(program: str, words: list[Word], cwd: str) -> Iterator[ShellEffect]:
     for word in operands:
         if program == "mv":
             yield _effect(REMOVE, word, cwd)
+        moved = MOVED if program == "mv" else ()
         if not is_directory:
-            yield _effect(EDIT, target, cwd)
+            yield _effect(EDIT, target, cwd, moved)
         elif word.is_sure:
             name = word.text.rstrip("/").rpartition("/")[2]
-            yield _effect(EDIT, Word(f"{target.text}/{name}", target.is_sure), cwd)
+            yield _effect(EDIT, Word(f"{target.text}/{name}", target.is_sure), cwd, moved)
 
 
 def _remove(program: str, words: list[Word], cwd: str) -> Iterator[ShellEffect]:
@@ -237,6 +247,6 @@ def _git(words: list[Word], cwd: str) -> Iterator[ShellEffect]:
     yield from [effect for effect in effects if effect.path]
 
 
-def _effect(kind: str, word: Word, cwd: str) -> ShellEffect:
+def _effect(kind: str, word: Word, cwd: str, words: tuple[str, ...] = ()) -> ShellEffect:
     """An effect on the path that a word is; without a path where that does not show."""
-    return ShellEffect(kind, resolved(word.text, cwd) if word.is_sure and word.text else "")
+    return ShellEffect(kind, resolved(word.text, cwd) if word.is_sure and word.text else "", words)

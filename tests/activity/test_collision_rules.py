@@ -89,6 +89,37 @@ def staged_by_itself(pair: Pair) -> None:
     pair.discord.bash("git add -A")
 
 
+def stashed_and_given_back(pair: Pair) -> None:
+    pair.main.edit("src/app.py", "1\n")
+    pair.discord.bash("git stash -q && git status && git stash pop -q")
+
+
+def not_run(pair: Pair) -> None:
+    pair.main.edit("src/app.py", "1\n")
+    pair.discord.bash("false && echo x > src/app.py; grep -q port src/app.py && sed -i s/a/b/ src/app.py; true")
+    pair.later(1)
+    pair.clone.shell("touch src/app.py")
+    pair.later(1)
+    pair.discord.bash("false && git reset -q --hard")
+
+
+def removed_and_made_again(pair: Pair) -> None:
+    pair.main.read("src/app.py")
+    pair.discord.bash("mv src away && mv away src")
+
+
+def made_and_removed_by_itself(pair: Pair) -> None:
+    pair.main.bash("mkdir out && cp Makefile src/app.py out/ && rm -r out")
+    pair.main.bash("cp gone.py copy.py")
+    pair.discord.bash("git stash -q -u; git clean -fdq")
+
+
+def older_content_committed(pair: Pair) -> None:
+    pair.clone.shell("echo old >> src/app.py; git add src/app.py")
+    pair.main.edit("src/app.py", "1\n")
+    pair.discord.bash("git commit -qm 'What was staged'")
+
+
 def only_looked(pair: Pair) -> None:
     pair.main.edit("src/app.py", "1\n")
     pair.discord.bash("git stash list; git diff; git add -n .; git clean -nd; grep x src/app.py > /dev/null")
@@ -110,13 +141,41 @@ def in_another_worktree(pair: Pair) -> None:
 @pytest.mark.parametrize(
     "happens",
     [refused, read_again_since, other_files, own_branch, there_and_back, switched_by_a_script_of_its_own, all_committed,
-     others_committed_their_own, staged_by_itself, only_looked, written_back, in_another_worktree],
+     others_committed_their_own, staged_by_itself, stashed_and_given_back, not_run, removed_and_made_again,
+     made_and_removed_by_itself, older_content_committed, only_looked, written_back, in_another_worktree],
     ids=lambda happens: happens.__name__,
 )  # fmt: skip
 def test_of_what_is_none_nothing_is_told(happens, pair):
     happens(pair)
     pair.later()
     assert collisions(pair.main.prompt()) == []
+
+
+@pytest.mark.parametrize(
+    "command", ["grep -q port src/app.py || echo port >> src/app.py", "[ -d src ] && rm src/app.py"]
+)
+def test_what_a_command_did_that_another_one_let_is_told_if_it_shows_in_the_file(pair: Pair, command: str) -> None:
+    pair.main.read("src/app.py")
+    pair.discord.bash(command)
+    told = collisions(pair.main.prompt())
+    assert len(told) == ("rm" not in command)  # nothing tells when a file went
+
+
+def test_one_file_has_one_path_whichever_link_leads_to_it(pair: Pair) -> None:
+    (pair.clone.root / "lib").symlink_to("src")
+    pair.main.edit("lib/app.py", "1\n")
+    pair.main.read("lib/db.py")
+    pair.discord.edit("src/db.py", "x\n")
+    pair.discord.bash("git commit -qam all")
+    assert collisions(pair.main.prompt()) == [
+        '! src/app.py, which you had not committed: discord ran "git commit -qam all" just now',
+        "! src/db.py: discord edited it just now, after you read it",
+    ]
+    pair.discord.edit("lib/db.py", "y\n")
+    assert collisions(pair.discord.prompt()) == []
+    pair.main.read("src/db.py")
+    pair.discord.edit("lib/db.py", "z\n")
+    assert collisions(pair.main.prompt()) == ["! src/db.py: discord edited it just now, after you read it"]
 
 
 def test_an_edit_that_was_refused_is_no_edit_of_this_session_either(pair):

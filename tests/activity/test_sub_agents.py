@@ -67,7 +67,7 @@ def test_of_one_in_a_directory_where_the_session_does_not_work_nothing_is_told(p
     pair.main.read("src/app.py")
     agent = pair.discord.sub_agent()
     agent.worktree = pair.clone.root / "src"
-    agent.edit("app.py", "x\n")
+    agent.edit("src/app.py", "x\n")
     assert collisions(pair.main.prompt()) == []
 
 

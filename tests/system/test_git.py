@@ -48,8 +48,8 @@ def test_a_path_without_links_is_what_the_system_says(tmp_path):
         "gone",
         "loop",
     ):
-        assert git_files._real(f"{tmp_path}/{name}") == os.path.realpath(f"{tmp_path}/{name}"), name
-    assert git_files._real("/") == "/"
+        assert files.real_path(f"{tmp_path}/{name}") == os.path.realpath(f"{tmp_path}/{name}"), name
+    assert files.real_path("/") == "/"
 
 
 class TestWorktrees:

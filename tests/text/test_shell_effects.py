@@ -7,13 +7,29 @@ from pathlib import Path
 
 import pytest
 
-from session_memory.text.shell_effects import effects_of
+from session_memory.text.shell_effects import MOVED, effects_of
 
 CWD = "/srv/app"
 
 
 def effects(command: str, cwd: str = CWD) -> list[tuple[str, ...]]:
-    return [(effect.kind, effect.path.removeprefix(f"{CWD}/"), *effect.words) for effect in effects_of(command, cwd)]
+    found = [effect for effect in effects_of(command, cwd) if effect.kind == "git" or not effect.is_doubtful]
+    return [(effect.kind, effect.path.removeprefix(f"{CWD}/"), *effect.words) for effect in found]
+
+
+@pytest.mark.parametrize(
+    ("command", "doubtful"),
+    [
+        ("grep -q a x.py || echo a >> x.py", [True]),
+        ("grep -q a x.py && sed -i s/a/b/ x.py && touch y.py; touch z.py", [True, True, False]),
+        ("[ -f x.py ] && rm x.py", [True]),
+        ("make && touch x.py", [False]),
+        ("bash -c 'test -f x.py && rm x.py'; touch y.py", [True, False]),
+        ("false && bash -c 'rm x.py'", [True]),
+    ],
+)
+def test_what_depends_on_another_command_is_doubtful(command: str, doubtful: list[bool]) -> None:
+    assert [effect.is_doubtful for effect in effects_of(command, CWD)] == doubtful
 
 
 @pytest.mark.parametrize(
@@ -85,7 +101,13 @@ def test_the_files_that_a_command_edits_are_found_where_they_show(command, paths
     ],
 )
 def test_files_that_are_removed_or_moved_are_told_from_edited_ones(command, found):
-    assert effects(command) == found
+    assert [one[:2] if one[2:] == MOVED else one for one in effects(command)] == found
+
+
+def test_what_was_moved_there_is_told_from_what_was_written():
+    assert effects("mv a.py b.py; cp c.py d.py; git mv e.py sub/") == [
+        ("remove", "a.py"), ("edit", "b.py", "mv"), ("edit", "d.py"), ("remove", "e.py"), ("edit", "sub/e.py", "mv")
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
