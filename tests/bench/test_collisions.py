@@ -13,6 +13,12 @@ def test_what_happens_in_a_clone_is_told_and_nothing_else() -> None:
     assert is_good(counts), table(counts)
 
 
+def test_what_is_rare_in_a_clone_is_told_too() -> None:
+    counts = total([play(seed, is_hard=True) for seed in range(20, 28)])
+    assert counts.due.total() > 30
+    assert is_good(counts), table(counts)
+
+
 def test_too_little_or_what_is_false_is_not_good() -> None:
     good = Counts(*[Counter({kind: number for kind in KINDS}) for number in (100, 99, 100, 0)])
     assert is_good(good)

@@ -1,0 +1,163 @@
+"""Histories as those in `shared_clones`, made harder: odd names and links, sessions in subdirectories and in a worktree
+of their own, sub-agents, long command lines of which a part fails, and the rarer commands of git."""
+
+from __future__ import annotations
+
+from os.path import relpath
+from pathlib import Path
+from shlex import quote
+
+from .clones import Actor, unique
+from .shared_clones import KINDS, Change, History, Truth
+
+FILES = ("src/app.py", "src/größe 1.py", "docs/a guide.md", "Makefile", "src/ui/main.ts", "notebooks/Übung.ipynb")
+LINK = "lib"  # a link to src
+HIDDEN = "edited where it does not show"
+
+# Edits of {name} by a command line, which show. {text} is a line that is in no file yet.
+SHOWN = (
+    "cd {directory} && echo '{text}' >> {base}",
+    "(cd {directory}; echo '{text}' >> {base}); git status --short >/dev/null",
+    "true && sed -i '$ a {text}' {name} && true",
+    "cat > {name} <<'END'\nif a > b.txt; then {text}\nrm Makefile; git stash\nEND",
+    "cat >> {name} <<-END\n\tgit reset --hard > Makefile\n\t{text}\n\tEND",
+    "echo 'a > b {text}' | tee -a {name} > /dev/null; false",
+    "for i in 1; do echo '{text}' >> {name}; done",
+    "cp {name} {name}.old && echo '{text}' >> {name} && rm {name}.old",
+    "echo '{text}' > {name}.new && mv -f {name}.new {name}",
+    "rm -f {name}",
+    "mkdir -p out && mv {name} out/ && echo '{text}' >> out/{base} && mv out/{base} {name}",
+    "bash -c \"echo '{text}' >> {name}\"",
+    "FOO=1 env LANG=C tee {name} <<< '{text}' > /dev/null",
+    "git rev-parse HEAD 2>&1 >/dev/null; printf '%s\\n' '{text}' >{name}",
+)
+# The same where nobody can see it: what is told of these is not false, but it need not be told.
+UNSEEN = (
+    "python3 -c \"open('{plain}', 'a').write('{text}')\"",
+    "F={name}; echo '{text}' >> \"$F\"",
+    "grep -q nothing {name} || echo '{text}' >> {name}",
+    "cp {name} copy.tmp; mv copy.tmp {name}",
+    "mv {directory} {directory}.away && mv {directory}.away {directory}",
+    "cp -r {directory} copy && rm -rf copy",
+)
+# What looks like one, but is none: it does not run, or not on this file.
+NONE = (
+    "false && echo '{text}' > {name}; true",
+    "echo 'echo > {name}'",
+    "cat <<'END'\necho '{text}' > {name}\nEND",
+    "sed -n 's/a/b/p' {name} > /dev/null",
+    "diff {name} {name} 2>/dev/null 1>&2",
+    "mkdir -p out && cp {name} out/ && rm -r out",
+)
+GIT = (
+    "git commit -q --amend -a --no-edit", "git commit -qam all", "git add -A; git commit -qm 'a > b; all'",
+    "git -C {up} commit -qam all", "git stash -q && git stash pop -q", "git stash -q", "git stash pop -q",
+    "git stash -q -u -m 'for later'", "git switch -q -", "git checkout -q --detach", "git checkout -q main",
+    "git checkout -q -b topic-{number}", "git rebase -q main || git rebase --abort", "git restore {name}",
+    "git merge -q --no-edit main", "git reset -q --soft HEAD~1", "git reset -q --hard HEAD",
+    "git reset -q --hard HEAD~1",
+    "git worktree add -q {up}/../wt-{number} && git worktree remove --force {up}/../wt-{number}",
+    "git checkout -q HEAD -- {name}", "git add {name} && false && git commit -qm never", "false && git reset -q --hard",
+    "git commit -qm one -- {name}", "git diff --stat; git log -1 | cat", "git stash list; git clean -nd",
+    "git clean -fdq", "git commit -q --allow-empty -m nothing", "git cherry-pick -n main; git status",
+    "git repack -q -a -d",
+)  # fmt: skip
+
+
+class HardHistory(History):
+    """A history with what is rare."""
+
+    files = FILES
+
+    def begin(self, names: tuple[str, ...]) -> list[Actor]:
+        """The sessions: one may work in a subdirectory, another one in a worktree of its own."""
+        root, clone = self.clone.root, self.clone
+        (root / LINK).symlink_to("src")
+        clone.shell("git add -A && git commit -qm link && git commit -q --allow-empty -m more")
+        actors = [clone.session(names[0])]
+        actors.append(clone.session(names[1], root / "src" if self.chance.random() < 0.5 else root, root))
+        for name in names[2:]:
+            place = root
+            if name == names[-1] and self.chance.random() < 0.5:
+                place = root.parent / "other"
+                clone.shell("git worktree add -q ../other -b other")
+            actors.append(clone.session(name, place))
+        return actors
+
+    def step(self, truth: Truth) -> None:
+        """Something that a session or a person does."""
+        chance, kind = self.chance, self.chance.random()
+        name = chance.choice(self.files)
+        self.log.append(f"{self.clone.now:.0f} {truth.actor.name} {kind:.2f} {name}")
+        if kind < 0.35:
+            super().step(truth)
+        elif kind < 0.42:
+            truth.actor.read(self._spelt(name))
+            self.touched(truth, name)
+        elif kind < 0.52:
+            self._edit(truth, name)
+        elif kind < 0.55:
+            self.clone.write(self.clone.root / name, unique(chance))
+            self.changes.setdefault((self.clone.root, name), []).append(Change("", self.clone.now, HIDDEN))
+        elif kind < 0.70:
+            self.shell_edit(truth, name)
+        elif kind < 0.74:
+            self._command(truth, name, chance.choice(UNSEEN), HIDDEN)
+        elif kind < 0.77:
+            self._command(truth, name, chance.choice(NONE), HIDDEN)
+        else:
+            self.git(truth, self._line(truth, name, chance.choice(GIT)))
+
+    def shell_edit(self, truth: Truth, name: str) -> None:
+        """An edit by a command that shows."""
+        self._command(truth, name, self.chance.choice(SHOWN), KINDS[1])
+
+    def canonical(self, name: str) -> str:
+        """A file by the name that it has in `files`."""
+        return f"src/{name[len(LINK) + 1 :]}" if name.startswith(f"{LINK}/") else name
+
+    def _spelt(self, name: str) -> str:
+        """A name as an agent may give it: through the link."""
+        by_link = f"{LINK}/{name[4:]}"
+        return by_link if name.startswith("src/") and self.chance.random() < 0.3 else name
+
+    def _edit(self, truth: Truth, name: str) -> None:
+        """An edit by a tool, perhaps of a sub-agent."""
+        actor, text = truth.actor, unique(self.chance)
+        agent = actor.sub_agent() if self.chance.random() < 0.3 else actor
+        tool = "NotebookEdit" if name.endswith(".ipynb") else self.chance.choice(("Edit", "MultiEdit"))
+        agent.edit(self._spelt(name), text, tool=tool)
+        self.changed(truth, name, KINDS[0])
+        if agent is not actor:
+            actor.say("Well?")
+
+    def _command(self, truth: Truth, name: str, form: str, kind: str) -> None:
+        """A command line that edits a file, or seems to; whatever it changed of the others is noted too."""
+        before = {one: (self.text(truth, one), self._stamp(truth, one)) for one in self.files}
+        line = self._line(truth, name, form)
+        self.log.append(line)
+        truth.actor.bash(line)
+        for one in self.files:
+            if self.text(truth, one) != before[one][0]:
+                self.changed(truth, one, kind)
+            elif self._stamp(truth, one) != before[one][1]:
+                self.changed(truth, one, HIDDEN)
+        truth.seemed[name] = self.clone.now
+        if self.text(truth, name) is None:
+            for kept in (truth.touched, truth.edited, truth.content):
+                kept.pop(name, None)
+
+    def _line(self, truth: Truth, name: str, form: str) -> str:
+        place = truth.actor.worktree
+        plain = relpath(truth.actor.root / self._spelt(name), place)
+        directory, _, base = plain.rpartition("/")
+        return form.format(
+            name=quote(plain), plain=plain, directory=quote(directory or "."), base=quote(base),
+            up=quote(relpath(truth.actor.root, place)), text=unique(self.chance).strip(),
+            number=self.chance.randrange(9999),
+        )  # fmt: skip
+
+    def _stamp(self, truth: Truth, name: str) -> tuple[int, int] | None:
+        path = Path(truth.actor.root / name)
+        status = path.stat() if path.exists() else None
+        return (status.st_mtime_ns, status.st_ctime_ns) if status else None

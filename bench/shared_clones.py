@@ -1,0 +1,329 @@
+"""Histories of sessions that share a clone, with real git: what happens in them, what each session should be told, and
+what it is told."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+from .clones import FILES, Actor, Clone, git, unique
+
+STEPS = 24
+ROOM = 2000  # characters: what is told is judged here, not how much of it fits
+KINDS = ("edited by a tool", "edited by a command", "taken by git", "HEAD")
+COMMIT = 40  # characters
+NAMES = ("main", "discord", "email", "cron")
+
+
+class Change(NamedTuple):
+    """A change of a file by somebody, '' for a person; `is_gone` tells that the file was not there then."""
+
+    who: str
+    time: float
+    kind: str
+    is_gone: bool = False
+
+
+class Truth:
+    """What one session should be told, and what it may be told without that being false."""
+
+    def __init__(self, actor: Actor) -> None:
+        self.actor = actor
+        self.touched: dict[str, float] = {}
+        self.seemed: dict[str, float] = {}  # when it looks as if it had touched a file
+        self.content: dict[str, str | None] = {}  # of each file as this session left or saw it
+        self.edited: dict[str, float] = {}
+        self.heard = actor.clone.now
+        self.branch = "main"
+        self.told: dict[tuple[str, str], float] = {}  # who and what, with the own touch that it was about
+        self.taken: dict[tuple[str, str], float] = {}  # path and who, with the own edit
+        self.ever_taken: set[tuple[str, str]] = set()
+        self.moved_by: str | None = None
+
+
+class History:
+    """One history: steps of sessions and of a person, and the counts of what was due, was told, and was false."""
+
+    files: tuple[str, ...] = FILES
+
+    def __init__(self, root: Path, seed: int) -> None:
+        self.chance = Random(seed)
+        self.clone = Clone(root, self.files)
+        self.changes: dict[tuple[Path, str], list[Change]] = {}
+        self.due: Counter[str] = Counter()
+        self.hits: Counter[str] = Counter()
+        self.told: Counter[str] = Counter()
+        self.false: Counter[str] = Counter()
+        self.log: list[str] = []
+        actors = self.begin(NAMES[: self.chance.randrange(2, 5)])
+        self.truths = {actor.name: Truth(actor) for actor in actors}
+
+    def begin(self, names: tuple[str, ...]) -> list[Actor]:
+        """The sessions with these names."""
+        return [self.clone.session(name) for name in names]
+
+    def run(self) -> None:
+        """Plays the history to its end, at which every session has a prompt."""
+        for _ in range(STEPS):
+            self.clone.now += self.chance.randrange(3, 240)
+            self.step(self.chance.choice(list(self.truths.values())))
+        for truth in self.truths.values():
+            self.clone.now += 60
+            self._prompt(truth)
+
+    def step(self, truth: Truth) -> None:
+        """Something that a session or a person does."""
+        actor, chance = truth.actor, self.chance
+        name = chance.choice(self.files)
+        kind = chance.random()
+        self.log.append(f"{self.clone.now:.0f} {actor.name} {kind:.2f} {name}")
+        if kind < 0.20:
+            self._prompt(truth)
+        elif kind < 0.40:
+            actor.read(name)
+            self.touched(truth, name)
+        elif kind < 0.60:
+            if (actor.root / name).exists():
+                actor.edit(name, unique(chance))
+                self.changed(truth, name, KINDS[0])
+        elif kind < 0.63:
+            actor.edit(name, unique(chance), fails=True)
+        elif kind < 0.67:
+            actor.write(name, unique(chance))
+            self.changed(truth, name, KINDS[0])
+        elif kind < 0.77:
+            self.shell_edit(truth, name)
+        elif kind < 0.80:
+            self._switch(f"b{chance.randrange(3)}", None)
+        elif kind < 0.87:
+            self._switch(f"b{chance.randrange(3)}", truth)
+        else:
+            commands = (
+                "git commit -qam all", "git add -A && git commit -qm all", "git stash -q", "git stash -q -u",
+                "git reset -q --hard", f"git checkout -q -- {name}", "git add -A", "git status",
+                f"git add {name} && git commit -qm one", "git clean -fdq", "git log -1",
+            )  # fmt: skip
+            self.git(truth, chance.choice(commands))
+
+    def touched(self, truth: Truth, name: str) -> None:
+        """A session has seen a file."""
+        truth.touched[name] = self.clone.now
+        truth.content[name] = self.text(truth, name)
+
+    def changed(self, truth: Truth, name: str, kind: str) -> None:
+        self.changes_of(truth, name).append(
+            Change(truth.actor.name, self.clone.now, kind, self.text(truth, name) is None)
+        )
+        if kind not in KINDS:  # nobody can see it
+            return
+        self.touched(truth, name)
+        truth.edited[name] = self.clone.now
+        for key in [key for key in truth.taken if key[0] == name]:
+            del truth.taken[key]  # it edited the file again, having seen it
+
+    def shell_edit(self, truth: Truth, name: str) -> None:
+        """An edit by a command that shows."""
+        text = unique(self.chance).strip()
+        directory, _, base = name.rpartition("/")
+        commands = (
+            f"sed -i '$ a {text}' {name}", f"echo '{text}' >> {name}", f"cd {directory or '.'} && echo {text} >{base}",
+            f"cat > {name} <<'END'\n{text}\nEND", f"echo {text} | tee -a {name} >/dev/null",
+            f"echo {text} > new.tmp && mv new.tmp {name}", f"perl -pi -e 's/^/{text[:9]}/' {name}",
+        )  # fmt: skip
+        before = self.text(truth, name)
+        truth.actor.bash(self.chance.choice(commands))
+        if self.text(truth, name) != before:
+            self.changed(truth, name, KINDS[1])
+        elif before is not None:
+            truth.touched[name] = self.clone.now  # it ran, and is taken for an edit
+
+    def _switch(self, branch: str, truth: Truth | None) -> None:
+        is_new = git(self.clone.root, "rev-parse", "-q", "--verify", branch) is None
+        command = f"git {self.chance.choice(('switch', 'checkout'))} -q {'-c ' if is_new else ''}{branch}"
+        command = command.replace("checkout -q -c", "checkout -q -b")
+        before = self.branch(self.clone.root)
+        if truth is None:
+            self.clone.shell(command)
+            self.clone.now += 1
+            self.moved(self.clone.root, before, None)
+        else:
+            self.git(truth, command)
+            if branch == before:  # it asked for it, and so knows
+                truth.branch, truth.moved_by = before, None
+
+    def moved(self, root: Path, before: str, truth: Truth | None) -> None:
+        """Notes who moved HEAD, if it was moved; None for a person."""
+        branch = self.branch(root)
+        if len(branch) == len(before) == COMMIT and truth is not None:  # it committed
+            if truth.branch == before:
+                truth.branch = branch
+        elif branch != before:
+            for other in self.truths.values():
+                if other.actor.root == root:
+                    other.moved_by = None if other is truth else truth.actor.name if truth else ""
+            if truth is not None and truth.actor.root == root:
+                truth.branch = branch
+
+    def git(self, truth: Truth, command: str) -> None:
+        """A git command, with what it took of the others: found by what git and the disk say before and after."""
+        root = truth.actor.root
+        head_before = self.branch(root)
+        before = {
+            name: (self.text(truth, name), self._in_head(truth, name), self._in_index(truth, name))
+            for name in self.files
+        }
+        self.log.append(command)
+        truth.actor.bash(command)
+        self.moved(root, head_before, truth)
+        for name in self.files:
+            text, head, staged = self.text(truth, name), self._in_head(truth, name), self._in_index(truth, name)
+            was_text, was_head, was_staged = before[name]
+            if text != was_text:  # its own doing
+                truth.content.pop(name, None)
+                truth.taken = {key: time for key, time in truth.taken.items() if key[0] != name}
+            for other in self.truths.values():
+                if other is truth or name not in other.edited or other.actor.root != root:
+                    continue
+                is_away = text != was_text and was_text != was_head
+                is_in = text == was_text and was_text != was_head and (
+                    (head == text) or (staged == text and was_staged != text)
+                )  # fmt: skip
+                if is_away or is_in:
+                    other.ever_taken.add((name, truth.actor.name))
+                    if other.content.get(name) == was_text:
+                        other.taken[name, truth.actor.name] = other.edited[name]
+
+    def _prompt(self, truth: Truth) -> None:
+        text = truth.actor.prompt(limit=ROOM)
+        lines = [line for line in text.split("\n") if line.startswith("! ")]
+        self._judge_head(truth, [line for line in lines if line.startswith(("! branch", "! HEAD"))])
+        self._judge_taken(truth, [line for line in lines if "had not committed" in line])
+        self._judge_edits(truth, [line for line in lines if " edited " in line or " removed " in line])
+        truth.heard = self.clone.now
+        truth.branch, truth.moved_by = self.branch(truth.actor.root), None
+        self.log.append(f"{self.clone.now:.0f} {truth.actor.name} is told {lines}")
+
+    def _judge_edits(self, truth: Truth, lines: list[str]) -> None:
+        said = {(who, name): line for line in lines for who, name in self.pairs(line)}
+        for name, touched in truth.touched.items():
+            for other in self.truths:
+                later = [
+                    one
+                    for one in self.changes_of(truth, name)
+                    if one.who == other != truth.actor.name and one.time > truth.heard
+                ]
+                after = [one for one in later if one.time > max(touched, truth.seemed.get(name, 0))]
+                both = [
+                    one
+                    for one in later
+                    if one.time < truth.edited.get(name, 0) and truth.edited[name] > truth.heard and not one.is_gone
+                ]
+                is_as_left = self.text(truth, name) == truth.content.get(name)
+                found = (after if not is_as_left else []) or both
+                if not found or truth.told.get((other, name), -1) >= touched:
+                    continue
+                is_taken = any(key == name for key, _ in truth.taken)
+                if after and is_taken and self.text(truth, name) is None:
+                    continue
+                if found[-1].kind not in KINDS:
+                    continue  # it does not show
+                self.due[found[-1].kind] += 1
+                is_said = (other, name) in said or _tells_of_more(lines, other)
+                self.hits[found[-1].kind] += is_said
+                if not is_said:
+                    self.log.append(f"MISSED {truth.actor.name}: {other} {name} {found[-1]}")
+        for (who, name), line in said.items():
+            done = [one for one in self.changes_of(truth, name) if one.who == who]
+            kind = done[-1].kind if done and done[-1].kind in KINDS else KINDS[0]
+            self.told[kind] += 1
+            is_later = bool(done) and done[-1].time > truth.touched.get(name, 0)
+            own = max(truth.edited.get(name, 0), truth.seemed.get(name, 0))
+            is_true = bool(done) and (is_later if "after you" in line else own > done[0].time)
+            self.false[kind] += not is_true
+            if not is_true:
+                self.log.append(f"FALSE {truth.actor.name}: {line}")
+            truth.told[who, name] = truth.touched.get(name, 0)
+
+    def _judge_taken(self, truth: Truth, lines: list[str]) -> None:
+        said = {(name, who) for line in lines for who, name in self.pairs(line)}
+        for name, who in truth.taken:
+            if self.text(truth, name) == truth.content.get(name) and not self._is_committed_as_left(truth, name):
+                continue  # it is there again
+            last = [one for one in self.changes_of(truth, name) if one.time > truth.taken[name, who]]
+            if last:
+                continue  # edited since: that is told
+            self.due[KINDS[2]] += 1
+            is_said = any(one == name for one, _ in said) or _tells_of_more(lines, who)
+            self.hits[KINDS[2]] += is_said
+            if not is_said:
+                self.log.append(f"MISSED {truth.actor.name}: taken {name} {who}")
+        for pair in said:
+            self.told[KINDS[2]] += 1
+            if pair not in truth.ever_taken:
+                self.false[KINDS[2]] += 1
+                self.log.append(f"FALSE {truth.actor.name}: taken {pair}")
+        truth.taken.clear()
+
+    def _judge_head(self, truth: Truth, lines: list[str]) -> None:
+        branch = self.branch(truth.actor.root)
+        is_due = branch != truth.branch and truth.moved_by is not None
+        by = f": {truth.moved_by} ran" if truth.moved_by else ": switched"
+        is_commit = len(branch) == COMMIT
+        wanted = f"! HEAD is at {branch[:7]} now, it was " if is_commit else f"! branch is {branch} now, it was "
+        is_told = any(line.startswith(wanted) and by in line for line in lines)
+        self.due[KINDS[3]] += is_due
+        self.hits[KINDS[3]] += is_due and is_told
+        if is_due and not is_told:
+            self.log.append(f"MISSED {truth.actor.name}: {wanted} {by}")
+        for line in lines:
+            self.told[KINDS[3]] += 1
+            if "still" not in line and not (is_due and is_told):
+                self.false[KINDS[3]] += 1
+                self.log.append(f"FALSE {truth.actor.name}: {line}")
+
+    def _is_committed_as_left(self, truth: Truth, name: str) -> bool:
+        return truth.content.get(name) in (self._in_head(truth, name), self._in_index(truth, name))
+
+    def changes_of(self, truth: Truth, name: str) -> list[Change]:
+        """The changes of a file in the worktree of a session."""
+        return self.changes.setdefault((truth.actor.root, name), [])
+
+    def text(self, truth: Truth, name: str) -> str | None:
+        """What a file in the worktree of a session holds."""
+        path = truth.actor.root / name
+        return path.read_text() if path.exists() else None
+
+    def _in_head(self, truth: Truth, name: str) -> str | None:
+        return git(truth.actor.root, "cat-file", "blob", f"HEAD:{name}")
+
+    def _in_index(self, truth: Truth, name: str) -> str | None:
+        return git(truth.actor.root, "cat-file", "blob", f":{name}")
+
+    def branch(self, root: Path) -> str:
+        """What is checked out in a worktree."""
+        git_dir = root / ".git"
+        if git_dir.is_file():
+            git_dir = Path(git_dir.read_text().removeprefix("gitdir: ").strip())
+        return (git_dir / "HEAD").read_text().strip().removeprefix("ref: refs/heads/")
+
+    def pairs(self, line: str) -> list[tuple[str, str]]:
+        """Who and what in a line: `! src/app.py and src/db.py: discord edited them 3m ago, after you read them`."""
+        named, _, rest = line.removeprefix("! ").partition(": ")
+        who = rest.removeprefix("by ").partition(" ")[0].removesuffix(",")
+        shown = {
+            self.canonical(name)
+            for part in named.removesuffix(", which you had not committed").split(" and ")
+            for name in part.split(", ")
+        }
+        return [(who, name) for name in sorted(shown) if not name.endswith(" more")]
+
+    def canonical(self, name: str) -> str:
+        """A file by the name that it has in `files`."""
+        return name
+
+
+def _tells_of_more(lines: list[str], who: str) -> bool:
+    """Whether a line about `who` counts files that it does not name."""
+    return any(" more" in line and f": {who} " in line.replace(": by ", ": ") for line in lines)
