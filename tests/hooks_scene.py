@@ -12,10 +12,10 @@ from records import new_id, show_told, write
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def run(event, home, script="user_prompt_submit", preexec_fn=None, program=ROOT, **environment):
+def run(event, home, script="user_prompt_submit", preexec_fn=None, program=ROOT, arguments=(), **environment):
     """The hook's stdout; whatever happens it must end well and quietly. The transcript shows what it told."""
     done = subprocess.run(
-        [sys.executable, "-I", "-S", program / "hooks" / f"{script}.py"],
+        [sys.executable, "-I", "-S", program / "hooks" / f"{script}.py", *arguments],
         input=event if isinstance(event, bytes) else json.dumps(event).encode(),
         capture_output=True,
         env={"HOME": str(home), "CLAUDE_PID": "4711", **environment},

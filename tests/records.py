@@ -93,7 +93,9 @@ def show_told(path: Path, printed: bytes, *, is_answered: bool = True) -> None:
     answer = json.loads(printed or b"{}")
     output = answer.get("hookSpecificOutput", {})
     thinking = {"type": "thinking", "thinking": "hm"}
-    if output.get("hookEventName") == "UserPromptSubmit":
+    if output.get("hookEventName") == "UserPromptSubmit" and b'"payload":' in path.read_bytes()[:400]:
+        shown = [codex_message("developer", output["additionalContext"]), codex_message("assistant", "hm")]
+    elif output.get("hookEventName") == "UserPromptSubmit":
         attachment = {"type": "hook_additional_context", "content": [output["additionalContext"]]}
         shown = [record("attachment", attachment=attachment), assistant(thinking)]
     elif "message" in answer:
@@ -107,6 +109,32 @@ def show_told(path: Path, printed: bytes, *, is_answered: bool = True) -> None:
 
 def exchange(question: str, answer: str, **fields: Any) -> list[dict[str, Any]]:
     return [user(question, **fields), assistant(answer, **fields)]
+
+
+def codex_line(kind: str, payload: dict[str, Any], *, at: float | None = None) -> dict[str, Any]:
+    """A line of a rollout of Codex."""
+    when = stamp(time.time() if at is None else at)
+    return {"timestamp": when, "ordinal": next(_numbers), "type": kind, "payload": payload}
+
+
+def codex_item(item: dict[str, Any], *, at: float | None = None) -> dict[str, Any]:
+    """What a person saw of a turn in Codex."""
+    return codex_line("event_msg", {"type": "item_completed", "turn_id": "01a1fb3f-0001", "item": item}, at=at)
+
+
+def codex_message(role: str, text: str, *, at: float | None = None) -> dict[str, Any]:
+    """What the model of Codex saw: of what hooks tell nothing else is kept."""
+    content = [{"type": "input_text", "text": text}]
+    return codex_line("response_item", {"type": "message", "role": role, "content": content}, at=at)
+
+
+def codex_exchange(question: str, answer: str, *, cwd: str = CWD, at: float | None = None) -> list[dict[str, Any]]:
+    """A turn, with the directory that it was in."""
+    asked = {"type": "UserMessage", "id": new_id(), "content": [{"type": "text", "text": question}]}
+    said = {"type": "AgentMessage", "id": f"msg_{next(_numbers)}", "content": [{"type": "Text", "text": answer}]}
+    turn = codex_line("turn_context", {"turn_id": "01a1fb3f-0001", "cwd": cwd}, at=at)
+    shown = [codex_message("user", question, at=at), codex_message("assistant", answer, at=at)]
+    return [turn, codex_item(asked, at=at), shown[0], codex_item(said, at=at), shown[1]]
 
 
 class PiSession:

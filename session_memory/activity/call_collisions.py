@@ -138,7 +138,7 @@ class CallSearch:
         rules = rules_for(self._settings, own.home, [unseen.cursor.get("start", "") for unseen in read])
         found = []
         for unseen in read:
-            report = report_of(unseen, rules, runtime.FILES.session_id_of(unseen.session.path), self._now)
+            report = report_of(unseen, rules, own.id_of(unseen.session), self._now)
             if report is not None:
                 found.append((report, unseen))
         return found
@@ -157,9 +157,10 @@ class CallSearch:
         acting = InHand(before.heard)
         acting.take([Touch(EDIT, path, self._now, 0, "")])
         file.in_hand = acting
-        touches = touches_of_others(file, others, own.runtime, self._oldest)
+        touches = touches_of_others(file, others, own, self._oldest)
         paths = {"": own.path, **{unseen.session.key: unseen.session.path for _, unseen in others}}
-        evidence = TranscriptEvidence(own.runtime, paths, self._worktree(), own.user_dir)
+        runtimes = {"": own.runtime, **{one.session.key: own.runtime_of(one.session) for _, one in others}}
+        evidence = TranscriptEvidence(runtimes, paths, self._worktree(), own.user_dir)
         settled = self._log.settled
         facts, until, waiting = facts_of_call(path, before, acting, touches, evidence, file.told, settled)
         for session in concerned:  # what nothing came of need not be looked at again
@@ -214,7 +215,7 @@ class CallSearch:
         from .collision_lines import Other, lines_of
 
         names = {
-            unseen.session.key: Other(report.name + "".join(report.place), report.may_quote)
+            unseen.session.key: Other(report.called + "".join(report.place), report.may_quote)
             for report, unseen in others
         }
         worktree = self._worktree()

@@ -97,6 +97,14 @@ class OwnSession:
         self.process = process
         self.collision_file = ""
 
+    def runtime_of(self, session: Session) -> Runtime:
+        """The runtime that another session runs in: this one's, where that names none."""
+        return session.runtime or self.runtime
+
+    def id_of(self, session: Session) -> str:
+        """The id of another session."""
+        return self.runtime_of(session).FILES.session_id_of(session.path)
+
     @property
     def user_dir(self) -> str:
         """The home directory of its person; '' where that is not known."""

@@ -10,7 +10,6 @@ from .touches import COMMAND, EDIT, GIT, LOOKS, READ, REMOVE, touches_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..runtimes import Runtime
     from ..system.git import Worktree
     from ..transcripts.entries import Entry
     from .changes import OwnSession
@@ -43,7 +42,7 @@ def search(
     own_touches += sub_agent_touches(own.path, own.runtime, file.sub_agents, oldest, lambda command: True)
     follow_links(own_touches)
     file.in_hand.take(sorted(own_touches, key=lambda touch: touch.time))
-    touches = touches_of_others(file, others, own.runtime, oldest)
+    touches = touches_of_others(file, others, own, oldest)
     if any(touches.values()):
         _drop_told(file, touches)
     if heads is None and not any(touches.values()):
@@ -51,14 +50,15 @@ def search(
     from .evidence import TranscriptEvidence
 
     paths = {"": own.path, **{unseen.session.key: unseen.session.path for _, unseen in others}}
-    evidence = TranscriptEvidence(own.runtime, paths, worktree, own.user_dir)
+    runtimes = {"": own.runtime, **{one.session.key: own.runtime_of(one.session) for _, one in others}}
+    evidence = TranscriptEvidence(runtimes, paths, worktree, own.user_dir)
     facts = _facts(file, touches, heads, evidence)
     if not facts:
         return [], set()
     from .collision_lines import Other, lines_of
 
     names = {
-        unseen.session.key: Other(report.name + "".join(report.place), report.may_quote) for report, unseen in others
+        unseen.session.key: Other(report.called + "".join(report.place), report.may_quote) for report, unseen in others
     }
     directory = worktree.root if worktree and worktree.root else own.directory
     lines, told = lines_of(facts, names, directory, now, room)
@@ -68,7 +68,7 @@ def search(
     not_told = {fact.session for fact in facts if fact not in told}
     for _, unseen in others:
         if unseen.session.key in not_told:
-            for path in own.runtime.FILES.sub_agents(unseen.session.path):
+            for path in own.runtime_of(unseen.session).FILES.sub_agents(unseen.session.path):
                 file.sub_agents[path] = offsets.get(path, 0)
     return lines, not_told
 
@@ -90,7 +90,7 @@ def _is_told(in_hand: InHand, session: str, touch: Touch, told: dict[str, float]
 
 
 def touches_of_others(
-    file: CollisionFile, others: list[tuple[Report, Unseen]], runtime: Runtime, oldest: float
+    file: CollisionFile, others: list[tuple[Report, Unseen]], own: OwnSession, oldest: float
 ) -> dict[str, list[Touch]]:
     """What each of the others did that may concern this session, with what was left open before."""
     in_hand = file.in_hand
@@ -106,6 +106,7 @@ def touches_of_others(
         key = unseen.session.key
         # Only where the session itself works: of another directory a rule may say that it is not told of.
         places = {entry.cwd for entry in report.entries}
+        runtime = own.runtime_of(unseen.session)
         new = sub_agent_touches(unseen.session.path, runtime, file.sub_agents, oldest, may_concern, places)
         new += touches_of(report.entries, may_concern)
         for touch in new:

@@ -175,7 +175,7 @@ def _draft(
     if settled and settled.is_open:
         return _Draft([])
     cursors = settled.cursors if settled else known.cursors.get(own.key, {})
-    told_of = _without_ignored(sessions, settings, own.runtime)
+    told_of = _without_ignored(sessions, settings, own)
     changed, notes = changed_sessions(told_of, cursors, now - settings.first_sight_seconds)
     draft = _Draft(notes, cursors if settled else None)
     if settled:
@@ -211,7 +211,7 @@ def begin_here(own: OwnSession, sessions: Iterable[Session], *, settings: Settin
     try:
         if own.key not in file.cursors:
             changed, notes = changed_sessions(
-                _without_ignored(sessions, settings, own.runtime), {}, now - settings.first_sight_seconds
+                _without_ignored(sessions, settings, own), {}, now - settings.first_sight_seconds
             )
             file.cursors[own.key] = _cursors_at_end(changed, now, notes)
             file.prepare()
@@ -220,12 +220,11 @@ def begin_here(own: OwnSession, sessions: Iterable[Session], *, settings: Settin
         file.close()
 
 
-def _without_ignored(sessions: Iterable[Session], settings: Settings, runtime: Runtime) -> list[Session]:
+def _without_ignored(sessions: Iterable[Session], settings: Settings, own: OwnSession) -> list[Session]:
     """The sessions that no rule hides by their name or id: these are not even looked at."""
     if not settings.has_rules:
         return list(sessions)
-    id_of = runtime.FILES.session_id_of
-    return [one for one in sessions if not settings.rule(one.name or one.key, id_of(one.path)).ignore]
+    return [one for one in sessions if not settings.rule(one.name or one.key, own.id_of(one)).ignore]
 
 
 def _update(
@@ -253,12 +252,12 @@ def _update(
         from .unread import count_told
 
         left = [session for session, _ in changed[-unread:]]
-        unread = count_told(left, cursors, settings, own.home, runtime)
+        unread = count_told(left, cursors, settings, own)
     rules = rules_for(settings, own.home, [unseen.cursor.get("start", "") for unseen in read])
     reports = []
     moved: Cursors = {}
     for unseen in read:
-        report = report_of(unseen, rules, runtime.FILES.session_id_of(unseen.session.path), now)
+        report = report_of(unseen, rules, own.id_of(unseen.session), now)
         if report is not None:
             reports.append((report, unseen))
         else:
@@ -286,7 +285,7 @@ def _may_collide(own: OwnSession, cursor: Cursor | None, reports: list[tuple[Rep
     """Whether another session may have changed a file, or HEAD was moved, or a call of before may be done."""
     if cursor is None or not is_head_known(cursor, own.directory) or cursor.get("open"):
         return True
-    if any([own.runtime.FILES.sub_agents(unseen.session.path) for _, unseen in reports]):
+    if any([own.runtime_of(one.session).FILES.sub_agents(one.session.path) for _, one in reports]):
         return True
     entries = [entry for report, _ in reports for entry in report.entries if entry.tools]
     return any([tool.kind in ("edit", "command") for entry in entries for tool in entry.tools])

@@ -24,10 +24,16 @@ LARGEST_FILE = 1024 * 1024  # that is compared with what was written
 
 class TranscriptEvidence:
     """The answers for a prompt. `paths` are the transcripts by the key of their session, that of the session at hand by
-    ''; `worktree` is its own."""
+    ''; `runtimes` those by whose rules they are read; `worktree` is its own."""
 
-    def __init__(self, runtime: Runtime, paths: Mapping[str, str], worktree: Worktree | None, user_dir: str) -> None:
-        self._meaning = runtime.RECORDS
+    def __init__(
+        self,
+        runtimes: Mapping[str, Runtime],
+        paths: Mapping[str, str],
+        worktree: Worktree | None,
+        user_dir: str,
+    ) -> None:
+        self._runtimes = runtimes
         self._paths = paths
         self._worktree = worktree
         self._user_dir = user_dir
@@ -42,9 +48,7 @@ class TranscriptEvidence:
         """When the result of a call came, None where it has not, and whether the call failed."""
         key = session, touch.call_id
         if key not in self._ends:
-            self._ends[key] = (None, False)
-            if touch.call_id:
-                self._ends[key] = self._find_end(touch.transcript or self._paths.get(session, ""), touch)
+            self._ends[key] = self._find_end(session, touch) if touch.call_id else (None, False)
         return self._ends[key]
 
     def modified(self, path: str, *, is_moved: bool = False) -> float | None:
@@ -77,7 +81,7 @@ class TranscriptEvidence:
             near = window[touch.offset - start : end] if end >= 0 else b""
             line = near or next(_lines_from(written_in, touch.offset), b"")
             records = objects_in(line)
-            written = self._meaning.written(records[0], touch.call_id) if records else None
+            written = self._runtimes[""].RECORDS.written(records[0], touch.call_id) if records else None
             return written is not None and read_whole(path, LARGEST_FILE) == written.encode()
         except (OSError, UnicodeError):
             return False
@@ -123,25 +127,29 @@ class TranscriptEvidence:
             self._found[key] = self._objects.at(commit, path[len(self._worktree.root) + 1 :])
         return self._found[key]
 
-    def _find_end(self, path: str, touch: Touch) -> tuple[float | None, bool]:
-        wanted = touch.call_id.encode()
-        for line in self._lines_behind(path, touch.offset, wanted):
-            if self._meaning.may_bring_results(line):
+    def _find_end(self, session: str, touch: Touch) -> tuple[float | None, bool]:
+        path = touch.transcript or self._paths.get(session, "")
+        if session not in self._runtimes:
+            return None, False
+        # What a call wrote in several files has a result for each, whose ids end in a number of ours.
+        meaning, wanted = self._runtimes[session].RECORDS, touch.call_id.partition(":")[0].encode()
+        for line in self._lines_from(path, touch.offset, wanted):
+            if meaning.may_bring_results(line):
                 for record in objects_in(line):
                     if touch.transcript:
-                        record = self._meaning.of_sub_agent(record)
-                    for call_id, has_failed, _ in self._meaning.results(record):
+                        record = meaning.of_sub_agent(record)
+                    for call_id, has_failed, _ in meaning.results(record):
                         if call_id == touch.call_id:
-                            return self._meaning.time(record), has_failed
+                            return meaning.time(record), has_failed
         return None, False
 
-    def _lines_behind(self, path: str, offset: int, wanted: bytes) -> Iterator[bytes]:
-        """The lines behind the one at `offset` that hold `wanted`: those near it out of a window that is read once."""
+    def _lines_from(self, path: str, offset: int, wanted: bytes) -> Iterator[bytes]:
+        """The lines from the one at `offset` on that hold `wanted`: those near it out of a window that is read once."""
         start, window = self._windows.get(path, (0, b""))
         end = start + len(window) - (NEAR_BYTES if len(window) == WINDOW_BYTES else 0)
         if not start <= offset < end:
             start, window = self._windows[path] = offset, _read_window(path, offset)
-        at = window.find(b"\n", offset - start)
+        at = offset - start
         while at >= 0:
             at = window.find(wanted, at)
             end = window.find(b"\n", at) if at >= 0 else -1
@@ -149,7 +157,7 @@ class TranscriptEvidence:
                 yield window[window.rfind(b"\n", 0, at) + 1 : end]
             at = end
         if len(window) == WINDOW_BYTES:  # there is more
-            yield from [line for line in _lines_from(path, offset) if wanted in line][1:]
+            yield from [line for line in _lines_from(path, offset) if wanted in line]
 
 
 def _read_window(path: str, offset: int) -> bytes:

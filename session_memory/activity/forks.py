@@ -35,7 +35,8 @@ def drop_copies(
     seen = _ids(runtime, own_path, oldest) if first_seen and own_path else set()
     for unseen in reversed(read):  # the one written to last is the copy
         if unseen.is_first_sight and unseen.entries:
-            known = seen.union(*[_ids(runtime, path, oldest) for path in _kin(unseen, sessions, cursors)])
+            kin = _kin(unseen, sessions, cursors)
+            known = seen.union(*[_ids(one.runtime or runtime, one.path, oldest) for one in kin])
             own = [entry for entry in unseen.entries if entry.id not in known and not entry.is_copy]
             # What lies before copies are copies too.
             unseen.is_partial = unseen.is_partial and len(own) == len(unseen.entries)
@@ -43,8 +44,8 @@ def drop_copies(
         seen.update([entry.id for entry in unseen.entries if entry.id])
 
 
-def _kin(unseen: Unseen, sessions: Iterable[Session], cursors: Mapping[str, Cursor]) -> list[str]:
-    """The transcripts that a session may have copied from: they begin as it does, or, where it was forked after a
+def _kin(unseen: Unseen, sessions: Iterable[Session], cursors: Mapping[str, Cursor]) -> list[Session]:
+    """The sessions that a session may have copied from: they begin as it does, or, where it was forked after a
     compaction and begins there, the last entries that were seen of them are among its own."""
     first = unseen.cursor.get("first")
     checksums = {id_checksum(entry.id) for entry in unseen.entries if entry.id}
@@ -53,7 +54,7 @@ def _kin(unseen: Unseen, sessions: Iterable[Session], cursors: Mapping[str, Curs
         cursor = cursors.get(other.key, {})
         begins_alike = bool(first) and cursor.get("first") == first
         if other is not unseen.session and (begins_alike or not checksums.isdisjoint(cursor.get("ids", ()))):
-            kin.append(other.path)
+            kin.append(other)
     return kin
 
 

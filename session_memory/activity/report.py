@@ -90,13 +90,16 @@ def summarize(entries: Iterable[Entry]) -> SessionSummary | None:
 
 
 class Report:
-    """One session to be told of: its name and the place that it is named with, its summary, whether its text may be
-    shown, and when it was last active. `title` is the beginning of the request that it is named by, '' where it has a
-    name or a title.
+    """One session to be told of: its name and the place that it is named with, the runtime that it runs in ('' where
+    that is the one of the session at hand), its summary, whether its text may be shown, and when it was last active.
+    `title` is the beginning of the request that it is named by, '' where it has a name or a title.
 
     `entries` are those of which may be told that something was done, whose commands may be shown if it `may_quote`."""
 
-    __slots__ = ("entries", "is_partial", "last_active", "may_quote", "name", "place", "summary", "title", "with_text")
+    __slots__ = (
+        "entries", "is_partial", "last_active", "may_quote", "name", "place", "runtime", "summary", "title",
+        "with_text",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -110,8 +113,10 @@ class Report:
         is_partial: bool = False,
         entries: Sequence[Entry] = (),
         may_quote: bool = False,
+        runtime: str = "",
     ) -> None:
         self.name = name
+        self.runtime = runtime
         self.entries = entries
         self.may_quote = may_quote
         self.place = place
@@ -120,6 +125,11 @@ class Report:
         self.last_active = last_active
         self.with_text = with_text
         self.is_partial = is_partial
+
+    @property
+    def called(self) -> str:
+        """Its name, with the runtime where that is another one."""
+        return f"{self.runtime}: {self.name}" if self.runtime else self.name
 
     @property
     def is_empty(self) -> bool:
@@ -180,6 +190,7 @@ def report_of(unseen: Unseen, rules: OwnRules | Privacy, session_id: str, now: f
         is_partial=unseen.is_partial,
         entries=done,
         may_quote=may_quote,
+        runtime=session.runtime.name if session.runtime else "",
     )
 
 

@@ -62,8 +62,9 @@ class TouchIndex:
                 self.cursors[unseen.session.key] = unseen.cursor
         has_more = bool(changed)
         for session in sessions:
-            if session.key in self.touched and runtime.FILES.sub_agents(session.path):
-                has_more = self._read_sub_agents(session, runtime, oldest) or has_more
+            of_session = session.runtime or runtime
+            if session.key in self.touched and of_session.FILES.sub_agents(session.path):
+                has_more = self._read_sub_agents(session, of_session, oldest) or has_more
         if has_more:
             self._write({session.key for session in sessions})
 

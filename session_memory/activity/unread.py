@@ -13,16 +13,14 @@ if TYPE_CHECKING:
 
     from ..runtimes import Runtime
     from ..settings.compiled import Settings
-    from ..settings.homes import Home
     from ..transcripts.cursor import Cursor
     from ..transcripts.entries import Session
+    from .changes import OwnSession
 
 MOST_HEADS = 30  # that are read for it, each in about 0.3 ms
 
 
-def count_told(
-    unread: Sequence[Session], cursors: Mapping[str, Cursor], settings: Settings, home: Home | None, runtime: Runtime
-) -> int:
+def count_told(unread: Sequence[Session], cursors: Mapping[str, Cursor], settings: Settings, own: OwnSession) -> int:
     """How many of these sessions no rule hides. Where that cannot be known, one is not counted."""
     judged = [session for session in unread if settings.has_rules or session.is_elsewhere]
     found = []
@@ -33,12 +31,9 @@ def count_told(
             found.append((session, cursor["start"], cursor.get("title", (0, ""))[1]))
         elif heads_left:
             heads_left -= 1
-            found += _from_head(session, runtime)
-    rules = rules_for(settings, home, [start for _, start, _ in found])
-    names = [
-        (start, session.name or session.key, title, runtime.FILES.session_id_of(session.path))
-        for session, start, title in found
-    ]
+            found += _from_head(session, own.runtime_of(session))
+    rules = rules_for(settings, own.home, [start for _, start, _ in found])
+    names = [(start, session.name or session.key, title, own.id_of(session)) for session, start, title in found]
     return len(unread) - len(judged) + sum([not rules.rule(*known).ignore for known in names])
 
 

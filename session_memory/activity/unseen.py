@@ -7,7 +7,7 @@ from ..text.sanitize import beginning, for_people
 from ..transcripts.cursor import id_checksum, make_cursor, resume_offset
 from ..transcripts.entries import Session
 from ..transcripts.lines import first_line, last_line_end, windows_backward
-from ..transcripts.reader import FIRST_PROMPT_RANK, TranscriptHead, TranscriptReader
+from ..transcripts.reader import FIRST_PROMPT_RANK, USER_RANK, TranscriptHead, TranscriptReader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,7 +68,8 @@ def read_changed(
             return read, len(changed) - index
         try:
             first_sight = max(0, first_sight_left) // min(most - with_entries, len(changed) - index)
-            unseen = _read_session(session, cursors.get(session.key), runtime, now, oldest, first_sight)
+            of_session = session.runtime or runtime
+            unseen = _read_session(session, cursors.get(session.key), of_session, now, oldest, first_sight)
         except Exception as error:  # whatever is odd in one transcript keeps nothing of the others from being told
             notes.append(f"{session.path}: {getattr(error, 'strerror', None) or f'{type(error).__name__}: {error}'}")
             continue
@@ -129,6 +130,10 @@ def _read_session(
         _read_unseen(unseen, runtime, descriptor, cursor, now, oldest, first_sight)
         if unseen.entries and unseen.cursor and "start" not in unseen.cursor:
             _read_head(runtime, descriptor, unseen)
+        name = runtime.FILES.given_name(session.path) if unseen.entries else ""
+        if name and unseen.cursor:
+            unseen.title = _kept((USER_RANK, name))
+            unseen.cursor["title"] = list(unseen.title)
         return unseen
 
 

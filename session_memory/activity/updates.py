@@ -106,7 +106,8 @@ class _Line:
         """Of the texts of `report` these are quotable already; `raw_answer` is not."""
         summary = report.summary
         self._place = report.place[0] + shorten(place, PLACE_CHARACTERS)
-        self.name = (shorten(name, NAME_CHARACTERS) or "unnamed") + self._place
+        self._runtime = f"{report.runtime}: " if report.runtime else ""
+        self.name = self._runtime + (shorten(name, NAME_CHARACTERS) or "unnamed") + self._place
         self.raw_answer = summary.last_assistant_text if report.with_text else ""
         self._when = f" ({age(now - report.last_active)}, {_counted(summary.messages, 'message', report.is_partial)})"
         self._title = request if title and request.startswith(title) else ""
@@ -137,7 +138,7 @@ class _Line:
 
     def _titled(self, characters: int) -> str:
         """The beginning of the line with as many characters of the request as its name."""
-        return f'- "{shorten(self._title, characters)}"{self._place}{self._when}'
+        return f'- {self._runtime}"{shorten(self._title, characters)}"{self._place}{self._when}'
 
 
 def _quotable(texts: list[str]) -> list[str]:

@@ -34,20 +34,23 @@ def directories_at(path: str, location: StoreLocation) -> list[SourceDirectory]:
     for root in (watched.root for watched in location.watched):
         if absolute.startswith(root + "/"):
             return [SourceDirectory(root, group, (absolute[len(root) + 1 :],), is_named=True)]
-    roots = _roots_in(absolute, MOST_LEVELS) or [absolute]
-    return [SourceDirectory(root, group, is_named=True) for root in roots]
+    roots = _roots_in(absolute, MOST_LEVELS) or {absolute: DEEPEST}
+    return [SourceDirectory(root, group, is_named=True, deepest=deepest) for root, deepest in roots.items()]
 
 
-def _roots_in(directory: str, levels: int) -> list[str]:
-    """The directories, at or below this one, in which transcripts lie as in a runtime's: those of its projects."""
-    every = [runtime.FILES for runtime in all_runtimes()]
-    usual = [f"{directory}/{below}{one.PROJECTS_FOLDER}" for one in every for below in ("", f"{one.USUAL_DIR}/")]
-    found = [root for root in usual if _holds_transcripts(root, DEEPEST)]
+def _roots_in(directory: str, levels: int) -> dict[str, int]:
+    """The directories, at or below this one, in which transcripts lie as in a runtime's: those of its projects. Each
+    with how deep they lie in it."""
+    found: dict[str, int] = {}
+    for files in [runtime.FILES for runtime in all_runtimes()]:
+        for root in [f"{directory}/{below}{files.PROJECTS_FOLDER}" for below in ("", f"{files.USUAL_DIR}/")]:
+            if _holds_transcripts(root, files.DEEPEST):
+                found[root] = max(files.DEEPEST, found.get(root, 0))
     if found or not levels:
         return found
     if _holds_transcripts(directory, DEEPEST):
-        return [directory]
-    return [root for folder in _folders(directory) for root in _roots_in(folder, levels - 1)]
+        return {directory: DEEPEST}
+    return {root: deepest for folder in _folders(directory) for root, deepest in _roots_in(folder, levels - 1).items()}
 
 
 def _holds_transcripts(directory: str, levels: int) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..errors import SessionMemoryError
-from ..settings.homes import ENV_HOME, ENV_SESSION, Home, agent_home, runtime_home
+from ..runtimes import all_runtimes
+from ..settings.homes import ENV_HOME, ENV_SESSION, Home, agent_home, environment, person_home, runtime_home
 from ..system.files import is_directory
 from ..text.names import is_name
 
@@ -13,9 +14,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..runtimes import Runtime
-    from ..runtimes.contract import Folders
     from ..settings.compiled import Settings
     from ..transcripts.entries import Session
+    from ..transcripts.projects import FoldersByRuntime, Places
 
     Event = dict[str, Any]  # the JSON object that the runtime gives to a hook
 
@@ -81,23 +82,42 @@ class Context:
     def other_sessions(self) -> list[Session]:
         """The sessions that this one may be told of."""
         found = self.named
+        scope, files = self.settings.scope, self.runtime.FILES
+        if found is None and self.home.sessions_dir:
+            found = files.other_sessions(self.home.sessions_dir, self.config_dir, self.own_path, scope)
         if found is None:
-            scope, files = self.settings.scope, self.runtime.FILES
-            folders = () if self.home.sessions_dir else self._project_folders()
-            found = files.other_sessions(self.home.sessions_dir, self.config_dir, self.own_path, scope, folders)
+            from ..transcripts.projects import sessions_of_others
+
+            places = self._places()
+            folders = self._project_folders(places)
+            own_folders = folders.get(self.runtime.name, ())
+            found = files.other_sessions("", self.config_dir, self.own_path, scope, own_folders)
+            found += sessions_of_others(places[1:], folders, scope)
         return [session for session in found if session.key != self.session]
 
-    def _project_folders(self) -> Folders:
+    def _places(self) -> Places:
+        """The runtime of the session, and the others that the same person uses; each with its own directory."""
+        places = [(self.runtime, self.config_dir)]
+        environ = environment()
+        if self.home.memory_dir != person_home(environ).memory_dir:
+            return places
+        for runtime in all_runtimes():
+            if runtime is not self.runtime and runtime.may_be_here(environ):
+                config_dir, files = runtime.FILES.config_dir(environ), runtime.FILES
+                is_here = is_directory(f"{config_dir}/{files.PROJECTS_FOLDER}")
+                if is_here and runtime_home(config_dir, files.USUAL_DIR, environ).memory_dir == self.home.memory_dir:
+                    places.append((runtime, config_dir))
+        return places
+
+    def _project_folders(self, places: Places) -> FoldersByRuntime:
         from ..transcripts.projects import kept_folders
 
-        folder = self.own_path.rpartition("/")[0].rpartition("/")[2]
-        index_file = f"{self.home.state_dir}/projects/{folder}.json"
-        folders = kept_folders(self.directory, index_file)
+        index_file = self.home.project_index(self.directory)
+        folders = kept_folders(places, self.directory, index_file)
         if folders is None:
             from ..transcripts.project_folders import keep_folders
 
-            user_dir = self.home.user_dir
-            folders = keep_folders(self.runtime, self.config_dir, self.directory, user_dir, index_file)
+            folders = keep_folders(places, self.directory, self.home.user_dir, index_file)
         return folders
 
 

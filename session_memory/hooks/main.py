@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 
 def user_prompt_submit() -> None:
-    """Claude Code's UserPromptSubmit hook: tells what the other sessions did."""
-    _answer_prompt("agent-sdk")
+    """The hook UserPromptSubmit of Claude Code, and of the runtime that the command line names: tells what the other
+    sessions did."""
+    _answer_prompt(_named_runtime())
 
 
 def before_agent_start() -> None:
@@ -43,25 +44,25 @@ def tool_call() -> None:
 
 
 def session_start() -> None:
-    """Claude Code's SessionStart hook: from where on a fork listens, and what an agent is told of its past."""
+    """The hook SessionStart, likewise: from where on a fork listens, and what an agent is told of its past."""
     from .session_start import answer, is_answered
 
-    _run(is_answered, lambda context: answer(context, _print), "agent-sdk", with_upkeep=True)
+    _run(is_answered, lambda context: answer(context, _print), _named_runtime(), with_upkeep=True)
 
 
 def pre_compact() -> None:
-    """Claude Code's PreCompact hook: archives the conversation before it is compacted. It prints nothing, ever: that
-    would end up in the summariser's instructions."""
+    """The hook PreCompact: archives the conversation before it is compacted. It prints nothing, ever: that would end up
+    in the summariser's instructions."""
     from .archive import archive_when_written
 
-    _run(lambda event, runtime: True, archive_when_written, "agent-sdk")
+    _run(lambda event, runtime: True, archive_when_written, _named_runtime())
 
 
 def session_end() -> None:
-    """Claude Code's SessionEnd hook, which has 1.5 s: it archives in a process of its own."""
+    """The hook SessionEnd, which has 1.5 s: it archives in a process of its own."""
     from .archive import archive_in_background, is_left
 
-    _run(is_left, archive_in_background, "agent-sdk", with_upkeep=True)
+    _run(is_left, archive_in_background, _named_runtime(), with_upkeep=True)
 
 
 def pi_archive() -> None:
@@ -74,6 +75,11 @@ def pi_archive() -> None:
 def pi_session_start() -> None:
     """Pi's `session_start`, which is told nothing."""
     _run(lambda event, runtime: True, lambda context: None, "pi", with_upkeep=True)
+
+
+def _named_runtime() -> str:
+    """The runtime that the command line names: Claude Code's own, which is the first that there was, names none."""
+    return sys.argv[1] if len(sys.argv) > 1 else "agent-sdk"
 
 
 def _answer_prompt(runtime_name: str) -> None:

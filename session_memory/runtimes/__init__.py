@@ -6,12 +6,20 @@
 
 from __future__ import annotations
 
+from ..system.files import is_directory
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from .claude import files as claude_files
     from .claude import hooks as claude_hooks
     from .claude import install as claude_install
     from .claude import records as claude_records
+    from .codex import files as codex_files
+    from .codex import hooks as codex_hooks
+    from .codex import install as codex_install
+    from .codex import records as codex_records
     from .contract import RuntimeFiles, RuntimeHooks, RuntimeInstall, RuntimeRecords
     from .pi import files as pi_files
     from .pi import hooks as pi_hooks
@@ -22,7 +30,8 @@ if TYPE_CHECKING:
 class Runtime:
     """One runtime: `name` is what archives and the store call it, and each module of its folder is a part of it.
 
-    A part is loaded when it is first asked for: a prompt that finds nothing new needs no RECORDS, and never INSTALL.
+    Its own directory is `usual_dir` in a user's home, or what the variable `dir_variable` names. A part is loaded when
+    it is first asked for: a prompt that finds nothing new needs no RECORDS, and never INSTALL.
     """
 
     if TYPE_CHECKING:
@@ -39,25 +48,33 @@ class Runtime:
             setattr(self, part, module)
             return module
 
-    def __init__(self, name: str, folder: str) -> None:
+    def __init__(self, name: str, folder: str, usual_dir: str, dir_variable: str) -> None:
         self.name = name
         self._folder = folder
+        self._usual_dir = usual_dir
+        self._dir_variable = dir_variable
+
+    def may_be_here(self, environ: Mapping[str, str]) -> bool:
+        """Whether the runtime may have been used by whose environment this is, without loading any part of it."""
+        return self._dir_variable in environ or is_directory(f"{environ.get('HOME', '')}/{self._usual_dir}")
 
 
 _TABLE = {
-    "agent-sdk": Runtime("claude-code", "claude"),
-    "pi": Runtime("pi", "pi"),
+    "agent-sdk": Runtime("claude-code", "claude", ".claude", "CLAUDE_CONFIG_DIR"),
+    "pi": Runtime("pi", "pi", ".pi", "PI_CODING_AGENT_DIR"),
+    "codex": Runtime("codex", "codex", ".codex", "CODEX_HOME"),
 }
 
 if TYPE_CHECKING:
-    _RECORDS: list[RuntimeRecords] = [claude_records, pi_records]
-    _FILES: list[RuntimeFiles] = [claude_files, pi_files]
-    _HOOKS: list[RuntimeHooks] = [claude_hooks, pi_hooks]
-    _INSTALL: list[RuntimeInstall] = [claude_install, pi_install]
+    _RECORDS: list[RuntimeRecords] = [claude_records, pi_records, codex_records]
+    _FILES: list[RuntimeFiles] = [claude_files, pi_files, codex_files]
+    _HOOKS: list[RuntimeHooks] = [claude_hooks, pi_hooks, codex_hooks]
+    _INSTALL: list[RuntimeInstall] = [claude_install, pi_install, codex_install]
 
 
 def runtime(format: str) -> Runtime:
-    """The runtime of a transcript format: `agent-sdk` (Claude Code and claude-agent-sdk) or `pi`. Raises ValueError."""
+    """The runtime of a transcript format: `agent-sdk` (Claude Code and claude-agent-sdk), `pi`, `codex`. Raises
+    ValueError."""
     try:
         return _TABLE[format]
     except KeyError:

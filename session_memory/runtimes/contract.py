@@ -8,18 +8,27 @@ from typing import Any, Protocol
 from ..transcripts.entries import Entry, Reply, Session, ToolUse
 from .settings_hooks import Hook
 
-Folders = Sequence[tuple[str, str]]  # of transcripts, each with the name of its worktree, '' for that at hand
+# Of transcripts, or single ones where a runtime has no folder for a project; each with the name of its worktree, '' for
+# that at hand.
+Folders = Sequence[tuple[str, str]]
 ToolResult = tuple[str, bool, object]  # the id of the call, whether it went wrong, a string or blocks with text
 
 
 class Branch(Protocol):
-    """The live branch of a transcript that is a tree of records, found by reading it from its end."""
+    """What of a transcript counts, where not every record does or tells all of itself: as of a tree of records, whose
+    live branch is found by reading it from its end."""
+
+    is_of_subagent: bool
+    """Whether none of it counts, since it is a sub-agent's."""
 
     def holds(self, line: bytes) -> bool:
         """Whether what `line` says counts. To be asked of every line, from the last to the first."""
 
+    def note(self, record: dict[str, Any]) -> None:
+        """Takes from a record that is no entry what it says of those behind it. To be given all of them, in order."""
+
     def complete(self, entry: Entry) -> None:
-        """Adds to an entry what the transcript says once for all of them."""
+        """Adds to an entry what the transcript says once for many of them. Read backward, that may follow later."""
 
 
 class RuntimeRecords(Protocol):
@@ -31,7 +40,7 @@ class RuntimeRecords(Protocol):
         Without tools (they count if nothing is said) entries that have no text do not count either."""
 
     def branch(self, first_line: bytes) -> Branch | None:
-        """The live branch of the transcript that begins with this line; None where every record counts."""
+        """The live branch of the transcript that begins with this line; None where every record counts as it is."""
 
     def entry(self, record: dict[str, Any], offset: int) -> Entry | None:
         """The entry that a record at byte `offset` holds, if it is a user's or the assistant's."""
@@ -100,7 +109,13 @@ class RuntimeFiles(Protocol):
     """The variable of the environment that names another directory than that."""
 
     PROJECTS_FOLDER: str
-    """The folder in it that holds a folder of transcripts for each project."""
+    """The folder in it that holds a folder of transcripts for each project, or all transcripts."""
+
+    DEEPEST: int
+    """How deep transcripts lie in that folder: 2 for `<project>/<session>.jsonl`."""
+
+    HAS_PROJECT_FOLDERS: bool
+    """Whether transcripts lie in a folder for the directory that their session was started in."""
 
     PROGRAM: str
     """A word in the command line of the runtime's processes."""
@@ -119,7 +134,11 @@ class RuntimeFiles(Protocol):
 
     def folders_below(self, config_dir: str, directory: str) -> list[str]:
         """The folders that may hold the transcripts of sessions that were started in `directory` or below it. Their
-        names do not tell for certain: `/srv/app-old` may be named as `/srv/app/old`."""
+        names do not tell for certain: `/srv/app-old` may be named as `/srv/app/old`. Without folders for projects, the
+        youngest transcripts of all."""
+
+    def listed_dirs(self, config_dir: str) -> list[str]:
+        """The directories whose listings change as soon as `folders_below` has something else to say."""
 
     def sessions_in(self, folder: str, is_elsewhere: bool = ..., worktree: str = ...) -> list[Session]:
         """The sessions whose transcripts lie in `folder`."""
@@ -156,6 +175,10 @@ class RuntimeFiles(Protocol):
 
     def session_id_of(self, path: str) -> str:
         """The id of the session whose transcript lies at `path`."""
+
+    def given_name(self, path: str) -> str:
+        """The name that the user gave the session whose transcript lies at `path`, where that stands elsewhere; else
+        ''."""
 
 
 class RuntimeHooks(Protocol):

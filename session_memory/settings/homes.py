@@ -60,6 +60,10 @@ class Home:
         """The cursors of one consuming session: small, and contended by nobody else."""
         return self.state_dir + "/cursors/" + session + ".json"
 
+    def project_index(self, start: str) -> str:
+        """The index of the project of sessions that are started in the directory `start`."""
+        return f"{self.state_dir}/projects/{_name_and_checksum(start)}.json"
+
     def settings(self) -> Settings:
         """What config.yaml says, every key optional, with the rules of `rules_files`."""
         from .compiled import load

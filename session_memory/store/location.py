@@ -129,14 +129,18 @@ def _runtime_homes(directory: str, environ: Mapping[str, str]) -> Iterator[tuple
 def _of_person(home: Home, environ: Mapping[str, str]) -> StoreLocation:
     """All sessions of a user in the usual directories of whatever runtimes."""
     settings = store_settings(home.settings().memory, home.root)
-    roots = [f"{home.root}/{one.FILES.USUAL_DIR}/{one.FILES.PROJECTS_FOLDER}" for one in all_runtimes()]
-    return _place(home, [SourceDirectory(root) for root in roots], settings, environ)
+    watched = [
+        SourceDirectory(f"{home.root}/{files.USUAL_DIR}/{files.PROJECTS_FOLDER}", deepest=files.DEEPEST)
+        for files in [runtime.FILES for runtime in all_runtimes()]
+    ]
+    return _place(home, watched, settings, environ)
 
 
 def _of_runtime(files: RuntimeFiles, home: Home, user: str, environ: Mapping[str, str]) -> StoreLocation:
     """The sessions of a runtime whose directory is not the usual one."""
     settings = store_settings(home.settings().memory, user)
-    return _place(home, [SourceDirectory(f"{home.root}/{files.PROJECTS_FOLDER}")], settings, environ)
+    watched = SourceDirectory(f"{home.root}/{files.PROJECTS_FOLDER}", deepest=files.DEEPEST)
+    return _place(home, [watched], settings, environ)
 
 
 def _of_agent(home: Home, environ: Mapping[str, str], user: str) -> StoreLocation:
@@ -151,9 +155,11 @@ def _of_agent(home: Home, environ: Mapping[str, str], user: str) -> StoreLocatio
         for directory in [f"{home.root}{below}/{files.USUAL_DIR}" for below in _WORK_DIRS]:
             root = f"{directory}/{files.PROJECTS_FOLDER}"
             if os.path.isdir(root):
-                own[os.path.realpath(root)] = SourceDirectory(root)
+                own[os.path.realpath(root)] = SourceDirectory(root, deepest=files.DEEPEST)
         if named and any(session.path.startswith(named.sessions_dir + "/") for session in sessions):
             own[os.path.realpath(named.sessions_dir)] = SourceDirectory(named.sessions_dir)
+        if not files.HAS_PROJECT_FOLDERS:  # which of the user's are the agent's, only their content tells
+            continue
         root = f"{config_dir}/{files.PROJECTS_FOLDER}"
         within = [os.path.basename(files.project_dir(config_dir, home.root + below)) for below in _WORK_DIRS]
         within += [session.path[len(root) + 1 :] for session in sessions if session.path.startswith(root + "/")]

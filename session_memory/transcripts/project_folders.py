@@ -8,6 +8,8 @@ from ..system.files import open_regular, os, path_stamp, write_atomically
 from ..system.git import find_worktree, worktrees_of
 from ..system.json import sealed
 from .cursor import RACY_NANOSECONDS
+from .entries import Entry
+from .lines import first_line
 from .projects import read_index
 from .reader import first_directory
 
@@ -16,30 +18,34 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..runtimes import Runtime
-    from ..runtimes.contract import Folders
     from ..system.git import Worktree
+    from .projects import FoldersByRuntime, Places
 
 MOST_TRANSCRIPTS = 8  # of a folder, in which its directory is looked for
 
 
-def project_folders(runtime: Runtime, config_dir: str, start: str, user_dir: str) -> Folders:
-    """The folders of the project of sessions that are started in `start`, each with the name of its worktree, '' for
-    that of `start`. None at all where `start` is in no repository: then its own folder is all there is.
+def project_folders(places: Places, start: str, user_dir: str) -> FoldersByRuntime:
+    """The folders of the project of sessions that are started in `start`, by the names of the runtimes, each with the
+    name of its worktree, '' for that of `start`. Where `start` is in no repository, it is the project; then the folder
+    of its own of the first runtime is left out.
 
     `user_dir` is the person's home directory."""
-    return _Search(runtime, config_dir, start, user_dir, {}).folders()
+    return _Search(places, start, user_dir, {}).folders()
 
 
-def keep_folders(runtime: Runtime, config_dir: str, start: str, user_dir: str, index_file: str) -> Folders:
-    """The same, kept in the index, which also knows the worktrees that have been removed. Where it cannot be written,
-    the folders are found anew at the next prompt."""
-    search = _Search(runtime, config_dir, start, user_dir, read_index(index_file))
+def keep_folders(places: Places, start: str, user_dir: str, index_file: str) -> FoldersByRuntime:
+    """The same, kept in the index, which also knows the worktrees that have been removed, and in which directory each
+    transcript began that lies in no folder of its project. Where it cannot be written, the folders are found anew at
+    the next prompt."""
+    search = _Search(places, start, user_dir, read_index(index_file))
     folders = search.folders()
     index = {
         "start": start,
+        "places": {runtime.name: config_dir for runtime, config_dir in places},
         "common": search.common_dir,
         "stamps": [[path, _settled(path_stamp(path))] for path in search.looked_at],
         "folders": folders,
+        "directories": search.directories,
     }
     try:
         write_atomically(index_file, sealed(index))
@@ -49,59 +55,108 @@ def keep_folders(runtime: Runtime, config_dir: str, start: str, user_dir: str, i
 
 
 class _Search:
-    """One search; `looked_at` are the paths that its result depends on."""
+    """One search; `looked_at` are the paths that its result depends on, `directories` those in which transcripts began
+    that lie in no folder of their project, None for a sub-agent's."""
 
-    def __init__(self, runtime: Runtime, config_dir: str, start: str, user_dir: str, before: dict[str, Any]) -> None:
-        self._runtime = runtime
-        self._config_dir = config_dir
+    def __init__(self, places: Places, start: str, user_dir: str, before: dict[str, Any]) -> None:
+        self._places = places
+        self._start = start
         self._user_dir = user_dir
         self._own = find_worktree(start, user_dir) if start.startswith("/") else None
+        self._worktrees: dict[str, Worktree | None] = {}
         self.common_dir = self._own.common_dir if self._own else ""
         self._before = before
-        self.looked_at = [f"{config_dir}/{runtime.FILES.PROJECTS_FOLDER}", f"{start}/.git"]
+        self._known = before.get("directories") or {}
+        self.directories: dict[str, str | None] = {}
+        self.looked_at: list[str] = []
 
-    def folders(self) -> Folders:
-        """The folders, each with the name of its worktree."""
+    def folders(self) -> FoldersByRuntime:
+        """The folders by the names of the runtimes, each with the name of its worktree."""
         own = self._own
+        roots = {self._start}
         if own is None:
-            return []
-        is_link = own.git_dir != f"{own.root}/.git"
-        self.looked_at[1:] = [f"{own.root}/.git" if is_link else f"{own.git_dir}/config", f"{own.common_dir}/worktrees"]
-        found = self._known_before()
-        for root in {own.root, *[one.root for one in worktrees_of(own.common_dir)]} - {""}:
-            for folder in self._runtime.FILES.folders_below(self._config_dir, root):
-                worktree = self._worktree_of(folder)
-                if worktree is not None and worktree.common_dir == own.common_dir:
-                    found[folder] = "" if worktree.root == own.root else worktree.name
-                elif worktree is not None:
+            self.looked_at = [f"{self._start}/.git"]
+        else:
+            is_link = own.git_dir != f"{own.root}/.git"
+            self.looked_at = [
+                f"{own.root}/.git" if is_link else f"{own.git_dir}/config",
+                f"{own.common_dir}/worktrees",
+            ]
+            roots = {own.root, *[one.root for one in worktrees_of(own.common_dir)]} - {""}
+        return {runtime.name: self._folders_of(runtime, config_dir, roots) for runtime, config_dir in self._places}
+
+    def _folders_of(self, runtime: Runtime, config_dir: str, roots: set[str]) -> list[tuple[str, str]]:
+        files = runtime.FILES
+        self.looked_at += files.listed_dirs(config_dir)
+        if self._own is None and files.HAS_PROJECT_FOLDERS:
+            is_first = runtime is self._places[0][0]  # its own folder is looked in anyway
+            return [] if is_first else [(files.project_dir(config_dir, self._start), "")]
+        found = self._known_before(runtime)
+        for folder in {folder: None for root in roots for folder in files.folders_below(config_dir, root)}:
+            directory = self._directory_of_folder(runtime, folder)
+            if directory:
+                worktree = self._worktree_name(directory)
+                if worktree is not None:
+                    found[folder] = worktree
+                elif self._own is None or self._worktrees[directory] is not None:
                     found.pop(folder, None)
         return list(found.items())
 
-    def _known_before(self) -> dict[str, str]:
+    def _known_before(self, runtime: Runtime) -> dict[str, str]:
         """The folders in the index of before, if that is of the same repository."""
-        is_same = self._before.get("common") == self.common_dir
-        return {folder: name for folder, name in self._before["folders"]} if is_same else {}
+        is_same = self._own is not None and self._before.get("common") == self.common_dir
+        return {folder: name for folder, name in self._before["folders"].get(runtime.name, ())} if is_same else {}
 
-    def _worktree_of(self, folder: str) -> Worktree | None:
-        """The worktree that the sessions of a folder were started in, by what their transcripts say."""
-        sessions = self._runtime.FILES.sessions_in(folder)[:MOST_TRANSCRIPTS]
+    def _worktree_name(self, directory: str) -> str | None:
+        """The name of the worktree of the project that a directory is in, '' for that of `start`; None where it is not
+        of the project."""
+        own = self._own
+        if own is None:
+            return "" if directory == self._start else None
+        if directory not in self._worktrees:
+            self._worktrees[directory] = find_worktree(directory, self._user_dir)
+        worktree = self._worktrees[directory]
+        if worktree is None or worktree.common_dir != own.common_dir:
+            return None
+        return "" if worktree.root == own.root else worktree.name
+
+    def _directory_of_folder(self, runtime: Runtime, folder: str) -> str | None:
+        """The directory that the sessions of a folder, or the one of a transcript, were started in, by what transcripts
+        say; '' or None where it is not known, or nobody's."""
+        is_one = not runtime.FILES.HAS_PROJECT_FOLDERS
+        if is_one and folder in self._known:
+            self.directories[folder] = self._known[folder]
+            return self.directories[folder]
+        sessions = runtime.FILES.sessions_in(folder)[:MOST_TRANSCRIPTS]
         for session in sessions:
-            directory = self._directory_of(session.path)
-            if directory:
-                return find_worktree(directory, self._user_dir)
+            directory = _directory_of(runtime, session.path)
+            if directory or (is_one and directory is None):
+                if is_one:
+                    self.directories[folder] = directory
+                return directory
         # No session in it has said anything yet: it is looked at again as soon as one does.
-        self.looked_at += [folder, *[session.path for session in sessions]]
-        return None
+        self.looked_at += {folder, *[session.path for session in sessions]}
+        return ""
 
-    def _directory_of(self, path: str) -> str:
-        try:
-            descriptor = open_regular(path)
-        except OSError:
-            return ""
-        try:
-            return first_directory(self._runtime, descriptor)
-        finally:
-            os.close(descriptor)
+
+def _directory_of(runtime: Runtime, path: str) -> str | None:
+    """The directory that a session was started in; '' where its transcript does not say, None where it is a
+    sub-agent's."""
+    try:
+        descriptor = open_regular(path)
+    except OSError:
+        return ""
+    try:
+        branch = runtime.RECORDS.branch(first_line(descriptor))
+        if branch is None:
+            return first_directory(runtime, descriptor)
+        if branch.is_of_subagent:
+            return None
+        beginning = Entry("user", "")
+        branch.complete(beginning)
+        return beginning.cwd or first_directory(runtime, descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _settled(stamp: list[int]) -> list[int]:

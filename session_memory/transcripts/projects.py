@@ -1,8 +1,9 @@
 """The folders of transcripts that belong to one project, as an index keeps them, whether that still holds, and the
 sessions in them.
 
-Runtimes keep a folder of transcripts for each directory that sessions are started in. Which of them are of one
-repository `project_folders` finds, once; a prompt only asks whether what it follows from is still the same.
+Runtimes keep a folder of transcripts for each directory that sessions are started in, or transcripts by their dates.
+Which of them are of one repository `project_folders` finds, once; a prompt only asks whether what it follows from is
+still the same.
 """
 
 from __future__ import annotations
@@ -15,20 +16,39 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from ..runtimes import Runtime
     from ..runtimes.contract import Folders
     from .entries import Session
 
+    Places = list[tuple[Runtime, str]]  # runtimes, each with its own directory
+    FoldersByRuntime = dict[str, Folders]  # by the names of the runtimes
 
-def kept_folders(start: str, index_file: str) -> Folders | None:
+
+def kept_folders(places: Places, start: str, index_file: str) -> FoldersByRuntime | None:
     """The folders in the index of the project of sessions that are started in `start`, each with the name of its
     worktree, '' for that of `start`. None where it has to be made anew."""
     index = read_index(index_file)
     try:
-        if index["start"] == start and all([path_stamp(path) == stamp for path, stamp in index["stamps"]]):
+        if (
+            index["start"] == start
+            and index["places"] == {runtime.name: config_dir for runtime, config_dir in places}
+            and all([path_stamp(path) == stamp for path, stamp in index["stamps"]])
+        ):
             return index["folders"]  # type: ignore[no-any-return]
     except (KeyError, TypeError, ValueError):
         pass
     return None
+
+
+def sessions_of_others(places: Places, folders: FoldersByRuntime, scope: str) -> list[Session]:
+    """The sessions of other runtimes, each with its runtime, and a key that none of one's own has."""
+    found = []
+    for runtime, config_dir in places:
+        for session in runtime.FILES.other_sessions("", config_dir, "", scope, folders.get(runtime.name, ())):
+            session.runtime = runtime
+            session.key = f"{runtime.name}:{session.key}"
+            found.append(session)
+    return found
 
 
 def sessions_of_project(
@@ -36,7 +56,7 @@ def sessions_of_project(
 ) -> list[Session]:
     """The sessions in the folder `own_dir` and in `folders`, and with the scope `all` those in the other folders of
     `projects_dir`. `sessions_in` tells a runtime's sessions in a folder."""
-    found = sessions_in(own_dir)
+    found = sessions_in(own_dir) if own_dir else []
     for folder, worktree in folders:
         if folder != own_dir:
             found += sessions_in(folder, worktree=worktree)

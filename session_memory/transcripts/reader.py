@@ -48,6 +48,11 @@ class TranscriptReader:
         self._decode = decode
         self._branch = runtime.RECORDS.branch(first_line)
 
+    @property
+    def is_of_subagent(self) -> bool:
+        """Whether the transcript is a sub-agent's, of which nothing counts."""
+        return self._branch is not None and self._branch.is_of_subagent
+
     def backward(self, lines: Iterable[Line]) -> Iterator[Entry]:
         """The entries in `lines`, which are given from the last to the first, and so are the entries. What lies beside
         the live branch is left out: for that, no line before the first of `lines` may have been left out."""
@@ -88,9 +93,12 @@ class TranscriptReader:
         Without tools the entries are those with text, and lines that show that they hold none are not decoded. The
         entries in lines at the offsets `left_out` are left out, records that are glued to one lie at the next offset.
         """
-        meaning = self._meaning
+        meaning, branch = self._meaning, self._branch
+        is_of_subagent = self.is_of_subagent
         for offset, line in lines:
             self.reached = offset + len(line)
+            if is_of_subagent:
+                continue
             if with_results and meaning.may_bring_results(line):
                 results = meaning.results_in(line, self._decode)
                 if results is not None:
@@ -106,11 +114,13 @@ class TranscriptReader:
                         self.title = title
                     elif meaning.is_compaction(record):
                         yield None
+                    elif branch is not None:
+                        branch.note(record)
                 elif offset not in left_out and (entry.text or with_tools):
-                    if self._branch is not None:
-                        self._branch.complete(entry)
+                    if branch is not None:
+                        branch.complete(entry)
                     yield entry
-                if with_results and (entry is None or entry.role == "user"):
+                if with_results:
                     yield meaning.results(record)
 
     def conversation(self, descriptor: int, *, with_tools: bool = True) -> Iterator[Entry | None]:

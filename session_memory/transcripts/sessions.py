@@ -37,13 +37,18 @@ class UnknownSessionError(SessionMemoryError):
 
 class Described:
     """What a transcript tells of its session: the title on one line, for people, with its rank, and the directory that
-    it was started in; '' for what it does not tell; and when it `began`, in seconds since the epoch, if it does."""
+    it was started in; '' for what it does not tell; when it `began`, in seconds since the epoch, if it does; and
+    whether it is a sub-agent's."""
 
-    def __init__(self, title: str = "", rank: int = USER_RANK, start: str = "", began: float | None = None) -> None:
+    def __init__(
+        self, title: str = "", rank: int = USER_RANK, start: str = "", began: float | None = None,
+        is_of_subagent: bool = False,
+    ) -> None:  # fmt: skip
         self.title = title
         self.rank = rank
         self.start = start
         self.began = began
+        self.is_of_subagent = is_of_subagent
 
 
 class FoundSession:
@@ -139,7 +144,7 @@ def find_sessions(
                 continue
             described = Described()
         one = FoundSession(session, runtime, home, status, described, None if sees_all else privacy, names, taken)
-        if not one.is_excluded:
+        if not one.is_excluded and not described.is_of_subagent:
             found.append(one)
     return sorted(found, key=lambda one: -one.modified)
 
@@ -155,9 +160,10 @@ def describe(runtime: Runtime, path: str) -> Described:
         head = TranscriptHead(runtime, descriptor)
     finally:
         os.close(descriptor)
-    rank, title = head.best_title(reader.title)
+    given = runtime.FILES.given_name(path)
+    rank, title = (USER_RANK, given) if given else head.best_title(reader.title)
     title = shortened(beginning(title, TITLE_CHARACTERS + SECRET_CHARACTERS), TITLE_CHARACTERS)
-    return Described(title, rank, head.cwd, head.first_time)
+    return Described(title, rank, head.cwd, head.first_time, reader.is_of_subagent)
 
 
 def unreadable_projects(path: str | None, environ: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -258,6 +264,6 @@ def _in_plain_homes(
     asking = [pair for pair in plain if environ.get(pair[0].FILES.OWN_ID_VARIABLE)]
     for runtime, home in asking or plain:
         own_id = environ.get(runtime.FILES.OWN_ID_VARIABLE, "")
-        folders = project_folders(runtime, home.root, start, home.user_dir)
+        folders = project_folders([(runtime, home.root)], start, home.user_dir)[runtime.name]
         for session in runtime.FILES.project_sessions(home.root, own_id, start, scope, folders):
             yield session, runtime, home

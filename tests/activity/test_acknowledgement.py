@@ -8,7 +8,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from records import PiSession, append, assistant, exchange, lines, new_id, record, show_told, user, write
+from records import (
+    PiSession,
+    append,
+    assistant,
+    codex_exchange,
+    exchange,
+    lines,
+    new_id,
+    record,
+    show_told,
+    user,
+    write,
+)
 
 from session_memory.activity import acknowledgement
 from session_memory.activity.changes import OwnSession
@@ -34,7 +46,9 @@ class Told:
         write(self.other, *self.turn("begin", "done"))
 
     def turn(self, question: str, answer: str) -> list[dict[str, object]]:
-        if self.runtime.name != "pi":
+        if self.runtime.name == "codex":
+            return codex_exchange(question, answer)
+        if self.runtime.name == "claude-code":
             return exchange(question, answer)
         session = PiSession()
         session.exchange(question, answer)

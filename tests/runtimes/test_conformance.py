@@ -1,8 +1,9 @@
 """What holds for every runtime: each one's folder in `fixtures/` tells the same story in its own records.
 
 A new runtime is a folder of modules, a line in the table, a fixture folder, and these tests. `expected.json` says what
-is its own: ids, names of tools, events. The files are `conversation.jsonl`, `fork.jsonl` (a fork of it after its first
-turn), `torn.jsonl` (two records on one line, one that was cut off, the last without a line feed), and a sub-agent's
+is its own: ids, names of tools, events, and whether a fork copies. The files are `conversation.jsonl`, `fork.jsonl` (a
+fork of it after its first turn), `names.index` (the names that users gave, where they are not in the transcripts; it
+lies at `names_file` in the runtime's directory), `torn.jsonl` (two records on one line, one that was cut off, the last without a line feed), and a sub-agent's
 transcript where the runtime writes one.
 """
 
@@ -27,11 +28,13 @@ from session_memory.runtimes.detection import running_session, runtime_of
 from session_memory.session_monitor import parse_jsonl_entries, read_session_log
 from session_memory.store.ingest.extract import Extractor
 from session_memory.system import quick_json
+from session_memory.system.files import path_stamp
 from session_memory.system.json import decode_line
 from session_memory.text.timestamps import epoch_seconds
-from session_memory.transcripts.entries import Entry
+from session_memory.transcripts.entries import Entry, Session
 from session_memory.transcripts.lines import first_line, lines_forward
 from session_memory.transcripts.log import last_entries
+from session_memory.transcripts.project_folders import project_folders
 from session_memory.transcripts.reader import TranscriptHead, TranscriptReader
 from session_memory.transcripts.sessions import title_of
 
@@ -83,7 +86,16 @@ class Fixture(NamedTuple):
         """A copy of the conversation where the runtime would keep it in its directory `config_dir`."""
         directory = Path(self.runtime.FILES.project_dir(str(config_dir), self.own["cwd"]))
         directory.mkdir(parents=True)
+        if self.own.get("names_file"):
+            shutil.copyfile(self.path("names.index"), config_dir / self.own["names_file"])
         return Path(shutil.copyfile(self.path(), directory / self.own["file_name"]))
+
+    def of_project(self, config_dir: Path, directory: str, scope: str) -> list[Session]:
+        """The sessions of the project of a directory that is in no repository, or of all."""
+        folders = project_folders([(self.runtime, str(config_dir))], directory, "")[self.runtime.name]
+        files = self.runtime.FILES
+        own = f"{files.project_dir(str(config_dir), directory)}/own" if files.HAS_PROJECT_FOLDERS else "/own"
+        return files.other_sessions("", str(config_dir), own, scope, folders)
 
     def event(self, transcript: Path) -> dict[str, Any]:
         """The event of a prompt in the session whose transcript lies there."""
@@ -163,7 +175,8 @@ class TestEntries:
         assert {entry.cwd for entry in entries} == {fixture.own["cwd"]}
         assert not any(entry.is_copy for entry in entries)
         for entry in entries:
-            assert entry.id.encode() in content[entry.offset : content.index(b"\n", entry.offset)]
+            line = content[entry.offset : content.index(b"\n", entry.offset)]
+            assert all(part.encode() in line for part in entry.id.split(":"))
             assert entry.offset == 0 or content[entry.offset - 1 : entry.offset] == b"\n"
 
     def test_a_tool_use_has_its_name_and_the_argument_that_tells_most(self, fixture):
@@ -204,7 +217,8 @@ class TestResults:
         ]
         outcomes = [tool.ended.outcome for entry in extract.entries for tool in entry.tools if tool.ended]
         assert outcomes == ["ok", "error", "ok"]
-        assert (extract.title[1], extract.cwd, extract.unreadable) == (TITLE, fixture.own["cwd"], 0)
+        title = "" if fixture.own.get("names_file") else TITLE
+        assert (extract.title[1], extract.cwd, extract.unreadable) == (title, fixture.own["cwd"], 0)
         assert extract.is_last
 
 
@@ -264,8 +278,8 @@ class TestDelivery:
 
 
 class TestTitles:
-    def test_the_title_is_the_one_that_the_user_gave(self, fixture):
-        assert title_of(fixture.runtime, str(fixture.path())) == TITLE
+    def test_the_title_is_the_one_that_the_user_gave(self, fixture, tmp_path):
+        assert title_of(fixture.runtime, str(fixture.laid_out(tmp_path))) == TITLE
 
     def test_a_session_without_a_title_goes_by_its_first_prompt(self, fixture, tmp_path):
         lines = [line for line in fixture.lines() if TITLE.encode() not in line]
@@ -282,6 +296,10 @@ class TestTitles:
 class TestForks:
     def test_a_fork_marks_what_it_copied(self, fixture):
         found = [entry for entry in fixture.conversation(fixture.path("fork.jsonl")) if entry]
+        if not fixture.own.get("fork_copies", True):
+            assert said(found) == FORK[len(FIRST_TURN) :]
+            assert not any(entry.is_copy for entry in found)
+            return
         assert said(found) == FORK
         copied = [entry for entry in found if entry.is_copy]
         assert said(copied) == FIRST_TURN
@@ -352,7 +370,7 @@ class TestFilters:
     def test_a_prompt_that_is_glued_to_a_result_is_read(self, fixture):
         records = fixture.runtime.RECORDS
         first, *lines = fixture.lines()
-        prompt = next(line for line in lines if b"Thanks!" in line)
+        prompt = next(line for line in lines if records.prompt_id(decode_line(line)[0][0]) and b"Thanks!" in line)
         for line in [line for line in lines if records.results(decode_line(line)[0][0])]:
             found = parse_jsonl_entries([first, line + prompt], fixture.own["format"])
             assert [entry.text for entry in found if entry.text == "Thanks!"]
@@ -383,43 +401,57 @@ class TestFiles:
             with fixture.opened(path) as (_, descriptor):
                 assert runtime_of(descriptor) is fixture.runtime
 
-    def test_a_session_is_found_in_its_project_by_its_id_and_by_its_directory(self, fixture, tmp_path):
+    def test_a_session_is_found_in_its_folder_and_in_its_project(self, fixture, tmp_path):
         path, files = fixture.laid_out(tmp_path), fixture.runtime.FILES
-        session_id, cwd = fixture.own["session_id"], fixture.own["cwd"]
         assert path.is_relative_to(tmp_path / files.PROJECTS_FOLDER)
-        assert files.session_id_of(str(path)) == session_id
-        for found in (
-            files.sessions_in(str(path.parent)),
-            files.project_sessions(str(tmp_path), session_id, "/elsewhere", "project"),
-            files.project_sessions(str(tmp_path), "", cwd, "project"),
-            files.project_sessions(str(tmp_path), "", "/elsewhere", "all"),
+        assert len(path.relative_to(tmp_path / files.PROJECTS_FOLDER).parts) == files.DEEPEST
+        assert files.session_id_of(str(path)) == fixture.own["session_id"]
+        assert [session.path for session in files.sessions_in(str(path.parent))] == [str(path)]
+        for directory, scope, expected in (
+            (fixture.own["cwd"], "project", [str(path)]),
+            ("/elsewhere", "project", []),
+            ("/elsewhere", "all", [str(path)]),
         ):
-            assert [session.path for session in found] == [str(path)]
-        assert files.project_sessions(str(tmp_path), "", "/elsewhere", "project") == []
+            assert [session.path for session in fixture.of_project(tmp_path, directory, scope)] == expected
+
+    def test_a_session_is_found_in_its_project_by_its_id(self, fixture, tmp_path):
+        if not fixture.runtime.FILES.HAS_PROJECT_FOLDERS:
+            pytest.skip("a session says nothing of its project by where it lies")
+        path = fixture.laid_out(tmp_path)
+        found = fixture.runtime.FILES.project_sessions(
+            str(tmp_path), fixture.own["session_id"], "/elsewhere", "project"
+        )
+        assert [session.path for session in found] == [str(path)]
 
     def test_sessions_of_other_projects_are_marked(self, fixture, tmp_path):
-        path, files = fixture.laid_out(tmp_path), fixture.runtime.FILES
-        own = Path(files.project_dir(str(tmp_path), "/srv/other")) / path.name.replace("0", "1")
-        own.parent.mkdir()
-        own.write_bytes(b"")
-        found = files.other_sessions("", str(tmp_path), str(own), "all")
+        path = fixture.laid_out(tmp_path)
+        found = fixture.of_project(tmp_path, "/srv/other", "all")
         assert [session.is_elsewhere for session in found if session.path == str(path)] == [True]
-        assert str(path) not in [
-            session.path for session in files.other_sessions("", str(tmp_path), str(own), "project")
-        ]
+        of_project = fixture.of_project(tmp_path, fixture.own["cwd"], "all")
+        assert [session.is_elsewhere for session in of_project if session.path == str(path)] == [False]
 
     def test_the_folders_of_a_directory_and_of_those_below_it_are_found(self, fixture, tmp_path):
         files = fixture.runtime.FILES
-        inside = [Path(files.project_dir(str(tmp_path), f"/srv/app{below}")) for below in ("", "/src", "/a/b")]
-        for folder in (*inside, Path(files.project_dir(str(tmp_path), "/srv/apple")), tmp_path / "other"):
-            folder.mkdir(parents=True)
+        if files.HAS_PROJECT_FOLDERS:
+            inside = [Path(files.project_dir(str(tmp_path), f"/srv/app{below}")) for below in ("", "/src", "/a/b")]
+            for folder in (*inside, Path(files.project_dir(str(tmp_path), "/srv/apple")), tmp_path / "other"):
+                folder.mkdir(parents=True)
+        else:
+            inside = [fixture.laid_out(tmp_path)]
         assert sorted(files.folders_below(str(tmp_path), "/srv/app")) == sorted(map(str, inside))
         assert files.folders_below(str(tmp_path / "gone"), "/srv/app") == []
+
+    def test_what_tells_of_another_session_changes_as_soon_as_there_is_one(self, fixture, tmp_path):
+        files = fixture.runtime.FILES
+        stamps = [[path_stamp(path) for path in files.listed_dirs(str(tmp_path))]]
+        fixture.laid_out(tmp_path)
+        stamps.append([path_stamp(path) for path in files.listed_dirs(str(tmp_path))])
+        assert stamps[0] != stamps[1]
 
     def test_the_sessions_in_further_folders_of_the_project_are_named_with_their_worktree(self, fixture, tmp_path):
         path, files = fixture.laid_out(tmp_path), fixture.runtime.FILES
         own = f"{files.project_dir(str(tmp_path), '/srv/other')}/own.jsonl"
-        folders = [(str(path.parent), "fix-login")]
+        folders = [(str(path.parent if files.HAS_PROJECT_FOLDERS else path), "fix-login")]
         for found in (
             files.other_sessions("", str(tmp_path), own, "project", folders),
             files.other_sessions("", str(tmp_path), own, "all", folders),
@@ -508,7 +540,7 @@ def test_every_runtime_of_the_table_has_a_fixture_folder_and_every_folder_a_runt
 
 
 def test_an_unknown_format_is_refused_by_name():
-    with pytest.raises(ValueError, match="unknown transcript format 'emacs': it is one of agent-sdk, pi"):
+    with pytest.raises(ValueError, match="unknown transcript format 'emacs': it is one of agent-sdk, pi, codex"):
         runtime("emacs")
 
 

@@ -122,10 +122,10 @@ class TestOnAPrompt:
         person.prompt(person.app)
         index = next((person.root / ".session-memory" / "state" / "projects").iterdir())
         kept = unsealed(index.read_bytes())
-        assert [os.path.basename(folder) for folder, _ in kept["folders"]] == [
+        assert [os.path.basename(folder) for folder, _ in kept["folders"]["claude-code"]] == [
             encode_cwd(str(person.app.parent / "app-login"))
         ]
-        index.write_bytes(sealed({**kept, "folders": []}))
+        index.write_bytes(sealed({**kept, "folders": {}}))
         assert "app-login" not in person.prompt(person.app)  # what is kept is believed
         person.session(person.app / "src", "something new")
         assert "something new" in person.prompt(person.app)  # until a directory changes

@@ -17,6 +17,8 @@ SESSIONS_FOLDER = "sessions"
 USUAL_DIR = ".claude"
 CONFIG_VARIABLE = "CLAUDE_CONFIG_DIR"
 PROJECTS_FOLDER = "projects"
+DEEPEST = 2  # what lies deeper belongs to sub-agents
+HAS_PROJECT_FOLDERS = True
 OWN_ID_VARIABLE = "CLAUDE_CODE_SESSION_ID"
 AGENT_VARIABLES: tuple[str, ...] = (OWN_ID_VARIABLE, "CLAUDECODE")
 PROGRAM = "claude"
@@ -66,6 +68,11 @@ def folders_below(config_dir: str, directory: str) -> list[str]:
     within = name[:MOST_UNITS] if len(name) > MOST_UNITS else name + "-"
     projects_dir = f"{config_dir}/{PROJECTS_FOLDER}"
     return [f"{projects_dir}/{one}" for one in names_in(projects_dir) if one == name or one.startswith(within)]
+
+
+def listed_dirs(config_dir: str) -> list[str]:
+    """The directory of the folders."""
+    return [f"{config_dir}/{PROJECTS_FOLDER}"]
 
 
 def sessions_in(folder: str, is_elsewhere: bool = False, worktree: str = "") -> list[Session]:
@@ -121,6 +128,11 @@ def named_session_id(sessions_dir: str, name: str) -> str:
 def session_id_of(path: str) -> str:
     """The id of the session whose transcript lies at `path`."""
     return path_text(path.rpartition("/")[2].removesuffix(".jsonl"))
+
+
+def given_name(path: str) -> str:
+    """Always '': a transcript holds its session's name."""
+    return ""
 
 
 def live_session_id(config_dir: str, pid: int) -> str:

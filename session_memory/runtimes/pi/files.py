@@ -15,6 +15,8 @@ SESSIONS_FOLDER = "pi-sessions"
 USUAL_DIR = ".pi/agent"
 CONFIG_VARIABLE = "PI_CODING_AGENT_DIR"
 PROJECTS_FOLDER = "sessions"
+DEEPEST = 2
+HAS_PROJECT_FOLDERS = True
 OWN_ID_VARIABLE = "PI_SESSION_ID"
 AGENT_VARIABLES: tuple[str, ...] = (OWN_ID_VARIABLE, "PI_CODING_AGENT")
 PROGRAM = "pi"
@@ -43,6 +45,11 @@ def folders_below(config_dir: str, directory: str) -> list[str]:
     within = name[: -len("--")] + "-"
     sessions_dir = f"{config_dir}/{PROJECTS_FOLDER}"
     return [f"{sessions_dir}/{one}" for one in names_in(sessions_dir) if one == name or one.startswith(within)]
+
+
+def listed_dirs(config_dir: str) -> list[str]:
+    """The directory of the folders."""
+    return [f"{config_dir}/{PROJECTS_FOLDER}"]
 
 
 def sessions_in(folder: str, is_elsewhere: bool = False, worktree: str = "") -> list[Session]:
@@ -111,6 +118,11 @@ def session_id_of(path: str) -> str:
     """The id of the session whose file lies at `path`."""
     name = path_text(path.rpartition("/")[2].removesuffix(".jsonl"))
     return name.partition("_")[2] or name
+
+
+def given_name(path: str) -> str:
+    """Always '': a transcript holds its session's name."""
+    return ""
 
 
 def live_session_id(config_dir: str, pid: int) -> str:

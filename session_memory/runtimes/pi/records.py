@@ -63,6 +63,8 @@ class PiBranch:
     soon as one follows them.
     """
 
+    is_of_subagent = False  # Pi writes no transcripts of sub-agents
+
     def __init__(self, header: Record) -> None:
         version = header.get("version")
         self._is_tree = isinstance(version, int) and version > 1
@@ -101,6 +103,9 @@ class PiBranch:
         while self._next_id in parents:
             self._next_id = parents.pop(self._next_id)
         return is_in_it
+
+    def note(self, record: Record) -> None:
+        """Nothing: no record says anything of those behind it."""
 
     def complete(self, entry: Entry) -> None:
         """Adds the directory, and what the header of a fork tells: what is older than the fork was copied."""

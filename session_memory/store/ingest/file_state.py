@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 from ...runtimes.detection import source_of
 from ...system.files import open_regular, read_at
+from ...text.sanitize import for_people
 from ...transcripts.cursor import make_cursor, resume_offset
 from ...transcripts.lines import BLOCK_BYTES
+from ...transcripts.reader import USER_RANK
 from ..values import FileState
 
 if TYPE_CHECKING:
@@ -47,10 +49,11 @@ def begun(
 ) -> tuple[FileState, int]:
     """The state of the file as it is now, and the offset to read on from."""
     home, root = file.directory.home, file.directory.root
+    given = for_people(runtime.FILES.given_name(file.path))
     if before is None:
-        return FileState(
-            home, file.key, root, source_of(descriptor, runtime), runtime.FILES.session_id_of(file.path)
-        ), 0
+        session_id = runtime.FILES.session_id_of(file.path)
+        state = FileState(home, file.key, root, source_of(descriptor, runtime), session_id)
+        return state._replace(title=given, title_rank=USER_RANK) if given else state, 0
     is_elsewhere = before.root != root
     cursor = {
         "offset": before.offset,
@@ -60,6 +63,8 @@ def begun(
     }
     start = resume_offset(cursor, descriptor, status)
     state = before._replace(root=root)
+    if given:
+        state = state._replace(title=given, title_rank=USER_RANK)
     if start is None:
         return state._replace(generation=before.generation + 1, unreadable=0), 0
     return state, start

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SUFFIX = ".jsonl"
 FOREIGN = "no transcript: none of its lines is of a runtime that is known"  # why a file is not taken in
-DEEPEST = 2  # <project>/<session>.jsonl; what lies deeper belongs to sub-agents
+DEEPEST = 2  # <project>/<session>.jsonl, as most runtimes have it
 _DIRECTORY_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
 
 
@@ -31,13 +31,14 @@ class SourceDirectory:
 
     `within` limits it to these folders and keys of single files. A directory that `is_named`, in the configuration or
     on a command line, has to be there; a runtime's own comes with its first session. What lies in an `is_backup` never
-    takes the place of the file that it is a copy of. No link is followed below `confined_to`, a directory above the
-    root, where that is given: the files are an agent's, which may have put a link there.
+    takes the place of the file that it is a copy of. Transcripts lie at most `deepest` levels below. No link is
+    followed below `confined_to`, a directory above the root, where that is given: the files are an agent's, which may
+    have put a link there.
     """
 
     def __init__(
         self, root: str, home: str = "", within: tuple[str, ...] | None = None, *, is_named: bool = False,
-        is_backup: bool = False, confined_to: str = "",
+        is_backup: bool = False, confined_to: str = "", deepest: int = DEEPEST,
     ) -> None:  # fmt: skip
         self.path = root
         self.root = path_text(root)
@@ -46,10 +47,11 @@ class SourceDirectory:
         self.is_named = is_named
         self.is_backup = is_backup
         self.confined_to = confined_to
+        self.deepest = deepest
 
     def holds(self, key: str) -> bool:
         """Whether a file of this key, there or not, belongs to it."""
-        if not key.endswith(SUFFIX) or key.count("/") >= DEEPEST:
+        if not key.endswith(SUFFIX) or key.count("/") >= self.deepest:
             return False
         return self.within is None or key in self.within or key.partition("/")[0] in self.within
 
@@ -87,8 +89,8 @@ class SourceDirectory:
                         status = _status(path + name if descriptor is None else name, descriptor)
                         if status and S_ISREG(status.st_mode) and (self.within is None or self.holds(path_text(inner))):
                             yield inner, status
-                    elif not folder and self._is_folder(path + name):
-                        folders.append(f"{name}/")
+                    elif folder.count("/") < self.deepest - 1 and self._is_folder(path + name):
+                        folders.append(f"{folder}{name}/")
             finally:
                 if descriptor is not None:
                     os.close(descriptor)

@@ -1,0 +1,1 @@
+"""Codex: its rollouts, and the events of its hooks."""

@@ -1,0 +1,165 @@
+"""Where Codex keeps its rollouts, and which sessions there are.
+
+A rollout is `sessions/<year>/<month>/<day>/rollout-<time>-<id>.jsonl`, by the day that the session began, whatever its
+project.
+"""
+
+from __future__ import annotations
+
+from ...system.files import names_in, open_regular, os, path_text, read_at
+from ...system.json import as_string, objects_in
+from ...transcripts.entries import Session
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ..contract import Folders
+
+SESSIONS_FOLDER = "codex-sessions"
+USUAL_DIR = ".codex"
+PROJECTS_FOLDER = "sessions"
+DEEPEST = 4
+HAS_PROJECT_FOLDERS = False
+OWN_ID_VARIABLE = "CODEX_SESSION_ID"
+AGENT_VARIABLES: tuple[str, ...] = (OWN_ID_VARIABLE, "CODEX_THREAD_ID")
+PROGRAM = "codex"
+MOST_SESSIONS = 400  # the youngest, of which a prompt may be told
+_ID_CHARACTERS = 36  # a UUID, which ends the name
+_NAMES_FILE = "session_index.jsonl"
+_NAMES_BYTES = 256 * 1024  # of its end
+
+
+def config_dir(environ: Mapping[str, str]) -> str:
+    """`$CODEX_HOME`, else `~/.codex`."""
+    return (environ.get("CODEX_HOME") or environ.get("HOME", "") + "/" + USUAL_DIR).rstrip("/")
+
+
+def project_dir(config_dir: str, cwd: str) -> str:
+    """The folder of today: there is none for a directory."""
+    from time import strftime
+
+    return f"{config_dir}/{PROJECTS_FOLDER}/{strftime('%Y/%m/%d')}"
+
+
+def folders_below(config_dir: str, directory: str) -> list[str]:
+    """The youngest rollouts, whatever the directory: only what is in them tells it."""
+    return [session.path for session in _youngest(config_dir)]
+
+
+def listed_dirs(config_dir: str) -> list[str]:
+    """The directories whose listings change as soon as there is another session."""
+    path = f"{config_dir}/{PROJECTS_FOLDER}"
+    found = [path]
+    for _ in ("year", "month", "day"):
+        names = [name for name in names_in(path) if name.isdigit()]
+        if not names:
+            break
+        path = f"{path}/{max(names)}"
+        found.append(path)
+    return found
+
+
+def sessions_in(folder: str, is_elsewhere: bool = False, worktree: str = "") -> list[Session]:
+    """The sessions in a folder of a day; of a rollout, its own."""
+    if folder.endswith(".jsonl"):
+        folder, _, file = folder.rpartition("/")
+        files = [file]
+    else:
+        files = names_in(folder)
+    return [
+        Session(session_id_of(file), f"{folder}/{file}", "", is_elsewhere, worktree)
+        for file in files
+        if file.startswith("rollout-") and file.endswith(".jsonl")
+    ]
+
+
+def other_sessions(
+    sessions_dir: str, config_dir: str, own_path: str, scope: str, folders: Folders = ()
+) -> list[Session]:
+    """The sessions whose rollouts are among `folders`, and with the scope `all` the youngest of the others."""
+    if sessions_dir:
+        return []
+    found = [session for path, worktree in folders for session in sessions_in(path, worktree=worktree)]
+    if scope == "all":
+        of_project = {path for path, _ in folders}
+        found += [session for session in _youngest(config_dir, True) if session.path not in of_project]
+    return found
+
+
+def project_sessions(config_dir: str, own_id: str, directory: str, scope: str, folders: Folders = ()) -> list[Session]:
+    """The same."""
+    return other_sessions("", config_dir, "", scope, folders)
+
+
+def named_sessions(sessions_dir: str, config_dir: str, root: str) -> list[Session]:
+    """None: an agent home has no sessions of Codex."""
+    return []
+
+
+def session_names(sessions_dir: str) -> list[str]:
+    """None, as above."""
+    return []
+
+
+def session_id_of(path: str) -> str:
+    """The id of the session whose rollout lies at `path`."""
+    return path_text(path.rpartition("/")[2].removesuffix(".zst").removesuffix(".jsonl"))[-_ID_CHARACTERS:]
+
+
+def live_session_id(config_dir: str, pid: int) -> str:
+    """Always '': Codex notes nothing of its processes."""
+    return ""
+
+
+def live_processes(config_dir: str) -> list[tuple[int, str]]:
+    """Always empty, as above."""
+    return []
+
+
+def sub_agents(path: str) -> list[str]:
+    """None: they lie among all other rollouts, and only what is in them tells whose they are."""
+    return []
+
+
+def given_name(path: str) -> str:
+    """What the user called the session with `/rename`: the last name for it in the index."""
+    config_dir, session_id = path.rpartition(f"/{PROJECTS_FOLDER}/")[0], session_id_of(path)
+    try:
+        descriptor = open_regular(f"{config_dir}/{_NAMES_FILE}")
+    except OSError:
+        return ""
+    try:
+        size = os.fstat(descriptor).st_size
+        lines = read_at(descriptor, max(0, size - _NAMES_BYTES), size).split(b"\n")
+    finally:
+        os.close(descriptor)
+    wanted = session_id.encode("utf-8", "surrogateescape")
+    for line in reversed(lines):
+        if wanted in line:
+            for record in objects_in(line):
+                if record.get("id") == session_id:
+                    return as_string(record.get("thread_name")).strip()
+    return ""
+
+
+def _youngest(config_dir: str, is_elsewhere: bool = False) -> list[Session]:
+    """The sessions that began last, by the names of their folders and files."""
+    found: list[Session] = []
+    for folder in _days(f"{config_dir}/{PROJECTS_FOLDER}"):
+        of_day = sessions_in(folder, is_elsewhere)
+        found += sorted(of_day, key=lambda session: session.path, reverse=True)
+        if len(found) >= MOST_SESSIONS:
+            break
+    return found[:MOST_SESSIONS]
+
+
+def _days(sessions_dir: str) -> Iterator[str]:
+    """The folders of days, the last one first."""
+    for year in _numbers(sessions_dir):
+        for month in _numbers(year):
+            yield from _numbers(month)
+
+
+def _numbers(directory: str) -> list[str]:
+    return [f"{directory}/{name}" for name in sorted(names_in(directory), reverse=True) if name.isdigit()]

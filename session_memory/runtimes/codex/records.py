@@ -1,0 +1,447 @@
+"""What a line in a rollout of Codex means. Lines are those of Codex 0.77 to 0.169.
+
+A rollout shows a turn twice: as the model saw it (`response_item`) and, in later versions (0.169, not yet 0.140), as a
+person saw it (`item_completed`), which alone names commands and files where the model writes JavaScript that calls the
+tools. Lines of these versions have an `ordinal`: then what a person saw is read, else what the model saw.
+"""
+
+from __future__ import annotations
+
+from ...system.json import as_string, decode, objects_in
+from ...text.paths import resolved
+from ...text.timestamps import epoch_seconds
+from ...transcripts.entries import Entry, Reply, ToolUse, tool_use
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from ..contract import ToolResult
+
+    Record = dict[str, Any]
+
+HEAD_BYTES = 200  # of a line, in which its type and its payload's show
+_GLUED = b'}{"timestamp":"'  # a record behind another one on the same line
+_ARGUMENTS = ("command", "cmd", "path", "file_path", "query", "url", "prompt", "pattern")
+_SHELLS = ("exec_command", "shell", "shell_command", "local_shell", "container.exec")
+_PATCHED = ("*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: ")
+_EXIT_CODES = ("Process exited with code ", "Exit code: ", '"exit_code":')
+_REQUEST = "## My request for Codex:"  # behind what an editor tells of its open files
+
+# Texts of the role user that no user wrote, by how they begin.
+_WRAPPERS = (
+    "# AGENTS.md instructions", "<INSTRUCTIONS>", "<environment_context>", "<user_instructions>", "<turn_aborted>",
+    "<subagent_notification>", "<permissions instructions>", "<collaboration_mode>", "<skill>", "<user_shell_command>",
+    "<hook_prompt", "Another language model started to solve this problem",
+)  # fmt: skip
+
+
+def may_matter(line: bytes, with_tools: bool = True) -> bool:
+    """False for lines recognised as holding no entry, compaction or directory: most of what the model saw, which stands
+    there a second time, and counts of tokens. Without tools also for commands and what they printed."""
+    at = line.find(b'"type":"', 0, HEAD_BYTES)
+    if at < 0:
+        return True
+    kind = line[at + 8 : line.find(b'"', at + 8)]
+    if kind in (b"turn_context", b"compacted", b"session_meta"):
+        return kind != b"session_meta" or _GLUED in line
+    inner = line.find(b'"payload":{"type":"', at, HEAD_BYTES)
+    if inner < 0:
+        return kind in (b"event_msg", b"response_item") or _GLUED in line
+    end = line.find(b'"', inner + 19)
+    said = line[inner + 19 : end]
+    if end < 0 or line[-1:] != b"}":  # torn: it is counted
+        return True
+    if kind == b"event_msg":
+        if said != b"item_completed":
+            return _GLUED in line
+        item = line.find(b'"item":{"type":"', inner, inner + 400)
+        is_said = line.startswith((b"UserMessage", b"AgentMessage"), item + 16)
+        is_work = not line.startswith((b"Reasoning", b"ContextCompaction"), item + 16)
+        return item < 0 or is_said or (with_tools and is_work) or _GLUED in line
+    if kind == b"response_item" and line.find(b'"ordinal":', 0, at) < 0:
+        if said == b"message":
+            return True
+        return (with_tools and said.endswith(b"_call")) or _GLUED in line
+    return _GLUED in line
+
+
+def branch(first_line: bytes) -> CodexRollout:
+    """What is the same for all entries of a rollout, and the directory of each turn."""
+    header = next(iter(objects_in(first_line)), {})
+    payload = header.get("payload")
+    return CodexRollout(payload if header.get("type") == "session_meta" and isinstance(payload, dict) else {}, header)
+
+
+class CodexRollout:
+    """A rollout. That of a sub-agent holds nothing that counts. A session may go on in another directory: each turn
+    names its own, and stands before what was said in it."""
+
+    def __init__(self, header: Record, line: Record) -> None:
+        source = header.get("source")
+        self.is_of_subagent = header.get("thread_source") == "subagent" or (
+            isinstance(source, dict) and "subagent" in source
+        )
+        self._directory = as_string(header.get("cwd"))
+        # Before lines had ordinals, a fork began with a copy of what was said, written at once.
+        is_copied = bool(header.get("forked_from_id")) and "history_base" not in header
+        began = epoch_seconds(line.get("timestamp"))
+        self._copied_until = began + 1.0 if is_copied and began is not None else None
+        self._without_turn: list[Entry] = []
+
+    def holds(self, line: bytes) -> bool:
+        """Whether what `line` says counts. To be asked of every line that is read, from the last to the first."""
+        if line.find(b'"type":"turn_context"', 0, HEAD_BYTES) > 0:
+            for record in objects_in(line):
+                directory = _directory_of(record)
+                for entry in self._without_turn if directory else ():
+                    entry.cwd = directory
+            self._without_turn = []
+        return not self.is_of_subagent
+
+    def note(self, record: Record) -> None:
+        """Takes from a record that is no entry what it says of those behind it."""
+        self._directory = _directory_of(record) or self._directory
+
+    def complete(self, entry: Entry) -> None:
+        """Adds the directory, unless a command named its own; and whether it was copied."""
+        if not entry.cwd:
+            entry.cwd = self._directory
+            self._without_turn.append(entry)
+        entry.is_copy = self._copied_until is not None and (entry.timestamp or 0.0) < self._copied_until
+
+
+def entry(record: Record, offset: int) -> Entry | None:
+    """The entry in what a person saw, a message or something that was done, or in what the model saw of older versions:
+    a user's or assistant's message or a call. None for what Codex and hooks put in."""
+    payload = record.get("payload")
+    if not isinstance(payload, dict):
+        return None
+    if record.get("type") == "event_msg" and payload.get("type") == "item_completed":
+        item = payload.get("item")
+        return _of_item(item, payload, record, offset) if isinstance(item, dict) else None
+    if record.get("type") != "response_item" or "ordinal" in record:
+        return None
+    if payload.get("type") == "message":
+        return _of_message(payload, record, offset)
+    uses = _call(payload)
+    if not uses:
+        return None
+    found = _entry("assistant", "", uses, record, offset, as_string(payload.get("call_id")))
+    arguments = _decoded(payload.get("arguments"))
+    found.cwd = as_string(arguments.get("workdir")) if isinstance(arguments, dict) else ""
+    return found
+
+
+def title(record: Record) -> None:
+    """None: names lie in an index beside the rollouts."""
+
+
+def is_compaction(record: Record) -> bool:
+    """Whether Codex compacted the conversation here."""
+    return record.get("type") == "compacted"
+
+
+def may_bring_results(line: bytes) -> bool:
+    """False only for a line that surely brings no result of a call."""
+    at = line.find(b'"payload":{"type":"', 0, HEAD_BYTES)
+    if at < 0:
+        return b'"type":"item_completed"' in line or b'_output"' in line
+    if line.startswith(b"item_completed", at + 19):
+        return b'"status":"' in line
+    return line.find(b'_call_output"', at, at + 60) > 0 and line.find(b'"ordinal":', 0, at) < 0
+
+
+def results_in(line: bytes, decode: Callable[[bytes], tuple[list[Any], int]]) -> None:
+    """None: results stand nowhere but in the record, which has to be decoded."""
+
+
+def results(record: Record) -> list[ToolResult]:
+    """The result of a call: in what a person saw beside the call itself, in what the model saw a record of its own."""
+    payload = record.get("payload")
+    if not isinstance(payload, dict):
+        return []
+    if record.get("type") == "event_msg" and payload.get("type") == "item_completed":
+        item = payload.get("item")
+        return _results_of_item(item) if isinstance(item, dict) else []
+    if record.get("type") != "response_item" or "ordinal" in record:
+        return []
+    if not as_string(payload.get("type")).endswith("_call_output"):
+        return []
+    output = payload.get("output")
+    text = output if isinstance(output, str) else _joined(output)
+    call_id = as_string(payload.get("call_id"))
+    return [(call_id, _has_failed(text), text)]
+
+
+def may_show_told(line: bytes) -> bool:
+    """False only for a line that surely says nothing of what a hook told."""
+    return b'"role":"developer"' in line
+
+
+def told(record: Record) -> tuple[str, ...] | None:
+    """The texts of a message that stands for the developer: what hooks tell comes as one."""
+    payload = record.get("payload")
+    is_one = record.get("type") == "response_item" and isinstance(payload, dict) and payload.get("role") == "developer"
+    return tuple(_texts(payload.get("content"))) if is_one and isinstance(payload, dict) else None
+
+
+def may_link(line: bytes) -> bool:
+    """False only for a line that surely holds no message."""
+    return b'"type":"message"' in line
+
+
+def link(record: Record) -> tuple[str, str, bool] | None:
+    """A message as the model saw it. A rollout is no tree, and what was cancelled stays in it: each goes on from what
+    stands before it."""
+    payload = record.get("payload")
+    is_message = isinstance(payload, dict) and payload.get("role") in ("user", "assistant")
+    return ("", "", True) if record.get("type") == "response_item" and is_message else None
+
+
+def time(record: Record) -> float | None:
+    """When the record was written."""
+    return epoch_seconds(record.get("timestamp"))
+
+
+def written(record: Record, call_id: str) -> str | None:
+    """What a patch wrote as the content of a file that it added."""
+    payload = record.get("payload")
+    item = payload.get("item") if isinstance(payload, dict) else None
+    if not isinstance(item, dict) or item.get("type") != "FileChange":
+        return None
+    for number, change in enumerate(_changes(item).values()):
+        if _part(item, number) == call_id and isinstance(change, dict) and isinstance(change.get("content"), str):
+            return as_string(change["content"])
+    return None
+
+
+def of_sub_agent(record: Record) -> Record:
+    """The same: nothing in a record tells whose it is."""
+    return record
+
+
+def prompt_id(record: Record) -> str:
+    """The id of a user's message; '' for any other record. Who sends a prompt cannot choose it."""
+    found = entry(record, 0)
+    return found.id if found is not None and found.role == "user" else ""
+
+
+def reply(record: Record) -> Reply | None:
+    """What the assistant said; the end of a turn repeats what it said last, and that alone ends it."""
+    payload = record.get("payload")
+    if not isinstance(payload, dict):
+        return None
+    if record.get("type") == "event_msg" and payload.get("type") == "task_complete":
+        return Reply(as_string(payload.get("turn_id")), as_string(payload.get("last_agent_message")), True)
+    found = entry(record, 0)
+    return Reply(found.id, found.text, False) if found is not None and found.role == "assistant" else None
+
+
+def recognises(line: bytes) -> bool:
+    """Whether a line (perhaps cut off) at the beginning of a file shows that it is a rollout of Codex."""
+    return line.startswith(b'{"timestamp":"') and any(
+        line.find(kind, 0, HEAD_BYTES) > 0
+        for kind in (b'"type":"session_meta","payload":', b'"type":"response_item","payload":')
+    )
+
+
+def patched_files(patch: str) -> list[str]:
+    """The paths of the files that a patch names, each once, as it has them."""
+    lines = [line for line in patch.split("\n") if line.startswith(_PATCHED)]
+    return list(dict.fromkeys([line.partition(": ")[2].strip() for line in lines]))
+
+
+def _of_item(item: Record, payload: Record, record: Record, offset: int) -> Entry | None:
+    """The entry in an item that a person saw."""
+    kind = item.get("type")
+    item_id = as_string(item.get("id"))
+    if kind == "UserMessage":
+        text = _typed(item.get("content"))
+        return _entry("user", text, (), record, offset, item_id) if text else None
+    # Ids of messages and calls are the provider's, and some number them anew in each turn.
+    entry_id = ":".join([part for part in (as_string(payload.get("turn_id")), item_id) if part])
+    if kind == "AgentMessage":
+        text = _joined(item.get("content"))
+        return _entry("assistant", text, (), record, offset, entry_id) if text else None
+    uses = _uses(item)
+    if not uses:
+        return None
+    role = "user" if item.get("source") in ("user_shell", "userShell") else "assistant"
+    found = _entry(role, "", uses, record, offset, entry_id)
+    found.cwd = as_string(item.get("cwd")).removeprefix("file://")
+    return found
+
+
+def _uses(item: Record) -> tuple[ToolUse, ...]:
+    """What an item did: a command or a file that it read, the files of a patch, or the call of another tool."""
+    kind, call_id = item.get("type"), as_string(item.get("id"))
+    uses: list[ToolUse | None] = []
+    if kind == "CommandExecution":
+        command = item.get("command")
+        parsed = item.get("parsed_cmd")
+        only = parsed[0] if isinstance(parsed, list) and len(parsed) == 1 and isinstance(parsed[0], dict) else {}
+        path = as_string(only.get("path"))
+        if only.get("type") == "read" and path:
+            directory = as_string(item.get("cwd")).removeprefix("file://")
+            uses = [tool_use("read", {"path": resolved(path, directory) or path}, _ARGUMENTS, "read", call_id)]
+        else:
+            uses = [tool_use("exec_command", {"command": _shell_line(command)}, _ARGUMENTS, "command", call_id)]
+    elif kind == "FileChange":
+        uses = [
+            tool_use("apply_patch", {"path": path}, _ARGUMENTS, "edit", _part(item, number))
+            for number, path in enumerate(_changes(item))
+        ]
+    elif kind == "McpToolCall":
+        name = f"mcp__{as_string(item.get('server'))}__{as_string(item.get('tool'))}"
+        uses = [tool_use(name, item.get("arguments"), _ARGUMENTS, "other", call_id)]
+    elif kind == "CollabAgentToolCall":
+        uses = [tool_use(as_string(item.get("tool")) or "agent", item, ("prompt",), "other", call_id)]
+    elif kind == "WebSearch":
+        uses = [tool_use("web_search", {"query": item.get("query")}, _ARGUMENTS, "other", call_id)]
+    return tuple([use for use in uses if use is not None])
+
+
+def _results_of_item(item: Record) -> list[ToolResult]:
+    """How what an item did ended; nothing where it does not say."""
+    status = item.get("status")
+    if status not in ("completed", "failed", "declined"):
+        return []
+    has_failed = status != "completed" or item.get("exit_code") not in (None, 0)
+    call_id = as_string(item.get("id"))
+    if item.get("type") == "CommandExecution":
+        return [(call_id, has_failed, item.get("aggregated_output"))]
+    if item.get("type") == "FileChange":
+        text = as_string(item.get("stderr")) or as_string(item.get("stdout"))
+        return [(_part(item, number), has_failed, text) for number in range(len(_changes(item)))]
+    if item.get("type") == "McpToolCall":
+        result = item.get("error") or item.get("result")
+        content = result.get("content") if isinstance(result, dict) else result
+        return [(call_id, has_failed or bool(item.get("error")), content)]
+    return [(call_id, has_failed, "")]
+
+
+def _changes(item: Record) -> Record:
+    """The changes of a patch by the path of each file."""
+    changes = item.get("changes")
+    return changes if isinstance(changes, dict) else {}
+
+
+def _part(item: Record, number: int) -> str:
+    """The id of the change of one file in a patch."""
+    return as_string(item.get("id")) + (f":{number}" if number else "")
+
+
+def _of_message(payload: Record, record: Record, offset: int) -> Entry | None:
+    """The entry in a message as the model saw it."""
+    role = payload.get("role")
+    content = payload.get("content")
+    text = _typed(content) if role == "user" else _joined(content) if role == "assistant" else ""
+    return _entry(as_string(role), text, (), record, offset, as_string(payload.get("id"))) if text else None
+
+
+def _call(payload: Record) -> tuple[ToolUse, ...]:
+    """The calls in what the model asked for."""
+    kind, name, call_id = payload.get("type"), as_string(payload.get("name")), as_string(payload.get("call_id"))
+    if kind == "custom_tool_call" and name == "apply_patch":
+        return _patch(as_string(payload.get("input")), call_id)
+    if kind == "custom_tool_call":
+        arguments: object = {"input": payload.get("input")}
+    elif kind == "function_call":
+        arguments = _decoded(payload.get("arguments"))
+    elif kind == "local_shell_call":
+        name, arguments = "local_shell", payload.get("action")
+    else:
+        return ()
+    if name in _SHELLS and isinstance(arguments, dict):
+        line = _shell_line(arguments.get("command") or arguments.get("cmd"))
+        if line.startswith("*** Begin Patch") or "apply_patch" in line.partition("\n")[0]:
+            return _patch(line, call_id)
+        arguments = {"command": line}
+    if name == "write_stdin":
+        return ()
+    use = tool_use(name, arguments, _ARGUMENTS, "command" if name in _SHELLS else "other", call_id)
+    return (use,) if use is not None else ()
+
+
+def _patch(patch: str, call_id: str) -> tuple[ToolUse, ...]:
+    """An edit for each file that a patch names."""
+    uses = [
+        tool_use("apply_patch", {"path": path}, _ARGUMENTS, "edit", call_id if not number else f"{call_id}:{number}")
+        for number, path in enumerate(patched_files(patch))
+    ]
+    return tuple([use for use in uses if use is not None])
+
+
+def _shell_line(command: object) -> str:
+    """The command line that was run: what a shell was given with `-c`, else all words."""
+    if isinstance(command, str):
+        return command
+    words = [as_string(word) for word in command] if isinstance(command, list) else []
+    if len(words) >= 3 and words[1] in ("-c", "-lc", "-Command") and words[0].rpartition("/")[2]:
+        return words[2]
+    return " ".join(words)
+
+
+def _has_failed(output: str) -> bool:
+    """Whether what a call printed says that it failed."""
+    head = output[:400]
+    for sign in _EXIT_CODES:
+        at = output.find(sign) if sign.startswith('"') else head.find(sign)
+        if at >= 0:
+            return output[at + len(sign) :].lstrip()[:1] not in ("0", "")
+    return head.startswith(("apply_patch verification failed", "unsupported", "execution error", "failed"))
+
+
+def _typed(content: object) -> str:
+    """What the user typed, of the texts in a message; an image shows as `[image]`."""
+    parts = []
+    for block in content if isinstance(content, list) else ():
+        kind = block.get("type") if isinstance(block, dict) else None
+        text = as_string(block.get("text")) if kind in ("text", "input_text") else ""
+        if text:
+            _, mark, request = text.partition(_REQUEST) if text.startswith("# ") else ("", "", "")
+            text = request if mark else text
+            parts.append("" if text.lstrip().startswith(_WRAPPERS) else text.strip())
+        elif kind in ("image", "local_image", "input_image"):
+            parts.append("[image]")
+    return "\n\n".join([part for part in parts if part])
+
+
+def _joined(content: object) -> str:
+    """The texts of a message of the model."""
+    return "\n\n".join([text.strip() for text in _texts(content) if text.strip()])
+
+
+def _texts(content: object) -> list[str]:
+    blocks = content if isinstance(content, list) else ()
+    return [block["text"] for block in blocks if isinstance(block, dict) and isinstance(block.get("text"), str)]
+
+
+def _decoded(arguments: object) -> object:
+    """The arguments of a call, which are JSON in a string."""
+    try:
+        return decode(arguments) if isinstance(arguments, str) else arguments
+    except ValueError:
+        return {}
+
+
+def _directory_of(record: Record) -> str:
+    """The directory of the turn that a record begins; '' for any other record."""
+    payload = record.get("payload")
+    is_turn = record.get("type") == "turn_context" and isinstance(payload, dict)
+    return as_string(payload.get("cwd")) if is_turn and isinstance(payload, dict) else ""
+
+
+def _entry(
+    role: str, text: str, tools: tuple[ToolUse, ...], record: Record, offset: int, entry_id: str
+) -> Entry:  # fmt: skip
+    return Entry(
+        role,
+        text,
+        tools=tools,
+        timestamp=epoch_seconds(record.get("timestamp")),
+        id=entry_id,
+        offset=offset,
+    )
