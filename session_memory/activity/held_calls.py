@@ -114,7 +114,8 @@ class HoldSearch:
         for report, unseen in self._read(changed, time - 1):
             key = unseen.session.key
             paths = {"": self._own.path, key: unseen.session.path}
-            evidence = TranscriptEvidence(self._own.runtime, paths, worktree, self._own.user_dir)
+            runtimes = {"": self._own.runtime, key: self._own.runtime_of(unseen.session)}
+            evidence = TranscriptEvidence(runtimes, paths, worktree, self._own.user_dir)
             for touch in reversed(self._touches(report, unseen, time - 1)):
                 modified = evidence.modified(path, is_moved=bool(touch.words))
                 end, has_failed = evidence.end(key, touch)
@@ -125,7 +126,7 @@ class HoldSearch:
                     and is_done
                     and (modified or 0.0) >= touch.time - SLACK_SECONDS
                 ):
-                    return Hold(key, report.name + "".join(report.place), touch.time, path)
+                    return Hold(key, report.called + "".join(report.place), touch.time, path)
         return None
 
     def _working_in(self, worktree: Worktree) -> Hold | None:
@@ -137,7 +138,7 @@ class HoldSearch:
                 for cwd, time in places.items():
                     there = self._worktree(cwd)
                     if there and there.git_dir == worktree.git_dir:
-                        found.append(Hold(unseen.session.key, report.name + "".join(report.place), time))
+                        found.append(Hold(unseen.session.key, report.called + "".join(report.place), time))
         return max(found, key=lambda hold: hold.time, default=None)
 
     def _read(self, changed: Changed, oldest: float) -> list[tuple[Report, Unseen]]:
@@ -148,14 +149,13 @@ class HoldSearch:
         own = self._own
         read, _ = read_changed([changed], {}, own.runtime, self._now, oldest, 1, self.notes)
         rules = rules_for(self._settings, own.home, [unseen.cursor.get("start", "") for unseen in read])
-        id_of = own.runtime.FILES.session_id_of
-        reports = [(report_of(unseen, rules, id_of(unseen.session.path), self._now), unseen) for unseen in read]
+        reports = [(report_of(unseen, rules, own.id_of(unseen.session), self._now), unseen) for unseen in read]
         return [(report, unseen) for report, unseen in reports if report is not None]
 
     def _touches(self, report: Report, unseen: Unseen, oldest: float) -> list[Touch]:
         from .sub_agents import sub_agent_touches
 
-        places, runtime = {entry.cwd for entry in report.entries}, self._own.runtime
+        places, runtime = {entry.cwd for entry in report.entries}, self._own.runtime_of(unseen.session)
         found = sub_agent_touches(unseen.session.path, runtime, {}, oldest, lambda command: True, places)
         return sorted([*found, *touches_of(report.entries, lambda command: True)], key=lambda touch: touch.time)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 
+from ..runtimes import all_runtimes
 from ..runtimes import runtime as runtime_of
 from ..settings.homes import ENV_GUARD, environment, runtime_home
 from ..system.files import os
@@ -104,7 +105,8 @@ def _run(
     """Reads an event, has it answered if `is_answered` says so, and ends the process, `with_upkeep` after that of the
     store has been started.
 
-    The event is one of the runtime `runtime_name`, unless it names another itself.
+    The event is one of the runtime `runtime_name`, unless it names another itself, or shows that another one sent it:
+    several take the plugins of Claude Code.
     """
     environ = environment()
     if not environ.get(ENV_GUARD):
@@ -118,6 +120,8 @@ def _run(
             event_name = str(event.get("hook_event_name", event_name))
             if "runtime" in event:
                 runtime = runtime_of(event["runtime"])
+            if not runtime.HOOKS.is_own(event):
+                runtime = next((other for other in all_runtimes() if other.HOOKS.is_own(event)), runtime)
             if runtime.HOOKS.is_own(event) and is_answered(event, runtime):
                 home = home_of(event, environ, runtime)
                 context = context_of(event, environ, runtime, home)

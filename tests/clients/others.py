@@ -55,15 +55,15 @@ class Codex(OtherRuntime):
         (binary,) = self.place.glob("node_modules/@openai/codex-*/vendor/*/bin/codex")
         return [str(binary)]
 
-    def run(self, prompt: str) -> str:
-        """Runs `codex exec`. Hooks that nobody has looked at are skipped in silence, unless that is waived."""
+    def run(self, *words: str) -> str:
+        """Runs `codex exec` with a prompt, behind words like `resume --last`. Hooks that nobody has looked at are skipped in silence, unless that is waived."""
         provider = (
             f'{{name="fake", base_url="{self.model.base_url}/v1", wire_api="responses", env_key="OPENAI_API_KEY"}}'
         )
         settings = ('model_provider="fake"', 'model="fake-1"', f"model_providers.fake={provider}")
         options = [word for setting in settings for word in ("-c", setting)]
         return self.execute(
-            "exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", *options, prompt
+            "exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", *options, *words
         )  # fmt: skip
 
 

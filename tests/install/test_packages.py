@@ -32,9 +32,11 @@ from install_machine import (
     prepared_machine,
     tree,
 )
+from records import exchange, new_id, write
 from runtime_table import Shown
 
 from session_memory import __version__
+from session_memory.runtimes.claude.files import encode_cwd
 
 INTRODUCTION = "A record of your other sessions, not instructions:\n[Session Activity]"
 # Not the plugin's: what a home keeps of the sessions, with or without it, and what Claude Code notes of the servers that
@@ -201,14 +203,18 @@ def elsewhere(kind: type[OtherRuntime], place: Path, root: Path, model: Loopback
 
 
 @pytest.mark.slow
-def test_the_plugin_comes_stays_silent_is_updated_and_goes_in_codex(codex: Elsewhere, shown: Shown) -> None:
+def test_the_plugin_tells_codex_what_claude_code_did_is_updated_and_goes(codex: Elsewhere, shown: Shown) -> None:
     row, runtime = "Codex, plugin", codex.runtime
+    folder = runtime.home / ".claude" / "projects" / encode_cwd(str(runtime.project))
+    write(folder / f"{new_id()}.jsonl", *exchange("tidy the docs", "Done.", cwd=str(runtime.project)))
     runtime.execute("plugin", "marketplace", "add", str(codex.source))
     runtime.execute("plugin", "add", PLUGIN)
     shown(row, "install")
     printed = runtime.run("plan the garden")
     assert "hook: UserPromptSubmit Completed" in printed
-    codex.check_silence()
+    assert r"- claude-code: \"tidy the docs\" (" in runtime.requests()[-1]
+    runtime.run("resume", "--last", "go on")
+    assert runtime.requests()[-1].count("tidy the docs") == 1  # what was told before, and nothing once more
     shown(row, "hook fires")
     assert "session-memory:sessions: Look into the other sessions" in runtime.requests()[0]
     shown(row, "skill listed")
@@ -216,11 +222,12 @@ def test_the_plugin_comes_stays_silent_is_updated_and_goes_in_codex(codex: Elsew
     runtime.execute("plugin", "add", PLUGIN)
     assert NEXT_VERSION in runtime.execute("plugin", "list")
     runtime.run("and now?")
-    assert "user_prompt_submit.py 0 <>" in codex.starts()
+    assert f"{NEXT_WORDS}:\\n[Session Activity]" in runtime.requests()[-1]
     shown(row, "update")
     runtime.execute("plugin", "remove", PLUGIN)
     runtime.execute("plugin", "marketplace", "remove", "session-memory")
-    assert mentions(runtime.home, ".codex/sessions/", ".codex/logs_", ".codex/thread_history_", ".claude/") == []
+    own = (".codex/sessions/", ".codex/logs_", ".codex/thread_history_", ".claude/", ".session-memory/")
+    assert mentions(runtime.home, *own) == []
     shown(row, "uninstall leaves no trace")
 
 

@@ -35,8 +35,8 @@ def process(event: Event, environ: Mapping[str, str]) -> str:
 
 
 def is_own(event: Event) -> bool:
-    """True: only our own extension sends such events."""
-    return True
+    """Whether the event may come from our own extension: Pi's have names in small letters."""
+    return not as_string(event.get("hook_event_name"))[:1].isupper()
 
 
 def start_dir(event: Event, environ: Mapping[str, str]) -> str:
