@@ -47,7 +47,7 @@ class Told:
 
     def turn(self, question: str, answer: str) -> list[dict[str, object]]:
         if self.runtime.name == "codex":
-            return codex_exchange(question, answer)
+            return codex_exchange(question, answer)[1:]
         if self.runtime.name == "claude-code":
             return exchange(question, answer)
         session = PiSession()
