@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 SESSIONS_FOLDER = "codex-sessions"
 USUAL_DIR = ".codex"
+CONFIG_VARIABLE = "CODEX_HOME"
 PROJECTS_FOLDER = "sessions"
 DEEPEST = 4
 HAS_PROJECT_FOLDERS = False
@@ -32,7 +33,7 @@ _NAMES_BYTES = 256 * 1024  # of its end
 
 def config_dir(environ: Mapping[str, str]) -> str:
     """`$CODEX_HOME`, else `~/.codex`."""
-    return (environ.get("CODEX_HOME") or environ.get("HOME", "") + "/" + USUAL_DIR).rstrip("/")
+    return (environ.get(CONFIG_VARIABLE) or environ.get("HOME", "") + "/" + USUAL_DIR).rstrip("/")
 
 
 def project_dir(config_dir: str, cwd: str) -> str:

@@ -11,11 +11,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from ..settings_hooks import Hook
+
 TITLE = "Codex"
 HOME_FOLDER = ".codex"
 SETTINGS_FILE = "hooks.json"
 LOCAL_SETTINGS_FILE = ""
-HOOKS_ARE_OFF = ONLY_MANAGED_HOOKS = ""
+HOOKS_ARE_OFF = ONLY_MANAGED_HOOKS = PLUGIN_ROOT = FAIL_OPEN = ""
 COMMAND_RULE = READ_RULE = TOOL_RULE = ""
 SKILLS_FOLDER = "skills"
 MANAGED_SETTINGS: Mapping[str, str] = {}
@@ -30,6 +32,11 @@ def plugin_data_dirs(environ: Mapping[str, str], plugin: str) -> list[str]:
 
 def plugins_named(config_dir: str, plugin: str) -> list[str]:
     """None: nothing of us is installed beside the hooks."""
+    return []
+
+
+def wanted_hooks(declared: str, python: str, app: str) -> list[Hook]:
+    """None: they come with the plugin."""
     return []
 
 
