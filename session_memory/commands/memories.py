@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import SessionMemoryError
 from ..memories.folders import folder_of
-from ..memories.format import time_text
+from ..memories.format import KINDS, time_text
 from ..memories.library import library_of, open_index
 from ..memories.pages import file_of
-from ..memories.strategies.summary.reply import KINDS
 from ..store.sqlite.memory_index import MemoryFilter
 from ..system.terminal import called_as
 from ..text.format import counted, enumerated, one_line

@@ -30,6 +30,8 @@ from .similarity import normalised
 TITLE_CHARACTERS = 200
 TEXT_CHARACTERS = 8000
 EPISODE = "episode"
+REJECTED = "rejected"  # tried, and why not kept
+KINDS = ("fact", "decision", "preference", "question", "solution", REJECTED, "project", "person")  # of single items
 
 _ITEM = re.compile(r"^## ", re.MULTILINE)
 _HEADING = re.compile(r"## (?P<struck>~~)?(?P<title>.*?)(?(struck)~~)(?: \^(?P<id>[a-z2-7]{10}))?[ \t]*$")

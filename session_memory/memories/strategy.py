@@ -68,10 +68,10 @@ class BudgetError(StrategyError):
 
 
 class Memory(NamedTuple):
-    """One piece of knowledge. `kind` is episode, project, person, fact, decision, preference, question or solution;
-    `subject` is what it is about (a project, a person, '' for none), `quote` the words of the conversation that prove
-    it ('' for an episode), `replaces` the ids of memories that it supersedes. `message` is the number of the message
-    that bears it out, and `at` its time (0 and None for no single one)."""
+    """One piece of knowledge. `kind` is episode, project, person, fact, decision, preference, question, solution or
+    rejected; `subject` is what it is about (a project, a person, '' for none), `quote` the words of the conversation
+    that prove it ('' for an episode), `replaces` the ids of memories that it supersedes. `message` is the number of the
+    message that bears it out, and `at` its time (0 and None for no single one)."""
 
     kind: str
     title: str

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..store.sqlite.memory_index import MemoryIndex
 from ..text.sanitize import for_storage
 from .folders import folder_of, is_untrusted
-from .format import Origin, new_memory
+from .format import KINDS, Origin, new_memory
 from .library import Library, page_memory
 from .similarity import wording
 from .strategy import KnownMemory, StrategyContext
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ..store.values import Conversation, StoredEntry
     from .strategy import MemoryResult, Strategy
 
-KNOWN_KINDS = ("fact", "decision", "preference", "question", "solution", "project", "person")
 KNOWN_SHARE = 0.5  # of a memory's words, in a text that seems to be about it
 
 
@@ -100,7 +99,7 @@ def known(library: Library, text: str, limit: int, *, is_untrusted: bool) -> lis
     said = wording(text)
     words = said.words | said.values
     scored = []
-    for kind in KNOWN_KINDS:
+    for kind in KINDS:
         for indexed in library.current(kind, is_untrusted=is_untrusted):
             memory = page_memory(indexed)
             own = wording(memory.whole_text).words

@@ -12,7 +12,7 @@ from .git import Worktree, find_worktree, head_moves, head_of, is_commit
 
 SECONDS = 5.0  # for one question; whatever takes longer is not told
 MOST_COMMITS = 200  # of those that touch a branch's files are compared with it
-_USUAL = ("main", "master", "trunk", "develop")
+USUAL = ("main", "master", "trunk", "develop")
 _COMMAND = (
     "git", "--no-pager", "--no-replace-objects", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null",
     "-c", "diff.external=", "-c", "diff.renames=false",
@@ -82,38 +82,38 @@ def _is_merged(git_dir: str, branch: str) -> bool | None:
 
 def _default_branch(git_dir: str) -> tuple[str, list[str]]:
     """The name of the default branch, and its refs: what was cloned from says which it is, else its name."""
-    cloned = _asked(git_dir, "symbolic-ref", "-q", "refs/remotes/origin/HEAD", is_failure_fine=True).strip()
+    cloned = ask_git(git_dir, "symbolic-ref", "-q", "refs/remotes/origin/HEAD", is_failure_fine=True).strip()
     name = cloned.removeprefix("refs/remotes/origin/")
     if not name:
-        there = _refs(git_dir, *[f"refs/heads/{usual}" for usual in _USUAL])
-        name = next((usual for usual in _USUAL if f"refs/heads/{usual}" in there), "")
+        there = _refs(git_dir, *[f"refs/heads/{usual}" for usual in USUAL])
+        name = next((usual for usual in USUAL if f"refs/heads/{usual}" in there), "")
     return name, _refs(git_dir, f"refs/heads/{name}", f"refs/remotes/origin/{name}") if name else []
 
 
 def _refs(git_dir: str, *names: str) -> list[str]:
     """Those of the refs that there are."""
-    return [ref for ref in _asked(git_dir, "for-each-ref", "--format=%(refname)", *names).split() if ref in names]
+    return [ref for ref in ask_git(git_dir, "for-each-ref", "--format=%(refname)", *names).split() if ref in names]
 
 
 def _is_ancestor(git_dir: str, tip: str, target: str) -> bool:
-    return not _asked(git_dir, "rev-list", "-n", "1", tip, f"^{target}").strip()
+    return not ask_git(git_dir, "rev-list", "-n", "1", tip, f"^{target}").strip()
 
 
 def _has_its_changes(git_dir: str, tip: str, target: str) -> bool:
     """Whether commits of `target` have the same changes as those of `tip`, or one of them the same as all of these, as
     it is after a rebase and after a squash."""
-    base = _asked(git_dir, "merge-base", tip, target, is_failure_fine=True).strip()
+    base = ask_git(git_dir, "merge-base", tip, target, is_failure_fine=True).strip()
     if not base:
         return False
-    own = [line for line in _asked(git_dir, "cherry", target, tip).splitlines() if line.startswith("+")]
+    own = [line for line in ask_git(git_dir, "cherry", target, tip).splitlines() if line.startswith("+")]
     if not own:
         return True
     options = ("--no-ext-diff", "--no-textconv", "--no-color")
-    whole = _asked(git_dir, "diff", *options, base, tip)
-    paths = _asked(git_dir, "diff", "--name-only", "-z", *options, base, tip).split("\0")[:-1]
+    whole = ask_git(git_dir, "diff", *options, base, tip)
+    paths = ask_git(git_dir, "diff", "--name-only", "-z", *options, base, tip).split("\0")[:-1]
     if not paths:
         return True
-    commits = _asked(
+    commits = ask_git(
         git_dir, "--literal-pathspecs", "log", "-p", "--no-merges", f"--max-count={MOST_COMMITS}", "--full-diff",
         *options, f"{base}..{target}", "--", *paths[:MOST_COMMITS],
     )  # fmt: skip
@@ -121,11 +121,11 @@ def _has_its_changes(git_dir: str, tip: str, target: str) -> bool:
 
 
 def _patch_ids(git_dir: str, patches: str) -> set[str]:
-    found = _asked(git_dir, "patch-id", "--stable", given=patches).splitlines()
+    found = ask_git(git_dir, "patch-id", "--stable", given=patches).splitlines()
     return {line.partition(" ")[0] for line in found}
 
 
-def _asked(git_dir: str, *arguments: str, given: str = "", is_failure_fine: bool = False) -> str:
+def ask_git(git_dir: str, *arguments: str, given: str = "", is_failure_fine: bool = False) -> str:
     """What git prints. Raises GitUnavailableError."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:

@@ -64,14 +64,15 @@ def subject(prompt: str) -> str:
     first, _, rest = prompt.strip().partition("\n")
     if len(first) > LINE_CHARACTERS:
         return prompt
-    words = [word for word in _quiet(first).split() if word.strip(".,;:!?").casefold() not in _EMPHASIS]
+    words = _without_emphasis(_quiet(first).split())
     files = [word for word in words if _is_mention(word)]
     telling = [word for word in words if word not in files and word.strip(".,;:!?()'\"*`").casefold() not in _EMPTY]
     if files and not telling:
         return "\n".join([", ".join([_file_name(word).rstrip(".,;:!?") for word in files]), rest]).strip()
     named = " ".join([_file_name(word) if word in files else word for word in words])
     told = _without_lead(named)
-    told = told if len(told.split()) > 1 or len(told) > len(named) // 2 else named
+    if len(told.split()) < 2 and len(told) <= len(named) // 2 and (told or not rest.strip()):
+        told = named
     return f"{told}\n{rest}".strip() or prompt
 
 
@@ -101,6 +102,18 @@ def _quiet(line: str) -> str:
     while "!!" in line or "??" in line or "?!" in line or "!?" in line:
         line = line.replace("!!", "!").replace("??", "?").replace("?!", "?").replace("!?", "?")
     return line
+
+
+def _without_emphasis(words: list[str]) -> list[str]:
+    """The words without those that only stress; the end of a sentence stays where one stood last in it."""
+    kept: list[str] = []
+    for word in words:
+        bare = word.strip(".,;:!?")
+        if bare.casefold() not in _EMPHASIS or bare.istitle():
+            kept.append(word)
+        elif kept and word[-1] in ".;:!?" and kept[-1][-1] not in ".;:!?":
+            kept[-1] = kept[-1].rstrip(",") + word[-1]
+    return kept
 
 
 def _without_lead(text: str) -> str:

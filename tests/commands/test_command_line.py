@@ -28,7 +28,8 @@ ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 def machine(tmp_path):
     machine = StoreUser(tmp_path / "user")
     machine.session("8f3a-trip", *trip())
-    bread = [record for turn in range(3) for record in exchange("how is **rye** baked?", "It is kneaded.", at=MONDAY)]
+    asked = ["how is **rye** baked" + "?" * turns for turns in (1, 2, 3)]
+    bread = [record for text in asked for record in exchange(text, "It is kneaded.", at=MONDAY)]
     for record in bread:
         record["cwd"] = "/srv/bakery"
     machine.session("9c01-bread", *bread, project="-srv-bakery")

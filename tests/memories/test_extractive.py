@@ -6,10 +6,16 @@ import itertools
 from pathlib import Path
 
 import pytest
+from markdown_snapshot import MarkdownSnapshot
 
-from session_memory.memories.strategies.extractive.sentences import choices, excerpt, is_request, title_of
+from bench.extraction.excerpts import entries_of
+from session_memory.memories.format import Origin, new_memory, render
+from session_memory.memories.strategies.extractive.episode import asks, title_of
+from session_memory.memories.strategies.extractive.sentences import excerpt
+from session_memory.memories.strategies.extractive.statements import kind_of
 from session_memory.memories.strategies.extractive.strategy import ExtractiveStrategy
-from session_memory.memories.strategy import Memory
+from session_memory.memories.strategies.extractive.typed import typed_paragraphs
+from session_memory.memories.strategy import KnownMemory, Memory, StrategyContext
 from session_memory.store.values import Conversation, Filter, StoredEntry
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -18,151 +24,264 @@ CWD = "/srv/shop"
 CONVERSATION = Conversation(7, "session", "a.jsonl", "", "claude-code", CWD, "", 0, 1000, 9, "ready", "")
 
 
-def entries(*said: object) -> list[StoredEntry]:
-    """A string is the user's or, behind `> `, the assistant's; a tuple a tool use: name, kind, argument, error."""
-    numbers = itertools.count(1)
-    found = []
-    for one in said:
-        number = next(numbers)
-        if isinstance(one, tuple):
-            name, kind, argument, *error = one
-            item = StoredEntry(number, "tool", argument, number, CWD, 0, tool=name, kind=kind)
-            found.append(item._replace(outcome="error" if error else "ok", error=error[0] if error else ""))
-        else:
-            assert isinstance(one, str)
-            role = "assistant" if one.startswith("> ") else "user"
-            found.append(StoredEntry(number, role, one.removeprefix("> "), number, CWD, 0))
-    return found
+def said(text: str) -> list[StoredEntry]:
+    """Entries by lines that begin with the signs of `bench.extraction.excerpts`."""
+    return entries_of([(line[0], line[2:]) for line in text.strip().splitlines()])
 
 
-def episode(*said: object, title: str = "") -> Memory:
-    strategy = ExtractiveStrategy({}, None)
-    conversation = CONVERSATION._replace(title=title)
-    assert strategy.should_process(conversation, entries(*said))
-    [memory] = strategy.process(conversation, entries(*said)).memories
-    return memory
+def memories(text: str, title: str = "", strategy: ExtractiveStrategy | None = None) -> list[Memory]:
+    strategy = strategy or ExtractiveStrategy({}, None)
+    return list(strategy.process(CONVERSATION._replace(title=title), said(text)).memories)
 
 
-WORK = (
-    "The checkout fails for guests. Please find out why!\n\n```\nTypeError: user is null\n```",
-    "> I'll look into it.",
-    ("Read", "read", "/srv/shop/src/checkout.py"),
-    ("Read", "read", "/srv/shop/README.md"),
-    ("Bash", "command", "cd /srv/shop && pytest tests/test_checkout.py -q", "TypeError: user is null"),
-    ("Edit", "edit", "/srv/shop/src/checkout.py"),
-    ("Edit", "edit", "/srv/shop/src/checkout.py"),
-    ("Edit", "edit", "/srv/shop/src/checkout.py", "String to replace not found in file."),
-    ("Bash", "command", "cd /srv/shop && pytest tests/test_checkout.py -q"),
-    ("Bash", "command", "ls src"),
-    ("Bash", "command", 'git commit -am "Let guests check out" && git push'),
-    "> Guests have no user, so I check for that first. We decided to keep the session for them. The tests pass now, and "
-    "I have pushed the change to the branch, so that it can be reviewed.",
-    "Great. From now on always run the tests before you commit, ok?",
-    "No, really: never commit without the tests.",
-    "> Understood.",
-)
+def items(text: str) -> list[tuple[str, str]]:
+    """Kind and title of what is kept beside the episode."""
+    return [(one.kind, one.title) for one in memories(text) if one.kind != "episode"]
+
+
+def episode(text: str) -> Memory:
+    return next(one for one in memories(text) if one.kind == "episode")
+
+
+CONVERSATIONS = {
+    "a bug that is mended": """
+U The checkout fails for guests. Please find out why!
+A I'll look into it.
+R /srv/shop/src/checkout.py
+! cd /srv/shop && pytest tests/test_checkout.py -q :: TypeError: 'NoneType' object is not subscriptable
+A Guests have no user, so the discount is looked up in nothing.
+E /srv/shop/src/checkout.py
+$ cd /srv/shop && pytest tests/test_checkout.py -q
+$ ls src
+$ git commit -am "Let guests check out" && git push
+A Guests have no user, so I check for that first. The tests pass, and I have pushed the change to the branch, so that it can be reviewed.
+U Great. From now on always run the tests before you commit, ok?
+U No, really: never commit without the tests.
+A Understood.
+""",
+    "a choice with a rejected alternative": """
+U How should the exports be stored? We tried CSV last year, but it lost the types, so we dropped it.
+A Then Parquet or SQLite. I'd suggest using Parquet, because it keeps types and is small. Shall I go with that?
+U sounds good, do it
+A Done.
+E /srv/shop/export.py
+U fyi the warehouse reads every file on s3://shop-exports every night
+A Good to know.
+""",
+    "an everyday talk": """
+U Plan a weekend in Ghent for two, please. My wife is vegetarian, and I prefer trains over flying.
+A Friday evening you take the train to Brussels and change there.
+U We'll take the hotel near the canal then.
+A I have noted it.
+""",
+    "a conversation of nothing": """
+U run ls
+$ ls
+A a.txt
+U thanks
+""",
+}
+
+
+@pytest.mark.parametrize("name", CONVERSATIONS)
+def test_what_comes_of_a_conversation_is_as_its_snapshot_says(snapshot, name):
+    pages = [
+        render(
+            new_memory(
+                one.kind, one.title, one.text, one.subject, one.quote,
+                Origin(one.at, "session", 7, "extractive", one.message), is_untrusted=False,
+            )
+        )
+        for one in memories(CONVERSATIONS[name])
+    ]  # fmt: skip
+    kinds = [one.kind for one in memories(CONVERSATIONS[name])]
+    text = "\n".join([f"# {kind}\n\n{page}" for kind, page in zip(kinds, pages)]) or "Nothing.\n"
+    assert text == snapshot.use_extension(MarkdownSnapshot)
+
+
+class TestItems:
+    def test_each_has_its_quotation_its_message_and_its_time(self):
+        [item] = [
+            one for one in memories("A Hello.\nU ok, please always use tabs in Makefiles.") if one.kind != "episode"
+        ]
+        assert item == Memory(
+            "preference", "Always use tabs in Makefiles.", "", "shop", "ok, please always use tabs in Makefiles.", (),
+            2, 2000,
+        )  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("sentence", "kind"),
+        [
+            ("Always use tabs.", "preference"),
+            ("From now on write tests first", "preference"),
+            ("stop committing everything", "preference"),
+            ("I'd rather use SQLite here.", "preference"),
+            ("Bitte verwende immer Tabs.", "preference"),
+            ("Usa siempre pnpm en lugar de npm.", "preference"),
+            ("Всегда пиши тесты.", "preference"),
+            ("以后都用中文回答。", "preference"),
+            ("必ずテストを書いてください。", "preference"),
+            ("let's go with luxon, it knows time zones", "decision"),
+            ("use uv instead of pip", "decision"),
+            ("SQLite it is.", "decision"),
+            ("The staging API listens on port 8081.", "fact"),
+            ("remember that my son is allergic to nuts", "fact"),
+        ],
+    )
+    def test_what_the_words_bear_out_is_kept(self, sentence, kind):
+        assert kind_of(sentence)[0] == kind
+
+    @pytest.mark.parametrize(
+        "sentence",
+        [
+            "Should we always use tabs?", "It never works.", "we never get a response", "if (always) { never(); }",
+            "The build fails.", "rather than doing that", "and never mind the rest (of it", "stop doing shit!",
+            "为什么总是失败？", "Immer dieser Drucker.", "oh great, it always breaks", "he said we should always use tabs",
+            "if we always cached it, it would be faster", "maybe we should use Redis", "let's see",
+            "let's use it", "my server is down again", "my test is broken since 10:00", "I'd like you to use tabs in a.py",
+            'the label says "always use tabs"', "let's take a look at Redis",
+        ],
+    )  # fmt: skip
+    def test_questions_complaints_irony_hypotheses_and_halves_are_not(self, sentence):
+        assert kind_of(sentence) == ("", "")
+
+    def test_a_proposal_counts_only_where_the_user_takes_it_up(self):
+        asked = "U How do we cache it?\nA Should I use Redis for the sessions?\n"
+        assert items(asked + "U yes please") == [("decision", "Use Redis for the sessions")]
+        assert items(asked + "U no, first measure it") == []
+        assert items(asked + "U what would that cost?") == []
+
+    def test_a_decision_that_is_revoked_is_none(self):
+        assert items("U let's use Redis for the cache\nA ok\nU hm, revert that") == []
+        said = "U let's use Redis for the cache\nA ok\nU no, drop Redis for that"
+        assert [kind for kind, _ in items(said)] == ["rejected"]
+
+    def test_what_is_rejected_takes_the_place_of_what_was_decided_before(self):
+        known = [
+            KnownMemory("aaaaaaaaaa", "decision", "shop", "Let's use Redis for the cache"),
+            KnownMemory("bbbbbbbbbb", "decision", "shop", "Use Postgres instead of Redis for the cache"),
+        ]
+        strategy = ExtractiveStrategy({}, None)
+        strategy.attach(StrategyContext("", lambda conversation, text, limit: known))
+        words = "U We tried Redis for the cache, but it was too slow, so we dropped it."
+        [item] = [one for one in memories(words, strategy=strategy) if one.kind == "rejected"]
+        assert item.replaces == ("aaaaaaaaaa",)
+
+
+class TestTyped:
+    @pytest.mark.parametrize(
+        "pasted",
+        [
+            "<system-reminder>\nalways use tabs\n</system-reminder>",
+            "```\nalways use tabs\n```",
+            "> always use tabs",
+            "2026-03-02T10:11:12Z WARN always use tabs",
+            "// always use tabs",
+            "│ always use tabs │",
+            "Error log:\nalways use tabs",
+            "Slack from Ada: always use tabs",
+            "# Guide\n## Style\nalways use tabs",
+            "This session is being continued from a previous one.\n\nalways use tabs",
+            "Starting server\nListening on port 80\nalways use tabs",
+        ],
+    )
+    def test_what_was_pasted_is_not_what_the_user_said(self, pasted):
+        assert not any("always" in one for one in typed_paragraphs(pasted))
+
+    def test_nor_what_an_answer_said_before(self):
+        answer = "Some rules:\n\n- Always use tabs in Makefiles.\n"
+        assert typed_paragraphs("Always use tabs in Makefiles.\n\nwho says so?", [answer]) == ["who says so?"]
+
+    def test_the_rest_is(self):
+        text = "look at this:\n\nalways\n"
+        assert typed_paragraphs("a few rules:\n- always use tabs\n- never use spaces\n\nok?") == [
+            "a few rules:\n- always use tabs\n- never use spaces", "ok?",
+        ]  # fmt: skip
+        assert typed_paragraphs(text)[0] == "look at this:"
+
+
+class TestSolutions:
+    FAILS = "U make it pass\n! npm test :: TypeError: x is undefined\n"
+
+    def test_the_edits_between_the_last_failing_run_and_the_one_that_passes_are_told(self):
+        text = "U make it pass\nE /srv/shop/a.js\n! npm test :: TypeError: x is undefined\nE /srv/shop/b.js\n$ npm test\nE /srv/shop/c.js"
+        [solution] = [one for one in memories(text) if one.kind == "solution"]
+        assert solution.title == "`npm test`: TypeError: x is undefined -> passed after editing `b.js`"
+        assert (solution.message, solution.quote) == (3, "TypeError: x is undefined")
+
+    @pytest.mark.parametrize(
+        "then",
+        [
+            "E /srv/shop/a.js",
+            "E /srv/shop/a.js\n! npm test :: TypeError: x is undefined",
+            "$ npm test",
+            "E /srv/shop/a.js\n$ npm test -- --only other",
+            "E /srv/shop/a.js\n$ npm test | tail -3",
+            "E /srv/shop/a.js\n$ npm test\nU no, revert that",
+            "E /srv/shop/a.js\n$ npm test\n$ git checkout -- a.js",
+        ],
+    )
+    def test_without_a_change_or_a_pass_that_counts_there_is_none(self, then):
+        assert items(self.FAILS + then) == []
+
+    def test_a_slip_that_is_mended_at_once_is_none(self):
+        slip = (
+            "U write it\nE /srv/shop/a.ts\n! npx tsc :: a.ts(1,2): error TS2304: no name\nE /srv/shop/a.ts\n$ npx tsc"
+        )
+        assert items(slip) == []
 
 
 class TestEpisode:
-    def test_it_tells_what_was_asked_done_and_decided(self):
-        assert episode(*WORK) == Memory(
-            "episode",
-            "The checkout fails for guests.",
-            """Asked: The checkout fails for guests. Please find out why!
-
-Then asked:
-- Great. From now on always run the tests before you commit, ok?
-- No, really: never commit without the tests.
-
-Changed: `src/checkout.py` (2 edits)
-Read: `README.md`
-
-Committed:
-- Let guests check out
-
-Ran: `pytest` (2 times), `git commit && git push`
-
-Failed:
-- `pytest`: TypeError: user is null -> worked after editing `src/checkout.py`
-
-Wanted or decided:
-- the user: "No, really: never commit without the tests."
-- the assistant: "We decided to keep the session for them."
-
-Shortly before the end: Guests have no user, so I check for that first. We decided to keep the session for them. The tests pass now, and I have pushed the change to the branch, so that it can be reviewed.
-At the end: Understood.""",
-            "shop",
-        )
-
     def test_what_is_left_open_is_told(self):
-        text = episode("Please fix the build", "> On it.", ("Bash", "command", "make", "make: *** [all] Error 2")).text
+        text = episode("U Please fix the build\nA On it.\nE /srv/shop/a.c\n! make :: make: *** [all] Error 2").text
+        assert "Not seen to work:\n- `make`: make: *** [all] Error 2" in text
         assert text.endswith("The last thing that happened: Bash failed: make: *** [all] Error 2")
-        text = episode("Please fix the build", "> Done.", "And what about the docs then?").text
+        text = episode("U Please fix the build\nE /srv/shop/a.c\nA Done.\nU And what about the docs then?").text
         assert text.endswith("Left without an answer: And what about the docs then?")
 
-    def test_a_failure_that_nothing_followed_says_so(self):
-        text = episode("Please fix the build", ("Bash", "command", "make all", "boom"), "> I give up.").text
-        assert "- `make all`: boom -> not seen to work" in text
-
-    def test_like_failures_are_told_once(self):
-        failed = ("Bash", "command", "npm run lint", "✖ 140 problems (138 errors)")
-        again = ("Bash", "command", "npm run lint", "✖ 22 problems (20 errors)")
-        text = episode("Fix all lint errors", failed, ("Edit", "edit", "a.js"), again, "> Some are left.").text
-        assert text.count("npm run lint`") == 2
-        assert "- `npm run lint` (2 times): " in text
-
-    def test_looking_around_and_slips_of_the_pen_are_not_told(self):
-        text = episode(
-            "Where is the config read?", ("Bash", "command", "grep -rn config src", "Exit code 1"),
-            ("Edit", "edit", "/srv/shop/a.py", "String to replace not found in file."), "> In settings.py, at start-up.",
-        ).text  # fmt: skip
-        assert "Failed" not in text
-
     def test_files_elsewhere_are_told_from_where_they_lie_together(self):
-        edits = [("Edit", "edit", f"/other/deep/project/{name}.py") for name in ("a", "b")]
-        assert "Changed: `a.py`, `b.py`" in episode("Change the other project", *edits, "> Done.").text
+        text = episode("U Change the other project\nE /other/deep/project/a.py\nE /other/deep/project/b.py").text
+        assert "Changed: `a.py`, `b.py`" in text
 
-    def test_many_requests_are_told_by_the_longest_of_them(self):
-        requests = [f"Please change number {number}{' and check it well' * (number % 2)}" for number in range(20)]
-        text = episode("Do all of these things", *requests, "> Done.").text
-        assert "Then asked (12 more):" in text
-        assert text.count("check it well") == 8
-
-    def test_talk_without_any_tool_is_worth_an_episode_too(self):
-        memory = episode("Which name is better, Ada or Grace?", "> Ada, since it is shorter.", "Let's go with Ada.")
-        assert memory.text == (
-            "Asked: Which name is better, Ada or Grace?\n\nThen asked:\n- Let's go with Ada.\n\n"
-            'Wanted or decided:\n- the user: "Let\'s go with Ada."\n\n'
-            "At the end: Ada, since it is shorter.\nLeft without an answer: Let's go with Ada."
+    def test_what_was_pasted_is_not_told_as_asked(self):
+        entries = entries_of(
+            [("U", "why does it fail?\n\n2026-01-01 ERROR boom\n2026-01-01 ERROR bang"), ("E", "/a.py")]
         )
+        [memory] = ExtractiveStrategy({}, None).process(CONVERSATION, entries).memories
+        assert memory.text.startswith("Asked: why does it fail?\n")
+        assert "boom" not in memory.text
 
-    def test_a_conversation_in_which_nobody_speaks_is_nothing(self):
-        strategy = ExtractiveStrategy({}, None)
-        assert not strategy.should_process(CONVERSATION, entries(("Bash", "command", "ls")))
+    @pytest.mark.parametrize("text", ["U run ls\n$ ls\nA a.txt", "U hi\nA Hello!", "U say lol\nA lol"])
+    def test_a_conversation_that_holds_nothing_makes_nothing(self, text):
+        result = ExtractiveStrategy({}, None).process(CONVERSATION, said(text))
+        assert (result.memories, result.skipped) == ((), "nothing in it")
+
+    def test_a_talk_of_substance_is_worth_an_episode_without_any_tool(self):
+        assert episode(f"U How do tides work?\nA {'The moon pulls. ' * 50}").title == "How do tides work?"
 
 
 class TestTitle:
     @pytest.mark.parametrize(
-        ("given", "requests", "title"),
+        ("given", "requests", "commits", "title"),
         [
-            ("Fixing the build", ["please look"], "Fixing the build"),
-            ("please look into the build of", ["please look into the build of the app. Now!"], "please look into the build of the app."),
-            ("hi", ["What is the plan?"], "What is the plan?"),
-            ("", ["https://github.com/a/b/issues/1"], "Allow guests"),
-            ("", ["## The checkout\n\n- fails for guests"], "fails for guests"),
-            ("", ["Bitte prüfe, warum der Build fehlschlägt! Danke."], "Bitte prüfe, warum der Build fehlschlägt!"),
-            ("", ["请检查构建为什么失败。谢谢"], "请检查构建为什么失败。"),
-            ("", ["ビルドが失敗する理由を調べてください。お願いします"], "ビルドが失敗する理由を調べてください。"),
-            ("", ["ok"], "Allow guests"),
-            ("", [], "Allow guests"),
+            ("Fixing the build", ["please look"], [], "Fixing the build"),
+            ("look into the build of", ["please look into the build of the app. Now!"], [], "Look into the build of the app."),
+            ("", ["Implement the following plan:\n\n# Log in with a passkey\n\n..."], ["One"], "Log in with a passkey"),
+            ("", ["can you see why it fails for guests?"], ["Let guests check out"], "Let guests check out"),
+            ("", ["@prompt.md really ULTRATHINK this"], [], "prompt.md: cart.py"),
+            ("", ["https://example.org/issues/1"], ["One", "Two", "Three"], "One"),
+            ("", ["read @a/b.py in full. the cart is a mess, how can we split it?"], [], "The cart is a mess, how can we split it?"),
+            ("", ["## The checkout\n\n- fails for guests"], [], "Fails for guests"),
+            ("", ["Bitte prüfe, warum der Build fehlschlägt! Danke."], [], "Prüfe, warum der Build fehlschlägt!"),
+            ("", ["请检查构建为什么失败。谢谢"], [], "检查构建为什么失败。"),
+            ("", [], [], "cart.py"),
         ],
     )  # fmt: skip
-    def test_it_is_what_the_session_is_called_or_what_was_asked_first(self, given, requests, title):
-        assert title_of(given, requests, ["Allow guests"]) == title
+    def test_it_says_what_the_conversation_was_about(self, given, requests, commits, title):
+        assert title_of(given, requests, commits, ["src/cart.py"]) == title
 
     def test_there_is_always_one(self):
-        assert title_of("", [], []) == "Conversation"
-        assert title_of("", ["ok"], []) == "ok"
+        assert title_of("", [], [], []) == "Conversation"
 
 
 class TestRequests:
@@ -170,56 +289,17 @@ class TestRequests:
         "text", ["hi", "Hello!", "ok", "yes", "/clear", "/model opus", "weiter", "你好", "thanks a", "👍"]
     )
     def test_a_greeting_or_a_nod_is_none(self, text):
-        assert not is_request(text)
+        assert not asks(text)
 
     @pytest.mark.parametrize(
         "text",
         [
-            "Fix the build",
-            "https://example.org/issues/1",
-            "请修复构建",
-            "Почини сборку проекта",
+            "Fix the build", "https://example.org/issues/1", "请修复构建", "Почини сборку проекта",
             "/etc/hosts is empty, please look",
         ],
-    )
+    )  # fmt: skip
     def test_what_asks_for_something_is_one(self, text):
-        assert is_request(text)
-
-
-class TestChoices:
-    @pytest.mark.parametrize(
-        "text",
-        [
-            "Always use tabs.", "Please never push to main", "I'd rather use SQLite here.", "let's go with option B",
-            "use uv instead of pip", "From now on write tests first", "stop committing everything",
-            "Bitte verwende immer Tabs.", "Ab jetzt nur noch auf Deutsch antworten", "Préfère toujours les petites fonctions.",
-            "Usa siempre pnpm en lugar de npm.", "Всегда пиши тесты.", "以后都用中文回答。", "不要修改测试。", "必ずテストを書いてください。",
-        ],
-    )  # fmt: skip
-    def test_what_the_user_wants_is_found_in_many_languages(self, text):
-        assert choices(entries(text)[0]) == [text]
-
-    @pytest.mark.parametrize(
-        "text",
-        [
-            "Should we always use tabs?", "It never works.", "we never get a response", "if (always) { never(); }",
-            "The build fails.", "rather than doing that", "and never mind the rest (of it",
-            "为什么总是失败？",
-        ],
-    )  # fmt: skip
-    def test_questions_complaints_code_and_halves_are_not(self, text):
-        assert choices(entries(text)[0]) == []
-
-    def test_of_the_assistant_only_decisions_count(self):
-        said = "> I decided to use SQLite. It is always fast. Decide what to try."
-        assert choices(entries(said)[0]) == ["I decided to use SQLite."]
-
-    def test_pasted_text_is_not_what_the_user_wants(self):
-        assert choices(entries("Always use tabs.\n" + "log line\n" * 900)[0]) == []
-
-    def test_code_and_quotation_marks_of_markdown_are_left_out(self):
-        said = "Do this:\n```\nalways use tabs\n```\n> - **Never** use `eval` here."
-        assert choices(entries(said)[0]) == ["Never use `eval` here."]
+        assert asks(text)
 
 
 class TestExcerpt:
@@ -255,9 +335,10 @@ def test_of_real_sessions_it_makes_something_short_and_telling(tmp_path, runtime
         found = list(store.entries(conversation.id))
         if conversation.entry_count < 10 or not strategy.should_process(conversation, found):
             continue
-        [memory] = strategy.process(conversation, found).memories
-        assert 0 < len(memory.title) <= 80
-        assert 100 < len(memory.text) < 7000
-        assert "Asked: " in memory.text
-        assert "At the end: " in memory.text
+        made = strategy.process(conversation, found).memories
+        for memory in itertools.islice(made, 1):
+            assert 0 < len(memory.title) <= 80
+            assert 100 < len(memory.text) < 4000
+            assert "Asked: " in memory.text
+        assert all(memory.quote and memory.message for memory in made[1:])
     store.close()

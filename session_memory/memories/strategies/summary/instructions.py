@@ -27,6 +27,7 @@ Note:
 - preference: how the user wants things done
 - question: what was left open
 - solution: an error that came up, and what solved it
+- rejected: what was tried or proposed and given up, and why
 - project, person: who or what it is, in a sentence
 
 Leave out what matters only today, what was merely considered, and every secret. Each memory needs a quote: words of \

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from ....text.format import one_line, shorten
 from ....text.sanitize import for_people
+from ...format import KINDS
 
-KINDS = ("fact", "decision", "preference", "question", "solution", "project", "person")
 MOST_MEMORIES = 40
 LEAST_QUOTE_CHARACTERS = 12
 LONGEST = {"title": 160, "summary": 4000, "subject": 80, "text": 1000, "quote": 1000}

@@ -1,0 +1,207 @@
+"""The episode of a conversation: what it was about, what was asked, what became of it, how it ended. Pure."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ....patterns.failures import failures
+from ....text.format import one_line, shorten
+from ....text.shell_commands import LOOKING, commit_message, family
+from ....transcripts.titles import is_plan, subject
+from ....transcripts.titles import is_request as names_something
+from ...filtering import relative_path
+from .sentences import excerpt, has_words, looks_like_code, sentences_of
+from .solutions import says_something
+from .typed import typed_paragraphs
+
+if TYPE_CHECKING:
+    from ....store.values import StoredEntry
+
+TITLE_CHARACTERS = 80
+REQUEST_CHARACTERS = 400
+LATER_REQUEST_CHARACTERS = 160
+STATE_CHARACTERS = 500
+ERROR_CHARACTERS = 160
+COMMIT_CHARACTERS = 120
+SUBSTANTIAL_CHARACTERS = 80
+TELLING_CHARACTERS = 600  # of answers, in a conversation in which nothing was done, or so many requests
+TELLING_REQUESTS = 3
+MOST_LATER_REQUESTS = 5
+MOST_FILES = 8
+MOST_COMMITS = 8
+MOST_UNSOLVED = 3
+LAST_ANSWERS = 2  # of which a short one only agrees
+LAST_TOOL_USES = 30
+FEW_COMMITS = 2  # of which the last says what the conversation was about
+
+_GOES_ON = re.compile(r"(?:then|and|also|now|so|next)\b,?\s+", re.IGNORECASE)
+_READS = re.compile(r"(?:read|look at|see|check out|open|go through|have a look)\b", re.IGNORECASE)
+
+
+def is_worth_telling(entries: Sequence[StoredEntry]) -> bool:
+    """Whether something was done, or something of substance said."""
+    if any(entry.kind == "edit" and entry.outcome != "error" for entry in entries) or commits(entries):
+        return True
+    asked = {entry.text for entry in entries if entry.role == "user" and names_something(entry.text)}
+    said = sum(len(entry.text) for entry in entries if entry.role == "assistant")
+    return len(asked) >= TELLING_REQUESTS or (bool(asked) and said >= TELLING_CHARACTERS)
+
+
+def asks(text: str) -> bool:
+    """Whether a user's text asks for something: it is no greeting, mere yes, or command of the runtime."""
+    return not _is_command(text) and names_something(text) and (has_words(text) or "://" in text)
+
+
+def title_of(given: str, requests: Sequence[str], made: Sequence[str], names: Iterable[str]) -> str:
+    """A title for a conversation: that of its session unless it only repeats a request; the heading of its plan; the
+    commit, where there are few; its first request, or the files that it edited. `made` are commits, `names` files."""
+    given = one_line(given)
+    abouts = [one_line(subject(text)) for text in requests]
+    if has_words(given) and not any(about.startswith(given.rstrip("…")) for about in abouts):
+        return shorten(given, TITLE_CHARACTERS)
+    if requests and is_plan(requests[0]):
+        return _shown(subject(requests[0]).split("\n")[0])
+    if 0 < len(made) <= FEW_COMMITS:
+        return _shown(made[-1])
+    edited = ", ".join(list(dict.fromkeys([name.rpartition("/")[2] for name in names]))[:3])
+    asked = [_telling_sentence(text) for text in requests]
+    first = asked[0] if asked else ""
+    named = ": ".join(part for part in (abouts[0], edited) if part) if abouts and not has_words(abouts[0]) else ""
+    others = [one for one in asked if one]
+    return _shown(
+        next((one for one in (first, *made[:1], named, edited, *others, *abouts) if one), given or "Conversation")
+    )
+
+
+def _telling_sentence(text: str) -> str:
+    """The first sentence of a request that says what it is about, better not one by which something is only to be read;
+    '' for none."""
+    told = [
+        one for one in sentences_of(subject(_own_words(text))[:2000]) if has_words(one) and not looks_like_code(one)
+    ]
+    first = next((one for one in told if not _READS.match(one)), next(iter(told), ""))
+    return subject(_GOES_ON.sub("", first))
+
+
+def commits(entries: Iterable[StoredEntry]) -> list[str]:
+    """The first lines of the messages of git commits."""
+    messages = [commit_message(entry.text) for entry in entries if entry.kind == "command" and entry.outcome == "ok"]
+    return list(dict.fromkeys(shorten(one_line(message), COMMIT_CHARACTERS) for message in messages if message))
+
+
+def shortest_names(tools: Iterable[StoredEntry], cwd: str) -> dict[str, str]:
+    """How each path is shown: relative to the working directory or, where all lie below another one, to that."""
+    paths = {tool.text for tool in tools if tool.kind in ("edit", "read") and tool.text}
+    names = {path: relative_path(path, cwd) for path in paths}
+    absolute = [name for name in names.values() if name.startswith("/")]
+    common = os.path.commonpath([os.path.dirname(name) for name in absolute]) if len(absolute) > 1 else ""
+    if common.count("/") > 2:
+        names = {path: relative_path(name, common) for path, name in names.items()}
+    return {path: shorten(one_line(name), 100) for path, name in names.items()}
+
+
+def episode_text(entries: Sequence[StoredEntry], requests: Sequence[str], names: Mapping[str, str]) -> str:
+    """The text of the episode."""
+    tools = [entry for entry in entries if entry.role == "tool"]
+    parts = (
+        _requests(requests),
+        _files(tools, names),
+        _committed(commits(tools)),
+        _unsolved(tools),
+        _last_state(entries),
+    )
+    return "\n\n".join(part for part in parts if part)
+
+
+def edited_files(tools: Iterable[StoredEntry]) -> Counter[str]:
+    """The paths that were edited, with how often."""
+    return Counter(tool.text for tool in tools if tool.kind == "edit" and tool.outcome != "error" and tool.text)
+
+
+def _requests(requests: Sequence[str]) -> str:
+    own = [text for one in requests if (text := _own_words(one))]
+    if not own:
+        return ""
+    lines = [f"Asked: {excerpt(own[0], REQUEST_CHARACTERS)}"]
+    later = list(dict.fromkeys(excerpt(text, LATER_REQUEST_CHARACTERS) for text in own[1:] if asks(text)))
+    kept = _longest(later, MOST_LATER_REQUESTS)
+    if kept:
+        more = f" ({len(later) - len(kept)} more)" if len(later) > len(kept) else ""
+        lines += [f"\nThen asked{more}:", *(f"- {text}" for text in kept)]
+    return "\n".join(lines)
+
+
+def _own_words(text: str) -> str:
+    """A request without what was pasted into it and without politeness; its subject where nothing else is left."""
+    typed = "\n\n".join(typed_paragraphs(text))
+    return subject(typed) if has_words(typed) else subject(text)
+
+
+def _files(tools: Iterable[StoredEntry], names: Mapping[str, str]) -> str:
+    tools = list(tools)
+    edits = edited_files(tools)
+    if edits:
+        more = f" and {len(edits) - MOST_FILES} more" if len(edits) > MOST_FILES else ""
+        return f"Changed: {', '.join([f'`{names[path]}`' for path, _ in edits.most_common(MOST_FILES)])}{more}"
+    read = sorted({names[tool.text] for tool in tools if tool.kind == "read" and tool.outcome != "error" and tool.text})
+    return f"Read: {', '.join(f'`{name}`' for name in read)}" if 0 < len(read) <= MOST_FILES // 2 else ""
+
+
+def _committed(messages: Sequence[str]) -> str:
+    if not messages:
+        return ""
+    more = f" (the last of {len(messages)})" if len(messages) > MOST_COMMITS else ""
+    return "\n".join([f"Committed{more}:", *(f"- {message}" for message in messages[-MOST_COMMITS:])])
+
+
+def _unsolved(tools: Sequence[StoredEntry]) -> str:
+    """The commands that failed and were not seen to work after that; the last ones."""
+    telling = {
+        family(one.tool.text): one.tool.error
+        for one in failures(tools[-LAST_TOOL_USES:])
+        if one.tool.kind == "command"
+        and one.fixed is None
+        and family(one.tool.text) not in ("", LOOKING)
+        and says_something(one.tool.error)
+    }
+    lines = [
+        f"- `{name}`: {shorten(one_line(error), ERROR_CHARACTERS) or 'no output'}" for name, error in telling.items()
+    ]
+    return "\n".join(["Not seen to work:", *lines[-MOST_UNSOLVED:]]) if lines else ""
+
+
+def _last_state(entries: Sequence[StoredEntry]) -> str:
+    spoken = [entry for entry in entries if entry.role != "tool" and entry.text]
+    answers = [entry.text for entry in spoken if entry.role == "assistant"]
+    telling = next(
+        (text for text in answers[: -LAST_ANSWERS - 1 : -1] if len(text) >= SUBSTANTIAL_CHARACTERS), ""
+    ) or "".join(answers[-1:])
+    lines = [f"At the end: {excerpt(telling, STATE_CHARACTERS)}"] if telling else []
+    if spoken and spoken[-1].role == "user" and len(spoken) > 1 and asks(spoken[-1].text):
+        lines.append(f"Left without an answer: {excerpt(_own_words(spoken[-1].text), LATER_REQUEST_CHARACTERS)}")
+    last = entries[-1]
+    if last.role == "tool" and last.outcome == "error":
+        error = shorten(one_line(last.error), ERROR_CHARACTERS)
+        lines.append(f"The last thing that happened: {last.tool} failed: {error or 'no output'}")
+    return "\n".join(lines)
+
+
+def _is_command(text: str) -> bool:
+    word, _, rest = text.strip().partition(" ")
+    return word.startswith("/") and "/" not in word[1:] and len(rest.split()) < 2
+
+
+def _shown(title: str) -> str:
+    title = shorten(one_line(title).rstrip(" ,;:"), TITLE_CHARACTERS)
+    first = title.split(" ", 1)[0] if title else ""
+    return title[0].upper() + title[1:] if first.rstrip(",:!?").isalpha() and first.islower() else title
+
+
+def _longest(texts: Sequence[str], count: int) -> list[str]:
+    """The `count` longest, in the order they came."""
+    chosen = sorted(range(len(texts)), key=lambda at: -len(texts[at]))[:count]
+    return [texts[at] for at in sorted(chosen)]
