@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..archives.list import list_archives
 from ..archives.privacy import private_path
 from ..errors import SessionMemoryError
-from ..memories.folders import groups_of, strategies_directory
+from ..memories import undo
+from ..memories.folders import folder_of, groups_of, strategies_directory
 from ..memories.library import library_of, open_index
 from ..settings import forgotten
 from ..settings.rules import covers
@@ -85,6 +86,8 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
     with open_index(opened.location, opened.note) as index:
         for group, ids in chosen.memories.items():
             library_of(opened.location, index, group).forget(ids)
+    for group in groups:  # nor does what was forgotten of it before
+        undo.discard(folder_of(opened.location, group))
     for path in chosen.archives:
         os.unlink(path)
     opened.store.forget_conversations(chosen.conversations)

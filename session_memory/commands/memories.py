@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 from typing import TYPE_CHECKING, Any
 
 from ..errors import SessionMemoryError
-from ..memories.folders import folder_of
+from ..memories.folders import folder_of, groups_of
 from ..memories.format import KINDS, time_text
 from ..memories.library import library_of, open_index
 from ..memories.pages import file_of
@@ -31,6 +32,7 @@ _ACTIONS = """\
   memories search WORDS       those that fit best
   memories show ID            one whole, with where it came from
   memories forget ID [ID ...] removes them for good: they do not come back
+  memories forget [ID] --undo takes back what was forgotten within a day: the last, or these
 """
 
 
@@ -50,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kind", metavar="KIND", choices=kinds, default="", help=only)
     parser.add_argument("--superseded", action="store_true", help="also what no longer holds")
     parser.add_argument("--untrusted", action="store_true", help="only what untrusted sessions said")
+    parser.add_argument("--undo", action="store_true", help="with forget: take back what was forgotten")
     add_limit(parser, LIMIT)
     add_private(parser)
     add_common(parser)
@@ -62,6 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     actions = {"list": _list, "search": _search, "show": _show, "forget": _forget}
+    if arguments.undo:
+        return _take_back(opened, arguments)
     words: list[str] = arguments.words
     if words and not " ".join(words).strip():
         words = []
@@ -73,7 +78,7 @@ def _run(opened: OpenStore, arguments: argparse.Namespace) -> int:
 
 
 def _list(opened: OpenStore, index: MemoryIndex, arguments: argparse.Namespace) -> int:
-    found = index.memories(_filter(opened, arguments))
+    found = _doubted(index.memories(_filter(opened, arguments)))
     _show_all(
         opened, found, "Nothing is remembered yet: session-memory process makes memories of finished conversations."
     )
@@ -82,7 +87,7 @@ def _list(opened: OpenStore, index: MemoryIndex, arguments: argparse.Namespace) 
 
 def _search(opened: OpenStore, index: MemoryIndex, arguments: argparse.Namespace) -> int:
     query = " ".join(arguments.words)
-    found = index.search(query, _filter(opened, arguments))
+    found = _doubted(index.search(query, _filter(opened, arguments)))
     _show_all(opened, found, f"Nothing is remembered about {brief(query, TITLE_CHARACTERS)}.")
     return 0 if found else 1
 
@@ -90,6 +95,12 @@ def _search(opened: OpenStore, index: MemoryIndex, arguments: argparse.Namespace
 def _filter(opened: OpenStore, arguments: argparse.Namespace) -> MemoryFilter:
     kinds = (arguments.kind,) if arguments.kind else ()
     return MemoryFilter(opened.location.homes, kinds, arguments.untrusted, arguments.superseded, arguments.limit)
+
+
+def _doubted(found: list[IndexedMemory]) -> list[IndexedMemory]:
+    from ..memories.doubts import with_doubts  # starts processes, whose module takes a while to load
+
+    return with_doubts(found, os.path.expanduser("~"))
 
 
 def _show_all(opened: OpenStore, found: list[IndexedMemory], nothing: str) -> None:
@@ -107,7 +118,8 @@ def line_of(memory: IndexedMemory) -> str:
     notes = [note for note, is_so in (("untrusted", memory.is_untrusted), ("superseded", memory.superseded)) if is_so]
     about = f" ({subject})" if subject and subject.casefold() not in title.casefold() else ""
     kind = " ".join([*notes, memory.kind])
-    return f"{memory.id}  {moment(memory.at)[:10]:<10}  {kind}{about}: {title}"
+    doubts = f" ({one_line(for_prompt('; '.join(memory.doubts)))})" if memory.doubts else ""
+    return f"{memory.id}  {moment(memory.at)[:10]:<10}  {kind}{about}: {title}{doubts}"
 
 
 def as_json(memory: IndexedMemory) -> dict[str, Any]:
@@ -117,9 +129,9 @@ def as_json(memory: IndexedMemory) -> dict[str, Any]:
 
 
 def _show(opened: OpenStore, index: MemoryIndex, arguments: argparse.Namespace) -> int:
-    found = [_chosen(opened, index, id) for id in arguments.words]
+    found = _doubted([_chosen(opened, index, id) for id in arguments.words])
     opened.terminal.result({"memories": [as_json(memory) for memory in found]})
-    home = f" --home {shlex.quote(arguments.home)}" if arguments.home else ""
+    home = _home(arguments)
     for number, memory in enumerate(found):
         if number:
             opened.terminal.line()
@@ -142,6 +154,8 @@ def _show_one(opened: OpenStore, memory: IndexedMemory, home: str) -> None:
     if memory.superseded:
         by = f" by {memory.superseded}" if len(memory.superseded) > 1 else ""
         terminal.line(f"  superseded{by}: it no longer holds")
+    for doubt in memory.doubts:
+        terminal.line(f"  may be wrong: {one_line(for_prompt(doubt))}")
     for at, _, conversation, strategy, message, _ in memory.origins:
         around = f" --around {message}" if message else ""
         terminal.line(f"  {time_text(at)}, by {strategy}: {called_as()} show {conversation}{around}{home}")
@@ -153,10 +167,37 @@ def _forget(opened: OpenStore, index: MemoryIndex, arguments: argparse.Namespace
     with open_index(opened.location, opened.note) as every:
         for group in dict.fromkeys(memory.home for memory in chosen.values()):
             ids = [memory.id for memory in chosen.values() if memory.home == group]
-            library_of(opened.location, every, group).forget(ids)
+            library_of(opened.location, every, group).forget(ids, can_undo=True)
     opened.terminal.result({"forgotten": list(chosen)})
-    opened.terminal.line(f"{counted(len(chosen), 'memory', 'memories')} forgotten.")
+    opened.terminal.line(f"{counted(len(chosen), 'memory', 'memories')} forgotten:")
+    for memory in chosen.values():
+        opened.terminal.line(f"  {line_of(memory)}")
+    opened.terminal.line(f"For a day this takes it back: {called_as()} memories forget --undo{_home(arguments)}")
     return 0
+
+
+def _take_back(opened: OpenStore, arguments: argparse.Namespace) -> int:
+    if arguments.action != "forget":
+        raise UnknownMemoryError(f"memories {arguments.action}: --undo belongs to forget")
+    ids = [word.removeprefix("^").lower() for word in arguments.words if word.strip("^ ")]
+    with open_index(opened.location, opened.note) as index:
+        back = [
+            id
+            for group in groups_of(opened.location)
+            for id in library_of(opened.location, index, group).take_back(ids)
+        ]
+        if not back:
+            raise UnknownMemoryError("nothing like that was forgotten within a day")
+        found = [memory for id in back for memory in index.beginning_with(id, opened.location.homes)]
+    opened.terminal.result({"back": back})
+    opened.terminal.line(f"{counted(len(back), 'memory', 'memories')} taken back:")
+    for memory in found:
+        opened.terminal.line(f"  {line_of(memory)}")
+    return 0
+
+
+def _home(arguments: argparse.Namespace) -> str:
+    return f" --home {shlex.quote(arguments.home)}" if arguments.home else ""
 
 
 def _chosen(opened: OpenStore, index: MemoryIndex, id: str) -> IndexedMemory:

@@ -1,4 +1,4 @@
-"""What speaks against a memory by now: files that it names were changed since, or it is from a branch that is not merged.
+"""What speaks against a memory by now: files that it names were changed since, or its branch is not merged.
 
 Nothing is said where that cannot be told. Starts git: not for a prompt.
 """
@@ -66,7 +66,7 @@ def _changed_since(names: Iterable[str], directory: str, at: float, user_dir: st
             gone.update(paths[-1:] if worktree else [])
     if worktree is None or not worktree.root or not later | gone:
         return len(later)
-    as_committed = staged_as_they_are(worktree, later)
+    as_committed = set(staged_as_they_are(worktree, later))
     return len(later - as_committed) + len(_committed_since(worktree, as_committed | gone, settled))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from ..system.files import read_whole, write_atomically
@@ -53,6 +53,18 @@ def add(directory: str, memories: Iterable[PageMemory]) -> None:
     """Adds tombstones. The caller holds the directory's lock. Raises OSError."""
     known = {one.id: one for one in read(directory)}
     known.update({memory.id: tombstone(memory) for memory in memories})
+    _write(directory, known.values())
+
+
+def remove(directory: str, ids: Collection[str]) -> None:
+    """Takes tombstones back. The caller holds the directory's lock. Raises OSError."""
+    known = read(directory)
+    kept = [one for one in known if one.id not in ids]
+    if len(kept) < len(known):
+        _write(directory, kept)
+
+
+def _write(directory: str, tombstones: Iterable[Tombstone]) -> None:
     lines = [
         json.dumps(
             {
@@ -62,7 +74,7 @@ def add(directory: str, memories: Iterable[PageMemory]) -> None:
                 "conversations": sorted(one.conversations),
             }
         )
-        for one in known.values()
+        for one in tombstones
     ]
     write_atomically(f"{directory}/{FILE}", ("\n".join(lines) + "\n").encode())
 

@@ -6,7 +6,8 @@ What a person changes on a page is kept; what they delete is forgotten. All chan
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -16,11 +17,11 @@ from ..store.sqlite.memory_index import IndexedMemory, MemoryFilter, MemoryIndex
 from ..system.files import lock
 from ..system.sqlite import CorruptDatabaseError, DatabaseError
 from ..text.sanitize import for_storage
-from . import forgotten, pages, private_pages, prompt_index
+from . import forgotten, pages, private_pages, prompt_index, undo
 from .folders import folder_of, groups_of
-from .format import EPISODE, Origin, PageMemory, restored, struck, time_text, with_origin
+from .format import EPISODE, PageMemory, restored, struck
+from .page_changes import PageChanges, page_memory
 from .pages import EditedMeanwhileError, Page
-from .similarity import contradicts, says_the_same, wording
 from .strategy import StrategyError
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 LOCK_WAIT_SECONDS = 30.0
 ATTEMPTS = 5
-WITHOUT_A_MODEL = "extractive"  # its episodes give way to those of any other strategy
 _UNSETTLED = "unsettled"  # in place of a stamp: the page is read again the next time
 
 
@@ -49,10 +49,16 @@ class Library:
         wanted = list(memories)
         return self._changed(lambda: self._keep(wanted))
 
-    def forget(self, ids: Iterable[str]) -> None:
-        """Removes memories from pages and index for good; those that they superseded hold again."""
+    def forget(self, ids: Iterable[str], *, can_undo: bool = False) -> None:
+        """Removes memories from pages and index for good; those that they superseded hold again. With `can_undo` they
+        can be taken back for a day; without, nothing can that was forgotten before."""
         wanted = set(ids)
-        self._changed(lambda: self._forget(wanted))
+        self._changed(lambda: self._forget(wanted, can_undo=can_undo))
+
+    def take_back(self, ids: Collection[str] = ()) -> list[str]:
+        """Puts back what was forgotten within a day: what has these ids, else what was forgotten last. Returns the ids;
+        what they had superseded is superseded again."""
+        return self._changed(lambda: self._take_back(ids))
 
     def refresh(self, wait_seconds: float = LOCK_WAIT_SECONDS) -> None:
         """Brings the index up to date with the pages. Waits for whoever is at work on them for so long."""
@@ -79,7 +85,7 @@ class Library:
         raise StrategyError(message, "close the editor, or wait until it is done", is_temporary=True)
 
     def _keep(self, wanted: list[tuple[PageMemory, tuple[str, ...]]]) -> list[str]:
-        changes = _PageChanges(self.directory, self._index, self.home)
+        changes = PageChanges(self.directory, self._index, self.home)
         tombstones = forgotten.read(self.directory)
         ids = []
         for memory, replaces in wanted:
@@ -89,12 +95,16 @@ class Library:
         changes.write()
         return list(dict.fromkeys(ids))
 
-    def _forget(self, ids: set[str]) -> list[str]:
+    def _forget(self, ids: set[str], *, can_undo: bool) -> list[str]:
         found = [page for path in pages.find(self.directory) for page in [pages.read(self.directory, path)]]
         every = [memory for page in found for memory in page.memories]
         # An episode that a forgotten one superseded tells of the same conversation, and goes too.
         ids = ids | {memory.id for memory in every if memory.kind == EPISODE and memory.superseded in ids}
         memories = [memory for memory in every if memory.id in ids]
+        if can_undo:
+            undo.write(self.directory, [*undo.read(self.directory), *_undoable(found, ids)])
+        else:
+            undo.discard(self.directory)
         forgotten.add(self.directory, memories)  # first: after a crash here the memories are not made again
         for page in found:
             parts = page.parts[:1]
@@ -106,9 +116,32 @@ class Library:
         self._index.remove(self.home, ids)
         return sorted(ids)
 
+    def _take_back(self, ids: Collection[str]) -> list[str]:
+        known = undo.read(self.directory)
+        chosen = undo.chosen(known, ids)
+        there = {path: pages.read(self.directory, path) for path in pages.find(self.directory)}
+        here = {memory.id for page in there.values() for memory in page.memories}
+        for one in chosen:
+            page = there.setdefault(one.path, pages.read(self.directory, one.path))
+            if one.id not in here:
+                page.parts.append(one.part)
+        for one in chosen:
+            by = next(memory for memory in there[one.path].memories if memory.id == one.id)
+            for page in there.values():
+                for number, memory in enumerate(page.memories, 1):
+                    if memory.id in one.superseded:
+                        page.parts[number] = struck(page.parts[number], by)
+        for page in there.values():
+            if page.parts != pages.read(self.directory, page.path).parts:
+                pages.write(self.directory, page)
+        forgotten.remove(self.directory, {one.id for one in chosen})
+        undo.write(self.directory, [one for one in known if one not in chosen])
+        return [one.id for one in chosen]
+
     def _refresh(self) -> None:
         """Reads the pages that changed, forgets the memories that a person removed from them, and moves those that
         rules exclude to private pages, or back."""
+        undo.read(self.directory)  # which deletes what can be taken back no more
         self._read_changed()
         placed = self._index.placed(self.home)
         try:
@@ -205,138 +238,25 @@ def search_memories(
 ) -> list[IndexedMemory]:
     """The memories that fit a query best, best first: those that hold, of trusted sessions. See `open_index`."""
     with open_index(location, note, patience) as index:
-        return index.search(query, MemoryFilter(location.homes, is_untrusted=False, limit=limit))
+        found = index.search(query, MemoryFilter(location.homes, is_untrusted=False, limit=limit))
+    if not found:
+        return found
+    from .doubts import with_doubts  # starts processes, whose module takes a while to load
+
+    return with_doubts(found, os.path.expanduser("~"))
 
 
-class _PageChanges:
-    """A change in the making: the pages that were read for it, and those to be written."""
-
-    def __init__(self, directory: str, index: MemoryIndex, home: str) -> None:
-        self._directory = directory
-        self._home = home
-        self._index = index
-        self._pages: dict[str, Page] = {}
-        self._touched: set[str] = set()
-        every = index.memories(MemoryFilter((home,), with_superseded=True, with_excluded=True))
-        self._paths = {one.id: one.path for one in every}
-        self._known = {one.id: one for one in map(page_memory, every)}
-        self._wordings = {id: wording(memory.whole_text) for id, memory in self._known.items() if not memory.superseded}
-
-    def take(self, memory: PageMemory, replaces: tuple[str, ...]) -> str:
-        """Adds a memory, or its origin to the one that says the same; returns the id of that."""
-        same, others = self._alike(memory)
-        if same is not None:
-            self._add_origin(same, memory)
-        else:
-            poorer, richer = self._other_episodes(memory)
-            others += poorer
-            newer = richer or next((one for one in others if (one.at or 0) > (memory.at or 0)), None)
-            memory = memory._replace(superseded=newer.id) if newer else memory
-            page = self._page(self._path_for(memory))
-            pages.add(page, memory)
-            self._touch(page.path)
-            self._note(memory, page.path)
-            for other in others if newer is None else ():
-                self._supersede(other.id, memory)
-        kept = same or memory
-        for id in replaces:
-            if id in self._known and self._known[id].kind != EPISODE:
-                self._supersede(id, kept)
-        return kept.id
-
-    def write(self) -> None:
-        """Writes what was changed."""
-        for path in sorted(self._touched):
-            pages.write(self._directory, self._pages[path])
-
-    def _alike(self, memory: PageMemory) -> tuple[PageMemory | None, list[PageMemory]]:
-        """The memory that says the same, and those that contradict it."""
-        if memory.id in self._known:
-            return self._known[memory.id], []
-        if memory.kind == EPISODE:
-            return None, []
-        said = wording(memory.whole_text)
-        near = [
-            (self._known[id], other)
-            for id, other in self._wordings.items()
-            if self._known[id].kind == memory.kind
-            and self._known[id].is_untrusted == memory.is_untrusted
-            and self._known[id].subject.casefold() == memory.subject.casefold()
-        ]
-        same = next((known for known, other in near if says_the_same(said, other)), None)
-        return same, [known for known, other in near if known.is_marked and contradicts(said, other)]
-
-    def _other_episodes(self, memory: PageMemory) -> tuple[list[PageMemory], PageMemory | None]:
-        """The episodes of the same part of a conversation that were made without a model, and one that was made with a
-        model, where `memory` was made without."""
-        if memory.kind != EPISODE:
-            return [], None
-        own = memory.origins[0]
-        told = [
-            (one, origin.strategy == WITHOUT_A_MODEL)
-            for one in self._known.values()
-            if one.kind == EPISODE and not one.superseded and one.is_untrusted == memory.is_untrusted
-            for origin in one.origins
-            if (origin.session, time_text(origin.at)) == (own.session, time_text(own.at))
-        ]
-        if own.strategy == WITHOUT_A_MODEL:
-            return [], next((one for one, is_poorer in told if not is_poorer), None)
-        return [one for one, is_poorer in told if is_poorer], None
-
-    def _add_origin(self, known: PageMemory, memory: PageMemory) -> None:
-        if not known.is_marked or {one.where for one in memory.origins} <= {one.where for one in known.origins}:
-            return
-        page = self._page(self._paths[known.id])
-        at = pages.position_of(page, known.id)
-        if at is not None:
-            page.parts[at] = with_origin(page.parts[at], memory.origins[0])
-            self._touch(page.path)
-            self._note(known._replace(origins=(*known.origins, *memory.origins)), page.path)
-
-    def _supersede(self, id: str, by: PageMemory) -> None:
-        """Marks a memory as superseded, if a strategy made it, it holds, and it is as trusted as `by`."""
-        known = self._known.get(id)
-        if known is None or id == by.id or not known.is_marked or known.superseded:
-            return
-        if known.is_untrusted != by.is_untrusted or by.superseded:
-            return
-        page = self._page(self._paths[id])
-        at = pages.position_of(page, id)
-        if at is not None:
-            page.parts[at] = struck(page.parts[at], by)
-            self._touch(page.path)
-            self._note(known._replace(superseded=by.id), page.path)
-
-    def _path_for(self, memory: PageMemory) -> str:
-        """The page that a new memory belongs on: a private one if a rule has come since its conversation was read."""
-        path = pages.path_for(memory)
-        sessions = {origin.session for origin in memory.origins}
-        return pages.moved_path(path) if self._index.excluded_sessions(self._home, sessions) else path
-
-    def _page(self, path: str) -> Page:
-        if path not in self._pages:
-            self._pages[path] = pages.read(self._directory, path)
-        return self._pages[path]
-
-    def _touch(self, path: str) -> None:
-        self._touched.add(path)
-
-    def _note(self, memory: PageMemory, path: str) -> None:
-        self._known[memory.id] = memory
-        self._paths[memory.id] = path
-        if memory.superseded:
-            self._wordings.pop(memory.id, None)
-        else:
-            self._wordings[memory.id] = wording(memory.whole_text)
-
-
-def page_memory(indexed: IndexedMemory) -> PageMemory:
-    """A memory of the index as one of a page."""
-    origins = tuple([Origin(*origin) for origin in indexed.origins])
-    return PageMemory(
-        indexed.id, indexed.kind, indexed.title, indexed.text, indexed.subject, indexed.quote, origins,
-        indexed.superseded, indexed.is_untrusted, indexed.is_marked,
-    )  # fmt: skip
+def _undoable(found: Iterable[Page], ids: Collection[str]) -> list[undo.Forgotten]:
+    """What is about to be forgotten, as it can be put back."""
+    now = time.time()
+    parts = [(page.path, part, memory) for page in found for part, memory in zip(page.parts[1:], page.memories)]
+    return [
+        undo.Forgotten(
+            memory.id, now, path, part, tuple([other.id for _, _, other in parts if other.superseded == memory.id])
+        )
+        for path, part, memory in parts
+        if memory.id in ids and not pages.is_private_path(path)
+    ]
 
 
 def _without_secrets(memories: list[PageMemory]) -> list[PageMemory]:

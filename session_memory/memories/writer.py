@@ -9,7 +9,8 @@ from ..store.sqlite.memory_index import MemoryIndex
 from ..text.sanitize import for_storage
 from .folders import folder_of, is_untrusted
 from .format import KINDS, Origin, new_memory
-from .library import Library, page_memory
+from .library import Library
+from .page_changes import page_memory
 from .similarity import wording
 from .strategy import KnownMemory, StrategyContext
 

@@ -102,4 +102,6 @@ def _said(hit: Hit) -> SearchResult:
 
 def _remembered(memory: IndexedMemory) -> SearchResult:
     seconds = None if memory.at is None else memory.at / 1000
-    return SearchResult("", memory.title, "memory", seconds, memory.text, memory.path)
+    doubts = f"({'; '.join(memory.doubts)})" if memory.doubts else ""
+    text = "\n".join([part for part in (memory.text, doubts) if part])
+    return SearchResult("", memory.title, "memory", seconds, text, memory.path)

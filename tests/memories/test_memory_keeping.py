@@ -108,6 +108,12 @@ class TestKeeping:
             memory_dir.keep(Memory("episode", f"By {strategy}", "Fixed."), strategy=strategy)
         assert memory_dir.content() == before
 
+    def test_an_episode_without_a_model_is_not_told_again_in_other_words(self, memory_dir: MemoryDirectory) -> None:
+        (first,) = memory_dir.keep(Memory("episode", "Can you fix it", "Asked: fix"), strategy="extractive")
+        again = Memory("episode", "Fixing it", "Asked: fix it")
+        assert memory_dir.keep(again, of=conversation(99), strategy="extractive") == [first]
+        assert [memory.title for memory in memory_dir.all()] == ["Can you fix it"]
+
     def test_values_of_different_things_stand_side_by_side(self, memory_dir: MemoryDirectory) -> None:
         memory_dir.keep(fact("Its port is by default 80", "alpha"), fact("Its port is by default 81", "beta"))
         assert [memory.superseded for memory in memory_dir.all()] == ["", ""]

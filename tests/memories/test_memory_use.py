@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -19,6 +20,7 @@ from records import NamedHome, exchange
 from session_memory.activity import prompt_memories
 from session_memory.commands import memories as memories_command
 from session_memory.memories import folders as memory_folders
+from session_memory.memories import undo
 from session_memory.memories.strategy import Memory
 from session_memory.settings import homes
 from session_memory.settings.sections import StoreSettings
@@ -206,14 +208,62 @@ class TestCommand:
         self.run("search", "Ada")
         assert "says Ada" in capsys.readouterr().out
 
-    def test_forgetting_takes_one_away_for_good(
+    def test_forgetting_takes_one_away_for_good_and_says_what_it_was(
         self, person: MemoryDirectory, capsys: pytest.CaptureFixture[str]
     ) -> None:
         (id, other) = person.keep(EXPIRY, fact("Something else"))
         assert self.run("forget", f"^{id}") == 0
-        assert capsys.readouterr().out == "1 memory forgotten.\n"
+        assert capsys.readouterr().out == (
+            f"1 memory forgotten:\n  {id}  2026-02-21  fact (auth): The JWT expiry of the login service is 3600 seconds\n"
+            "For a day this takes it back: session-memory memories forget --undo\n"
+        )
         assert [memory.id for memory in person.all()] == [other]
         assert person.keep(EXPIRY) == []
+
+    def test_what_was_forgotten_last_is_taken_back(
+        self, person: MemoryDirectory, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        first, second, third = person.keep(EXPIRY, fact("Something else", "x"), fact("A third thing", "y"))
+        self.run("forget", first)
+        self.run("forget", second, third)
+        capsys.readouterr()
+        assert self.run("forget", "--undo") == 0
+        assert capsys.readouterr().out.startswith("2 memories taken back:\n")
+        assert {memory.id for memory in person.all()} == {second, third}
+        assert self.run("forget", first, "--undo") == 0
+        assert {memory.id for memory in person.all()} == {first, second, third}
+        assert person.keep(EXPIRY) == [first]
+        with pytest.raises(memories_command.UnknownMemoryError):
+            self.run("forget", "--undo")
+
+    def test_what_it_had_superseded_is_superseded_again(self, person: MemoryDirectory) -> None:
+        (old,) = person.keep(EXPIRY)
+        newer = fact("The JWT expiry of the login service is 7200 seconds", replaces=(old,))
+        (new,) = person.keep(newer, of=conversation(30, FEBRUARY + 86_400_000))
+        self.run("forget", new)
+        assert [(memory.id, memory.superseded) for memory in person.all()] == [(old, "")]
+        self.run("forget", "--undo")
+        assert {memory.id: memory.superseded for memory in person.all()} == {old: new, new: ""}
+
+    def test_after_a_day_nothing_can_be_taken_back_and_nothing_is_left_of_it(
+        self, person: MemoryDirectory, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (id,) = person.keep(EXPIRY)
+        self.run("forget", id)
+        kept = person.directory / undo.FILE
+        assert "3600" in kept.read_text()
+        assert kept.stat().st_mode & 0o777 == 0o600
+        later = time.time() + 86_401
+        monkeypatch.setattr(time, "time", lambda: later)
+        with pytest.raises(memories_command.UnknownMemoryError):
+            self.run("forget", "--undo")
+        assert not kept.exists()
+
+    def test_what_is_forgotten_for_good_takes_the_rest_with_it(self, person: MemoryDirectory) -> None:
+        first, second = person.keep(EXPIRY, fact("Something else"))
+        self.run("forget", first)
+        person.library().forget([second])
+        assert not (person.directory / undo.FILE).exists()
 
     @pytest.mark.parametrize("words", [("show", "zzz"), ("show",), ("forget", ""), ("list", "x"), ("search",)])
     def test_what_cannot_be_done_is_said(self, person: MemoryDirectory, words: tuple[str, ...]) -> None:

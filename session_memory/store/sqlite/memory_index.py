@@ -59,7 +59,8 @@ _RANK = "bm25(memories_search, 3.0, 2.0, 1.0, 0.5)"
 class IndexedMemory(NamedTuple):
     """A memory as the index holds it. `origins` are (milliseconds, session, conversation, strategy, message, the
     directory in which the session was started), 0 for no message and '' where the directory is not known; `at` is in
-    milliseconds since the epoch; `superseded` is the id of the memory that took its place, '' for what holds."""
+    milliseconds since the epoch; `superseded` is the id of the memory that took its place, '' for what holds.
+    `doubts` say what speaks against it by now; the index does not know them."""
 
     home: str
     path: str
@@ -74,6 +75,7 @@ class IndexedMemory(NamedTuple):
     superseded: str
     is_untrusted: bool
     is_marked: bool
+    doubts: tuple[str, ...] = ()
 
 
 class PlacedMemory(NamedTuple):
@@ -319,7 +321,7 @@ def _insert(connection: Connection, memory: IndexedMemory) -> None:
     connection.execute(
         "INSERT INTO memories (home, path, id, kind, title, content, subject, quote, origins, at, superseded, "
         "is_untrusted, is_marked) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        memory._replace(origins=json.dumps(memory.origins)),  # type: ignore[arg-type]
+        memory._replace(origins=json.dumps(memory.origins))[:-1],  # type: ignore[arg-type]
     )
     number = connection.last_insert_rowid()
     texts = [indexable(text) for text in (memory.title, memory.subject, memory.text, memory.quote)]
@@ -335,7 +337,7 @@ def _remove(connection: Connection, number: int) -> None:
 
 
 def _memory(row: tuple[Any, ...]) -> IndexedMemory:
-    memory = IndexedMemory._make(row)
+    memory = IndexedMemory(*row)
     # The index of an earlier version names no message, and no directory.
     origins = tuple([(*origin, *(0, "")[len(origin) - 4 :]) for origin in json.loads(row[8])])
     return memory._replace(origins=origins, is_untrusted=bool(row[11]), is_marked=bool(row[12]))
