@@ -42,11 +42,7 @@ class TouchIndex:
             pass
         for key, cursor in told.items():
             if is_whole(cursor) and "tail" in cursor:
-                seen = cursor.get("seen", 0)
-                if self.cursors.get(key, {}).get("seen", -1) < seen:
-                    self.cursors[key] = cursor
-                if key in self.touched:
-                    self.touched[key] = {path: time for path, time in self.touched[key].items() if time > seen}
+                self._take_cursor(key, cursor)
 
     def read_on(self, sessions: list[Session], runtime: Runtime, now: float, oldest: float, notes: list[str]) -> None:
         """Reads what the sessions did since, those without a cursor since `oldest`. `notes` gets a line for each one
@@ -81,6 +77,17 @@ class TouchIndex:
         """When a session last ran a git command that may change something; 0 for never."""
         return self.touched.get(key, {}).get(GIT, 0.0)
 
+    def _take_cursor(self, key: str, cursor: Cursor) -> None:
+        """Takes the cursor of a prompt where that has read further, and forgets what it has read."""
+        seen = cursor.get("seen", 0)
+        found = {path: time for path, time in self.touched.pop(key, {}).items() if time > seen}
+        if self.cursors.get(key, {}).get("seen", -1) < seen:
+            self.cursors[key] = cursor
+            if found:
+                self.touched[key] = found
+        elif key in self.cursors:
+            self.touched[key] = found
+
     def _read_sub_agents(self, session: Session, runtime: Runtime, oldest: float) -> bool:
         from .sub_agents import sub_agent_touches
 
@@ -98,9 +105,10 @@ class TouchIndex:
                 found[path] = max(touch.time, found.pop(path, 0.0))
 
     def _write(self, keys: set[str]) -> None:
-        """Replaces the file, with what is known of the sessions with these keys."""
+        """Replaces the file, with what is known of the sessions with these keys beyond what prompts know."""
         from _thread import get_ident
 
+        keys &= self.touched.keys()
         content = {
             "cursors": {key: cursor for key, cursor in self.cursors.items() if key in keys},
             "touched": {

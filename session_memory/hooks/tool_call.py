@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from ..activity.held_calls import Hold
     from ..runtimes import Runtime
     from .context import Context, Event
 
@@ -33,10 +34,12 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
     """Prints what the agent is to be told with the result of the call, or what a person is asked before it is made, if
     anything. Raises SessionMemoryError, OSError: then it was not told."""
     hooks = context.runtime.HOOKS
+    hold = find_hold(context)  # before anything is locked
     delivery = delivery_for(context)
     if delivery is not None:
         with delivery:
-            hold_back(context, delivery, can_ask=hooks.can_ask(context.event, environment()))
+            if hold is not None:
+                hold_back(context, delivery, hold, can_ask=hooks.can_ask(context.event, environment()))
             if delivery.reason:
                 print_answer(hooks.held_output(delivery.reason, delivery.text))
             elif delivery.text:
@@ -60,32 +63,39 @@ def delivery_for(context: Context) -> CallDelivery | None:
     return delivery
 
 
-def hold_back(context: Context, delivery: CallDelivery, *, can_ask: bool) -> None:
-    """Has a person asked before the call is made, where the settings want that and there is a reason to; where nobody
-    `can_ask`, the agent is told it. An edit that was allowed is not asked about again, unless the other session has
-    edited the file again. Raises SessionMemoryError, OSError."""
-    tool, settings, now = context.runtime.HOOKS.tool_call(context.event), context.settings, time.time()
+def find_hold(context: Context) -> Hold | None:
+    """What speaks against the call, where the settings want that looked for. Raises SessionMemoryError, OSError."""
+    tool, settings = context.runtime.HOOKS.tool_call(context.event), context.settings
     if tool is None or settings.collisions != ASK:
-        return
-    from ..activity.held_calls import HoldSearch, reason_of, was_allowed
+        return None
+    from ..activity.held_calls import HoldSearch
 
-    own, cwd = own_session(context, environment()), _cwd(context.event)
-    search = HoldSearch(own, context.other_sessions(), settings, now)
+    cwd = _cwd(context.event)
+    search = HoldSearch(own_session(context, environment()), context.other_sessions(), settings, time.time())
     is_edit = tool.kind == _EDIT
     hold = search.of_edit(resolved(tool.argument, cwd)) if is_edit else search.of_command(tool.argument, cwd)
     write_notes(context, search.notes, context.runtime.HOOKS.TOOL_EVENT)
-    if hold is None:
-        return
+    return hold
+
+
+def hold_back(context: Context, delivery: CallDelivery, hold: Hold, *, can_ask: bool) -> None:
+    """Has a person asked before the call is made; where nobody `can_ask`, the agent is told it. An edit that was
+    allowed is not asked about again, unless the other session has edited the file again. Raises LockedError,
+    OSError."""
+    from ..activity.held_calls import reason_of, was_allowed
+
+    own, tool = own_session(context, environment()), context.runtime.HOOKS.tool_call(context.event)
     key = f"held {hold.session} {hold.path} "
+    is_edit = tool is not None and tool.kind == _EDIT
     earlier = delivery.settled(key, hold.time) if is_edit else []
-    reason = reason_of(hold, own.directory, now)
+    reason = reason_of(hold, own.directory, time.time())
     if can_ask and not any([was_allowed(own, call_id) for call_id in earlier if call_id]):
         delivery.reason = reason
     elif not can_ask and not earlier and not delivery.text:
         delivery.text = f"{INTRODUCTION}! {reason}"
     else:
         return
-    if is_edit:
+    if tool is not None and is_edit:
         delivery.settle(key + (tool.call_id if can_ask else ""), hold.time)
 
 
