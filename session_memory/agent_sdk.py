@@ -9,6 +9,8 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from .errors import SessionMemoryError
+from .hooks import upkeep_start
 from .hooks.archive import archive_when_written
 from .hooks.callbacks import Handover, answering, offer_collisions, offer_update
 from .hooks.context import Context, EventError
@@ -42,6 +44,18 @@ def lookup_options(home: str | os.PathLike[str]) -> dict[str, Any]:
         "mcp_servers": {SERVERS[0]: server},
         "allowed_tools": lookup_rules(_CLAUDE, paths, python, conversations_dir),
     }
+
+
+def start_upkeep(home: str | os.PathLike[str]) -> None:
+    """Starts the upkeep of the store of the agent home `home`, as Claude Code's hooks do with the start and end of a
+    session: for a program that begins or ends. Nothing waits for it, and it ends by itself; what goes wrong is a line
+    in the home's hook.log."""
+    root = os.path.abspath(home)
+    at = agent_home(root, os.environ, stop=os.path.dirname(root)) or home_at(root, os.environ)
+    try:
+        upkeep_start.start_upkeep(at, at.settings().upkeep)
+    except (SessionMemoryError, OSError) as error:
+        HookLog(at).write_fault("upkeep", error)
 
 
 def session_updates_hook(

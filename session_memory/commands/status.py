@@ -11,13 +11,12 @@ from .. import NAME, __version__
 from ..errors import SessionMemoryError, described
 from ..settings.notices import notices
 from ..store.location import find_location
-from ..system.terminal import Terminal
+from ..system.terminal import Terminal, byte_size
 from ..text.format import counted
 from ..text.timestamps import age, iso_time
 from ..upkeep.runs import upkeep_runs
 from .arguments import add_common
 from .opened_store import with_store
-from .progress import megabytes
 
 if TYPE_CHECKING:
     import argparse
@@ -74,17 +73,12 @@ def run(arguments: argparse.Namespace) -> int:
         terminal.item("spent", _cost(found.spent))
     places = _places(location)
     for label, place in places.items():
-        what = f"{counted(place.files, 'file')}, {size(place.bytes)}" if place.files else "nothing yet"
+        what = f"{counted(place.files, 'file')}, {byte_size(place.bytes)}" if place.files else "nothing yet"
         terminal.item(label, terminal.short(f"{place.path}: {what}"))
     if found:
         terminal.item("holds", _holds(found.counts))
     terminal.result(_as_json(runs, found, problems, places))
     return 1 if runs.runs and runs.runs[-1].problem else 0
-
-
-def size(count: int) -> str:
-    """`140 bytes`, `14 kB`, `1.2 MB`."""
-    return counted(count, "byte") if count < 1000 else f"{count / 1000:.0f} kB" if count < 999_500 else megabytes(count)
 
 
 def _in_store(arguments: argparse.Namespace, location: StoreLocation) -> tuple[_InStore | None, list[str]]:
@@ -141,7 +135,7 @@ def _done(run: UpkeepRun) -> str:
     did = [
         text
         for number, text in (
-            (run.files, f"{counted(run.files, 'file')} ({size(run.bytes)})"),
+            (run.files, f"{counted(run.files, 'file')} ({byte_size(run.bytes)})"),
             (run.archived, counted(run.archived, "archive")),
             (run.memories, counted(run.memories, "memory", "memories")),
         )
@@ -152,7 +146,7 @@ def _done(run: UpkeepRun) -> str:
 
 
 def _waits(waits: Waiting) -> str:
-    files = f"{counted(waits.files, 'file')} ({size(waits.bytes)}) to be taken in" if waits.files else ""
+    files = f"{counted(waits.files, 'file')} ({byte_size(waits.bytes)}) to be taken in" if waits.files else ""
     each = [f"{counted(number, 'conversation')} for {id}" for id, number in waits.conversations.items() if number]
     return "; ".join(filter(None, [files, ", ".join(each)])) or "nothing"
 
@@ -162,7 +156,7 @@ def _all_of(location: StoreLocation) -> str:
     if not any(one.is_expected() for one in location.watched):
         return "nothing: no session was there yet"
     files = [file for one in location.watched if one.is_expected() for file in one.files([])]
-    return f"{counted(len(files), 'file')} ({size(sum(file.size for file in files))}): there is no store yet"
+    return f"{counted(len(files), 'file')} ({byte_size(sum(file.size for file in files))}): there is no store yet"
 
 
 def _cost(spent: Spent) -> str:
@@ -175,7 +169,7 @@ def _cost(spent: Spent) -> str:
 
 def _holds(counts: Counts) -> str:
     talks = counted(sum(counts.conversations.values()), "conversation")
-    return f"{counted(counts.files, 'transcript')}, {talks}, {size(counts.text_bytes)} of text"
+    return f"{counted(counts.files, 'transcript')}, {talks}, {byte_size(counts.text_bytes)} of text"
 
 
 def _places(location: StoreLocation) -> dict[str, Kept]:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 INTERVAL_SECONDS = 600
 SCRIPT = "/hooks/upkeep.py"
-_ROOT = __file__[: -len("/session_memory/hooks/upkeep_start.py")]
 
 
 def lock_file(home: Home) -> str:
@@ -37,7 +36,9 @@ def start_upkeep(home: Home, mode: str) -> None:
     if mode != "sessions" or not hasattr(os, "fork") or not is_due(home, time.time()) or host_of(home.root):
         return
     if detach():
-        os.execv(sys.executable, [sys.executable, "-I", _ROOT + SCRIPT, path_of(home)])
+        from ..settings.program import source_dir  # only now: it takes as long as the hook
+
+        os.execv(sys.executable, [sys.executable, "-I", f"{source_dir()}{SCRIPT}", path_of(home)])
 
 
 def path_of(home: Home) -> str:

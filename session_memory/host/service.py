@@ -5,17 +5,21 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 import time
+from asyncio.subprocess import DEVNULL
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
 from ..archives.groups import open_sessions
 from ..errors import SessionMemoryError
+from ..hooks.upkeep_start import SCRIPT, is_due
 from ..memories.library import search_memories
 from ..settings.homes import home_at
 from ..settings.host_layout import Group, Layout
 from ..settings.notices import notices
+from ..settings.program import source_dir
 from ..settings.sections import host_settings
 from ..text.format import counted
 from ..tools import GroupBackend
@@ -35,6 +39,7 @@ from .worker import Worker
 POLL_SECONDS = 0.05
 CLOCK_SECONDS = 1.0
 REQUEST_SECONDS = 0.2
+FIRST_UPKEEP_SECONDS, UPKEEP_POLL_SECONDS = 3.0, 30.0  # not while the host starts
 AGAIN_SECONDS, LONGEST_PAUSE_SECONDS = 5.0, 300.0
 LAST_TURN_SECONDS = 20.0
 
@@ -71,6 +76,7 @@ class Host:
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stopped.release)
         loops = [self._start_tasks, self._watch, self._dispatch, self._deliver, self._answer_requests]
+        loops += [self._do_upkeep]
         loops += [channel.serve for channel in self._channels]
         self._log.event(f"serving {counted(len(self._ledger.groups()), 'group')}")
         tasks: list[asyncio.Task[Any]] = [asyncio.create_task(self._keep_up(loop)) for loop in loops]
@@ -221,6 +227,23 @@ class Host:
             return False
         self._ledger.mark_delivered(reply.id)
         return True
+
+    async def _do_upkeep(self) -> None:
+        """Now and then has a process take what the groups' sessions hold into their store, and make memories of it."""
+        home = home_at(self._layout.root, os.environ)
+        await asyncio.sleep(FIRST_UPKEEP_SECONDS)
+        while True:
+            if home.settings().upkeep == "sessions" and is_due(home, time.time()):
+                process = await asyncio.create_subprocess_exec(
+                    sys.executable, "-I", f"{source_dir()}{SCRIPT}", home.root,
+                    stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True,
+                )  # fmt: skip
+                try:
+                    await process.wait()
+                finally:
+                    with suppress(ProcessLookupError):
+                        process.terminate()  # the next one goes on
+            await asyncio.sleep(UPKEEP_POLL_SECONDS)
 
     async def _answer_requests(self) -> None:
         """Answers the requests that agents without a database put down as files."""

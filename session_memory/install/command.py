@@ -10,6 +10,7 @@ from pathlib import Path
 from .. import NAME
 from ..settings.program import program_paths
 from ..system.terminal import Terminal, exit_code
+from .environment import EXTRAS
 from .home_changes import HomePlan
 from .installation import install
 from .output import show_installed, show_new, show_uninstalled
@@ -22,6 +23,7 @@ UNINSTALL_SUMMARY = "take everything out again"
 NEW_SUMMARY = "make a new agent's home from a template, or renew one"
 _AGENTS_SKILLS = "put the skills into .agents/skills too, where several runtimes look"
 _ALLOW = "let agents look things up without asking: what of this command, the reader and the tools changes nothing"
+_WITH = "also install what this strategy needs, which is large; it stays with later installs"
 _PURGE = "also delete what is kept of sessions (archives, store, memories), and the configuration, after asking"
 _ABOUT = "Gives agent runtimes a memory of all their sessions: installs into the agent homes that it finds."
 _EPILOG = "`install.py new HOME` makes a new agent's home from a template: see `install.py new --help`."
@@ -59,7 +61,7 @@ def run_install(arguments: argparse.Namespace, called_as: str = f"{NAME} install
 
     done = install(
         arguments.home, program_paths(environ), environ, terminal,
-        dry_run=arguments.dry_run, skills_for_all=arguments.agents_skills, allow=allow,
+        dry_run=arguments.dry_run, skills_for_all=arguments.agents_skills, allow=allow, extras=arguments.extras,
     )  # fmt: skip
     show_installed(done, terminal, called_as)
     return 1 if any(trial.problem for trial in done.trials) else 0
@@ -114,6 +116,7 @@ def main(script: str, words: list[str]) -> int:
 def _add_install_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--agents-skills", action="store_true", help=_AGENTS_SKILLS)
     parser.add_argument("--allow", action="store_true", help=_ALLOW)
+    parser.add_argument("--with", dest="extras", choices=list(EXTRAS), action="append", default=[], help=_WITH)
 
 
 def _add_home(parser: argparse.ArgumentParser, what_for: str) -> None:

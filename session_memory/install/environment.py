@@ -23,6 +23,8 @@ GROUPS = {
     "store": ("apsw",),
     "sdk": ("claude-agent-sdk", "croniter", "rich", "watchfiles"),
 }
+# What is installed only where it is asked for, with all that it needs, and stays from then on.
+EXTRAS = {"graphiti": ("graphiti-core[kuzu]>=0.31.1", "httpx>=0.27")}
 NO_INDEX = "no package index that has it could be reached"
 _NO_INDEX_SIGN = "(from versions: none)"
 _RECORD_FILE = "session-memory.json"
@@ -59,8 +61,8 @@ class _Record:
 
 
 def names_of(groups: Iterable[str]) -> list[str]:
-    """The distributions that these groups ask for."""
-    return [name for group in groups for name in GROUPS[group]]
+    """The distributions that these groups and extras ask for."""
+    return [name for group in groups for name in (*GROUPS.get(group, ()), *EXTRAS.get(group, ()))]
 
 
 def base_python() -> str:
@@ -98,12 +100,14 @@ def missing_groups(paths: ProgramPaths, lock_file: Path) -> list[str]:
 def ensure_environment(
     paths: ProgramPaths, lock_file: Path, terminal: Terminal, groups: Collection[str] = tuple(GROUPS)
 ) -> Environment:
-    """Makes the environment, or adds what it lacks of `groups`. What cannot be installed is told in `problems`."""
+    """Makes the environment, or adds what it lacks of `groups`, which may name extras too; those that it has stay. What
+    cannot be installed is told in `problems`."""
     missing = missing_groups(paths, lock_file)
     record = _read_record(paths.env)
     if record is None or missing == list(GROUPS):
-        return _make_anew(paths, lock_file, terminal, groups)
-    absent = [group for group in missing if group in groups]
+        kept = [name for name in EXTRAS if record and name in record.groups]
+        return _make_anew(paths, lock_file, terminal, list(dict.fromkeys([*groups, *kept])))
+    absent = [group for group in (*GROUPS, *EXTRAS) if group in groups and group not in record.groups]
     problems = _install(paths.env, record, absent, lock_file, terminal)
     state = "added" if len(problems) < len(absent) else "ready"
     return Environment(str(paths.python), version_of(paths.python), state, problems)
@@ -150,21 +154,28 @@ def _install(env: Path, record: _Record, groups: list[str], lock_file: Path, ter
     pip = _pip(env)
     problems: dict[str, str] = {}
     for group in groups:
-        names = GROUPS[group]
+        names = names_of([group])
         if not pip:
             problems[group] = "this Python has no pip of version 22.3 or newer"
         elif NO_INDEX in problems.values():
             problems[group] = NO_INDEX
         else:
             with terminal.working(f"installing {', '.join(names)}"):
-                wanted = _pinned(names, lock_file) if group != list(GROUPS)[-1] else ["--requirement", str(lock_file)]
-                done = _run([*pip, "install", "--quiet", "--no-cache-dir", "--no-deps", *wanted])
+                done = _run([*pip, "install", "--quiet", "--no-cache-dir", *_wanted(group, lock_file)])
             if done.returncode:
                 problems[group] = _pip_problem(done.stdout + done.stderr)
             else:
                 record.groups.append(group)
                 record.save(env)
     return problems
+
+
+def _wanted(group: str, lock_file: Path) -> list[str]:
+    """What pip is asked for: the pinned versions of a group, or an extra with what fits them."""
+    if group in EXTRAS:
+        return ["--constraint", str(lock_file), *EXTRAS[group]]
+    is_rest = group == list(GROUPS)[-1]
+    return ["--no-deps", *(["--requirement", str(lock_file)] if is_rest else _pinned(GROUPS[group], lock_file))]
 
 
 def _pinned(names: Iterable[str], lock_file: Path) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,11 +18,13 @@ from .ledger import InstallLedger, read_ledger
 from .program import InstalledProgram
 from .templates import fill_sample_home, plan_template, templated_home
 from .trial import Trial, try_hook
+from .upkeep_forecast import UpkeepForecast, forecast
 
 
 @dataclass
 class Installed:
-    """What was installed, or would be in a dry run, which has no `trials`; else there is one for each home."""
+    """What was installed, or would be in a dry run, which has no `trials`; else there is one for each home, as there is
+    of the `forecasts`."""
 
     paths: ProgramPaths
     targets: list[Target]
@@ -30,6 +32,7 @@ class Installed:
     is_sample: bool
     is_dry_run: bool
     program: InstalledProgram
+    forecasts: list[UpkeepForecast | None]
     trials: list[Trial] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -43,12 +46,13 @@ def install(
     dry_run: bool,
     skills_for_all: bool,
     allow: Callable[[list[HomePlan]], bool],
+    extras: Collection[str] = (),
 ) -> Installed:
     """Installs into `homes`, or into those that are found; where there is none, into a sample home.
 
     Nothing is changed before the settings of every home are found to be in order. With `skills_for_all` the skills are
     also put where several runtimes look. `allow` is given what would be done, and says whether agents may also look
-    things up without asking. Raises SessionMemoryError, OSError.
+    things up without asking; `extras` go into the environment too. Raises SessionMemoryError, OSError.
     """
     source = source_dir()
     program.check_source(source)
@@ -67,19 +71,22 @@ def install(
         for change in plan.changes:
             change.check()
     is_sample = targets[0].root == str(paths.sample_home)
+    forecasts = [None if is_sample else forecast(target, environ) for target in targets]
     if dry_run:
-        return Installed(paths, targets, foreseen, is_sample, dry_run, _foreseen_program(paths, source))
+        return Installed(
+            paths, targets, foreseen, is_sample, dry_run, _foreseen_program(paths, source, extras), forecasts
+        )
     with program.locked(paths) as made_for_us:
         ledger = read_ledger(paths.ledger_file)  # as it is now: another install may have been at work until now
         program.note_directories(made_for_us, ledger)
-        installed = program.ensure_program(paths, source, terminal)
+        installed = program.ensure_program(paths, source, terminal, extras)
         if is_sample:
             fill_sample_home(paths.sample_home, source)
         targets, made = plans(installed.environment.python, ledger, is_allowed=is_allowed)
         for plan in made:
             make_install(plan, ledger)
         trials = [_trial(target, plan, environ) for target, plan in zip(targets, made)]
-    return Installed(paths, targets, made, is_sample, dry_run, installed, trials, _notes(paths, environ))
+    return Installed(paths, targets, made, is_sample, dry_run, installed, forecasts, trials, _notes(paths, environ))
 
 
 def _targets(homes: list[str], ledger: InstallLedger, paths: ProgramPaths, environ: Mapping[str, str]) -> list[Target]:
@@ -108,13 +115,13 @@ def _plan(
     return plan_install(target, made_from, ledger, for_all=skills_for_all, allow=is_allowed)
 
 
-def _foreseen_program(paths: ProgramPaths, source: Path) -> InstalledProgram:
+def _foreseen_program(paths: ProgramPaths, source: Path, extras: Collection[str]) -> InstalledProgram:
     """What an install would make of the program."""
     missing = missing_groups(paths, source / program.LOCK_FILE)
     version = version_of(paths.python)
     state = "ready" if version else "missing"
     return InstalledProgram(
-        Environment(str(paths.python), version, state, dict.fromkeys(missing, "")),
+        Environment(str(paths.python), version, state, dict.fromkeys([*missing, *extras], "")),
         not program.is_current(paths, source, version),
         not program.is_our_link(paths) and not program.link_problem(paths),
     )

@@ -11,7 +11,7 @@ from ..settings.compiled import DEFAULTS
 from ..system.terminal import Terminal
 from ..text.format import enumerated
 from ..text.timestamps import age
-from .environment import GROUPS, Environment, names_of
+from .environment import EXTRAS, Environment, names_of
 from .home_changes import HomePlan
 from .homes import RUNTIME, Target
 from .installation import Installed
@@ -19,6 +19,7 @@ from .program import command_path
 from .templates import IDENTITY, SAMPLE_PROMPT, SAMPLE_SESSIONS, TEMPLATES, NewHome
 from .trial import Trial
 from .uninstallation import Uninstalled
+from .upkeep_forecast import show_summary, show_upkeep
 
 
 def show_installed(done: Installed, terminal: Terminal, called_as: str) -> None:
@@ -35,6 +36,8 @@ def show_installed(done: Installed, terminal: Terminal, called_as: str) -> None:
             terminal.heading("No agent home here: a sample of one would be made, to show the hook at work.")
         for index, (target, plan) in enumerate(zip(done.targets, done.plans)):
             _show_home(target, plan, terminal, is_dry_run=done.is_dry_run)
+            if found := done.forecasts[index]:
+                show_upkeep(found, terminal)
             if done.trials:
                 terminal.line()
                 show_trial(done.trials[index], terminal)
@@ -163,7 +166,8 @@ def _show_missing(environment: Environment, terminal: Terminal, called_as: str) 
     if "basic" in environment.problems:
         terminal.note("All works without, but for homes with a config.yaml: those are told nothing until then.")
     if environment.problems:
-        terminal.note(f"To add it where a package index can be reached: {called_as}")
+        extras = [f" --with {name}" for name in environment.problems if name in EXTRAS]
+        terminal.note(f"To add it where a package index can be reached: {called_as}{''.join(extras)}")
 
 
 def _show_home(target: Target, plan: HomePlan, terminal: Terminal, *, is_dry_run: bool) -> None:
@@ -243,6 +247,8 @@ def _show_next(done: Installed, terminal: Terminal, called_as: str) -> None:
     if any(plan.hooks and not plan.rules for plan in done.plans) and not done.is_sample:
         terminal.line(f"  {called_as} --allow")
         terminal.line("      lets agents look things up without asking you for each command")
+    for found in filter(None, done.forecasts[:1]):
+        show_summary(found, command, terminal)
     terminal.line(f"  {command} doctor")
     terminal.line("      checks that all is well, and says how to mend what is not")
     terminal.line(f"  {command} uninstall")
@@ -266,7 +272,7 @@ def _show_removal(plan: HomePlan, done: Uninstalled, terminal: Terminal) -> None
 def _show_start(done: NewHome, environment: Environment, terminal: Terminal) -> None:
     """What the agent lacks, and how to talk to it."""
     for group, problem in environment.problems.items():
-        terminal.note(f"Not installed: {', '.join(GROUPS[group])} ({problem}).")
+        terminal.note(f"Not installed: {', '.join(names_of([group]))} ({problem}).")
     if "sdk" in environment.problems and done.template == "agent-sdk":
         terminal.note(f"The agent does not start without. Where a package index can be reached: {NAME} install")
     terminal.heading("Talk to it:")
@@ -297,6 +303,8 @@ def _installed_result(done: Installed) -> dict[str, Any]:
             "hooks_disabled": plan.are_disabled,
             "notes": plan.notes,
         }
+        found = done.forecasts[index]
+        home["upkeep"] = None if found is None else vars(found)
         if done.trials:
             trial = done.trials[index]
             home["trial"] = {**vars(trial), "hook_seconds": round(trial.hook_seconds, 5)}

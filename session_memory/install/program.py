@@ -8,7 +8,7 @@ import shlex
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ from ..errors import LockedError, SessionMemoryError
 from ..settings.program import PACKAGED, ProgramPaths, package_dir
 from ..system.files import lock
 from ..system.terminal import Terminal
-from .environment import Environment, ensure_environment, minor
+from .environment import GROUPS, Environment, ensure_environment, minor
 from .file_changes import (
     missing_directories,
     read_if_there,
@@ -130,9 +130,11 @@ def _is_at(descriptor: int, path: Path) -> bool:
         return False
 
 
-def ensure_program(paths: ProgramPaths, source: Path, terminal: Terminal) -> InstalledProgram:
-    """Installs the program, or brings it up to date. Raises IncompleteSourceError, OSError."""
-    environment = ensure_environment(paths, source / LOCK_FILE, terminal)
+def ensure_program(
+    paths: ProgramPaths, source: Path, terminal: Terminal, extras: Collection[str] = ()
+) -> InstalledProgram:
+    """Installs the program, or brings it up to date, with `extras`. Raises IncompleteSourceError, OSError."""
+    environment = ensure_environment(paths, source / LOCK_FILE, terminal, (*GROUPS, *extras))
     is_app_changed = ensure_app(paths, source, environment)
     content = launcher_text(environment.python, paths.app).encode()
     if read_if_there(paths.launcher) != content:

@@ -82,6 +82,13 @@ def program_paths(environ: Mapping[str, str]) -> ProgramPaths:
     return ProgramPaths(program_dir, home / ".local" / "bin")
 
 
+def how_to_add(extra: str) -> str:
+    """The command that installs what an extra needs, for the program that runs: an installed one or a package."""
+    if source_dir().name == "app" and (source_dir().parent / LEDGER_NAME).is_file():
+        return f"{NAME} install --with {extra}"
+    return f"pip install '{NAME}[{extra}]'"
+
+
 def python_in(env: Path) -> Path:
     """The interpreter of the virtual environment `env`."""
     return env / ("Scripts/python.exe" if os.name == "nt" else "bin/python")

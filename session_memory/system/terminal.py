@@ -174,6 +174,15 @@ class Terminal:
             print(text, file=self._out, flush=True)
 
 
+def byte_size(count: float) -> str:
+    """`140 bytes`, `14 kB`, `1.2 MB`, `340 MB`."""
+    if count < 1000:
+        return f"{count:.0f} byte{'' if count == 1 else 's'}"
+    if count < 999_500:
+        return f"{count / 1000:.0f} kB"
+    return f"{count / 1e6:.1f} MB" if count < 1e7 else f"{count / 1e6:,.0f} MB"
+
+
 def columns() -> int:
     """How many columns the terminal has; 80 where stdout is none."""
     try:

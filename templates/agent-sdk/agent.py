@@ -46,6 +46,7 @@ try:
         file_collisions_hook,
         lookup_options,
         session_updates_hook,
+        start_upkeep,
     )
 except ImportError as error:
     # The environment of session-memory has both.
@@ -162,6 +163,8 @@ def main() -> None:
         sys.exit(f"agent: {error}")
     except KeyboardInterrupt:
         sys.exit(130)
+    finally:
+        start_upkeep(HOME)
 
 
 if __name__ == "__main__":

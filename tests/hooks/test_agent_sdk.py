@@ -20,7 +20,7 @@ from clients.claude import REPOSITORY, Claude, activity
 from records import NamedHome, append, exchange, new_id, show_told
 
 from session_memory.activity import cursor_file as cursors
-from session_memory.agent_sdk import session_updates_hook
+from session_memory.agent_sdk import session_updates_hook, start_upkeep
 
 if TYPE_CHECKING:
     from claude_agent_sdk import HookCallback
@@ -204,6 +204,17 @@ def test_what_the_runtime_dropped_of_a_callback_s_answer_is_told_again(home: Nam
 def test_a_callback_runs_on_trio_as_the_sdk_does(home: NamedHome) -> None:
     pytest.importorskip("trio", reason="trio, the SDK's other event loop, is not installed")
     assert "plan the garden" in told(call(session_updates_hook(home.root, "discord"), prompt(home), "trio"))
+
+
+def test_a_program_that_ends_starts_the_upkeep_of_its_home(home: NamedHome) -> None:
+    home.session("email", *exchange("plant a tree", "Planted."))
+    start_upkeep(home.root)
+    state = home.root / ".session-memory/state/upkeep.json"
+    deadline = time.monotonic() + 60
+    while not (state.exists() and json.loads(state.read_text())["runs"][-1]["ended"]):
+        assert time.monotonic() < deadline, "no upkeep"
+        time.sleep(0.05)
+    assert json.loads(state.read_text())["runs"][0]["files"] >= 1
 
 
 def test_a_callback_that_is_not_ready_in_time_tells_nothing_and_moves_no_cursor(

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,19 @@ class TestSessions:
         assert host.ask(group, "and m-bed-2") == "m-bed-2"
         assert host.sessions.get(group) == session_id
         assert "plan m-bed-1" in about(host, "m-bed-2")[0].text
+
+    def test_what_its_agent_said_a_moment_ago_in_a_live_session_is_found_by_the_groups_agent(
+        self, host: HostMachine, group: str
+    ) -> None:
+        state = Path(host.layout.root, ".session-memory/state/upkeep.json")
+        deadline = time.monotonic() + 60
+        while not (state.exists() and json.loads(state.read_text())["runs"][-1]["ended"]):
+            assert time.monotonic() < deadline, "the host does no upkeep"
+            time.sleep(0.1)
+        assert host.ask(group, "the zinnias go beside m-shed-1") == "m-shed-1"
+        host.api.replies = [call("search_sessions", query="zinnias"), "Found."]
+        assert host.ask(group, "where do they go? m-where-2") == "Found."
+        assert "the zinnias go beside m-shed-1" in results(host.api.prompts()[-1])
 
     def test_a_session_goes_on_after_a_restart(self, host: HostMachine, group: str) -> None:
         host.ask(group, "plan m-bed-1")

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import zipfile
 from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 
@@ -126,6 +127,38 @@ def _canonical(pin: str) -> str:
     name, equal, version = pin.partition("==")
     assert equal, pin
     return f"{re.sub('[-_.]+', '-', name).lower()}=={version}"
+
+
+def test_what_the_graph_needs_is_installed_where_it_is_asked_for_and_stays(machine: Machine, tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    index.mkdir()
+    for name, version in (("graphiti_core", "0.32.0"), ("httpx", "0.28.0")):
+        info = f"{name}-{version}.dist-info"
+        with zipfile.ZipFile(index / f"{name}-{version}-py3-none-any.whl", "w") as wheel:
+            wheel.writestr(f"{name}/__init__.py", "")
+            provides = "Provides-Extra: kuzu\n"
+            wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{provides}")
+            wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+            wheel.writestr(f"{info}/RECORD", "")
+    done = machine.install("--with", "graphiti")
+    assert "Not installed: graphiti-core[kuzu]>=0.31.1, httpx>=0.27 (no package index" in " ".join(done.stdout.split())
+    assert "install.py --with graphiti" in " ".join(done.stdout.split())
+    result = json.loads(
+        machine.install("--with", "graphiti", "--json", PIP_NO_INDEX="1", PIP_FIND_LINKS=str(index)).stdout
+    )
+    assert (result["environment"]["state"], result["environment"]["problems"]) == ("added", {})
+    python = result["environment"]["python"]
+    assert machine.run(python, "-c", "import graphiti_core, httpx").returncode == 0
+    assert machine.installed()["environment"]["state"] == "ready"
+    assert "graphiti" in json.loads((machine.program_dir / "env/session-memory.json").read_text())["groups"]
+
+
+def test_the_installed_program_says_which_command_installs_what_the_graph_needs(machine: Machine) -> None:
+    machine.installed()
+    code = "from session_memory.settings.program import how_to_add; print(how_to_add('graphiti'))"
+    start = f"import sys; sys.path.insert(0, {str(machine.program_dir / 'app')!r}); {code}"
+    done = machine.run(f"{machine.program_dir}/env/bin/python", "-I", "-c", start)
+    assert done.stdout == "session-memory install --with graphiti\n"
 
 
 def test_a_command_of_that_name_which_is_not_ours_is_left_alone(machine: Machine) -> None:

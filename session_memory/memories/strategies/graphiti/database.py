@@ -8,6 +8,8 @@ falkor://host:port                  a FalkorDB server, in it a graph for each gr
 from __future__ import annotations
 
 import os
+import shlex
+import sys
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -97,7 +99,7 @@ async def _falkordb(parts: SplitResult, group: str, password: str) -> GraphDrive
     try:
         from graphiti_core.driver.falkordb_driver import FalkorDriver
     except ImportError as error:
-        hint = "pip install 'graphiti-core[falkordb]'"
+        hint = f"{shlex.quote(sys.executable)} -m pip install 'graphiti-core[falkordb]'"
         raise UnavailableError("the driver for FalkorDB is not installed", hint) from error
     driver = FalkorDriver(
         parts.hostname or "localhost", parts.port or FALKORDB_PORT, parts.username, password or None, database=group

@@ -241,7 +241,9 @@ def require_graphiti() -> None:
 
     missing = [name for name in ("graphiti_core", "httpx", "openai") if find_spec(name) is None]
     if missing:
-        hint = "pip install 'session-memory[graphiti]'"
+        from ....settings.program import how_to_add
+
+        hint = how_to_add("graphiti")
         raise UnavailableError(f"graphiti cannot be used: {', '.join(missing)} is not installed", hint)
 
 
