@@ -1,31 +1,43 @@
-"""`python -m bench.recall [FILE...]`: how often a search finds the session in which the answer is.
+"""`python -m bench.recall [FILE...] [--checkpoints REPOSITORY...]`: how often a search finds the session in which the
+answer is.
 
-Sets of questions, in the form that `bench/recall/__init__.py` tells, are taken in as transcripts by the real ingest
-into a real store, and each question is a query as it stands. R@k is the share of questions of which a session with the
-answer is among the first k that are found; `all @10` is the share of all such sessions that are among the first ten.
+Sets of questions, in the form that `bench/recall/__init__.py` tells, or those that a repository with checkpoints makes
+(`checkpoints.py`), are taken in as transcripts by the real ingest into a real store, and each question is a query as it
+stands. R@k is the share of questions of which a session with the answer is among the first k that are found; `all @10`
+is the share of all such sessions that are among the first ten.
+
+Each set is also asked of plain FTS5: `bm25()` of messages and tool uses, and of whole sessions, as shares of the best,
+added. And ours is asked for sentences of the sessions, verbatim, each of which is in one of them only.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from random import Random
 from statistics import mean
 from typing import NamedTuple
+
+import apsw
 
 from session_memory.store.ingest.ingestion import Ingestion
 from session_memory.store.ingest.sources import SourceDirectory
 from session_memory.store.sqlite.engine import SqliteStore
 from session_memory.store.values import Filter
 
-from .sets import Group, Question, SetError, read_set, write_transcripts
+from .checkpoints import Checkpoints
+from .sets import Collection, Question, SetError, read_set
 
 OWN_SETS = sorted(Path(__file__).parent.glob("*.json"))
 DEPTHS = (1, 5, 10)
 LIMIT = 30  # conversations: a session may have several
+SENTENCES, SHORTEST, LONGEST = 100, 25, 160
+SEED = 7
 
 
 class Answer(NamedTuple):
@@ -46,59 +58,143 @@ class Answer(NamedTuple):
 
 def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.recall", description=__doc__)
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="sets (those in bench/recall)")
     parser.add_argument(
-        "files", nargs="*", type=Path, metavar="FILE", default=OWN_SETS, help="sets (those in bench/recall)"
+        "--checkpoints", nargs="+", default=[], type=Path, metavar="REPOSITORY", help="repositories with checkpoints"
     )
-    parser.add_argument(
-        "--missed", action="store_true", help="also print the questions that are not among the first five"
-    )
+    parser.add_argument("--missed", action="store_true", help="also print the questions not among the first five")
     options = parser.parse_args()
+    files = options.files or ([] if options.checkpoints else OWN_SETS)
     headings = "  ".join(f"R@{depth:<4}" for depth in DEPTHS)
-    print(f"{'set':24} {'sessions':>8} {'questions':>9}   {headings}  all @10  ms/query")
-    for path in options.files:
-        try:
-            groups = read_set(path)
-        except (SetError, OSError) as error:
-            print(f"bench: {error}", file=sys.stderr)
-            return 1
-        answers = list(ask(groups))
-        print(_row(path.stem, groups, answers))
-        if options.missed:
-            for answer in answers:
-                if not answer.is_found_within(5):
-                    print(f"    {answer.question.text} {sorted(answer.question.evidence)}, found {answer.found[:5]}")
+    print(f"{'':26} {'questions':>9}   {headings}  all @10  ms/query")
+    try:
+        for path in files:
+            _print_rows(path.stem, read_set(path), options.missed)
+        for path in options.checkpoints:
+            _print_rows("/".join(path.resolve().parts[-2:]), [Checkpoints(path)], options.missed)
+    except (SetError, OSError) as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 1
     return 0
 
 
-def ask(groups: list[Group]) -> Iterator[Answer]:
+def ask(groups: Sequence[Collection]) -> Iterator[Answer]:
     """Asks all questions of a store that has all groups, each in a home of its own."""
-    with tempfile.TemporaryDirectory(prefix="session-memory-bench-") as name:
-        store = SqliteStore(f"{name}/store/memory.db")
-        sessions = [_ingest(store, group, Path(name) / "homes", number) for number, group in enumerate(groups)]
+    with tempfile.TemporaryDirectory(prefix="session-memory-bench-") as name, _Taken(Path(name), groups) as taken:
+        yield from taken.ask([group.questions for group in groups])
+
+
+class _Taken:
+    """A store into which groups were taken, each in a home of its own."""
+
+    def __init__(self, root: Path, groups: Sequence[Collection]) -> None:
+        self._store = SqliteStore(f"{root}/store/memory.db")
+        self._sessions = []
         for number, group in enumerate(groups):
+            home = f"group-{number}"
+            self._sessions.append(group.write_transcripts(root / "homes" / home / "-srv-agent"))
+            Ingestion(self._store, home).scan(SourceDirectory(f"{root}/homes/{home}", home))
+
+    def __enter__(self) -> _Taken:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._store.close()
+
+    def ask(self, questions: Sequence[Sequence[Question]]) -> Iterator[Answer]:
+        """Asks each group its questions."""
+        for number, own in enumerate(questions):
             wanted = Filter(homes=(f"group-{number}",), limit=LIMIT)
-            for question in group.questions:
+            for question in own:
                 began = time.perf_counter()
-                hits = store.search(question.text, wanted)
+                hits = self._store.search(question.text, wanted)
                 seconds = time.perf_counter() - began
-                found = dict.fromkeys(sessions[number][hit.conversation.session_id] for hit in hits)
+                found = dict.fromkeys(self._sessions[number][hit.conversation.session_id] for hit in hits)
                 yield Answer(question, list(found), seconds)
-        store.close()
+
+    def texts(self, number: int) -> list[tuple[str, str]]:
+        """What was said in a group, and the arguments of tools, each with its session."""
+        sql = """
+            SELECT c.session_id, t.text FROM memory_conversations AS c
+            JOIN memory_file_states AS f ON f.id = c.file_id AND f.home = ?
+            CROSS JOIN (
+                SELECT id, content AS text FROM memory_transcript_entries
+                UNION ALL SELECT id, argument FROM memory_tool_uses
+            ) AS t ON t.id BETWEEN c.first_item AND c.last_item
+        """
+        return [
+            (self._sessions[number][session], text)
+            for session, text in self._store.connection.execute(sql, (f"group-{number}",))
+        ]
 
 
-def _ingest(store: SqliteStore, group: Group, homes: Path, number: int) -> dict[str, str]:
-    home = f"group-{number}"
-    sessions = write_transcripts(group, homes / home / "-srv-agent")
-    Ingestion(store, home).scan(SourceDirectory(str(homes / home), home))
-    return sessions
+def _print_rows(title: str, groups: Sequence[Collection], missed: bool) -> None:
+    with tempfile.TemporaryDirectory(prefix="session-memory-bench-") as name, _Taken(Path(name), groups) as taken:
+        texts = [taken.texts(number) for number in range(len(groups))]
+        plain = [answer for group, own in zip(groups, texts) for answer in PlainSearch(own).ask(group.questions)]
+        answers = list(taken.ask([group.questions for group in groups]))
+        verbatim = list(taken.ask([sentences(own, SENTENCES // len(groups)) for own in texts]))
+    sessions = sum(len({session for session, _ in own}) for own in texts)
+    print(f"{title} ({sessions} sessions)")
+    for kind, rows in (("plain FTS5", plain), ("ours", answers), ("ours, verbatim sentences", verbatim)):
+        print(_row(kind, rows), flush=True)
+    for answer in answers if missed else []:
+        if not answer.is_found_within(5):
+            print(f"    {answer.question.text} {sorted(answer.question.evidence)}, found {answer.found[:5]}")
 
 
-def _row(title: str, groups: list[Group], answers: list[Answer]) -> str:
-    sessions = sum(len(group.sessions) for group in groups)
+class PlainSearch:
+    """What FTS5 alone finds: `bm25()` of texts and of sessions, each as a share of the best, added."""
+
+    def __init__(self, texts: Sequence[tuple[str, str]]) -> None:
+        whole: dict[str, list[str]] = {}
+        for session, text in texts:
+            whole.setdefault(session, []).append(text)
+        self._database = apsw.Connection(":memory:")
+        for table, rows in (("texts", texts), ("sessions", [(one, "\n".join(all)) for one, all in whole.items()])):
+            self._database.execute(
+                f"CREATE VIRTUAL TABLE {table} USING fts5 (session UNINDEXED, text, tokenize = porter)"
+            )
+            self._database.executemany(f"INSERT INTO {table} VALUES (?, ?)", rows)
+
+    def ask(self, questions: Sequence[Question]) -> Iterator[Answer]:
+        for question in questions:
+            began = time.perf_counter()
+            words = " OR ".join([f'"{word}"' for word in re.findall(r"\w+", question.text)])
+            found = [self._shares(table, words) for table in ("texts", "sessions")]
+            total = {session: sum([shares.get(session, 0.0) for shares in found]) for session in found[1]}
+            ranked = sorted(total, key=total.__getitem__, reverse=True)
+            yield Answer(question, ranked, time.perf_counter() - began)
+
+    def _shares(self, table: str, words: str) -> dict[str, float]:
+        scores: dict[str, float] = {}
+        for row in self._database.execute(f"SELECT session, -bm25({table}) FROM {table}(?)", (words or '""',)):
+            session, score = str(row[0]), float(row[1] or 0)
+            scores[session] = max(score, scores.get(session, 0.0))
+        best = max(scores.values(), default=0.0) or 1.0
+        return {session: score / best for session, score in scores.items()}
+
+
+def sentences(texts: Sequence[tuple[str, str]], number: int) -> list[Question]:
+    """About `number` sentences, each of which is in one session only, the same for the same texts."""
+    found: list[Question] = []
+    random = Random(SEED)
+    for session, text in random.sample(texts, len(texts)):
+        inner = [one.strip() for one in re.split(r"(?<=[.!?])\s+|\n+", text)]
+        if chosen := [one for one in inner if SHORTEST <= len(one) <= LONGEST]:
+            sentence = random.choice(chosen)
+            if all(one == session for one, other in texts if sentence in other):
+                found.append(Question(sentence, frozenset((session,))))
+        if len(found) == number:
+            break
+    return found
+
+
+def _row(title: str, answers: list[Answer]) -> str:
     recall = "  ".join(f"{mean(answer.is_found_within(depth) for answer in answers):<6.3f}" for depth in DEPTHS)
     share = mean(answer.share for answer in answers)
     milliseconds = mean(answer.seconds for answer in answers) * 1000
-    return f"{title:24} {sessions:8} {len(answers):9}   {recall}  {share:<7.3f}  {milliseconds:.1f}"
+    return f"  {title:24} {len(answers):9}   {recall}  {share:<7.3f}  {milliseconds:.1f}"
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import json
 from datetime import datetime, timedelta
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 BETWEEN_MESSAGES = timedelta(seconds=40)
 
@@ -33,11 +33,34 @@ class Question(NamedTuple):
     evidence: frozenset[str]
 
 
-class Group(NamedTuple):
+class Collection(Protocol):
     """Sessions, and what is asked of them."""
+
+    @property
+    def questions(self) -> list[Question]:
+        """What is asked."""
+
+    def write_transcripts(self, directory: Path) -> dict[str, str]:
+        """Writes each session's transcript into a new directory; the id of the session for that of each transcript."""
+
+
+class Group(NamedTuple):
+    """The sessions of a group of a set, and what is asked of them."""
 
     sessions: list[Session]
     questions: list[Question]
+
+    def write_transcripts(self, directory: Path) -> dict[str, str]:
+        """As Claude Code would."""
+        directory.mkdir(parents=True)
+        sessions = {}
+        for session in self.sessions:
+            digits = blake2b(session.id.encode(), digest_size=16).hexdigest()
+            name = f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
+            lines = [json.dumps(record, ensure_ascii=False) for record in _records(session, name)]
+            (directory / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+            sessions[name] = session.id
+        return sessions
 
 
 def read_set(path: Path) -> list[Group]:
@@ -52,19 +75,6 @@ def read_set(path: Path) -> list[Group]:
             if not question.evidence or not question.evidence <= known:
                 raise SetError(f"{path}: group {number}: no such evidence: {question.text!r}")
     return groups
-
-
-def write_transcripts(group: Group, directory: Path) -> dict[str, str]:
-    """Writes each session as Claude Code would, into a new directory; the session of the set for each transcript."""
-    directory.mkdir(parents=True)
-    sessions = {}
-    for session in group.sessions:
-        digits = blake2b(session.id.encode(), digest_size=16).hexdigest()
-        name = f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
-        lines = [json.dumps(record, ensure_ascii=False) for record in _records(session, name)]
-        (directory / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-        sessions[name] = session.id
-    return sessions
 
 
 def _group(group: dict[str, Any]) -> Group:

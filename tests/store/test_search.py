@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,40 @@ def test_a_quoted_phrase_must_be_there_as_it_stands(scene):
 def test_where_nothing_has_the_phrase_its_words_are_looked_for(scene):
     sessions(scene, a="a group that gives support", b="nothing")
     assert found(scene, '"support group"') == ["a"]
+
+
+def test_a_sentence_as_it_stands_comes_first_however_often_its_words_stand_elsewhere(scene):
+    sentence = "it was then that we took the ferry"
+    sessions(
+        scene, said=f"Well. {'And so on. ' * 400} It was THEN that we\ntook the ferry, not the train.",
+        other="took the ferry, the ferry took us", more="we took it, and the ferry took it then",
+    )  # fmt: skip
+    assert found(scene, sentence)[0] == "said"
+    assert found(scene, "that was -then we took the ferry")[0] == "other", "a minus still means what it says"
+
+
+def test_a_flag_in_a_line_that_somebody_ran_takes_nothing_out(scene):
+    sessions(scene, ran="then run pytest -x tests/store again", other="run tests again")
+    assert found(scene, "run pytest -x tests/store again")[0] == "ran"
+
+
+def test_words_beside_punctuation_are_words_of_their_own(scene):
+    sessions(scene, shell="the shell has a new prompt", other="a feature")
+    assert found(scene, "feat(shell): prompt")[0] == "shell"
+
+
+def test_what_stands_together_in_the_question_is_better_together(scene):
+    sessions(scene, together="the green door opens", apart="the green house has a door that opens")
+    sessions(scene, last="the door of the green house")
+    assert found(scene, "green door")[0] == "together"
+
+
+def test_a_time_in_a_question_lifts_what_was_said_then(scene):
+    day = datetime.fromtimestamp(START + 3 * DAY)
+    sessions(scene, **{f"s{number}": "we went swimming in the lake" for number in range(8)})
+    assert found(scene, "swimming")[0] == "s7"
+    assert found(scene, f"where did we go swimming on {day:%d %B %Y}?")[0] in ("s3", "s4"), "it is told a little later"
+    assert len(found(scene, f"swimming on {day:%Y-%m-%d}")) == 8, "the others are found too"
 
 
 def test_a_word_with_a_minus_must_not_be_there(scene):

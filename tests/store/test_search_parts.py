@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 
 import apsw
 import pytest
 
 from bench.recall.__main__ import OWN_SETS, ask
 from bench.recall.sets import SetError, read_set
-from session_memory.store.search.index import Posting
+from session_memory.store.search.dates import closeness, times_in
+from session_memory.store.search.index import ConversationTable
 from session_memory.store.search.query import MOST_PARTS, STOP_WORDS, Query, contains, parse, relaxed
-from session_memory.store.search.ranking import conversation_score, entry_score, weigh
+from session_memory.store.search.ranking import conversation_scores, entry_score, idf, length_norms
 from session_memory.store.search.snippet import CHARACTERS, excerpts, merged, snippet
 from session_memory.store.search.terms import Terms, indexable
 from session_memory.store.sqlite.search_index import terms_of
@@ -98,16 +100,69 @@ def test_stop_words_are_lower_case_words():
 
 
 def test_rarer_is_worth_more_and_never_less_than_nothing():
-    rare, common, all_of_them = (weigh(Posting([1, 2], True), having, 1000) for having in (2, 400, 1000))
-    assert rare.entry > common.entry > all_of_them.entry >= 0
-    assert rare.conversation > common.conversation >= 0
-    assert weigh(Posting([], True), 0, 1000) == (0, 0)
+    assert idf(1000, 2) > idf(1000, 400) > idf(1000, 1000) >= 0
 
 
 def test_more_often_is_better_and_longer_is_worse():
-    weight = weigh(Posting([1], True), 1, 100)
-    for score in (entry_score, conversation_score):
-        assert score([(weight, 2)], 50, 50) > score([(weight, 1)], 50, 50) > score([(weight, 1)], 500, 50) > 0
+    assert entry_score([(1.0, 2)], 50, 50) > entry_score([(1.0, 1)], 50, 50) > entry_score([(1.0, 1)], 500, 50) > 0
+
+
+@pytest.mark.parametrize("others", [0, 500], ids=["most conversations have it", "few have it"])
+def test_a_conversation_with_more_of_it_is_better_and_a_longer_one_worse(others):
+    starts = [10, 20, 30, 40, *range(100, 100 + 10 * others, 10)]
+    sizes = [100, 100, 900, 100] + [100] * others
+    table = ConversationTable(starts, [5] * len(starts), [0] * len(starts), length_norms(sizes))
+    twice, once, once_in_a_long_one, never, *_ = conversation_scores(table, [[11, 14, 20, 34]], [2.0])
+    assert twice > once > once_in_a_long_one > never == 0
+
+
+NOW = 1_790_000_000  # 2026-09-21
+
+
+@pytest.mark.parametrize(
+    ("question", "day", "other"),
+    [
+        ("What did she do on 7 May 2023?", "2023-05-08", "2023-05-20"),
+        ("what happened on May 7th, 2023", "2023-05-07", "2023-04-20"),
+        ("the meeting of the 7th of May", "2025-05-07", "2025-06-07"),
+        ("where was he in June 2023?", "2023-06-30", "2023-09-01"),
+        ("the trip last summer", "2026-07-15", "2026-02-01"),
+        ("decided on 2026-03-04", "2026-03-04", "2026-03-14"),
+        ("am 4.3.2026 beschlossen", "2026-03-04", "2026-03-14"),
+        ("was war am 7. Mai?", "2026-05-07", "2026-06-07"),
+        ("what did we do yesterday", "2026-09-20", "2026-09-10"),
+        ("what broke last week", "2026-09-14", "2026-08-14"),
+        ("what broke two weeks ago", "2026-09-07", "2026-08-01"),
+        ("was war letzte Woche", "2026-09-14", "2026-08-14"),
+        ("vor drei Tagen", "2026-09-18", "2026-09-01"),
+        ("what we said on Friday", "2026-09-18", "2026-09-09"),
+        ("all that broke in 2023", "2023-11-11", "2024-11-11"),
+    ],
+)
+def test_what_was_said_at_the_time_that_a_question_names_is_near(question, day, other):
+    times = times_in(question, NOW)
+    moment, another = (round(datetime.fromisoformat(one + "T12:00").timestamp() * 1000) for one in (day, other))
+    assert closeness(moment, times) == 1.0
+    assert closeness(another, times) < 0.8
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "may I march on?",
+        "version 2026 of it",
+        "the 7 dwarfs",
+        "1.2.3",
+        "31 February",
+        "ago",
+        "last",
+        "99999999 days ago",
+        "on",
+    ],
+)
+def test_what_names_no_time_is_none(text):
+    times = times_in(text, NOW)
+    assert not times
 
 
 def test_a_snippet_is_where_most_of_the_words_are(terms):

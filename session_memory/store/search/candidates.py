@@ -2,84 +2,104 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from heapq import nlargest
-from typing import NamedTuple
+from itertools import pairwise
 
-from ..values import ITEM_BITS, Filter, Hit
+from ..values import Filter, Hit
+from .dates import closeness
 from .query import contains, literal_spans, occurrences
-from .ranking import conversation_score, entry_score, fused, promising_files
+from .ranking import (
+    AT_THE_TIME,
+    VERBATIM,
+    best_of,
+    conversation_scores,
+    entry_score,
+    recency,
+    shares,
+    standing_together,
+)
 from .snippet import Span, excerpts, snippet
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from .dates import Span as TimeSpan
     from .index import ConversationRange, SearchIndex
     from .postings import QueryPostings
-    from .query import Query
+    from .query import Part, Query
 
-MOST_FILES = 30
-MOST_READ = 24  # items whose texts are read to rank them
-MOST_READ_OF_FEW = 64  # the same where no part is so common that its items were cut off
-MOST_CHECKED = 400  # items whose texts are read for phrases
+MOST_CONVERSATIONS = 50  # whose items are ranked: reading those of more changes nothing
+EACH = 3  # items of each that are read to rank them
+MOST_READ = 100
+MOST_CHECKED = 2000  # items whose texts are read for phrases
 READ_CHARACTERS = 1500
 CHECKED_CHARACTERS = 100_000
 BYTES_A_TERM = 6
-TOOL_SHARE = 0.8  # what somebody said is worth more than the same words in a command
+TOOL_SHARE = 0.9  # what somebody said is worth more than the same words in a command
 FEW = 5  # conversations: where no more are found, up to EACH of their entries are shown
-EACH = 3
-
-
-class ConversationMatch(NamedTuple):
-    """A conversation in which something was found: its id, its size, when it ended, the items found, the best first."""
-
-    id: int
-    text_bytes: int
-    last_message_at: int
-    items: list[int]
-    counts: list[int]  # of its items, how many have each part of the query
-
-    @classmethod
-    def of(cls, conversation: ConversationRange, parts: int) -> ConversationMatch:
-        """One in which nothing was found yet."""
-        return cls(conversation.conversation_id, conversation.text_bytes, conversation.last_message_at, [], [0] * parts)
 
 
 class Candidates:
-    """The items that were found for a query, with their scores; `hits` returns what is shown."""
+    """The items that were found for a query, with their scores; `hits` returns what is shown. `times` are those that
+    the query names."""
 
-    def __init__(self, index: SearchIndex, asked: Query, found: QueryPostings, wanted: Filter) -> None:
+    def __init__(
+        self, index: SearchIndex, asked: Query, found: QueryPostings, wanted: Filter, times: Sequence[TimeSpan]
+    ) -> None:
         self._index = index
         self._terms = index.terms
         self._asked = asked
         self._found = found
         self._wanted = wanted
-        self._having = [set(posting.items) for posting in found.postings]
+        self._times = times
         self._scores: dict[int, float] = {}
+        self._verbatim = self._saying_it(found.perhaps_verbatim)
+        self._allowed = self._those_allowed()
 
     def hits(self) -> list[Hit]:
         """The best item of each of the best conversations; more of each where there are but few."""
-        matches = self._matches() if any(self._having) else []
-        if not matches:
-            return []
-        self._read(matches)
-        ranked = self._ranked(matches)[: self._wanted.limit]
-        chosen = [(match, match.items[0], score) for match, score in ranked]
+        scores = self._conversations()
+        found = {one: self._items_of(one) for one in self._index.conversations_at(scores, self._wanted)}
+        items = {one: best for one, best in found.items() if best}
+        self._read([item for best in items.values() for item in best])
+        for best in items.values():
+            best.sort(key=lambda item: (item in self._verbatim, self._scores[item]), reverse=True)
+        of_items = shares({one: self._scores[best[0]] for one, best in items.items()})
+        totals = {one: scores[one.first_item] + share for one, share in of_items.items()}
+        ranked = sorted(totals, key=lambda one: (totals[one], one), reverse=True)[: self._wanted.limit]
+        chosen = [(one, items[one][0]) for one in ranked]
         if len(ranked) <= FEW:
-            more = [(match, item, score) for match, score in ranked for item in match.items[1:EACH]]
+            more = [(one, item) for one in ranked for item in items[one][1:]]
             chosen += more[: self._wanted.limit - len(chosen)]
-        return self._shown(chosen)
+        return self._shown([(one.conversation_id, item, totals[one]) for one, item in chosen])
 
-    def _candidates(self) -> set[int] | None:
+    def _saying_it(self, items: Sequence[int]) -> set[int]:
+        """Of these items those whose text has the query as it stands; if none has, those that begin with a text that
+        has the same terms one after the other."""
+        verbatim = self._asked.verbatim
+        if not verbatim:
+            return set()
+        heads = self._index.text_starts(items, CHECKED_CHARACTERS)
+        literally = {item for item, head in heads.items() if verbatim.text in " ".join(head.text.casefold().split())}
+        return literally or {
+            item
+            for item, head in heads.items()
+            if contains(self._terms.of(head.text[:READ_CHARACTERS]), verbatim.terms)
+        }
+
+    def _those_allowed(self) -> set[int] | None:
         """The items that have all required parts and no unwanted phrase; None if the query has neither."""
         found = self._found
-        required = [having for part, having in zip(found.parts, self._having) if part.is_required]
-        phrases = [part.terms for part in found.parts if part.is_phrase]
+        required = [set(having) for part, having in zip(found.parts, found.postings) if part.is_required]
         if not required and not self._asked.unwanted_phrases:
             return None
-        candidates = set.intersection(*required) if required else set().union(*self._having)
+        allowed = set.intersection(*required) if required else set().union(*found.postings)
+        phrases = [part.terms for part in found.parts if part.is_phrase]
         if phrases or self._asked.unwanted_phrases:
-            return self._checked(candidates, phrases)
-        return candidates
+            allowed = self._checked(allowed, phrases)
+        return allowed | self._verbatim
 
     def _checked(self, candidates: set[int], phrases: list[tuple[str, ...]]) -> set[int]:
         """The candidates whose text has the phrases and no unwanted one; only the newest MOST_CHECKED are read."""
@@ -93,68 +113,63 @@ class Candidates:
                 kept.add(item)
         return kept
 
-    def _matches(self) -> list[ConversationMatch]:
-        """The conversations that fit the filter, of the most promising files, with the items found in them."""
-        found, scores, candidates = self._found, self._scores, self._candidates()
-        files = promising_files(found.postings, found.weights, candidates, max(MOST_FILES, 2 * self._wanted.limit))
-        ranges = self._index.conversations_in(files, self._wanted)
-        firsts = [one.first_item for one in ranges]
-        matches = [ConversationMatch.of(one, len(found.parts)) for one in ranges]
-        for number, (posting, weight) in enumerate(zip(found.postings, found.weights)):
-            for item in [item for item in posting.items if item >> ITEM_BITS in files]:
-                at = bisect_right(firsts, item) - 1
-                if at < 0 or item > ranges[at].last_item:
-                    continue  # of a conversation that the filter leaves out
-                matches[at].counts[number] += 1
-                if item in scores:
-                    scores[item] += weight.entry
-                elif candidates is None or item in candidates:
-                    scores[item] = weight.entry
-                    matches[at].items.append(item)
-        for match in matches:
-            match.items.sort(key=lambda item: (scores[item], -item), reverse=True)
-        return [match for match in matches if match.items]
+    def _conversations(self) -> dict[int, float]:
+        """The best conversations, by their first items, and what each is worth beside its best item."""
+        found, table = self._found, self._index.table()
+        starts, ends = table.starts, table.ends
+        scores = conversation_scores(table, found.postings, found.weights)
+        best = max(scores, default=0.0) or 1.0
+        verbatim = {bisect_right(starts, item) - 1 for item in self._verbatim}
+        for number in verbatim:
+            scores[number] += VERBATIM * best
+        if self._times:
+            at_the_time = AT_THE_TIME * best
+            scores = [
+                score + at_the_time * closeness(end, self._times) if score else 0.0 for score, end in zip(scores, ends)
+            ]
+        if self._allowed is not None:
+            allowed = {bisect_right(starts, item) - 1 for item in self._allowed}
+            scores = [score if number in allowed else 0.0 for number, score in enumerate(scores)]
+        chosen = best_of(scores, max(MOST_CONVERSATIONS, 2 * self._wanted.limit))
+        latest = max([ends[number] for number in chosen], default=0)
+        return {starts[number]: scores[number] / best + recency(latest - ends[number]) for number in chosen}
 
-    def _read(self, matches: list[ConversationMatch]) -> None:
-        """Reads the texts of the best items, scores these by how often they have each part, and sorts the items."""
-        candidates = [item for match in matches for item in match.items[:EACH]]
-        is_everything = all(posting.is_complete for posting in self._found.postings)
-        most = MOST_READ_OF_FEW if is_everything else MOST_READ
-        best = nlargest(most, candidates, key=lambda item: (self._scores[item], item))
+    def _items_of(self, one: ConversationRange) -> list[int]:
+        """The EACH items of a conversation that have the most telling parts, of those that may be shown."""
+        scores = {item: 0.0 for item in self._verbatim if one.first_item <= item <= one.last_item}
+        for items, weight in zip(self._found.postings, self._found.weights):
+            first = bisect_left(items, one.first_item)
+            for item in items[first : bisect_right(items, one.last_item, first)]:
+                if self._allowed is None or item in self._allowed:
+                    scores[item] = scores.get(item, 0.0) + weight
+        self._scores.update(scores)
+        return nlargest(EACH, scores, key=lambda item: (item in self._verbatim, scores[item], -item))
+
+    def _read(self, items: list[int]) -> None:
+        """Reads the texts of the best of these items, and scores them by how often they have each part, and by how much
+        of the query stands together."""
+        found = self._found
+        neighbours = [f" {first} {second} " for first, second in pairwise(_terms_of(found.parts))]
+        best = nlargest(MOST_READ, items, key=lambda item: (self._scores[item], item))
         for item, head in self._index.text_starts(best, READ_CHARACTERS).items():
             terms = self._terms.of(head.text)
             often = [
-                occurrences(part, head.text, terms) if item in having else 0.0
-                for part, having in zip(self._found.parts, self._having)
+                occurrences(part, head.text, terms) if _has(posting, item) else 0.0
+                for part, posting in zip(found.parts, found.postings)
             ]
-            score = entry_score(zip(self._found.weights, often), head.size / BYTES_A_TERM, self._found.average_terms)
+            score = entry_score(zip(found.weights, often), head.size / BYTES_A_TERM, found.average_terms)
+            score *= 1 + standing_together(neighbours, f" {' '.join(terms)} ")
             self._scores[item] = score * TOOL_SHARE if head.is_tool else score
-        for match in matches:
-            match.items[:EACH] = sorted(match.items[:EACH], key=lambda item: self._scores[item], reverse=True)
 
-    def _ranked(self, matches: list[ConversationMatch]) -> list[tuple[ConversationMatch, float]]:
-        weights = self._found.weights
-        average = sum([match.text_bytes for match in matches]) / len(matches) or 1.0
-        latest = max([match.last_message_at for match in matches])
-        by_id = {match.id: match for match in matches}
-        scores = fused(
-            {match.id: self._scores[match.items[0]] for match in matches},
-            {match.id: conversation_score(zip(weights, match.counts), match.text_bytes, average) for match in matches},
-            {match.id: latest - match.last_message_at for match in matches},
-        )
-        ranked = sorted(scores.items(), key=lambda ranked: (ranked[1], ranked[0]), reverse=True)
-        return [(by_id[id], score) for id, score in ranked]
-
-    def _shown(self, chosen: list[tuple[ConversationMatch, int, float]]) -> list[Hit]:
+    def _shown(self, chosen: list[tuple[int, int, float]]) -> list[Hit]:
+        """Hits of the ids of conversations, items in them and scores."""
         entries = self._index.items([item for _, item, _ in chosen])
-        conversations = self._index.conversations({match.id for match, _, _ in chosen})
-        weights = {
-            term: weight.entry for part, weight in zip(self._found.parts, self._found.weights) for term in part.terms
-        }
+        conversations = self._index.conversations({id for id, _, _ in chosen})
+        weights = {term: weight for part, weight in zip(self._found.parts, self._found.weights) for term in part.terms}
         found = excerpts([entries[item].text for _, item, _ in chosen], weights, self._spans)
         return [
-            Hit(entries[item], conversations[match.id], *snippet(excerpt, weights, self._spans), round(score, 4))
-            for (match, item, score), excerpt in zip(chosen, found)
+            Hit(entries[item], conversations[id], *snippet(excerpt, weights, self._spans), round(score, 4))
+            for (id, item, score), excerpt in zip(chosen, found)
         ]
 
     def _spans(self, text: str) -> list[Span]:
@@ -167,3 +182,12 @@ class Candidates:
             elif part.is_literal:
                 spans += literal_spans(text, part.terms[0])
         return spans
+
+
+def _terms_of(parts: Iterable[Part]) -> list[str]:
+    return [term for part in parts for term in part.terms]
+
+
+def _has(items: list[int], item: int) -> bool:
+    at = bisect_left(items, item)
+    return at < len(items) and items[at] == item

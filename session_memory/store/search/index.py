@@ -30,15 +30,16 @@ if TYPE_CHECKING:
             """The ids of the files that a filter allows, the newest first, and the highest id there is; None if it
             allows all. What it says of conversations and entries is not looked at."""
 
-        def items_with(self, expression: str, scope: Scope, limit: int) -> Posting:
-            """The newest `limit` items of the scope that match an expression."""
+        def items_with(self, expression: str, scope: Scope, newest: int = 0) -> list[int]:
+            """The items of the scope that match an expression, in the order of ids; only so many of the newest, if
+            that is not 0."""
 
-        def count_with(self, expression: str, limit: int) -> int:
-            """How many items of the whole store match an expression; no more than `limit` are counted."""
+        def count_with(self, expression: str, most: int = 0) -> int:
+            """How many items of the whole store match an expression; no more than `most` are counted, if that is not
+            0."""
 
-        def size(self, expression: str) -> tuple[int, float]:
-            """How many items are indexed, and how many terms one of them has on average. `expression` is one that
-            something matches."""
+        def size(self) -> tuple[int, float]:
+            """How many items are indexed, and how many terms one of them has on average."""
 
         def items_saying(self, text: str, scope: Scope) -> list[int]:
             """Entries that have `text` as it stands, among the newest of the scope."""
@@ -46,8 +47,11 @@ if TYPE_CHECKING:
         def fitting(self, items: list[int], wanted: Filter) -> list[int]:
             """Of `items` those of the role and from the time that are wanted."""
 
-        def conversations_in(self, files: Iterable[int], wanted: Filter) -> list[ConversationRange]:
-            """The conversations of these files that fit the filter, in the order of their items."""
+        def table(self) -> ConversationTable:
+            """All conversations of the store."""
+
+        def conversations_at(self, starts: Iterable[int], wanted: Filter) -> list[ConversationRange]:
+            """The conversations that begin with these items, of those that fit the filter."""
 
         def text_starts(self, items: Iterable[int], characters: int) -> dict[int, TextStart]:
             """How the texts of these items begin: at most so many characters of each."""
@@ -68,26 +72,23 @@ class Scope(NamedTuple):
     share: float
 
 
-class Posting(NamedTuple):
-    """The items that have a part of the query, the newest first: all of them, or as many as were asked for."""
+class ConversationTable(NamedTuple):
+    """What ranking needs of each conversation, in the order of their items: its first item, how many it has, when it
+    ended in milliseconds since the epoch (0: not known), and what `ranking.length_norms` makes of its size in bytes.
+    Each goes on to where the next one begins."""
 
-    items: list[int]
-    is_complete: bool
-
-    def with_items(self, items: list[int]) -> Posting:
-        """This one, and those of `items` that it does not have."""
-        known = set(self.items)
-        return Posting(self.items + [item for item in items if item not in known], self.is_complete)
+    starts: list[int]
+    counts: list[int]
+    ends: list[int]
+    norms: list[float]
 
 
 class ConversationRange(NamedTuple):
-    """A conversation as ranking needs it: its first and last item, its size in bytes, when it ended (0: not known)."""
+    """A conversation: its first and its last item, its id."""
 
     first_item: int
     last_item: int
     conversation_id: int
-    text_bytes: int
-    last_message_at: int
 
 
 class TextStart(NamedTuple):

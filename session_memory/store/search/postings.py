@@ -5,30 +5,30 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..values import ITEM_BITS, Filter
-from .index import Posting, Scope
+from .index import Scope
 from .query import Part, alternatives
-from .ranking import Weight, weigh
+from .ranking import idf
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .index import SearchIndex
     from .query import Query
 
-MOST_ITEMS = 4000  # of a query of one part: the newest
-LEAST_ITEMS = 400  # of each of several parts; and of those that have two of them
-MOST_COUNTED = 5000
-FILTERED = 4  # times as many where only some of them are of the role or the time that is wanted
-FEW_FILES = 12  # in so few files of a rare part, a common one is counted to the end
+WHOLE = 200_000  # items: where there are no more, all parts count
+MOST_ITEMS = 400_000  # where there are more, those of the rarest parts; of two parts all
+MOST_VERBATIM = 64  # items that have all parts and perhaps the query as it stands: the newest
 _EVERYTHING = Scope([(0, (1 << 63) - 1)], None, 1.0)
 
 
 class QueryPostings(NamedTuple):
-    """What the index has for a query: its parts, their items, what each is worth; how many terms a text has."""
+    """What the index has for a query: the parts, their items in the order of ids, what each is worth; how many terms a
+    text has; and the items that may have the query as it stands."""
 
     parts: list[Part]
-    postings: list[Posting]
-    weights: list[Weight]
-    average_terms: float
+    postings: list[list[int]]
+    weights: list[float]
+    average_terms: float = 1.0
+    perhaps_verbatim: tuple[int, ...] = ()
 
 
 def scope_of(index: SearchIndex, wanted: Filter) -> Scope:
@@ -40,76 +40,68 @@ def scope_of(index: SearchIndex, wanted: Filter) -> Scope:
     return Scope(_ranges(files), frozenset(files), len(files) / max(1, newest))
 
 
-def postings_of(index: SearchIndex, asked: Query, scope: Scope, wanted: Filter) -> QueryPostings:
-    """The items that have each part of a query; where nothing has all terms of a part, those that have each of them."""
-    limit = MOST_ITEMS if len(asked.parts) == 1 else LEAST_ITEMS
-    parts: list[Part] = []
-    postings: list[Posting] = []
-    for part in asked.parts:
-        tried = {part: _posting(index, part, asked, scope, wanted, limit)}
-        if not tried[part].items and (others := alternatives(part)):
-            tried = {other: _posting(index, other, asked, scope, wanted, limit) for other in others}
-        parts += tried.keys()
-        postings += tried.values()
-    known = [part for part, posting in zip(parts, postings) if posting.items]
-    if not known:
-        return QueryPostings(parts, postings, [Weight(0.0, 0.0)] * len(parts), 1.0)
-    total, average_terms = index.size(known[0].match)
-    within = round(total * scope.share)
-    weights = [
-        weigh(posting, _count(index, part.match, posting, scope), within) for part, posting in zip(parts, postings)
+def postings_of(index: SearchIndex, asked: Query, scope: Scope, wanted: Filter, whole: int = WHOLE) -> QueryPostings:
+    """The items that have each part of a query; where nothing has all terms of a part, those that have each of them. Of
+    more than `whole` items, only those of the rarest parts."""
+    total, average_terms = index.size()
+    within = max(1, round(total * scope.share))
+    parts = _known_parts(index, asked.parts)
+    counts = [index.count_with(part.match) for part in parts] if within > whole and len(parts) > 2 else []
+    looked_for = _rarest(counts) if counts else range(len(parts))
+    postings = [
+        _items(index, part, asked, scope, wanted) if number in looked_for else [] for number, part in enumerate(parts)
     ]
-    found = QueryPostings(parts, postings, weights, average_terms)
-    return found._replace(postings=_completed(index, asked, found, scope, wanted))
+    having = [
+        len(items) if number in looked_for else round(counts[number] * scope.share)
+        for number, items in enumerate(postings)
+    ]
+    weights = [idf(max(within, count), count) if count else 0.0 for count in having]
+    verbatim: list[int] = []
+    if asked.verbatim:
+        verbatim = _fitting(index, index.items_with(asked.verbatim.match, scope, MOST_VERBATIM), wanted)
+    return QueryPostings(parts, postings, weights, average_terms, tuple(verbatim))
 
 
 def postings_of_literal(index: SearchIndex, text: str, scope: Scope, wanted: Filter) -> QueryPostings:
     """For a query without a word (an emoji, an operator): what has it as it stands, among the newest."""
     if not text or text.startswith("-"):
-        return QueryPostings([], [], [], 1.0)
-    items = index.fitting(index.items_saying(text, scope), wanted)
-    return QueryPostings([Part("", (text,))], [Posting(items, True)], [Weight(1.0, 1.0)], 1.0)
+        return QueryPostings([], [], [])
+    items = sorted(index.fitting(index.items_saying(text, scope), wanted))
+    return QueryPostings([Part("", (text,))], [items], [1.0])
 
 
-def _posting(index: SearchIndex, part: Part, asked: Query, scope: Scope, wanted: Filter, limit: int) -> Posting:
+def _known_parts(index: SearchIndex, asked: tuple[Part, ...]) -> list[Part]:
+    """The parts, and of one that nothing has whole its terms."""
+    found: dict[Part, None] = {}
+    for part in asked:
+        others = alternatives(part)
+        found.update(dict.fromkeys(others if others and not index.count_with(part.match, 1) else [part]))
+    return list(found)
+
+
+def _rarest(counts: list[int]) -> set[int]:
+    """The numbers of the rarest parts that together have no more than MOST_ITEMS items; at least of two. `counts` are
+    those of all parts."""
+    chosen: set[int] = set()
+    left = MOST_ITEMS
+    for number in sorted(range(len(counts)), key=counts.__getitem__):
+        left -= counts[number]
+        if left >= 0 or len(chosen) < 2:
+            chosen.add(number)
+    return chosen
+
+
+def _items(index: SearchIndex, part: Part, asked: Query, scope: Scope, wanted: Filter) -> list[int]:
     """The items that have a part and are wanted."""
     match = f"({part.match}) NOT ({asked.unwanted})" if asked.unwanted else part.match
+    return _fitting(index, index.items_with(match, scope), wanted)
+
+
+def _fitting(index: SearchIndex, items: list[int], wanted: Filter) -> list[int]:
+    """Of `items` those of the role and the time that are wanted."""
     if not wanted.role and wanted.since is None and wanted.until is None:
-        return index.items_with(match, scope, limit)
-    found = index.items_with(match, scope, limit * FILTERED)
-    return Posting(index.fitting(found.items, wanted), found.is_complete)
-
-
-def _count(index: SearchIndex, match: str, posting: Posting, scope: Scope) -> int:
-    """How many items match within the scope. What very many have is judged by how many files the newest are in."""
-    if posting.is_complete:
-        return len(posting.items)
-    counted = index.count_with(match, MOST_COUNTED)
-    if counted == MOST_COUNTED:
-        newest, oldest = posting.items[0] >> ITEM_BITS, posting.items[-1] >> ITEM_BITS
-        counted = max(counted, len(posting.items) * newest // (newest - oldest + 1))
-    return max(len(posting.items), round(counted * scope.share))
-
-
-def _completed(index: SearchIndex, asked: Query, found: QueryPostings, scope: Scope, wanted: Filter) -> list[Posting]:
-    """The postings, and where some were cut off also those of their items that are worth most: in the few files that a
-    rare part is in, or else those that have two parts."""
-    cut_off = [number for number, posting in enumerate(found.postings) if not posting.is_complete]
-    if not cut_off or len(found.parts) == 1:
-        return found.postings
-    files = {item >> ITEM_BITS for posting in found.postings if posting.is_complete for item in posting.items}
-    if files and len(files) <= FEW_FILES:
-        near = Scope([_items_of(file) for file in sorted(files, reverse=True)], None, 0.0)
-        more = {number: _posting(index, found.parts[number], asked, near, wanted, LEAST_ITEMS) for number in cut_off}
-    else:
-        first, second = sorted(range(len(found.parts)), key=lambda number: found.weights[number].entry)[-2:]
-        both = Part(f"({found.parts[first].match}) AND ({found.parts[second].match})", ())
-        having_both = _posting(index, both, asked, scope, wanted, LEAST_ITEMS // 2)
-        more = dict.fromkeys((first, second), having_both)
-    return [
-        posting.with_items(more[number].items) if number in more else posting
-        for number, posting in enumerate(found.postings)
-    ]
+        return items
+    return index.fitting(items, wanted)
 
 
 def _ranges(files: list[int]) -> list[tuple[int, int]]:

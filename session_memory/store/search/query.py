@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
 LONGEST = 10_000
 MOST_PARTS = 48
+LEAST_VERBATIM = 4
 _QUOTES = str.maketrans("“”„‟«»＂「」『』", '"' * 11)
 _PIECE = re.compile(r'(?P<minus>(?<!\S)-(?=[^\s\-]))?(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))')
+_SEPARATORS = re.compile(r"[()\[\]{}<>,;:|=*`!?]+")  # between words; not what joins them, as in `package.json`
 
 # What a question consists of beside what it is about; no word that is also a name.
 _STOP_WORDS = """
@@ -51,13 +53,24 @@ class Part(NamedTuple):
         return not self.match
 
 
+class Verbatim(NamedTuple):
+    """A query as it stands: the expression for what may have it, its text as it is compared with the casefolded words
+    of another, its terms."""
+
+    match: str
+    text: str
+    terms: tuple[str, ...]
+
+
 class Query(NamedTuple):
     """What to look for. `unwanted` is the expression of words that must not be in what is found ('' for none),
-    `unwanted_phrases` are the terms of phrases that must not."""
+    `unwanted_phrases` are the terms of phrases that must not. `verbatim` is given where the query is long enough to be
+    a sentence that somebody remembers."""
 
     parts: tuple[Part, ...]
     unwanted: str
     unwanted_phrases: tuple[tuple[str, ...], ...]
+    verbatim: Verbatim | None = None
 
 
 def parse(text: str, terms: Terms) -> Query:
@@ -83,7 +96,8 @@ def parse(text: str, terms: Terms) -> Query:
     if not found and not parts:
         found = _parts_of_words(words, terms, frozenset())
     unique = {part.terms: part for part in (*found, *parts)}
-    return Query(tuple(unique.values())[-MOST_PARTS:], " OR ".join(unwanted), tuple(unwanted_phrases))
+    chosen = tuple(unique.values())[-MOST_PARTS:]
+    return Query(chosen, " OR ".join(unwanted), tuple(unwanted_phrases), _verbatim(text, terms))
 
 
 def alternatives(part: Part) -> list[Part]:
@@ -129,9 +143,20 @@ def literal_spans(text: str, literal: str) -> list[tuple[int, int, str]]:
     return spans
 
 
+def _verbatim(text: str, terms: Terms) -> Verbatim | None:
+    """`text` as it stands, if it has at least LEAST_VERBATIM words."""
+    words = text[:LONGEST].casefold().split()
+    whole = _phrase(text[:LONGEST], terms)
+    if whole is None or len(whole.terms) < LEAST_VERBATIM:
+        return None
+    content = _parts_of_words(words, terms, STOP_WORDS)[:MOST_PARTS]
+    match = " AND ".join([part.match for part in content]) or whole.match
+    return Verbatim(match, " ".join(words).strip("\"'"), whole.terms)
+
+
 def _parts_of_words(words: Iterable[str], terms: Terms, stop_words: frozenset[str]) -> list[Part]:
     parts = []
-    for word in words:
+    for word in _SEPARATORS.sub(" ", " ".join(words)).split():
         for is_unspaced, _, piece in split_unspaced(word):
             if is_unspaced:
                 parts += _parts_of_unspaced(piece, terms)

@@ -1,4 +1,4 @@
-"""How well something fits a query: BM25 for entries and for conversations, and the sum of both. Pure.
+"""How well something fits a query: BM25 for entries and for conversations, and what is added to it. Pure.
 
 The figures were found by measuring (docs/search.md). A conversation's score counts its entries that have a term, an
 entry's how often the term is in it.
@@ -7,92 +7,94 @@ entry's how often the term is in it.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from heapq import nlargest
 
-from ..values import ITEM_BITS
-from .index import Posting
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import TypeVar
 
-PASSAGE_BITS = 5  # 32 items that follow each other: about what a conversation is, without looking up which
+    from .index import ConversationTable
+
+    T = TypeVar("T")
+
 ENTRY_K, ENTRY_B = 0.9, 0.4
-CONVERSATION_K, CONVERSATION_B = 2.0, 0.75
+CONVERSATION_K, CONVERSATION_B = 4.0, 0.75
 RECENCY = 0.02  # what being the latest is worth against being the best: it decides between equals
 RECENCY_HALF_LIFE = 30 * 24 * 3600 * 1000  # milliseconds
+AT_THE_TIME = 1.0  # what being of the time that the query names is worth
+VERBATIM = 3.0  # and what having the whole query as it stands is: it comes first
 
 
-class Weight(NamedTuple):
-    """What having a part is worth: its inverse document frequency among entries, and among conversations."""
-
-    entry: float
-    conversation: float
-
-
-def weigh(posting: Posting, having: int, total: int) -> Weight:
-    """The weight of a part that `having` of `total` items have; `posting` may hold only the newest of these."""
-    if not posting.items:
-        return Weight(0.0, 0.0)
-    passages = len({item >> PASSAGE_BITS for item in posting.items}) * having // len(posting.items)
-    entry = _idf(total, having)
-    return Weight(entry, (entry + _idf((total >> PASSAGE_BITS) + 1, passages)) / 2)
-
-
-def _idf(total: int, having: int) -> float:
+def idf(total: int, having: int) -> float:
+    """What having something is worth that `having` of `total` have."""
     return math.log(1 + max(0.0, total - having + 0.5) / (min(having, total) + 0.5))
 
 
-def promising_files(
-    postings: list[Posting], weights: Iterable[Weight], candidates: set[int] | None, limit: int
-) -> set[int]:
-    """The `limit` files that are likely to have the best conversations, by how many of their items have each part, and
-    whether one has several; of equals the newest. `candidates` are the items that may be shown, None for all."""
-    scores: dict[int, float] = {}
-    for posting, (_, weight) in zip(postings, weights):
-        for file, count in Counter([item >> ITEM_BITS for item in posting.items]).items():
-            scores[file] = scores.get(file, 0.0) + weight * count * (CONVERSATION_K + 1) / (count + CONVERSATION_K)
-    if candidates is not None:
-        files = {item >> ITEM_BITS for item in candidates}
-        scores = {file: score for file, score in scores.items() if file in files}
-    if len(scores) <= limit:
-        return set(scores)
-    for file in {item >> ITEM_BITS for item in _with_several(postings)} & scores.keys():
-        scores[file] *= 1.5
-    return set(sorted(scores, key=scores.__getitem__, reverse=True)[:limit])
+def conversation_scores(
+    table: ConversationTable, postings: Iterable[list[int]], weights: Iterable[float]
+) -> list[float]:
+    """BM25 of each conversation of the table: how many of its items are in each of `postings`, and what that is
+    worth."""
+    starts, norms = table.starts, table.norms
+    scores = [0.0] * len(starts)
+    for items, weight in zip(postings, weights):
+        worth = weight * (CONVERSATION_K + 1)
+        if 2 * len(items) < len(starts):
+            for number, count in Counter([bisect_right(starts, item) - 1 for item in items]).items():
+                scores[number] += worth * count / (count + norms[number])
+        else:
+            begins = _begins(items, table)
+            begins.append(len(items))
+            scores = [
+                score + worth * (end - begin) / (end - begin + norm)
+                for score, begin, end, norm in zip(scores, begins, begins[1:], norms)
+            ]
+    return scores
 
 
-def _with_several(postings: Iterable[Posting]) -> set[int]:
-    """The items that have more than one part."""
-    seen: set[int] = set()
-    several: set[int] = set()
-    for posting in postings:
-        items = set(posting.items)
-        several |= seen & items
-        seen |= items
-    return several
+def best_of(scores: Sequence[float], most: int) -> list[int]:
+    """The numbers of the `most` highest scores, the highest first; of equals those that come later. Without zeros."""
+    least = nlargest(most, scores)[-1:] or [0.0]
+    found = [(score, number) for number, score in enumerate(scores) if score and score >= least[0]]
+    return [number for _, number in sorted(found, reverse=True)[:most]]
 
 
-def conversation_score(counts: Iterable[tuple[Weight, int]], size: int, average_size: float) -> float:
-    """BM25 of a conversation of `size` bytes: `counts` says of how many of its entries have each part."""
-    norm = CONVERSATION_K * (1 - CONVERSATION_B + CONVERSATION_B * size / average_size)
-    return sum([weight.conversation * count * (CONVERSATION_K + 1) / (count + norm) for weight, count in counts])
+def length_norms(sizes: Sequence[int]) -> list[float]:
+    """For conversations of these sizes, what a count of items has to be set against."""
+    average = sum(sizes) / max(1, len(sizes)) or 1.0
+    constant, slope = CONVERSATION_K * (1 - CONVERSATION_B), CONVERSATION_K * CONVERSATION_B / average
+    return [constant + slope * size for size in sizes]
 
 
-def entry_score(counts: Iterable[tuple[Weight, float]], size: float, average_size: float) -> float:
-    """BM25 of an entry of `size` terms: `counts` says how often it has each part."""
+def _begins(items: list[int], table: ConversationTable) -> list[int]:
+    """Where in `items` those of each conversation begin. Looked for only among as many as the conversation before has:
+    with a million entries that takes half the time."""
+    padded = items + [1 << 63] * max(table.counts, default=0)
+    at, before = 0, [len(items), *table.counts]
+    return [at := bisect_left(padded, start, at, at + most) for start, most in zip(table.starts, before)]
+
+
+def entry_score(counts: Iterable[tuple[float, float]], size: float, average_size: float) -> float:
+    """BM25 of an entry of `size` terms: `counts` says what each part is worth, and how often the entry has it."""
     norm = ENTRY_K * (1 - ENTRY_B + ENTRY_B * size / average_size)
-    return sum([weight.entry * count * (ENTRY_K + 1) / (count + norm) for weight, count in counts])
+    return sum([weight * count * (ENTRY_K + 1) / (count + norm) for weight, count in counts])
 
 
-def fused(
-    entries: Mapping[int, float], conversations: Mapping[int, float], ages: Mapping[int, int]
-) -> dict[int, float]:
-    """The score of each conversation: that of its best entry and its own, each as a share of the highest of all, and a
-    little for being recent. `ages` are in milliseconds before the latest of them."""
-    best_entry = max(entries.values(), default=0.0) or 1.0
-    best_conversation = max(conversations.values(), default=0.0) or 1.0
-    return {
-        one: entries[one] / best_entry
-        + conversations[one] / best_conversation
-        + RECENCY * 0.5 ** (ages[one] / RECENCY_HALF_LIFE)
-        for one in conversations
-    }
+def standing_together(neighbours: Sequence[str], terms: str) -> float:
+    """The share of `neighbours`, pairs of terms that follow each other in the query, that follow each other in a text
+    too. A pair has a space around and between its terms, as all `terms` of the text have."""
+    return sum([pair in terms for pair in neighbours]) / len(neighbours) if neighbours else 0.0
+
+
+def shares(scores: Mapping[T, float]) -> dict[T, float]:
+    """Each score as a share of the highest."""
+    best = max(scores.values(), default=0.0) or 1.0
+    return {one: score / best for one, score in scores.items()}
+
+
+def recency(age: int) -> float:
+    """What having ended so many milliseconds before the latest is worth."""
+    return RECENCY * math.exp(-math.log(2) * age / RECENCY_HALF_LIFE)

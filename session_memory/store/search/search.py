@@ -1,14 +1,17 @@
 """Search: from a query to the entries that fit it best, each in its conversation, with a snippet.
 
-The index tells which items have a term, nothing else. From that follows how well each item and each conversation fits;
-the texts of the best items only are read, which tells how often a term is in them and whether a phrase is.
+The index tells which items have a term, nothing else. From that follows how well each conversation fits; the texts of
+the best items of the best conversations are read, which tells how often a term is in them and whether a phrase is.
 """
 
 from __future__ import annotations
 
+import time
+
 from ...text.characters import plain
 from .candidates import Candidates
-from .postings import postings_of, postings_of_literal, scope_of
+from .dates import times_in
+from .postings import WHOLE, postings_of, postings_of_literal, scope_of
 from .query import LONGEST, parse, relaxed
 
 TYPE_CHECKING = False
@@ -17,18 +20,22 @@ if TYPE_CHECKING:
     from .index import SearchIndex
 
 
-def search(index: SearchIndex, query: str, wanted: Filter) -> list[Hit]:
-    """The entries that fit `query` best, best first. Raises what the engine's driver raises."""
+def search(
+    index: SearchIndex, query: str, wanted: Filter, *, now: float | None = None, whole: int = WHOLE
+) -> list[Hit]:
+    """The entries that fit `query`, which is asked at `now` (seconds since the epoch), best first. Nothing is cut off
+    where `whole` items or fewer may be looked at. Raises what the engine's driver raises."""
     text = plain(query[:LONGEST]).strip()
     asked = parse(text, index.terms)
+    times = times_in(text, time.time() if now is None else now)
     with index.snapshot():
         scope = scope_of(index, wanted)
         if asked.parts:
-            found = postings_of(index, asked, scope, wanted)
+            found = postings_of(index, asked, scope, wanted, whole)
         else:
             found = postings_of_literal(index, text, scope, wanted)
-        hits = Candidates(index, asked, found, wanted).hits()
+        hits = Candidates(index, asked, found, wanted, times).hits()
         if not hits and any(part.is_required for part in asked.parts):
             asked = relaxed(asked)
-            hits = Candidates(index, asked, postings_of(index, asked, scope, wanted), wanted).hits()
+            hits = Candidates(index, asked, postings_of(index, asked, scope, wanted, whole), wanted, times).hits()
     return hits

@@ -12,7 +12,7 @@ from ..values import ITEM_BITS, Batch, Conversation, Counts, FileState, Filter, 
 from .exclusions import LISTED, Exclusions, apply, is_behind
 from .rows import conversation_columns, conversation_of, items_between, where
 from .schema import open_database
-from .search_index import SqliteSearchIndex
+from .search_index import KnownTables, SqliteSearchIndex
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ class SqliteStore:
         self._rules = rules
         self._database = open_database(path, patience)
         self._exclusions = Exclusions(self._database.connection, rules, lifts)
+        self._tables = KnownTables()
 
     @property
     def connection(self) -> Connection:
@@ -257,7 +258,8 @@ class SqliteStore:
     def search(self, query: str, wanted: Filter) -> list[Hit]:
         excluding = self.is_excluding()
         with explained(self.path):
-            return search(SqliteSearchIndex(self.connection, excluding=excluding), query, wanted)
+            index = SqliteSearchIndex(self.connection, self._tables, excluding=excluding)
+            return search(index, query, wanted)
 
     def counts(self, homes: tuple[str, ...] | None = None) -> Counts:
         condition, values = where(Filter(homes=homes))

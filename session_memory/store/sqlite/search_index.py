@@ -6,7 +6,8 @@ from functools import partial
 from itertools import islice
 
 from ...system.sqlite import fetch
-from ..search.index import ConversationRange, Posting, Scope, TextStart
+from ..search.index import ConversationRange, ConversationTable, Scope, TextStart
+from ..search.ranking import length_norms
 from ..search.terms import Terms
 from ..values import ITEM_BITS, TOOL_ROLE, Conversation, Filter, StoredEntry
 from .exclusions import item_shown
@@ -21,15 +22,40 @@ if TYPE_CHECKING:
     from apsw import Connection, Cursor
 
 MOST_RANGES = 40  # more are not asked for one by one
-MOST_LOOKED_AT = 200_000  # items of the index, where those of other files are among them
 LITERAL_ITEMS = 20_000  # whose texts are looked through for what is no term
 
 
-class SqliteSearchIndex:
-    """See the protocol for what each method returns. `excluding`: rules exclude something, which is left out."""
+class KnownTables:
+    """The table of conversations, read anew where the database has changed since: with a million entries that takes as
+    long as the search itself."""
 
-    def __init__(self, connection: Connection, *, excluding: bool = False) -> None:
+    def __init__(self) -> None:
+        self._version: tuple[int, int] | None = None
+        self._table = ConversationTable([], [], [], [])
+
+    def of(self, connection: Connection) -> ConversationTable:
+        """The table as it is."""
+        version = (connection.execute("PRAGMA data_version").get, connection.total_changes())
+        if version != self._version:
+            # In the order of the rows, since that of an index reads each by itself.
+            sql = """
+                SELECT first_item, last_item - first_item + 1, coalesce(last_message_at, 0), text_bytes
+                FROM memory_conversations NOT INDEXED
+            """
+            rows = sorted(fetch(connection, sql))
+            starts, counts, ends, sizes = ([row[column] for row in rows] for column in range(4))
+            self._table = ConversationTable(starts, counts, ends, length_norms(sizes))
+            self._version = version
+        return self._table
+
+
+class SqliteSearchIndex:
+    """See the protocol for what each method returns. `tables` is that of the connection; `excluding`: rules exclude
+    something, which is left out."""
+
+    def __init__(self, connection: Connection, tables: KnownTables, *, excluding: bool = False) -> None:
         self._connection = connection
+        self._tables = tables
         self._excluding = excluding
         self.terms = terms_of(connection)
 
@@ -61,41 +87,35 @@ class SqliteSearchIndex:
         first, last = self._connection.execute(sql).get
         return first == last and first in wanted.homes
 
-    def items_with(self, expression: str, scope: Scope, limit: int) -> Posting:
-        """Of a scope in very many pieces only the newest items are looked at."""
-        shown = f"AND {item_shown('memory_search.rowid')} " if self._excluding else ""
-        sql = (
-            "SELECT rowid FROM memory_search WHERE memory_search MATCH ? AND rowid BETWEEN ? AND ? "
-            f"{shown}ORDER BY rowid DESC"
-        )
+    def items_with(self, expression: str, scope: Scope, newest: int = 0) -> list[int]:
+        shown = f" AND {item_shown('memory_search.rowid')}" if self._excluding else ""
+        sql = f"SELECT rowid FROM memory_search WHERE memory_search MATCH ? AND rowid BETWEEN ? AND ?{shown}"
         execute = self._connection.execute
-        found: list[int] = []
+        if newest:
+            sql += " ORDER BY rowid DESC"
         if len(scope.ranges) <= MOST_RANGES or scope.files is None:
-            for first, last in scope.ranges:
-                found += _column(execute(f"{sql} LIMIT ?", (expression, first, last, limit + 1 - len(found))))
-                if len(found) > limit:
-                    return Posting(found[:limit], False)
-            return Posting(found, True)
-        rows = execute(sql, (expression, scope.ranges[-1][0], scope.ranges[0][1]))
-        looked_at = 0
-        while block := [item for (item,) in islice(rows, limit)]:
-            found += [item for item in block if item >> ITEM_BITS in scope.files]
-            looked_at += len(block)
-            if len(found) > limit or looked_at >= MOST_LOOKED_AT:
-                return Posting(found[:limit], False)
-        return Posting(found, True)
+            found: list[int] = []
+            for first, last in scope.ranges if newest else reversed(scope.ranges):
+                limit = f" LIMIT {newest - len(found)}" if newest else ""
+                found += _column(execute(sql + limit, (expression, first, last)))
+        else:
+            rows = execute(sql, (expression, scope.ranges[-1][0], scope.ranges[0][1]))
+            within = (item for (item,) in rows if item >> ITEM_BITS in scope.files)
+            found = list(islice(within, newest or None))
+        return sorted(found) if newest else found
 
-    def count_with(self, expression: str, limit: int) -> int:
-        sql = "SELECT count(*) FROM (SELECT 1 FROM memory_search WHERE memory_search MATCH ? LIMIT ?)"
-        counted: int = self._connection.execute(sql, (expression, limit)).get
+    def count_with(self, expression: str, most: int = 0) -> int:
+        if most:
+            sql = "SELECT count(*) FROM (SELECT 1 FROM memory_search WHERE memory_search MATCH ? LIMIT ?)"
+            counted: int = self._connection.execute(sql, (expression, most)).get
+        else:
+            sql = "SELECT count(*) FROM memory_search WHERE memory_search MATCH ?"
+            counted = self._connection.execute(sql, (expression,)).get
         return counted
 
-    def size(self, expression: str) -> tuple[int, float]:
-        """FTS5 keeps count of both, but tells only a function that is called for a row: any that matches."""
-        self._connection.register_fts5_function("memory_index_size", _index_size)
-        sql = "SELECT memory_index_size(memory_search) FROM memory_search WHERE memory_search MATCH ? LIMIT 1"
-        rows, terms = self._connection.execute(sql, (expression,)).get.split()
-        return int(rows), int(terms) / int(rows)
+    def size(self) -> tuple[int, float]:
+        items, terms = _index_size(self._connection)
+        return items, terms / max(1, items)
 
     def items_saying(self, text: str, scope: Scope) -> list[int]:
         shown = f"AND {item_shown('id')} " if self._excluding else ""
@@ -130,15 +150,17 @@ class SqliteSearchIndex:
             kept.update(_column(self._connection.execute(sql, (ids, *values))))
         return [item for item in items if item in kept]
 
-    def conversations_in(self, files: Iterable[int], wanted: Filter) -> list[ConversationRange]:
+    def table(self) -> ConversationTable:
+        return self._tables.of(self._connection)
+
+    def conversations_at(self, starts: Iterable[int], wanted: Filter) -> list[ConversationRange]:
         condition, values = where(wanted)
-        # CROSS JOIN has SQLite begin with the few files, not with all that fit the filter.
         sql = (
-            "SELECT c.first_item, c.last_item, c.id, c.text_bytes, coalesce(c.last_message_at, 0) "
+            "SELECT c.first_item, c.last_item, c.id "
             "FROM memory_conversations AS c CROSS JOIN memory_file_states AS f ON f.id = c.file_id "
-            f"WHERE {condition} AND c.file_id IN carray(?) ORDER BY c.file_id, c.first_item"
+            f"WHERE {condition} AND c.first_item IN carray(?)"
         )
-        return [ConversationRange._make(row) for row in fetch(self._connection, sql, (*values, ids_of(files)))]
+        return [ConversationRange._make(row) for row in fetch(self._connection, sql, (*values, ids_of(starts)))]
 
     def text_starts(self, items: Iterable[int], characters: int) -> dict[int, TextStart]:
         sql = """
@@ -162,13 +184,8 @@ class SqliteSearchIndex:
 
 
 def indexed_texts(connection: Connection) -> int:
-    """How many texts the index holds: FTS5 keeps that as the first number of its first record, in seven bits a byte."""
-    number = 0
-    for byte in connection.execute("SELECT block FROM memory_search_data WHERE id = 1").get or b"":
-        number = number << 7 | byte & 0x7F
-        if byte < 0x80:
-            break
-    return number
+    """How many texts the index holds."""
+    return _index_size(connection)[0]
 
 
 def terms_of(connection: Connection) -> Terms:
@@ -191,5 +208,12 @@ def _column(cursor: Cursor) -> list[int]:
     return [] if found is None else [found]
 
 
-def _index_size(api: Any, *_: Any) -> str:
-    return f"{api.row_count} {api.column_total_size(-1)}"
+def _index_size(connection: Connection) -> tuple[int, int]:
+    """How many texts the index holds, and how many terms: FTS5 keeps these as the first numbers of its first record, in
+    seven bits a byte."""
+    numbers = [0]
+    for byte in connection.execute("SELECT block FROM memory_search_data WHERE id = 1").get or b"":
+        numbers[-1] = numbers[-1] << 7 | byte & 0x7F
+        if byte < 0x80:
+            numbers.append(0)
+    return numbers[0], numbers[1] if len(numbers) > 1 else 0

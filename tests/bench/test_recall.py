@@ -1,0 +1,88 @@
+"""The questions that a repository with checkpoints makes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from records import exchange, lines
+
+from bench.recall.__main__ import PlainSearch, ask, sentences
+from bench.recall.checkpoints import Checkpoints
+from bench.recall.sets import Question, SetError
+
+BRANCH = "entire/checkpoints/v1"
+
+
+def git(repository: Path, *arguments: str) -> str:
+    identity = ["-c", "user.name=A", "-c", "user.email=a@example.com"]
+    done = subprocess.run(
+        ["git", *identity, *arguments], cwd=repository, check=True, capture_output=True, text=True, timeout=30
+    )
+    return done.stdout
+
+
+def checkpoint(repository: Path, id: str, **sessions: bytes) -> None:
+    """Commits a checkpoint with the transcripts of these sessions to the branch that keeps them."""
+    git(repository, "checkout", "-q", BRANCH)
+    for number, (session, transcript) in enumerate(sessions.items()):
+        folder = repository / id[:2] / id[2:] / str(number)
+        folder.mkdir(parents=True)
+        created = f"2026-01-{10 + len(transcript) % 10}T10:00:00Z"
+        metadata = {"session_id": session, "agent": "Claude Code", "created_at": created}
+        (folder / "metadata.json").write_text(json.dumps(metadata))
+        (folder / "full.jsonl").write_bytes(transcript)
+    git(repository, "add", "-A")
+    git(repository, "commit", "-q", "-m", f"Checkpoint {id}")
+    git(repository, "checkout", "-q", "work")
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    git(tmp_path, "init", "-q", "-b", BRANCH, ".")
+    git(tmp_path, "commit", "-q", "--allow-empty", "-m", "Start")
+    git(tmp_path, "branch", "work")
+    git(tmp_path, "checkout", "-q", "work")
+    return tmp_path
+
+
+def test_each_commit_is_a_question_for_the_sessions_of_its_checkpoint(repository: Path) -> None:
+    first = lines(*exchange("The lighthouse blinks too fast.", "I slow it down."))
+    other = lines(*exchange("Paint the harbour wall.", "Done."))
+    later = first + lines(*exchange("And the lamp is too bright.", "I dim it."))
+    checkpoint(repository, "aa1111111111", lighthouse=first)
+    checkpoint(repository, "bb2222222222", lighthouse=later, harbour=other)
+    checkpoint(repository, "cc3333333333", harbour=other)
+    git(repository, "commit", "-q", "--allow-empty", "-m", "Dim the lamp\n\nEntire-Checkpoint: bb2222222222")
+    git(repository, "commit", "-q", "--allow-empty", "-m", "Paint the wall\n\nEntire-Checkpoint: cc3333333333")
+    git(repository, "commit", "-q", "--allow-empty", "-m", "Nothing to do with it")
+    made = Checkpoints(repository)
+    assert dict(made.questions) == {
+        "Dim the lamp": {"lighthouse", "harbour"},
+        "Paint the wall": {"harbour"},
+    }
+    assert {one.session: one.size for one in made.transcripts} == {"lighthouse": len(later), "harbour": len(other)}
+    dim, paint = sorted(ask([made]), key=lambda answer: answer.question.text)
+    assert (dim.found[0], paint.found[0]) == ("lighthouse", "harbour")
+
+
+def test_a_repository_without_checkpoints_is_refused(repository: Path) -> None:
+    git(repository, "branch", "-D", BRANCH)
+    with pytest.raises(SetError, match=f"no branch {BRANCH}"):
+        Checkpoints(repository)
+
+
+def test_a_sentence_is_one_of_a_single_session() -> None:
+    texts = [("a", "The harbour wall is painted white. Yes."), ("b", "The harbour wall is painted white."), ("b", "x")]
+    assert sentences(texts, 10) == []
+    [only] = sentences([*texts, ("c", "Nobody else has ever said this here.")], 10)
+    assert only == Question("Nobody else has ever said this here.", frozenset("c"))
+
+
+def test_plain_search_adds_what_texts_and_sessions_are_worth() -> None:
+    plain = PlainSearch([("a", "a boat"), ("a", "the boat at sea"), ("b", "a train"), ("c", "sea")])
+    [answer] = plain.ask([Question('the "boat" at sea', frozenset("a"))])
+    assert answer.found[0] == "a"
+    assert next(plain.ask([Question("?!", frozenset("a"))])).found == []
