@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import SessionMemoryError
 from ..store.values import Filter
-from ..text.format import counted, one_line
+from ..text.format import counted
 from ..text.sanitize import all_for_prompt, for_prompt
 from .arguments import NO_LIMIT, add_common, add_filter, filter_of
 from .nearest import check_names
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import argparse
 
     from ..patterns.habits import ErrorMatch
-    from ..store.values import Hit
     from .opened_store import OpenStore
 
 SUMMARY = "find where an error was seen before, and what solved it"
@@ -59,10 +58,7 @@ def _find(opened: OpenStore, text: str, wanted: Filter) -> int:
     shown = found[: wanted.limit]
     if not found:
         check_names(opened, wanted)
-    said = [] if found else opened.store.search(one_line(text), wanted)
-    opened.terminal.result(
-        {"seen": [_as_json(one) for one in shown], "all": len(found), "said": [_said_json(hit) for hit in said]}
-    )
+    opened.terminal.result({"seen": [_as_json(one) for one in shown], "all": len(found)})
     for index, one in enumerate(shown):
         if index:
             opened.terminal.line()
@@ -70,11 +66,8 @@ def _find(opened: OpenStore, text: str, wanted: Filter) -> int:
     if len(found) > len(shown):
         opened.terminal.line(f"\n{len(found) - len(shown)} more like it: --limit N shows them.")
     if not found:
-        opened.terminal.line("No tool has failed like that." + (" Its words were said in:" if said else ""))
-    for hit in said:
-        when = moment(hit.entry.timestamp)
-        opened.terminal.line(f"  conversation {hit.conversation.id}  {when}  {brief(hit.snippet, ERROR_CHARACTERS)}")
-    return 0 if found or said else 1
+        opened.terminal.line("That error was never seen: no tool has failed with these words.")
+    return 0 if found else 1
 
 
 def _show(opened: OpenStore, one: ErrorMatch) -> None:
@@ -111,13 +104,4 @@ def _as_json(one: ErrorMatch) -> dict[str, Any]:
         "solved": solved,
         "worked": fix,
         "changed": [for_prompt(step.text) for step in one.failure.steps if step.kind == "edit"],
-    }
-
-
-def _said_json(hit: Hit) -> dict[str, Any]:
-    return {
-        "conversation": hit.conversation.id,
-        "session": hit.conversation.session_id,
-        "at": iso(hit.entry.timestamp),
-        "text": for_prompt(hit.snippet),
     }

@@ -1,5 +1,4 @@
-"""`session-memory patterns`: what fails and what helps, which steps follow each other, which files change together,
-when and where agents work."""
+"""`session-memory patterns`: what fails and what helps, which files change together, when and where agents work."""
 
 from __future__ import annotations
 
@@ -54,15 +53,10 @@ def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
     opened.terminal.line(f"{counted(found.tool_uses, 'tool use')} in {counted(found.conversations, 'conversation')}.")
     _show_commands(opened, found.commands[: arguments.limit])
     names = _names(found)
-    routines = [
-        f"{one.times:>4} times  {' -> '.join(_brief(step) for step in one.steps)}  ({one.well:.0%} went well)"
-        for one in found.sequences[: arguments.limit]
-    ]
     together = [
         f"{one.times:>4} times  {names[one.first]} ({one.first_times})  with  {names[one.second]} ({one.second_times})"
         for one in found.together[: arguments.limit]
     ]
-    _show_lines(opened, "Steps that follow each other", routines)
     _show_lines(opened, "Changed together (how often at all)", together)
     _show_lines(opened, "Where", [_directory(opened, place) for place in found.places[: arguments.limit]])
     if any(found.hours):
@@ -126,10 +120,6 @@ def _as_json(found: Habits, limit: int) -> dict[str, Any]:
                 "then_worked": [{"what": for_prompt(what), "times": times} for what, times in one.then_worked],
             }
             for one in found.commands[:limit]
-        ],
-        "sequences": [
-            {**one._asdict(), "steps": [for_prompt(step) for step in one.steps], "well": round(one.well, 3)}
-            for one in found.sequences[:limit]
         ],
         "together": [
             {**one._asdict(), "first": for_prompt(one.first), "second": for_prompt(one.second)}

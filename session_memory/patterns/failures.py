@@ -9,13 +9,13 @@ from ..text.format import one_line, shorten
 from ..text.shell_commands import family, is_looking, may_find_nothing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from ..store.values import StoredEntry
 
 MOST_TOOL_USES = 80  # a success that comes later has little to do with the failure
 MOST_STEPS = 12
-LEAST_SIMILARITY = 0.7
+LEAST_WORDS = 3  # telling ones, of one line of many
 COMMAND_CHARACTERS = 100
 
 # What runtimes report as an error when a person refused or stopped a tool use.
@@ -41,10 +41,14 @@ _SHAPES = tuple(
         (r"(?<!\w)/[\w.@+-]{2,}", "<path>"),
         (rf"\b[\w-]+\.{_ENDING}\b", "<path>"),
         (r"\b0x[0-9a-f]+\b|\b(?=[a-f]*\d)[0-9a-f]{7,}\b", "<hex>"),
-        (r"\d+(?:[.,:]\d+)*", "<n>"),
+        (r"(?<![a-z_\d])\d+(?:[.,:]\d+)*", "<n>"),  # not what has a letter before it: `TS2339` is a name
     )
 )
 _WORD = re.compile(r"<\w+>|\w+")
+_IN_ANY_ERROR = frozenset((
+    "a", "an", "and", "as", "at", "by", "for", "from", "in", "is", "it", "of", "on", "or", "that", "the", "this", "to",
+    "was", "with", "error", "errors", "exception", "failed", "failure", "fatal", "warning", "line", "column", "file",
+))  # fmt: skip
 
 
 class Failure(NamedTuple):
@@ -74,14 +78,25 @@ def normalised(error: str) -> str:
 
 
 def similarity(wanted: str, error: str) -> float:
-    """The share of the words of `wanted` that `error` has (both normalised): 1.0 where one contains the other, 0.0
-    where it is below LEAST_SIMILARITY."""
-    if min(len(wanted), len(error)) >= 8 and (wanted in error or error in wanted):
-        return 1.0
-    words, others = set(_WORD.findall(wanted)), set(_WORD.findall(error))
-    own = {word for word in words if not word.startswith("<")}
-    share = len(words & others) / len(words) if words else 0.0
-    return share if share >= LEAST_SIMILARITY and len(own & others) >= 3 else 0.0
+    """How much of an error somebody asks for (both normalised): above 0.0 only where one has all telling words of the
+    other, 1.0 where both have the same. What is asked for may be a piece of the error, or have it in it."""
+    words, others = _telling(wanted), _telling(error)
+    if words and (words <= others or (others <= words and len(others) >= LEAST_WORDS)):
+        return min(len(words), len(others)) / max(len(words), len(others))
+    return 0.0
+
+
+def best_similarity(wanted: str, error: str) -> float:
+    """The highest similarity between a line of `wanted` and an error. Of several lines only those count that tell as
+    much as an error does."""
+    lines = [normalised(line) for line in wanted.splitlines() if line.strip()]
+    telling = [line for line in lines if len(_telling(line)) >= LEAST_WORDS] if len(lines) > 1 else lines
+    return max([similarity(line, normalised(error)) for line in telling or lines], default=0.0)
+
+
+def _telling(error: str) -> set[str]:
+    """The words of a normalised error that tell it from others."""
+    return {word for word in _WORD.findall(error) if not word.startswith("<") and word not in _IN_ANY_ERROR}
 
 
 def failures(items: Iterable[StoredEntry]) -> list[Failure]:
@@ -163,9 +178,3 @@ def _still_waiting(
             if is_step or (tool.kind == "read" and tool.text == one.tool.text):
                 one.steps.append(tool)
     return {key: kept for key, same in waiting.items() if (kept := [one for one in same if one.age <= MOST_TOOL_USES])}
-
-
-def best_similarity(wanted: str, errors: Sequence[str]) -> float:
-    """The highest similarity between a line of `wanted` and one of `errors`."""
-    lines = [normalised(line) for line in wanted.splitlines() if line.strip()]
-    return max((similarity(line, normalised(error)) for line in lines for error in errors), default=0.0)

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ..store.sqlite.tool_uses import ConversationSteps
     from ..store.values import Conversation, StoredEntry
 
-SEQUENCE_LENGTH = 3
-LEAST_SEQUENCES = 3
 LEAST_TOGETHER = 3
 MOST_FILES_TOGETHER = 25  # in one exchange: a sweep over more files does not relate any two
 EXAMPLES = 3
@@ -34,14 +32,6 @@ class FailingCommand(NamedTuple):
     recovered: int
     errors: list[tuple[str, int]]
     then_worked: list[tuple[str, int]]
-
-
-class StepSequence(NamedTuple):
-    """Steps that follow each other: how often, and the share in which the last one worked."""
-
-    steps: tuple[str, ...]
-    times: int
-    well: float
 
 
 class FilePair(NamedTuple):
@@ -70,7 +60,6 @@ class Habits(NamedTuple):
     conversations: int
     tool_uses: int
     commands: list[FailingCommand]
-    sequences: list[StepSequence]
     together: list[FilePair]
     places: list[WorkDirectory]
     hours: list[int]
@@ -78,7 +67,8 @@ class Habits(NamedTuple):
 
 
 class ErrorMatch(NamedTuple):
-    """An earlier error: where, how similar it is to the wanted one (up to 1.0), and what solved it ('' for nothing)."""
+    """The same error earlier: where, which share of its telling words was asked for, and what solved it ('' for
+    nothing)."""
 
     conversation: Conversation
     failure: Failure
@@ -96,7 +86,6 @@ def find_habits(found: Iterable[ConversationSteps]) -> Habits:
         counts.conversations,
         counts.tool_uses,
         counts.failing(),
-        counts.usual_routines(),
         counts.changed_together(),
         counts.visited(),
         counts.hours,
@@ -105,11 +94,12 @@ def find_habits(found: Iterable[ConversationSteps]) -> Habits:
 
 
 def matching_errors(wanted: str, found: Iterable[ConversationSteps]) -> list[ErrorMatch]:
-    """The errors that are similar to a line of `wanted`: the most similar first, then solved ones, then the latest."""
+    """The same errors as a line of `wanted`: those with the fewest other words first, then solved ones, then the
+    latest."""
     seen = []
     for conversation, steps in found:
         for failure in failures(steps):
-            similarity = best_similarity(wanted, [failure.tool.error])
+            similarity = best_similarity(wanted, failure.tool.error)
             if similarity:
                 name = _label(failure.tool)
                 seen.append(ErrorMatch(conversation, failure, name, similarity, what_followed(failure)))
@@ -130,8 +120,6 @@ class _Counts:
         self._errors: dict[str, Counter[str]] = defaultdict(Counter)
         self._examples: dict[tuple[str, str], str] = {}
         self._followed: dict[str, Counter[str]] = defaultdict(Counter)
-        self._sequences: Counter[tuple[str, ...]] = Counter()
-        self._well: Counter[tuple[str, ...]] = Counter()
         self._changed: Counter[str] = Counter()
         self._pairs: Counter[tuple[str, str]] = Counter()
         self._places: dict[str, WorkDirectory] = {}
@@ -154,7 +142,6 @@ class _Counts:
                     self._recovered[name] += 1
                     self._followed[name][followed] += 1
         for exchange in _exchanges(steps):
-            self._take_sequences(exchange)
             self._take_changes(exchange, conversation.cwd)
 
     def failing(self) -> list[FailingCommand]:
@@ -164,10 +151,6 @@ class _Counts:
             followed = self._followed[name].most_common(EXAMPLES)
             found.append(FailingCommand(name, self._runs[name], failed, self._recovered[name], errors, followed))
         return found
-
-    def usual_routines(self) -> list[StepSequence]:
-        usual = [(steps, times) for steps, times in self._sequences.most_common() if times >= LEAST_SEQUENCES]
-        return [StepSequence(steps, times, self._well[steps] / times) for steps, times in usual]
 
     def changed_together(self) -> list[FilePair]:
         return [
@@ -202,22 +185,6 @@ class _Counts:
             self._failed[name] += 1
             self._errors[name][error] += 1
             self._examples.setdefault((name, error), step.error)
-
-    def _take_sequences(self, exchange: Sequence[StoredEntry]) -> None:
-        """Counts every run of three steps; repeated steps count as one, which worked if the last repetition did."""
-        steps: list[tuple[str, bool]] = []
-        for step in exchange:
-            label = _label(step)
-            if steps and steps[-1][0] == label:
-                steps.pop()
-            steps.append((label, not is_failure(step)))
-        for at in range(len(steps) - SEQUENCE_LENGTH + 1):
-            part = steps[at : at + SEQUENCE_LENGTH]
-            labels = tuple(label for label, _ in part)
-            if labels[0] == labels[-1]:  # as in edit, test, edit
-                continue
-            self._sequences[labels] += 1
-            self._well[labels] += part[-1][1]
 
     def _take_changes(self, exchange: Sequence[StoredEntry], cwd: str) -> None:
         changed: set[str] = set()

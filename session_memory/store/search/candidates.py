@@ -25,7 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from .dates import Span as TimeSpan
+    from .dates import NamedTime
     from .index import ConversationRange, SearchIndex
     from .postings import QueryPostings
     from .query import Part, Query
@@ -46,7 +46,7 @@ class Candidates:
     the query names."""
 
     def __init__(
-        self, index: SearchIndex, asked: Query, found: QueryPostings, wanted: Filter, times: Sequence[TimeSpan]
+        self, index: SearchIndex, asked: Query, found: QueryPostings, wanted: Filter, times: Sequence[NamedTime]
     ) -> None:
         self._index = index
         self._terms = index.terms

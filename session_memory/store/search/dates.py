@@ -29,7 +29,7 @@ class Days(NamedTuple):
     last: date
 
 
-class Span(NamedTuple):
+class NamedTime(NamedTuple):
     """The same in milliseconds since the epoch: from when the day before begins until the day after ends, as what
     happens is told a little later, or announced."""
 
@@ -38,12 +38,12 @@ class Span(NamedTuple):
     half_life: int
 
 
-def times_in(text: str, now: float) -> list[Span]:
+def times_in(text: str, now: float) -> list[NamedTime]:
     """The times that a question names, asked at `now`, in seconds since the epoch."""
-    return [_span(days) for days in _days_in(text, date.fromtimestamp(now))]
+    return [_named(days) for days in _days_in(text, date.fromtimestamp(now))]
 
 
-def closeness(moment: int, times: Sequence[Span]) -> float:
+def closeness(moment: int, times: Sequence[NamedTime]) -> float:
     """How near a moment, in milliseconds since the epoch, is to the nearest of these times: 1.0 within it, and less and
     less beside it."""
     return max([pow(2.0, -max(begin - moment, moment - end, 0) / half_life) for begin, end, half_life in times])
@@ -66,12 +66,12 @@ def _days_in(text: str, today: date) -> list[Days]:
     return [days for days in found if days.first <= today]
 
 
-def _span(days: Days) -> Span:
+def _named(days: Days) -> NamedTime:
     half_life = max(HALF_LIFE_DAYS, (days.last - days.first).days / 4)
     begin, end = (
         round(time.mktime(day.timetuple()) * 1000) for day in (days.first - timedelta(1), days.last + timedelta(2))
     )
-    return Span(begin, end, round(half_life * DAY_MILLISECONDS))
+    return NamedTime(begin, end, round(half_life * DAY_MILLISECONDS))
 
 
 def _written_as_number(word: str) -> list[Days]:
