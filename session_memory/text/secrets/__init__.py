@@ -14,7 +14,6 @@ from ._literals import DIGIT_RUNS, ENDINGS, LITERALS, NAMES, PREFIXES, SHORTEST_
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import AnyStr
 
 SHORT_CHARACTERS = 4096
 SCAN = "session_memory.text.secrets.scan"
@@ -87,11 +86,14 @@ def redact_all(texts: list[str]) -> list[str]:
 
 def find_secrets(text: str, start: int = 0) -> list[Secret]:
     """The secrets in `text`, in order, without overlaps; `start` as in `redact`. Never raises for a string."""
-    if len(text) <= SHORT_CHARACTERS and SCAN not in sys.modules and not may_hold_secret(text):
+    if SCAN in sys.modules:
+        find = sys.modules[SCAN].find  # an import statement takes as long as the search in a hundred characters
+    elif len(text) <= SHORT_CHARACTERS and not may_hold_secret(text):
         return []
-    from .scan import find
-
-    return [Secret(kind, start, end) for kind, start, end in find(text, start)]
+    else:
+        from .scan import find
+    found = find(text, start)
+    return [Secret(kind, start, end) for kind, start, end in found] if found else []
 
 
 def may_hold_secret(text: str) -> bool:
@@ -109,21 +111,25 @@ def may_hold_secret(text: str) -> bool:
             within = small if ignores_case else text
             if any(literal in within and goes_on(within, literal, ahead) for literal in literals.split("\n")):
                 return True
-    return any(names_value(text, at) for sign in SIGNS for at in places(text, sign)) or any(
-        True for _ in digit_runs(text)
+    return any(names_value(text, at) for sign in SIGNS for at in places(text, sign)) or bool(
+        digit_runs(text)
     )
 
 
-def digit_runs(text: str) -> Iterator[tuple[int, int]]:
+def digit_runs(text: str) -> list[tuple[int, int]]:
     """Where a rule for digits may apply, and its number: a literal of it is there, in which 0 stands for any digit and
     a blank for a hyphen too."""
     shape = text.encode("ascii", "replace").translate(DIGITS_AS_ZERO)
+    runs = []
     for literal, number in DIGIT_RUNS:
-        if literal in shape:
-            yield from ((at, number) for at in places(shape, literal))
+        at = shape.find(literal)
+        while at >= 0:
+            runs.append((at, number))
+            at = shape.find(literal, at + 1)
+    return runs
 
 
-def places(text: AnyStr, literal: AnyStr) -> Iterator[int]:
+def places(text: str, literal: str) -> Iterator[int]:
     """Every offset of `literal`."""
     at = text.find(literal)
     while at >= 0:

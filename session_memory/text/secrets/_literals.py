@@ -278,6 +278,7 @@ LITERALS: tuple[tuple[bool, str, str, str], ...] = (
         '--with-token\n'
         '-keypass \n'
         '-storepass \n'
+        '1//0\n'
         '://canary.discord.com/api/\n'
         '://discord.com/api/\n'
         '://discordapp.com/api/\n'
@@ -642,8 +643,8 @@ ENDINGS = ('accesskey', 'apikey', 'key', 'secret', 'secretkey', 'token')
 WORD_ENDINGS = ('pass', 'word', 'sswd', 'wort', 'rase', 'cret', 'oken', 'key')
 # Literals in which 0 stands for any digit and a blank for a hyphen too, and the numbers of their rules.
 DIGIT_RUNS: tuple[tuple[bytes, int], ...] = (
-    (b'0//0', 25),
     (b'000000000000000', 308),
-    (b'0000 0000', 308),
+    (b'0000 0000 0000 0000', 308),
+    (b'0000 000000 00000', 308),
 )
 

@@ -20,6 +20,7 @@ GLUED = {
 }
 MOST_BETWEEN = 4  # characters of both from the word to the sign, where these are not blanks before the sign
 NAME_CHARACTERS = ALPHANUMERIC + "_.-"
+AS_BLANKS = {ord(sign): " " for sign in "_.-"}  # what parts the words of a name
 NO_DIGITS = NAME_CHARACTERS[10:] + " \t\r\"'`()[]{}<>,:;=+*/\\&|?!@#$%^~"
 VALUE_WITHIN = 4096
 BLANKS = " \t"
@@ -97,10 +98,13 @@ def word_of(name: str) -> tuple[str, str]:
 
 
 def words_of(name: str) -> list[str]:
-    """The words of an identifier in lower case, without digits at its end: of `dbPassword_2` db, password."""
+    """The words of an identifier, which has no signs but `_.-`, in lower case, without digits at its end: of
+    `dbPassword_2` db, password."""
     words: list[str] = []
     word = ""
     name = name.rstrip(AFTER_WORDS)
+    if name.islower():  # as most
+        return name.translate(AS_BLANKS).split()
     for at, character in enumerate(name):
         following = name[at + 1 : at + 2]
         begins = character.isupper() and (not word.isupper() or (following.islower() and len(word) > 1))

@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import accumulate
 
 from . import NAME_WITHIN, digit_runs, names
-from ._rules import ANCHORS, ENDINGS, NAMES, RULES, SCANNER, SIGNS, TAIL_LENGTHS, TAILS, WORDS
+from ._rules import ENDINGS, HEADS, NAMES, RULES, SCANNER, SIGNS, TAILS, WORDS
 from .assignments import MARK, AssignedValue, assigned_value, whole_value, word_of, words_of
 from .judge import ABOUT, JUDGES, entropy, is_assigned_secret
 
@@ -41,9 +41,11 @@ WORD_GROUPS = frozenset(COMPILED[SCANNER].groupindex.values())  # set where a wo
 
 def find(text: str, start: int = 0) -> list[tuple[str, int, int]]:
     """(kind, start, end) of every secret in `text`, in order, without overlaps. The scanner begins at `start`."""
-    search = Search(text)
     found: list[Found] = []
-    for hit in COMPILED[SCANNER].finditer(text, start):
+    search = None
+    hit = COMPILED[SCANNER].search(text, start)
+    while hit is not None:
+        search = search or Search(text)
         at = hit.start()
         if text[at] in SIGNS:
             found += search.named(at)
@@ -51,7 +53,9 @@ def find(text: str, start: int = 0) -> list[tuple[str, int, int]]:
                 found += search.assigned(at)
         if hit.lastindex is None or text[at] not in SIGNS:
             found += search.anchored(at)
+        hit = COMPILED[SCANNER].search(text, at + 1)  # not behind the hit, which another one may overlap
     for at, number in digit_runs(text):
+        search = search or Search(text)
         found += search.matched(at, number)
     return merged(found) if found else []
 
@@ -119,13 +123,12 @@ class Search:
         """The finds of the rules with a literal at `at`."""
         text = self.text
         found: list[Found] = []
-        rows = ANCHORS.get(text[at], ())
-        for length in TAIL_LENGTHS:
-            rows += TAILS.get(text[max(0, at + 1 - length) : at + 1], ())
+        rows = HEADS.get(text[at : at + 2], ()) + HEADS.get(text[at], ()) + TAILS.get(text[max(0, at - 1) : at + 1], ())
         for literal, offset, number, fold in rows:
             start = at - offset
-            there = text[start : start + len(literal)] if start >= 0 else ""
-            if (there.lower() if fold else there) == literal:
+            if start < 0:
+                continue
+            if text[start : start + len(literal)].lower() == literal if fold else text.startswith(literal, start):
                 found += self.matched(start, number)
         return found
 
