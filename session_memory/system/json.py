@@ -70,8 +70,8 @@ def decode(text: str) -> Any:
             return value
     except _UNREADABLE:
         pass
-    values, rest = _values(text)
-    if rest or len(values) != 1:
+    values, unreadable = _values(text, 0, [])
+    if unreadable or len(values) != 1:
         raise ValueError("not one JSON value")
     return values[0]
 
@@ -112,12 +112,11 @@ def decode_line(line: bytes) -> tuple[list[Any], int]:
     text = line.decode("utf-8", "replace")
     try:
         value, end = _scan(text, 0)
-        if end == len(text):
-            return [value], 0
     except _UNREADABLE:
-        pass
-    values, rest = _values(text)
-    return values, 1 if rest else 0
+        if not text[:1].strip(_SPACE):
+            return _values(text, 0, [])
+        return [], 1  # as all lines of a file that is no JSONL: nothing is scanned twice
+    return ([value], 0) if end == len(text) else _values(text, end, [value])
 
 
 def objects_in(line: bytes) -> list[dict[str, Any]]:
@@ -125,17 +124,16 @@ def objects_in(line: bytes) -> list[dict[str, Any]]:
     return [value for value in decode_line(line)[0] if isinstance(value, dict)]
 
 
-def _values(text: str) -> tuple[list[Any], bool]:
-    """The values from the start of `text`, and whether something that is no JSON follows them."""
-    values: list[Any] = []
-    text = text.strip(_SPACE)
-    at, end = 0, len(text)
-    while at < end:
+def _values(text: str, at: int, values: list[Any]) -> tuple[list[Any], int]:
+    """What `decode_line` returns, where `values` are those in `text` before `at`."""
+    text = text.rstrip(_SPACE)
+    while True:
+        while at < len(text) and text[at] in _SPACE:
+            at += 1
+        if at >= len(text):
+            return values, 0
         try:
             value, at = _scan(text, at)
         except _UNREADABLE:
-            return values, True
+            return values, 1
         values.append(value)
-        while at < end and text[at] in _SPACE:
-            at += 1
-    return values, False

@@ -58,6 +58,7 @@ _ALIKE = str.maketrans(
     "АВЕКМНОРСТХУІЅЈасеорхуіѕјԁһԛԝΑΒΕΖΗΙΚΜΝΟΡΤΥΧανοικρτυχսօհᴜꜱᴇʀᴛᴏʟᴀɪɴʜᴍᴄᴅ",
     "ABEKMHOPCTXYISJaceopxyisjdhqwABEZHIKMNOPTYXavoikptuxuohusertolainhmcd",
 )
+_HAS_ALIKE = re.compile(f"[{''.join(map(chr, _ALIKE))}]")
 
 
 def escape(text: str, speakers: Sequence[str] = ()) -> str:
@@ -190,7 +191,10 @@ def _labels(speakers: tuple[str, ...]) -> _Labels:
 
 def _folded(text: str) -> str:
     """`text` with letters of ASCII in place of those that look the same."""
-    return text if text.isascii() else unicodedata.normalize("NFKC", text).translate(_ALIKE)
+    if text.isascii():
+        return text
+    text = unicodedata.normalize("NFKC", text)
+    return text.translate(_ALIKE) if _HAS_ALIKE.search(text) else text  # translating takes ten times as long
 
 
 def _escape_prose(texts: list[str], labels: _Labels, in_table: bool) -> list[str]:
