@@ -316,6 +316,10 @@ class TestCost:
         if seconds(worst, 24_000) > 12 * min(seconds(worst, 3_000) for _ in range(3)):
             assert seconds(worst, 200_000) < max(35 * seconds(worst, 20_000), 0.1)
 
+    @pytest.mark.parametrize("piece", ["--auth-token=wTR7lKTP", "--with-token=", "oathtool -b --totp"])
+    def test_values_and_commands_without_an_end_take_seconds_a_megabyte(self, piece):
+        assert seconds(piece, 100_000) < 1.5
+
     @pytest.mark.slow
     @pytest.mark.parametrize(
         "piece", ["=", "-", "a1", '"', "\\", "eyJ", "password=", "token: 1a", "://a:", "A", "Cookie: a=b; "]

@@ -22,7 +22,7 @@ NAME = re.compile(r"""[ \t"'`\\*|?>:-]{0,12}(?:\](?=["'\\])["'\\]{1,8})?([A-Za-z
 ALSO_WITHIN = 500  # behind a literal; a rule's `also` is so near where it may begin before its literal
 SEPARATOR = "\0"  # joins texts: no rule looks for it, so the scanner finds the same in the joined texts as in each
 
-LONG_VALUE = 200  # in a longer one no other assignment is looked for, lest time grows faster than the text
+LONG_VALUE = 200  # in a longer one no other value of the kind is looked for, lest time grows faster than the text
 
 Found = tuple[int, int, int]  # start, end, number of the rule
 
@@ -105,12 +105,14 @@ def rules_of(reversed_name: str) -> tuple[int, ...]:
 
 
 class Search:
-    """The search in one text; remembers which literals the text holds, and where the last find of each rule ends."""
+    """The search in one text; remembers which literals the text holds, where the last find of each rule ends, and up to
+    where those were tried that may begin before their literal."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.known = {"": True}
         self.ends: dict[int, int] = {}
+        self.tried: dict[int, int] = {}
         self.assigned_end = 0
 
     def holds(self, literal: str) -> bool:
@@ -140,6 +142,9 @@ class Search:
             return []
         if not before or also in self.text[first : start + ALSO_WITHIN]:
             match = COMPILED[source].match
+            if before:
+                first = max(first, self.tried.get(number, 0))
+                self.tried[number] = start + 1
             for at in range(first, start + 1):
                 if (hit := match(self.text, at)) is not None:
                     return self.judged(hit, number)
@@ -181,6 +186,8 @@ class Search:
         quote = self.text[start - 1 : start] if self.text[start - 1 : start] in ('"', "'", "`") else ""
         if is_whole:
             start, end, quote = whole_value(self.text, end)
+            if end - start > LONG_VALUE:
+                self.ends[number] = end
         secret = self.text[start:end]
         if not secret or secret.startswith(MARK) or (least and entropy(secret) < least):
             return []
