@@ -515,6 +515,22 @@ class TestHooks:
         assert hooks.is_from_a_person(fixture.own["event"]["prompt"])
         assert not any(hooks.is_from_a_person(prompt) for prompt in fixture.own["not_typed"])
 
+    def test_a_tool_call_says_what_it_edits_or_runs_and_any_other_is_none(self, fixture):
+        hooks, event = fixture.runtime.HOOKS, {**fixture.own["event"], "tool_use_id": "toolu_1"}
+        for call, kind, argument in fixture.own["calls"]:
+            found = hooks.tool_call({**event, **call})
+            assert (found.kind, found.argument, found.call_id) == (kind, argument, "toolu_1")
+            assert hooks.tool_call({**event, **call, "tool_input": "odd"}) is None
+        assert hooks.tool_call({**event, "tool_name": "WebSearch", "tool_input": {"query": "git"}}) is None
+        assert hooks.tool_call(event) is None
+        assert hooks.sub_agent(event) == ""
+
+    def test_what_goes_with_the_result_of_a_call_names_its_event(self, fixture):
+        hooks = fixture.runtime.HOOKS
+        assert "told" in str(hooks.context_output("told", hooks.TOOL_EVENT))
+        assert "told" in str(hooks.held_output("because", "told"))
+        assert ("because" in str(hooks.held_output("because", ""))) == bool(hooks.held_output("because", ""))
+
     def test_an_answer_is_json_that_carries_the_text(self, fixture):
         text = 'line\n"quoted" \u2028 <b>'
         answer = json.loads(json.dumps(fixture.runtime.HOOKS.context_output(text)))
