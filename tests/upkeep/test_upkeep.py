@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from hooks_scene import PlainUser
 from hooks_scene import run as run_hook
-from records import NamedHome, PiSession, append, exchange
+from records import NamedHome, PiSession, append, exchange, write
 from store_scene import StoreUser
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -262,6 +262,19 @@ def test_an_agent_home_has_its_own(tmp_path: Path) -> None:
     wait_until((home.root / ".session-memory/state/upkeep.json").exists, "run of the agent's")
     wait_until((home.root / ".session-memory/store/memory.db").exists, "store of the agent's")
     assert not person.place.exists()
+
+
+@pytest.mark.parametrize("elsewhere", ["CLAUDE_CONFIG_DIR", "SESSION_MEMORY_DIR"])
+def test_it_fills_the_store_of_whoever_has_their_directories_elsewhere(tmp_path: Path, elsewhere: str) -> None:
+    person = Person(tmp_path)
+    config_dir = tmp_path / "conf" if elsewhere == "CLAUDE_CONFIG_DIR" else person.config_dir
+    path = config_dir / "projects/-srv-agent" / f"{person.session_id}.jsonl"
+    write(path, *talk("roses"))
+    event = person.event(hook_event_name="SessionStart", source="startup", transcript_path=str(path))
+    assert run_hook(event, person.root, "session_start", **{elsewhere: str(tmp_path / "conf")}) == b""
+    place = person.place / "homes" if elsewhere == "CLAUDE_CONFIG_DIR" else tmp_path / "conf"
+    wait_until(lambda: any("roses" in path.read_text() for path in place.rglob("conversations/*.md")), "archive")
+    assert len(list(place.rglob("store/memory.db"))) == 1
 
 
 def test_pi_starts_it_too(person: Person) -> None:
