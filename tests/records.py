@@ -95,6 +95,9 @@ def show_told(path: Path, printed: bytes, *, is_answered: bool = True) -> None:
     thinking = {"type": "thinking", "thinking": "hm"}
     if output.get("hookEventName") == "UserPromptSubmit" and b'"payload":' in path.read_bytes()[:400]:
         shown = [codex_message("developer", output["additionalContext"]), codex_message("assistant", "hm")]
+    elif output.get("hookEventName") == "UserPromptSubmit" and b'"parts":' in path.read_bytes()[:600]:
+        told = {"displayText": "go on", "hookContext": output["additionalContext"]}
+        shown = [qwen_record("user", "go on", systemPayload=told), qwen_record("assistant", "hm")]
     elif output.get("hookEventName") == "UserPromptSubmit":
         attachment = {"type": "hook_additional_context", "content": [output["additionalContext"]]}
         shown = [record("attachment", attachment=attachment), assistant(thinking)]
@@ -135,6 +138,19 @@ def codex_exchange(question: str, answer: str, *, cwd: str = CWD, at: float | No
     turn = codex_line("turn_context", {"turn_id": "01a1fb3f-0001", "cwd": cwd}, at=at)
     shown = [codex_message("user", question, at=at), codex_message("assistant", answer, at=at)]
     return [turn, codex_item(asked, at=at), shown[0], codex_item(said, at=at), shown[1]]
+
+
+def qwen_record(kind: str, text: str, *, cwd: str = CWD, at: float | None = None, **fields: Any) -> dict[str, Any]:
+    """A record of a chat of Qwen Code: a user's or the assistant's message."""
+    role, provenance = ("user", "real_user") if kind == "user" else ("model", "assistant_output")
+    when = stamp(time.time() if at is None else at)
+    envelope = {"uuid": new_id(), "parentUuid": None, "sessionId": "", "timestamp": when, "type": kind}
+    message = {"role": role, "parts": [{"text": text}]}
+    return {**envelope, "provenance": provenance, "cwd": cwd, "message": message, **fields}
+
+
+def qwen_exchange(question: str, answer: str, *, cwd: str = CWD, at: float | None = None) -> list[dict[str, Any]]:
+    return [qwen_record("user", question, cwd=cwd, at=at), qwen_record("assistant", answer, cwd=cwd, at=at)]
 
 
 class PiSession:

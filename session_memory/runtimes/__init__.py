@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from .pi import hooks as pi_hooks
     from .pi import install as pi_install
     from .pi import records as pi_records
+    from .qwen import files as qwen_files
+    from .qwen import hooks as qwen_hooks
+    from .qwen import install as qwen_install
+    from .qwen import records as qwen_records
 
 
 class Runtime:
@@ -63,18 +67,19 @@ _TABLE = {
     "agent-sdk": Runtime("claude-code", "claude", ".claude", "CLAUDE_CONFIG_DIR"),
     "pi": Runtime("pi", "pi", ".pi", "PI_CODING_AGENT_DIR"),
     "codex": Runtime("codex", "codex", ".codex", "CODEX_HOME"),
+    "qwen": Runtime("qwen-code", "qwen", ".qwen", "QWEN_RUNTIME_DIR"),
 }
 
 if TYPE_CHECKING:
-    _RECORDS: list[RuntimeRecords] = [claude_records, pi_records, codex_records]
-    _FILES: list[RuntimeFiles] = [claude_files, pi_files, codex_files]
-    _HOOKS: list[RuntimeHooks] = [claude_hooks, pi_hooks, codex_hooks]
-    _INSTALL: list[RuntimeInstall] = [claude_install, pi_install, codex_install]
+    _RECORDS: list[RuntimeRecords] = [claude_records, pi_records, codex_records, qwen_records]
+    _FILES: list[RuntimeFiles] = [claude_files, pi_files, codex_files, qwen_files]
+    _HOOKS: list[RuntimeHooks] = [claude_hooks, pi_hooks, codex_hooks, qwen_hooks]
+    _INSTALL: list[RuntimeInstall] = [claude_install, pi_install, codex_install, qwen_install]
 
 
 def runtime(format: str) -> Runtime:
-    """The runtime of a transcript format: `agent-sdk` (Claude Code and claude-agent-sdk), `pi`, `codex`. Raises
-    ValueError."""
+    """The runtime of a transcript format: `agent-sdk` (Claude Code and claude-agent-sdk), `pi`, `codex`,
+    `qwen`. Raises ValueError."""
     try:
         return _TABLE[format]
     except KeyError:

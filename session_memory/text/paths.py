@@ -24,3 +24,10 @@ def relative(path: str, directory: str) -> str:
     """`path` as seen from `directory` where it lies below it."""
     base = directory.rstrip("/") + "/"
     return path[len(base) :] if directory and path.startswith(base) and len(path) > len(base) else path
+
+
+def dashed(path: str) -> str:
+    """`path` as several runtimes name a folder for it: with `-` for each UTF-16 unit outside `[A-Za-z0-9]`."""
+    units = path.encode("utf-16-le", "surrogatepass")
+    codes = [units[i] | units[i + 1] << 8 for i in range(0, len(units), 2)]
+    return "".join([chr(code) if code < 128 and chr(code).isalnum() else "-" for code in codes])

@@ -16,6 +16,7 @@ from records import (
     exchange,
     lines,
     new_id,
+    qwen_exchange,
     record,
     show_told,
     user,
@@ -48,6 +49,8 @@ class Told:
     def turn(self, question: str, answer: str) -> list[dict[str, object]]:
         if self.runtime.name == "codex":
             return codex_exchange(question, answer)[1:]
+        if self.runtime.name == "qwen-code":
+            return qwen_exchange(question, answer)
         if self.runtime.name == "claude-code":
             return exchange(question, answer)
         session = PiSession()

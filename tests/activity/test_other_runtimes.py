@@ -10,7 +10,17 @@ from pathlib import Path
 import pytest
 from git_scene import git, repository
 from hooks_scene import run, told
-from records import append, codex_exchange, codex_item, codex_line, codex_message, exchange, new_id, write
+from records import (
+    append,
+    codex_exchange,
+    codex_item,
+    codex_line,
+    codex_message,
+    exchange,
+    new_id,
+    qwen_exchange,
+    write,
+)
 
 from session_memory.runtimes.claude.files import encode_cwd
 
@@ -21,8 +31,8 @@ class Person:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.app = repository(root / "src" / "app", src__app="1\n")
-        self.ids = {"claude": new_id(), "codex": new_id()}
-        for directory in (".claude", ".codex"):
+        self.ids = {"claude": new_id(), "codex": new_id(), "qwen": new_id()}
+        for directory in (".claude", ".codex", ".qwen"):
             (root / directory).mkdir()
 
     def claude_session(self, directory: Path, question: str) -> Path:
@@ -73,9 +83,39 @@ class Person:
             write(self.rollout(self.ids["codex"]), codex_message("developer", text))
         return text
 
+    def qwen_session(self, directory: Path, question: str) -> Path:
+        path = self.chats(directory) / f"{new_id()}.jsonl"
+        return write(path, *qwen_exchange(question, "Done.", cwd=str(directory), at=time.time() - 60))
+
+    def chats(self, directory: Path) -> Path:
+        return self.root / ".qwen" / "projects" / encode_cwd(str(directory)) / "chats"
+
+    def prompt_in_qwen(self, directory: Path, prompt: str = "hi") -> str:
+        own = self.chats(directory) / f"{self.ids['qwen']}.jsonl"
+        event = {
+            "session_id": self.ids["qwen"],
+            "transcript_path": str(own),
+            "cwd": str(directory),
+            "hook_event_name": "UserPromptSubmit",
+            "prompt_id": new_id(),
+            "prompt": prompt,
+        }
+        text = text_in(run(event, self.root))
+        if text:
+            write(own, *qwen_exchange("hi", "ok"))
+            own.write_bytes(
+                own.read_bytes().replace(b'"message"', b'"systemPayload":' + payload(text) + b',"message"', 1)
+            )
+        return text
+
     def rules(self, text: str) -> None:
         (self.root / ".session-memory").mkdir(exist_ok=True)
         (self.root / ".session-memory" / "config.yaml").write_text(text)
+
+
+def payload(text: str) -> bytes:
+    """What Qwen Code keeps of a prompt and what a hook told with it."""
+    return json.dumps({"displayText": "hi", "hookContext": text}, separators=(",", ":")).encode()
 
 
 def text_in(output: bytes) -> str:
@@ -97,6 +137,25 @@ def test_codex_hears_of_a_session_of_claude_code_by_its_runtime_and_only_once(pe
     person.claude_session(person.app, "tidy the docs")
     assert '- claude-code: "tidy the docs" (' in person.prompt_in_codex(person.app)
     assert person.prompt_in_codex(person.app) == ""
+
+
+def test_qwen_code_hears_of_the_others_and_they_of_it(person):
+    person.claude_session(person.app, "tidy the docs")
+    person.codex_session(person.app, "fix the flaky test")
+    person.qwen_session(person.app, "write the tests")
+    text = person.prompt_in_qwen(person.app)
+    assert '- claude-code: "tidy the docs" (' in text
+    assert '- codex: "fix the flaky test" (' in text
+    assert '- "write the tests" (' in text
+    assert person.prompt_in_qwen(person.app) == ""
+    assert '- qwen-code: "write the tests" (' in person.prompt_in_claude(person.app)
+
+
+def test_qwen_code_is_told_nothing_where_no_prompt_was_typed(person):
+    """In print mode its hook is started again after every tool."""
+    person.claude_session(person.app, "tidy the docs")
+    assert person.prompt_in_qwen(person.app, "") == ""
+    assert "tidy the docs" in person.prompt_in_qwen(person.app)
 
 
 def test_codex_hears_of_other_sessions_of_its_own(person):

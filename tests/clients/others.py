@@ -75,7 +75,7 @@ class Qwen(OtherRuntime):
         (script,) = self.place.glob("node_modules/@qwen-code/qwen-code/cli-entry.js")
         return [npm.node_at(self.place), str(script)]
 
-    def run(self, prompt: str) -> str:
-        """Runs `qwen` with a prompt."""
+    def run(self, *words: str) -> str:
+        """Runs `qwen` with a prompt, behind words like `--continue`."""
         self.environment.update(OPENAI_BASE_URL=f"{self.model.base_url}/v1", OPENAI_MODEL="fake-1")
-        return self.execute("--auth-type", "openai", prompt)
+        return self.execute("--auth-type", "openai", *words)

@@ -28,7 +28,7 @@ class TestIngest:
     def test_without_any_transcripts_it_says_where_it_looked(self, machine):
         done = machine.run("ingest")
         assert (done.returncode, done.stdout) == (
-            0, "No transcripts in ~/.claude/projects, ~/.pi/agent/sessions, ~/.codex/sessions.\n",
+            0, "No transcripts in ~/.claude/projects, ~/.pi/agent/sessions, ~/.codex/sessions, ~/.qwen/projects.\n",
         )  # fmt: skip
 
     def test_the_sessions_of_all_runtimes_are_taken_in(self, machine):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...system.files import is_directory, is_file, names_in, os, path_text, read_each, read_whole
 from ...system.json import decode
 from ...text.names import is_name
+from ...text.paths import dashed
 from ...transcripts.entries import Session
 
 TYPE_CHECKING = False
@@ -49,11 +50,11 @@ def encode_cwd(cwd: str) -> str:
     from os.path import realpath
 
     path = realpath(cwd)
-    units = path.encode("utf-16-le", "surrogatepass")
-    codes = [units[i] | units[i + 1] << 8 for i in range(0, len(units), 2)]
-    encoded = "".join([chr(code) if code < 128 and chr(code).isalnum() else "-" for code in codes])
+    encoded = dashed(path)
     if len(encoded) <= MOST_UNITS:
         return encoded
+    units = path.encode("utf-16-le", "surrogatepass")
+    codes = [units[i] | units[i + 1] << 8 for i in range(0, len(units), 2)]
     checksum = 0
     for code in codes:
         checksum = (checksum * 31 + code) & 0xFFFFFFFF

@@ -231,7 +231,9 @@ def reply(record: Record) -> Reply | None:
 
 def recognises(line: bytes) -> bool:
     """Whether a line (perhaps cut off) at the beginning of a transcript shows that it is Claude Code's."""
-    return line.startswith(b"{") and any(key in line for key in (b'"parentUuid":', b'"sessionId":"', b'"leafUuid":"'))
+    if not line.startswith(b"{") or b'"provenance":"' in line or b'","parts":[' in line:  # as in Qwen Code, else alike
+        return False
+    return any(key in line for key in (b'"parentUuid":', b'"sessionId":"', b'"leafUuid":"'))
 
 
 def branch(first_line: bytes) -> None:

@@ -1,0 +1,1 @@
+"""Qwen Code: its chats, and the events of its hooks."""

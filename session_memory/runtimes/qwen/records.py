@@ -1,0 +1,202 @@
+"""What a line in a chat of Qwen Code means. Records are those of Qwen Code 0.24."""
+
+from __future__ import annotations
+
+from ...system.json import as_string
+from ...text.timestamps import epoch_seconds
+from ...transcripts.entries import Entry, Reply, ToolUse, tool_use
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from ..contract import ToolResult
+
+    Record = dict[str, Any]
+
+TITLE_RANK = 3
+HEAD_BYTES = 600  # of a line, in which its type shows
+_GLUED = b'}{"uuid":"'  # a record behind another one on the same line
+_KINDS = {
+    "edit": "edit", "write_file": "edit", "read_file": "read", "run_shell_command": "command",
+}  # fmt: skip
+_ARGUMENTS = ("file_path", "command", "pattern", "url", "query", "description", "path", "prompt", "name")
+_INJECTED = "<qwen:"  # how a part begins that Qwen Code or a hook put in
+
+
+def may_matter(line: bytes, with_tools: bool = True) -> bool:
+    """False for lines recognised as telemetry, snapshots and results, most of a chat; without tools also for what
+    shows that it has no text."""
+    at = line.find(b'"type":"', 0, HEAD_BYTES)
+    if at < 0:
+        return True
+    if line.startswith(b"system", at + 8):
+        at = line.find(b'"subtype":"', at, HEAD_BYTES + 400)
+        is_known = line.startswith((b"custom_title", b"chat_compression"), at + 11)
+        return at < 0 or is_known or _GLUED in line
+    if line.startswith(b"tool_result", at + 8):
+        return _GLUED in line
+    return with_tools or b'"text":"' in line or _GLUED in line
+
+
+def branch(first_line: bytes) -> None:
+    """None: a chat is no tree, every record counts."""
+
+
+def entry(record: Record, offset: int) -> Entry | None:
+    """The entry in a `user` or `assistant` record: without what hooks put in, and without thoughts."""
+    kind = record.get("type")
+    message = record.get("message")
+    if kind not in ("user", "assistant") or not isinstance(message, dict) or record.get("isSidechain"):
+        return None
+    if record.get("provenance", "real_user") not in ("real_user", "assistant_output"):
+        return None
+    parts = message.get("parts")
+    text, tools = _content(parts if isinstance(parts, list) else [])
+    if kind == "user":
+        payload = record.get("systemPayload")
+        shown = payload.get("displayText") if isinstance(payload, dict) else None
+        text, tools = (shown.strip() if isinstance(shown, str) and shown.strip() else text), ()
+    if not text and not tools:
+        return None
+    return Entry(
+        str(kind),
+        text,
+        tools=tools,
+        timestamp=epoch_seconds(record.get("timestamp")),
+        id=_original_id(record) or as_string(record.get("uuid")),
+        offset=offset,
+        cwd=as_string(record.get("cwd")),
+        is_copy="forkedFrom" in record,
+    )
+
+
+def title(record: Record) -> tuple[int, str] | None:
+    """The name that the user gave the session with `/rename`."""
+    payload = record.get("systemPayload")
+    if record.get("subtype") != "custom_title" or not isinstance(payload, dict):
+        return None
+    return TITLE_RANK, as_string(payload.get("customTitle")).strip()
+
+
+def is_compaction(record: Record) -> bool:
+    """Whether Qwen Code compressed the conversation here."""
+    return record.get("subtype") == "chat_compression"
+
+
+def may_bring_results(line: bytes) -> bool:
+    """False only for a line that surely brings no result of a call."""
+    return b'"functionResponse"' in line
+
+
+def results_in(line: bytes, decode: Callable[[bytes], tuple[list[Any], int]]) -> None:
+    """None: results stand nowhere but in the record, which has to be decoded."""
+
+
+def results(record: Record) -> list[ToolResult]:
+    """The results in a `tool_result` record: what failed has an `error` in place of an `output`."""
+    message = record.get("message")
+    if record.get("type") != "tool_result" or not isinstance(message, dict) or record.get("isSidechain"):
+        return []
+    found: list[ToolResult] = []
+    parts = message.get("parts")
+    for part in parts if isinstance(parts, list) else ():
+        given = part.get("functionResponse") if isinstance(part, dict) else None
+        if isinstance(given, dict):
+            response = given.get("response")
+            response = response if isinstance(response, dict) else {}
+            content = response.get("error", response.get("output"))
+            found.append((as_string(given.get("id")), "error" in response, content))
+    return found
+
+
+def may_show_told(line: bytes) -> bool:
+    """False only for a line that surely says nothing of what a hook told."""
+    return b'"hookContext":"' in line
+
+
+def told(record: Record) -> tuple[str, ...] | None:
+    """What hooks told with a prompt, which stands in its record."""
+    payload = record.get("systemPayload")
+    context = payload.get("hookContext") if isinstance(payload, dict) else None
+    return (context,) if record.get("type") == "user" and isinstance(context, str) else None
+
+
+def may_link(line: bytes) -> bool:
+    """False only for a line that surely holds no record of a conversation."""
+    return b'"uuid":"' in line
+
+
+def link(record: Record) -> tuple[str, str, bool] | None:
+    """Every record names the one that it goes on from."""
+    record_id = record.get("uuid")
+    if not isinstance(record_id, str):
+        return None
+    return record_id, as_string(record.get("parentUuid")), record.get("type") in ("user", "assistant")
+
+
+def time(record: Record) -> float | None:
+    """When the record was written."""
+    return epoch_seconds(record.get("timestamp"))
+
+
+def written(record: Record, call_id: str) -> str | None:
+    """What the tool write_file was given as the content of a file."""
+    message = record.get("message")
+    parts = message.get("parts") if isinstance(message, dict) else None
+    for part in parts if isinstance(parts, list) else ():
+        call = part.get("functionCall") if isinstance(part, dict) else None
+        if isinstance(call, dict) and call.get("id") == call_id and call.get("name") == "write_file":
+            arguments = call.get("args")
+            content = arguments.get("content") if isinstance(arguments, dict) else None
+            return content if isinstance(content, str) else None
+    return None
+
+
+def of_sub_agent(record: Record) -> Record:
+    """The record without its mark."""
+    return {key: value for key, value in record.items() if key != "isSidechain"}
+
+
+def prompt_id(record: Record) -> str:
+    """The id of a user's message; '' for any other record. Who sends a prompt cannot choose it."""
+    return as_string(record.get("uuid")) if record.get("type") == "user" else ""
+
+
+def reply(record: Record) -> Reply | None:
+    """What an `assistant` record holds; the last of a turn calls no tool."""
+    found = entry(record, 0) if record.get("type") == "assistant" else None
+    return Reply(found.id, found.text, not found.tools) if found is not None else None
+
+
+def recognises(line: bytes) -> bool:
+    """Whether a line (perhaps cut off) at the beginning of a file shows that it is a chat of Qwen Code."""
+    return line.startswith(b'{"uuid":"') and (b'"provenance":"' in line or b'","parts":[' in line)
+
+
+def _original_id(record: Record) -> str:
+    """The id that a copied record had."""
+    origin = record.get("forkedFrom")
+    return as_string(origin.get("messageUuid")) if isinstance(origin, dict) else ""
+
+
+def _content(parts: list[Any]) -> tuple[str, tuple[ToolUse, ...]]:
+    texts: list[str] = []
+    tools: list[ToolUse] = []
+    for part in parts:
+        if not isinstance(part, dict) or part.get("thought"):
+            continue
+        text = part.get("text")
+        call = part.get("functionCall")
+        if isinstance(text, str):
+            texts.append("" if text.lstrip().startswith(_INJECTED) else text.strip())
+        elif "inlineData" in part or "fileData" in part:
+            texts.append("[image]")
+        elif isinstance(call, dict):
+            name = as_string(call.get("name")) or "tool"
+            of_kind, call_id = _KINDS.get(name, "other"), as_string(call.get("id"))
+            use = tool_use(name, call.get("args"), _ARGUMENTS, of_kind, call_id)
+            if use is not None:
+                tools.append(use)
+    return "\n\n".join([text for text in texts if text]), tuple(tools)
