@@ -171,6 +171,10 @@ class Terminal:
         self.wait(lambda: self._compact().count(line.replace(" ", "")) > shown, f"{line!r} to show")
         os.write(self._master, b"\r")
 
+    def press(self, key: str) -> None:
+        """Presses a key."""
+        os.write(self._master, key.encode())
+
     def wait(self, is_so: Callable[[], bool], what: str) -> None:
         """Waits until `is_so`. Fails, with the screen, if that takes too long or the program ends."""
         deadline = time.monotonic() + WAIT_SECONDS
