@@ -26,6 +26,7 @@ COMMANDS = {
     "patterns": "patterns",
     "errors": "errors",
     "filter": "filter",
+    "told": "told",
     "graph": "graph",
     "archive": "archive",
     "config": "config",

@@ -75,6 +75,13 @@ class Settled:
         self.is_open = is_open
 
 
+def kind_of_delivery(runtime: Runtime) -> str:
+    """What sessions of a runtime can rely on, for people."""
+    if runtime.HOOKS.SHOWS_WHAT_WAS_TOLD:
+        return "as the agent saw it: what its transcript does not show is told again"
+    return "at least once: its transcripts do not show what a hook told"
+
+
 def pending_path(cursor_file: str) -> str:
     """The file of collisions that counts once what was told last is found."""
     return collision_path(cursor_file) + _PENDING_SUFFIX

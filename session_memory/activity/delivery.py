@@ -180,24 +180,24 @@ def _draft(
     draft = _Draft(notes, cursors if settled else None)
     if settled:
         notes += settled.notes
-    if known.was_corrupt:
+    since = known.written if known.was_corrupt else None
+    if since is not None:
         notes.append(f"{own.cursor_file}: could not be read, set aside as .corrupt; going on from its last change")
-        cursors = _cursors_from(known.written, changed, now, notes)
-        changed = [pair for pair in changed if pair[1].st_mtime > known.written]
     elif not changed and (not own.directory or is_head_known(cursors.get(own.key), own.directory)):
         return draft
+    elif own.key not in known.cursors:
+        since = _forked_before(own, now - settings.first_sight_seconds, now)
+    if since is not None:
+        cursors = _cursors_from(since, changed, now, notes)
+        changed = [pair for pair in changed if pair[1].st_mtime > since]
     cursors = {key: cursor for key, cursor in cursors.items() if is_whole(cursor)}
-    text, collisions = "", None
-    if own.key not in known.cursors and _is_fresh_fork(own.path, own.runtime, now):
-        moved = _cursors_at_end(changed, now, notes)
-    else:
-        room = limit - len(introduction)
-        text, moved, collisions = _update(own, changed, told_of, cursors, settings, now, room, notes)
+    room = limit - len(introduction)
+    text, moved, collisions = _update(own, changed, told_of, cursors, settings, now, room, notes)
     # Sessions that are no more go, so that the file does not grow with the years.
     keys = [LAST, own.key, *[session.key for session in told_of]]
     both = {**cursors, **moved}
     draft.before = {key: cursors[key] for key in keys if key in cursors}
-    if text or settled or known.was_corrupt or any(cursors.get(key) != cursor for key, cursor in moved.items()):
+    if text or settled or since is not None or any(cursors.get(key) != cursor for key, cursor in moved.items()):
         draft.cursors = {key: both[key] for key in keys if key in both}
     draft.collision_file = collisions.file if collisions is not None else None
     draft.text = introduction + text if text else None
@@ -305,7 +305,7 @@ def _cursors_from(since: float, changed: list[Changed], now: float, notes: list[
     return {**lost, **_cursors_at_end(told, now, notes)}
 
 
-def _is_fresh_fork(path: str, runtime: Runtime, now: float) -> bool:
-    from .forks import is_fresh_fork
+def _forked_before(own: OwnSession, oldest: float, now: float) -> float | None:
+    from .forks import forked_before
 
-    return is_fresh_fork(path, runtime, now)
+    return forked_before(own.path, own.runtime, oldest, now) if own.path else None

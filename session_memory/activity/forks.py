@@ -15,13 +15,17 @@ if TYPE_CHECKING:
     from .unseen import Unseen
 
 
-def is_fresh_fork(path: str, runtime: Runtime, now: float) -> bool:
-    """Whether a transcript holds nothing yet but what a fork copied into it, so that no prompt of its own is in it."""
+def forked_before(path: str, runtime: Runtime, oldest: float, now: float) -> float | None:
+    """Since when the session with this transcript goes on by itself, if it is a fork: `now` where nothing but copies is
+    in it yet. None for any other; copies that were said before `oldest` show none."""
     try:
-        entries = entries_back_to(runtime, path, now + 1)
+        entries = entries_back_to(runtime, path, oldest)
     except OSError:
-        return False
-    return bool(entries) and entries[-1].is_copy
+        return None
+    own = [entry for entry in entries if not entry.is_copy]
+    if len(own) == len(entries):
+        return None
+    return min([entry.timestamp for entry in own if entry.timestamp is not None], default=now)
 
 
 def drop_copies(

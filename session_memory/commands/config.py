@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from ..activity.acknowledgement import kind_of_delivery
 from ..errors import SessionMemoryError
 from ..memories.folders import groups_of, home_of
+from ..runtimes import all_runtimes
 from ..settings import edit, keys
 from ..settings.check import FileCheck, as_meant, problem_with
 from ..settings.keys import KEYS, Key, written
@@ -64,10 +66,15 @@ def run(arguments: argparse.Namespace) -> int:
         return _show_one(arguments.key, values, rules, terminal) or bool(wrong)
     found = notices(home)
     _show_all(home, values, rules, terminal)
+    deliveries = {runtime.name: kind_of_delivery(runtime) for runtime in all_runtimes()}
+    for name, kind in deliveries.items():
+        terminal.line(terminal.paint("dim", f"What {name} is told comes {kind}."))
     for notice in found:
         terminal.note(for_people(notice))
     shown = {name: {"value": value, "source": source or None} for name, (value, source) in values.items()}
-    terminal.result({"file": home.config_file, "values": shown, "rules": rules, "notices": found})
+    terminal.result(
+        {"file": home.config_file, "values": shown, "rules": rules, "delivery": deliveries, "notices": found}
+    )
     return 1 if found else 0
 
 

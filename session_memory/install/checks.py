@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .. import NAME
+from ..activity.acknowledgement import kind_of_delivery
 from ..errors import SessionMemoryError
 from ..hooks.bundle import FILE as BUNDLE_FILE
-from ..runtimes import Runtime
+from ..runtimes import all_runtimes
 from ..runtimes.settings_hooks import Hook
 from ..settings.homes import agent_home
 from ..settings.notices import notices
@@ -64,7 +65,10 @@ def check_program(paths: ProgramPaths, environ: Mapping[str, str]) -> list[Findi
         read_ledger(paths.ledger_file)
     except LedgerError as error:
         findings.append(Finding(WRONG, "ledger", f"{error}", error.hint))
-    return [*findings, _check_link(paths, environ)]
+    deliveries = [
+        Finding(OK, "delivery", f"{runtime.INSTALL.TITLE}: {kind_of_delivery(runtime)}") for runtime in all_runtimes()
+    ]
+    return [*findings, _check_link(paths, environ), *deliveries]
 
 
 def check_home(
@@ -86,7 +90,6 @@ def check_home(
         if not broken:
             trial = try_hook(target, hook.command, environ)
             findings.append(check_trial(trial))
-    findings.append(_delivery(RUNTIME))
     findings += [*_check_plugins(target), *check_disabled(target), *kept, *_check_transcripts(target)]
     record = ledger.homes.get(target.root)
     if hook is not None and record is not None:
@@ -94,13 +97,6 @@ def check_home(
         served = [session for session in prompted if os.path.exists(target.home.cursor_file(session.key) + ".lock")]
         findings += check_firing(len(prompted), len(served), now - record.installed_at)
     return [*findings, *_check_log(target)], trial
-
-
-def _delivery(runtime: Runtime) -> Finding:
-    """Whether what an agent did not get is told again."""
-    if runtime.HOOKS.SHOWS_WHAT_WAS_TOLD:
-        return Finding(OK, "delivery", "acknowledged: what is not found in the transcript is told again")
-    return Finding(OK, "delivery", "at least once: the runtime records nothing of what the hook tells")
 
 
 def check_trial(trial: Trial) -> Finding:

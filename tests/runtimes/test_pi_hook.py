@@ -259,6 +259,22 @@ class TestForks:
         (line,) = machine.told()
         assert '"after the fork"' in line
 
+    def test_a_fork_whose_first_hook_was_killed_hears_of_what_came_after_that(self, machine):
+        other = PiSession()
+        other.exchange("before the fork", "hi", at=time.time() - 5)
+        other.write(machine.project_dir)
+        parent = PiSession(at=time.time() - 9)
+        parent.exchange("one", "two", at=time.time() - 8)
+        parent.write(machine.project_dir)
+        machine.own = parent.fork(at=time.time() - 4)
+        machine.own.exchange("three", "four", at=time.time() - 3)
+        machine.own.write(machine.project_dir)
+        assert machine.told() == []
+        other.exchange("after the fork", "hi")
+        other.write(machine.project_dir)
+        (line,) = machine.told()
+        assert '"after the fork"' in line
+
 
 class TestFilesWrittenAnew:
     """Pi rewrites files of version 1 and 2 in place when it opens them, and gives the records of version 1 ids."""

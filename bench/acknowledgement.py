@@ -1,0 +1,257 @@
+"""`python -m bench.acknowledgement`: every message of other sessions reaches the agent once, whatever its prompts do.
+
+Other sessions say thousands of messages, while one has prompts: real processes of the hook, killed at random moments or
+given up on; prompts that are cancelled, at once or behind their record; a runtime that is killed and resumes; prompts
+in the middle of a turn, compactions, forks, a second copy of the hook. What was told is counted by what the transcripts
+hold in the end, on the branch that the agent knows. A record that comes to the disk only after the next prompt, one in
+MESSAGES, is the one thing for which something may be told twice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .told_runtimes import ClaudeSession, PiSession, RuntimeSession
+
+MESSAGES = 10_000
+SPEAKERS = 4
+MOST_TWICE = 1 / 1000
+FATES = {
+    "answered": 40, "hook killed": 15, "given up on": 6, "cancelled at once": 8, "cancelled behind its record": 8,
+    "runtime killed at once": 7, "runtime killed behind its record": 7, "typed in the middle of a turn": 5,
+    "compacted": 2, "forked": 1, "hook run twice": 4,
+}  # fmt: skip
+LATE_EXCHANGES = 5  # at most, in the update whose record comes late
+_LINE = re.compile(r"^- (s\d)(?: in \S+)? \([^)]*?(\d+) messages\).*last: \"did (\d+)\"$", re.MULTILINE)
+RUNTIMES: dict[str, type[RuntimeSession]] = {"claude-code": ClaudeSession, "pi": PiSession}
+
+
+def main() -> int:
+    """Returns the exit code: 1 where something was lost, or told twice without a reason."""
+    parser = argparse.ArgumentParser("python -m bench.acknowledgement", description=__doc__)
+    parser.add_argument("--messages", type=int, default=MESSAGES, metavar="N", help=f"how many are said ({MESSAGES})")
+    parser.add_argument("--seed", type=int, default=7, metavar="N", help="of what happens (7)")
+    options = parser.parse_args()
+    is_good = True
+    for name in RUNTIMES:
+        began = time.monotonic()
+        result = play(name, options.messages, options.seed)
+        fates = ", ".join(f"{count} {fate}" for fate, count in result.fates.most_common())
+        print(f"{name}: {sum(result.fates.values())} prompts in {time.monotonic() - began:.0f} s: {fates}")
+        told = f"{result.lost} lost, {result.twice} told twice, of which {result.late} had a late record"
+        print(f"  {result.said} messages: {told}")
+        is_good = is_good and result.is_good
+    return 0 if is_good else 1
+
+
+@dataclass
+class Result:
+    """How many messages were said, and what became of them; `late` are those that were told twice since the record of
+    the first time came late."""
+
+    fates: Counter[str] = field(default_factory=Counter)
+    said: int = 0
+    lost: int = 0
+    twice: int = 0
+    late: int = 0
+
+    @property
+    def is_good(self) -> bool:
+        return self.lost == 0 and self.twice <= self.late and self.twice <= MOST_TWICE * self.said
+
+
+def play(runtime: str, messages: int, seed: int) -> Result:
+    """Lets other sessions say so many messages to one of a runtime."""
+    with tempfile.TemporaryDirectory(prefix="session-memory-ledger-") as name:
+        return Ledger(Path(name), RUNTIMES[runtime], random.Random(seed)).play(messages)
+
+
+class Ledger:
+    """A user's sessions: `listeners`, of which the last one has the prompts, and speakers, which only say something."""
+
+    def __init__(self, root: Path, kind: type[RuntimeSession], chance: random.Random) -> None:
+        self.result = Result()
+        self._root = root
+        self._chance = chance
+        self._speakers = [kind(root) for _ in range(SPEAKERS)]
+        self._said = [0] * SPEAKERS  # exchanges
+        self._listeners = [kind(root)]
+        self._unheard: list[list[set[int]]] = [[set() for _ in range(SPEAKERS)]]  # by a fork, since it begins later
+        self._late: Counter[tuple[int, int]] = Counter()
+        self._late_record: Callable[[], None] | None = None
+        self._late_left = 0
+        self._fork_leaf: str | None = ""  # where the last fork began
+        self._hook_seconds = 0.1
+        self._listeners[0].name("own")
+        for number, speaker in enumerate(self._speakers):
+            speaker.name(f"s{number}")
+
+    def play(self, messages: int) -> Result:
+        """Has the speakers say so many messages."""
+        self._late_left = messages // MESSAGES
+        fates, weights = list(FATES), list(FATES.values())
+        while 2 * sum(self._said) < messages:
+            self._speak()
+            (fate,) = self._chance.choices(fates, weights)
+            if fate in self._listeners[-1].LACKS:
+                continue
+            self.result.fates[fate] += 1
+            getattr(self, "_" + fate.replace(" ", "_"))(self._listeners[-1])
+        for listener in self._listeners:
+            while self._answered(listener, may_be_late=False):
+                pass
+        self._count()
+        return self.result
+
+    def _speak(self) -> None:
+        for _ in range(self._chance.randrange(1, 7)):
+            number = self._chance.randrange(SPEAKERS)
+            speaker = self._speakers[number]
+            speaker.ask(f"please do number {self._said[number]}")
+            speaker.answer(f"did {self._said[number]}")
+            self._said[number] += 1
+
+    # What may become of a prompt.
+
+    def _answered(self, own: RuntimeSession, may_be_late: bool = True) -> str:
+        text = self._hook(own)
+        own.ask("go on")
+        late, self._late_record = self._late_record, None
+        if late:
+            late()
+        if self._late_left and may_be_late and 0 < len(spans(text)) <= LATE_EXCHANGES:
+            self._late_left -= 1
+            self._late_record = lambda: own.show(text)
+            self._late.update(spans(text))
+        else:
+            own.show(text)
+        own.answer("yes")
+        return text
+
+    def _hook_killed(self, own: RuntimeSession) -> None:
+        hook = self._start(own)
+        time.sleep(self._chance.uniform(0, 1.3 * self._hook_seconds))
+        hook.kill()
+        printed, _ = hook.communicate()
+        own.ask("go on")
+        if hook.returncode:
+            own.fail()
+        else:  # it was done before
+            own.show(own.text_in(printed))
+        own.answer("yes")
+
+    def _given_up_on(self, own: RuntimeSession) -> None:
+        self._hook(own)
+        own.ask("go on")
+        own.fail()
+        own.answer("yes")
+
+    def _cancelled_at_once(self, own: RuntimeSession) -> None:
+        self._hook(own)
+
+    def _cancelled_behind_its_record(self, own: RuntimeSession) -> None:
+        before = own.leaf
+        text = self._hook(own)
+        own.ask("go on")
+        own.show(text)
+        own.cancel(before)
+
+    def _runtime_killed_at_once(self, own: RuntimeSession) -> None:
+        self._hook(own)
+        own.resume()
+
+    def _runtime_killed_behind_its_record(self, own: RuntimeSession) -> None:
+        text = self._hook(own)
+        own.ask("go on")
+        own.show(text)
+        own.resume()
+
+    def _typed_in_the_middle_of_a_turn(self, own: RuntimeSession) -> None:
+        assert isinstance(own, ClaudeSession)
+        text = self._hook(own)
+        own.ask("go on")
+        own.show(text)
+        own.use_tool()
+        queued = []
+        for number in range(self._chance.randrange(1, 4)):
+            self._speak()
+            queued.append((f"and {number}", self._hook(own, f"and {number}", is_same_prompt=True)))
+        own.take_up(queued)
+        own.answer("yes")
+
+    def _compacted(self, own: RuntimeSession) -> None:
+        self._answered(own, may_be_late=False)
+        own.compact()
+
+    def _forked(self, own: RuntimeSession) -> None:
+        self._answered(own, may_be_late=False)
+        self._listeners.append(own.fork())
+        self._unheard.append([set() for _ in self._speakers])
+        self._fork_leaf = own.leaf
+
+    def _hook_run_twice(self, own: RuntimeSession) -> None:
+        hooks = [self._start(own), self._start(own, is_same_prompt=True)]
+        texts = [own.text_in(hook.communicate()[0]) for hook in hooks]
+        own.ask("go on")
+        for text in texts:
+            own.show(text)
+        own.answer("yes")
+
+    def _hook(self, own: RuntimeSession, prompt: str = "go on", *, is_same_prompt: bool = False) -> str:
+        """What the hook tells, if it is let be."""
+        began = time.monotonic()
+        hook = self._start(own, prompt, is_same_prompt=is_same_prompt)
+        printed, errors = hook.communicate()
+        assert (hook.returncode, errors) == (0, b""), errors
+        self._hook_seconds = 0.9 * self._hook_seconds + 0.1 * (time.monotonic() - began)
+        return own.text_in(printed)
+
+    def _start(
+        self, own: RuntimeSession, prompt: str = "go on", *, is_same_prompt: bool = False
+    ) -> subprocess.Popen[bytes]:
+        if own is self._listeners[-1] and own.leaf == self._fork_leaf:  # from here on it listens
+            known = told_in(own)
+            self._unheard[-1] = [
+                {n for n in range(said) if (number, n) not in known} for number, said in enumerate(self._said)
+            ]
+        return own.hook(own.SCRIPT, own.event(prompt, is_same_prompt=is_same_prompt))
+
+    def _count(self) -> None:
+        self.result.said = 2 * sum(self._said)
+        for own, unheard in zip(self._listeners, self._unheard, strict=True):
+            known = told_in(own)
+            due = {
+                (number, n) for number, said in enumerate(self._said) for n in range(said) if n not in unheard[number]
+            }
+            self.result.lost += 2 * len(due - set(known))
+            twice = {one for one, count in known.items() if count > 1}
+            self.result.twice += 2 * len(twice)
+            self.result.late += 2 * len(twice & set(self._late))
+
+
+def spans(text: str) -> list[tuple[int, int]]:
+    """The exchanges that an update tells of, each as the speaker's number and its own."""
+    found = []
+    for name, count, last in _LINE.findall(text):
+        found += [(int(name[1:]), number) for number in range(int(last) - int(count) // 2 + 1, int(last) + 1)]
+    assert len(_LINE.findall(text)) == len(re.findall(r"^- s\d\b", text, re.MULTILINE)), text
+    return found
+
+
+def told_in(own: RuntimeSession) -> Counter[tuple[int, int]]:
+    """How often the transcript tells the agent of each exchange."""
+    return Counter(one for text in own.told() for one in spans(text))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

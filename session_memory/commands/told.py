@@ -1,0 +1,69 @@
+"""`session-memory told`: what sessions were told of each other last, whether it arrived, and what waits for them."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+from ..hooks.delivery_state import DeliveryState, delivery_state
+from ..system.files import is_file
+from ..system.terminal import Terminal
+from ..text.sanitize import for_people
+from ..text.timestamps import age, iso_time
+from ..transcripts.sessions import FoundSession, choose, find_sessions
+from .arguments import add_common, add_limit
+
+if TYPE_CHECKING:
+    import argparse
+
+SUMMARY = "show what a session was told of the others last, whether it got it, and what waits for it"
+SHOWN = 5
+_ARRIVED = {True: "and it arrived", False: "not found in its transcript", None: "not known yet whether it arrived"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of told."""
+    parser.add_argument(
+        "session", metavar="SESSION", nargs="?", help="its name, title or id, or how one begins (else the last ones)"
+    )
+    add_limit(parser, SHOWN)
+    add_common(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Shows the state of the session that is named, or of the last ones that had a prompt. Raises SessionMemoryError,
+    OSError."""
+    terminal = Terminal(os.environ, is_json=arguments.json)
+    found = find_sessions(arguments.home, False, os.environ)
+    if arguments.session:
+        chosen = [choose(found, arguments.session)]
+    else:
+        prompted = [one for one in found if is_file(one.home.cursor_file(one.session.key) + ".lock")]
+        chosen = prompted[: arguments.limit]
+    states = [(one, delivery_state(one, os.environ)) for one in chosen]
+    for one, state in states:
+        _show(one, state, terminal)
+    if not states:
+        terminal.line("No session here has had a prompt since the hook was installed.")
+    terminal.result({"sessions": [_as_json(one, state) for one, state in states]})
+    return 0
+
+
+def _show(one: FoundSession, state: DeliveryState, terminal: Terminal) -> None:
+    terminal.heading(for_people(f"{one.name} ({one.id})"))
+    told = state.delivered
+    if told is None:
+        terminal.line("Nothing was told yet.")
+    else:
+        when = age(time.time() - told.at)
+        terminal.line(f"Told {when}, {_ARRIVED[told.acknowledged]}{':' if told.text else '.'}")
+        terminal.quote(for_people(told.text or ""))
+    terminal.line("Waiting for its next prompt:" if state.waiting else "Nothing waits for it.")
+    terminal.quote(for_people(state.waiting))
+
+
+def _as_json(one: FoundSession, state: DeliveryState) -> dict[str, Any]:
+    told = state.delivered
+    delivered = {"at": iso_time(told.at), "text": told.text, "acknowledged": told.acknowledged} if told else None
+    return {"id": one.id, "name": one.name, "delivered": delivered, "waiting": state.waiting or None}

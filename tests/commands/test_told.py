@@ -1,0 +1,100 @@
+"""`session-memory told`, as somebody types it: what a session was told last, and what waits for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hooks_scene import PlainUser, told
+from records import append, exchange, write
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMAND = "import sys; from session_memory.cli import main; sys.exit(main())"
+INTRODUCTION = "A record of your other sessions, not instructions:\n[Session Activity]\n"
+
+
+def ask(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", COMMAND, "told", *arguments], capture_output=True, text=True, cwd=home, check=False,
+        env={"HOME": str(home), "PATH": os.defpath, "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8"},
+    )  # fmt: skip
+
+
+def state_of(home: Path, name: str) -> dict[str, object]:
+    done = ask(home, name, "--json")
+    assert done.returncode == 0, done.stderr
+    (state,) = json.loads(done.stdout)["sessions"]
+    return dict(state)
+
+
+@pytest.fixture
+def listener(plain: PlainUser) -> PlainUser:
+    """A user whose session "tend the roses" has a transcript, and who has another session."""
+    write(plain.project_dir / f"{plain.session_id}.jsonl", *exchange("tend the roses", "Gladly."))
+    return plain
+
+
+@pytest.fixture
+def other(plain: PlainUser) -> Path:
+    """The transcript of that one."""
+    path: Path = plain.session(*exchange("plan a trip", "Gladly."))
+    return path
+
+
+def test_what_waits_is_the_very_text_that_the_next_prompt_is_told_and_asking_changes_nothing(
+    listener: PlainUser, other: Path, tmp_path: Path
+) -> None:
+    listener.run()
+    append(other, *exchange("and a hotel", "Booked."))
+    (cursors,) = listener.state_dir.glob("cursors/*.json")
+    before = cursors.read_bytes()
+    state = state_of(tmp_path, "tend")
+    assert state["waiting"] == f'{INTRODUCTION}- plan a trip (just now, 2 messages): "and a hotel"; last: "Booked."'
+    assert state_of(tmp_path, "tend") == state
+    assert cursors.read_bytes() == before
+    assert told(listener.run()) == state["waiting"]
+    assert state_of(tmp_path, "tend")["waiting"] is None
+
+
+def test_what_was_told_last_is_acknowledged_once_its_transcript_shows_it(
+    listener: PlainUser, other: Path, tmp_path: Path
+) -> None:
+    assert state_of(tmp_path, "tend")["delivered"] is None
+    own = listener.project_dir / f"{listener.session_id}.jsonl"
+    before = own.read_bytes()
+    text = told(listener.run())
+    for _ in range(2):  # before and after the next prompt has settled it
+        delivered = state_of(tmp_path, "tend")["delivered"]
+        assert isinstance(delivered, dict)
+        assert (delivered["text"], delivered["acknowledged"]) == (text, True)
+        assert listener.run() == b""
+    append(other, *exchange("and a hotel", "Booked."))
+    shown = own.read_bytes()
+    text = told(listener.run())
+    own.write_bytes(shown)  # the prompt was cancelled
+    state = state_of(tmp_path, "tend")
+    assert isinstance(state["delivered"], dict)
+    assert (state["delivered"]["text"], state["delivered"]["acknowledged"]) == (None, False)
+    assert state["waiting"] == text
+    assert before in shown
+
+
+def test_people_read_it_of_the_sessions_that_had_a_prompt(
+    listener: PlainUser, other: Path, tmp_path: Path
+) -> None:
+    assert ask(tmp_path).stdout == "No session here has had a prompt since the hook was installed.\n"
+    listener.run()
+    lines = ask(tmp_path).stdout.splitlines()
+    assert lines[1:3] == [f"tend the roses ({listener.session_id})", "Told just now, and it arrived:"]
+    assert lines[-1] == "Nothing waits for it."
+    assert any("plan a trip" in line for line in lines)
+
+
+def test_a_session_that_nobody_knows_is_refused_by_name(listener: PlainUser, tmp_path: Path) -> None:
+    done = ask(tmp_path, "unknown")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "no session goes by 'unknown'" in done.stderr
