@@ -160,6 +160,7 @@ def _read_unseen(
         seen, last_seen = cursor.get("seen") or oldest, cursor.get("ids", ())
         _read_back(unseen, runtime, descriptor, 0, end, lambda entries: _reach(entries, seen))
         parsed, unseen.entries = unseen.entries, _behind(unseen.entries, last_seen, seen)
+        unseen.is_partial = unseen.is_partial and len(unseen.entries) == len(parsed)
         if last_seen and not unseen.entries and not any(_is_among(entry, last_seen[-1:]) for entry in parsed):
             # Being written anew and not complete yet (Pi does that to its older files, line by line): what is missing
             # is not new when it is there again.

@@ -83,9 +83,7 @@ def test_what_was_told_last_is_acknowledged_once_its_transcript_shows_it(
     assert before in shown
 
 
-def test_people_read_it_of_the_sessions_that_had_a_prompt(
-    listener: PlainUser, other: Path, tmp_path: Path
-) -> None:
+def test_people_read_it_of_the_sessions_that_had_a_prompt(listener: PlainUser, other: Path, tmp_path: Path) -> None:
     assert ask(tmp_path).stdout == "No session here has had a prompt since the hook was installed.\n"
     listener.run()
     lines = ask(tmp_path).stdout.splitlines()
