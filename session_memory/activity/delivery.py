@@ -13,7 +13,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..runtimes import Runtime
     from ..settings.compiled import Settings
     from ..transcripts.cursor import Cursor
     from ..transcripts.entries import Session

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..activity.acknowledgement import Delivered, delivered
 from ..activity.cursor_file import KnownCursors
 from ..activity.delivery import waiting_text
+from ..transcripts.entries import INTRODUCTION
 from ..transcripts.sessions import describe
 from .context import Context
-from .prompt import INTRODUCTION, own_session
+from .prompt import own_session
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
