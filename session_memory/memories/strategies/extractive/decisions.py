@@ -12,7 +12,8 @@ FEWEST_OPTIONS = 2
 
 _TECHNICAL = (
     rf"(?!{VAGUE}\b|(?:the|a|an) (?:other|same|first|second|third|last|next|new|old|latter|former)\b|one\b|your\b|"
-    rf"what\b|whatever\b|both\b)"
+    rf"what\b|whatever\b|both\b|(?:the|your|this) (?:fix|plan|recommend\w+|suggest\w+|defaults?|approach|changes?|flow|"
+    rf"proposal|idea|solution|safer? \w+|simple\w* \w+|minimal \w+)\b[.!]*$)"
 )
 _CHOSEN = (
     r"(?:go(?:ing)? with|us(?:e|ing)|keep|stick(?:ing)? (?:with|to)|stay(?:ing)? (?:with|on)|drop|"
@@ -105,6 +106,12 @@ _OPTION = re.compile(
     r"^\W*(?:(?:option|variant|version|choice|number|plan|no\.?)\s*)?\(?(?P<mark>[A-Ha-h]|[1-9])\b[).:*\s–—-]+(?P<what>\S.{5,})$",
     re.IGNORECASE,
 )
+# An option that is a task, not a choice between things.
+_DOES = re.compile(
+    r"(?:run|apply|continue|proceed|implement|fix|create|review|commit|start|skip|stop|done|go|open|show|edit|write|check|"
+    r"test|push|merge|exit|cancel|approve|reject|yes|no|other|both|all|none|wait|do|leave|update|add|deploy|just|retry)\b",
+    re.IGNORECASE,
+)
 _CHOOSES = re.compile(
     rf"^{LEAD}(?:(?:let'?s|we'?ll|i'?ll|please) )?(?:(?:go|do|take|pick|choose|use|going|i'd say)\s+(?:with\s+|"
     rf"for\s+)?)?(?:the )?"
@@ -122,11 +129,13 @@ def is_decision(bare: str) -> bool:
 def chosen_option(said: str, answer: str) -> tuple[str, str] | None:
     """What an option says, and its line, of those in `answer` where `said` chooses one by its mark."""
     chosen = _CHOOSES.match(said)
-    options = [found for line in answer.split("\n") if (found := _OPTION.match(line))] if chosen else []
+    lines = [line for line in answer.split("\n") if not line.lstrip().startswith("|")] if chosen else []
+    options = [found for line in lines if (found := _OPTION.match(line))]
     named = [one for one in options if chosen and one["mark"].casefold() == chosen["mark"].casefold()]
     if len(named) != 1 or len(options) < FEWEST_OPTIONS:
         return None
-    return re.sub(r"\*\*|__", "", named[0]["what"]), named[0][0]
+    what = re.sub(r"\*\*|__", "", named[0]["what"])
+    return None if _DOES.match(what) else (what, named[0][0])
 
 
 def agreed_proposal(said: str, sentences: Sequence[str]) -> tuple[str, str] | None:
