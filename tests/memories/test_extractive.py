@@ -193,6 +193,7 @@ class TestTyped:
         assert typed_paragraphs("Always use tabs in Makefiles.\n\nwho says so?", [answer]) == ["who says so?"]
 
     def test_the_rest_is(self):
+        assert typed_paragraphs("plan a trip to <b>Japan</b>") == ["plan a trip to <b>Japan</b>"]
         text = "look at this:\n\nalways\n"
         assert typed_paragraphs("a few rules:\n- always use tabs\n- never use spaces\n\nok?") == [
             "a few rules:\n- always use tabs\n- never use spaces", "ok?",
@@ -250,6 +251,9 @@ class TestEpisode:
         [memory] = ExtractiveStrategy({}, None).process(CONVERSATION, entries).memories
         assert memory.text.startswith("Asked: why does it fail?\n")
         assert "boom" not in memory.text
+
+    def test_a_conversation_in_which_a_command_failed_is_told(self):
+        assert episode("U run the tests\n! npm test :: 3 failed\nA They fail.").title == "Run the tests"
 
     @pytest.mark.parametrize("text", ["U run ls\n$ ls\nA a.txt", "U hi\nA Hello!", "U say lol\nA lol"])
     def test_a_conversation_that_holds_nothing_makes_nothing(self, text):

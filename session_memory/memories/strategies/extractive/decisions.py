@@ -34,31 +34,44 @@ _NO_CHOICE = (
 _DECISIONS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
+        # let's go with SQLite
         rf"{START}(?:let'?s|lets) (?:all |please |just |then |now |instead |"
         rf"also )*{_CHOSEN}{_NO_CHOICE}\s+{_TECHNICAL}\S",
+        # let's not add a cache
         rf"{START}(?:let'?s|lets) not (?:use|add|have|support|ship|go with|depend on|rely on|store|cache|mock|"
         rf"rewrite|introduce)\s+{_TECHNICAL}\S",
+        # we decided to keep logs for 30 days
         r"\b(?:we|i)(?:'ve| have)?(?: finally| now| just| also| all| both| unanimously)* (?:decided|agreed|opted|"
         r"chose|voted) (?:to\b|on\b|for\b|that\b)"
         r"(?!\s+(?:disagree|wait|see|ask|stop here|take a break|give up|go home|let you|try|come|check))",
+        # we settled on Postgres
         r"\b(?:we|i)(?:'ve| have)? (?:settled on|gone with|chosen|picked|standardi[sz]ed on)\s+(?!it\b|this\b|that\b)",
+        # we're going with the night train
         rf"{START}(?:we(?:'re| are)|i(?:'m| am)) going (?:to go )?with\s+{_TECHNICAL}",
+        # we'll use UUIDs
         rf"{START}(?:we|i)(?:'ll| will| shall) (?:just |then |all )*(?:go with|stick (?:with|to)|stay (?:with|on)|"
         rf"use|keep|take|settle on|move to|"
         rf"switch to|name|call|standardi[sz]e on|deploy to|ship|drop support){_NO_CHOICE}\s+{_TECHNICAL}\S",
+        # use uv instead of pip
         rf"^{LEAD}(?:please )?(?:use|take|pick|choose|prefer)\s+{_TECHNICAL}(?!.*\b(?:this time|here\?|"
         rf"for this one))\S.{{1,60}}?(?:\binstead of\b|\brather than\b|, not)\s+"
         rf"(?!{VAGUE}\b|your\b|the (?:other|old|current) one|just\b|only\b|yet\b|now\b)\S",
+        # switch to podman for all builds
         rf"^{LEAD}(?:please )?(?:switch|migrate|move)\s+(?:over |everything |"
         rf"all \w+ )?(?:from \S+(?: \S+){{0,3}} )?to\s+{_TECHNICAL}(?:[\w.@/`-]+\s*){{1,5}}?"
         r"(?:instead\b|rather than\b|for (?:all|every|everything)\b|everywhere\b|because\b|since\b|, (?:since|"
         r"because|as)\b)",
+        # go with luxon
         rf"^{LEAD}(?:please )?go with\s+{_TECHNICAL}(?!the flow|your|option|[A-D1-9]\b)\S{{2,}}",
+        # SQLite it is
         rf"^{LEAD}(?!what|this|that|how|so|here|there)(?:[\w.@/`'-]+\s){{1,5}}it is(?: then)?[.!]*$",
+        # no, we should copy it
         r"^no,? (?:thanks,? )?we (?:should|want to|need to|must|do) (?!be able|see|know|check|look|have (?:seen|a)|"
         r"wait|talk|find|understand|fix|first)",
+        # we explicitly keep both
         rf"{START}we (?:explicitly|definitely|deliberately|intentionally|purposely) (?:don'?t|do not|want|use|keep|"
         rf"leave|chose)\b",
+        # decision: no plugins in the first release
         r"^(?:the )?(?:final )?decision(?: is)?:?\s+(?!pending|not|open|tomorrow|still|to be)\w+.{8,}",
     )
 )

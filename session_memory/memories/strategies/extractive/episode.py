@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ....patterns.failures import failures
+from ....patterns.failures import failures, is_failure
 from ....text.format import one_line, shorten
 from ....text.shell_commands import LOOKING, commit_message, family
 from ....transcripts.titles import is_plan, subject
@@ -44,7 +44,7 @@ _READS = re.compile(r"(?:read|look at|see|check out|open|go through|have a look)
 
 def is_worth_telling(entries: Sequence[StoredEntry]) -> bool:
     """Whether something was done, or something of substance said."""
-    if any(entry.kind == "edit" and entry.outcome != "error" for entry in entries) or commits(entries):
+    if edited_files(entries) or commits(entries) or any(map(_failed, entries)):
         return True
     asked = {entry.text for entry in entries if entry.role == "user" and names_something(entry.text)}
     said = sum(len(entry.text) for entry in entries if entry.role == "assistant")
@@ -120,6 +120,11 @@ def episode_text(entries: Sequence[StoredEntry], requests: Sequence[str], names:
 def edited_files(tools: Iterable[StoredEntry]) -> Counter[str]:
     """The paths that were edited, with how often."""
     return Counter(tool.text for tool in tools if tool.kind == "edit" and tool.outcome != "error" and tool.text)
+
+
+def _failed(entry: StoredEntry) -> bool:
+    """Whether an entry is a command that was to do something, and failed."""
+    return entry.kind == "command" and is_failure(entry) and family(entry.text) not in ("", LOOKING)
 
 
 def _requests(requests: Sequence[str]) -> str:

@@ -46,19 +46,25 @@ _GOES_ON = re.compile(
 _REJECTED = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
+        # we decided against GraphQL
         r"\b(?:decided|voted|advised|am|are|is) against (?:using |the use of |going with )?(?P<what>\w.+)$",
+        # we ruled out Datadog
         r"\b(?:we|i|they|team)(?:'ve| have| had)?(?: already| also| since| finally| explicitly)* (?:ruled out|"
         r"rejected|abandoned|ditched|scrapped|dismissed|discarded|gave up on|given up on|moved away from|"
         r"turned down|stopped using|got rid of)\s+(?P<what>(?!it\b|that\b|this\b|them\b)\w.+)$",
+        # we dropped Kafka because it was too heavy
         r"\b(?:we|i)(?:'ve| have| had)?(?: already| also| since| finally)* dropped\s+(?P<what>(?!it\b|that\b|"
         r"this\b|them\b|a\b)(?:(?!\b(?:table|column|database|index|row|schema|off)s?\b).)+?\b(?:because|since|"
         r"in favou?r of|as it|due to)\b.*)$",
+        # Datadog is off the table
         r"^(?P<what>(?!it\b|that\b|this\b|they\b|there\b|he\b|she\b)[\w`.'/-]+(?:\s[\w`.'/-]+){0,7}?)\s+(?:is|are|"
         r"was|were) (?:out|off the table|not an option|no option|a no[- ]go|a dead end|ruled out|rejected|"
         r"not acceptable)\b(?!\s+(?:of|in|for (?:a )?(?:week|day)))",
+        # Redis did not work for us because it lost sessions
         r"^(?P<what>(?!it\b|that\b|this\b|they\b|there\b|he\b|she\b|what\b)[\w`.'/-]+(?:\s[\w`.'/-]+){0,7}?)\s+"
         r"(?:did ?n[o']t|did not|does ?n[o']t|does not|wo ?n[o']t|won't)\s+work(?:ed)?(?: out)?(?: for (?:us|"
         r"me))?(?: here)?[,:]?\s*(?:because|since|as (?:it|they|we|the)|due to)\b.+$",
+        # drop Redis, it is too slow
         r"^(?:(?:ok|okay|no|nope|wait|actually|hm+|and|but|so|please|on second thought|"
         r"never ?mind)\b[\s,.:;!-]*)*(?:let'?s )?(?:drop|scrap|ditch|forget(?: about)?|abandon|remove|"
         r"no)\s+(?P<what>(?!it\b|that\b|this\b|them\b|what\b|everything\b|the (?:last|first|table|column|database|"
@@ -67,6 +73,7 @@ _REJECTED = tuple(
         r"then\b|or\b|please\b|use\b|but\b|add\b|run\b|no\b).*\b(?:not|n't|too|never|no|cannot|without|already|"
         r"only|slow\w*|heavy|expensive|hate\w*|break\w*|lose\w*|costs?|complain\w*|licen[cs]e\w*|risk\w*|"
         r"fail\w*)\b.*$",
+        # don't use Redis, it is too slow
         r"^(?:(?:ok|okay|no|nope|wait|actually|hm+|and|but|so|please)\b[\s,.:;!-]*)*(?:don'?t|do not|let'?s not|"
         r"we (?:can'?t|cannot|won'?t|don'?t want to)|we shouldn'?t|not)\s+(?:use|go with|take|go for|adopt|pick|"
         r"choose|switch to|move to)\s+"

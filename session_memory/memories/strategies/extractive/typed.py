@@ -22,7 +22,10 @@ _LOWER = re.compile(r"\s*[a-z]+\s[a-z]+\s")
 _UPPER = re.compile(r"\s*[A-Z]\w*\s[a-z]")
 
 _FENCED = re.compile(r"^[ \t]*(```+|~~~+).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
-_TAGGED = re.compile(r"<([a-z][\w-]*)(?:\s[^<>]*)?>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+_TAGGED = re.compile(  # not a tag within a line, as of HTML
+    r"(?:^[ \t]*<([a-z][\w-]*)|<([a-z]+[-_][\w-]+))(?:\s[^<>]*)?>.*?(?:</(?:\1|\2)>|\Z)",
+    re.DOTALL | re.IGNORECASE | re.MULTILINE,
+)
 # Whole messages that a runtime or a program wrote, not a person.
 _INJECTED = re.compile(
     r"\s*(?:Caveat: The messages below|This session is being continued from|\[Request interrupted|# AGENTS\.md|"
