@@ -106,6 +106,28 @@ def test_the_installed_command_takes_in_what_there_is_and_finds_it(bare_machine:
     assert "A **cart**" in found.stdout or "the **cart** empty" in found.stdout
 
 
+def test_the_installed_hook_of_a_session_s_start_has_what_was_said_taken_in(bare_machine: Machine) -> None:
+    apsw = pytest.importorskip("apsw")
+    project_dir = bare_machine.has_environment().has_claude_code()
+    bare_machine.installed()
+    [packages] = (bare_machine.program_dir / "env" / "lib").glob("python*/site-packages")
+    (packages / "apsw").symlink_to(Path(apsw.__file__).parent)
+    hooks = json.loads(bare_machine.settings.read_bytes())["hooks"]["SessionStart"]
+    command = next(one["command"] for group in hooks for one in group["hooks"] if "session_start" in one["command"])
+    event = {"session_id": "a", "transcript_path": f"{project_dir}/a.jsonl", "cwd": "/srv/shop", "source": "startup"}
+    done = subprocess.run(
+        ["/bin/sh", "-c", command], input=json.dumps({**event, "hook_event_name": "SessionStart"}), text=True,
+        env=bare_machine.environ, capture_output=True, check=True,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("", "")
+    runs = bare_machine.home / ".session-memory/state/upkeep.json"
+    deadline = time.monotonic() + 60
+    while not (runs.exists() and json.loads(runs.read_text())["runs"][-1]["ended"]):
+        assert time.monotonic() < deadline, "no upkeep"
+        time.sleep(0.05)
+    assert json.loads(runs.read_text())["runs"][-1]["files"] == 2
+
+
 def test_the_lock_pins_exactly_one_version_of_all_that_is_asked_for() -> None:
     names = [pin.partition("==")[0] for pin in _pins()]
     assert len(set(names)) == len(names)
