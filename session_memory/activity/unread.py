@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..transcripts.entries import Session
     from .changes import OwnSession
 
-MOST_HEADS = 30  # that are read for it, each in about 0.3 ms
+MOST_HEADS = 30  # that are read for it
 
 
 def count_told(unread: Sequence[Session], cursors: Mapping[str, Cursor], settings: Settings, own: OwnSession) -> int:

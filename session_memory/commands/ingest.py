@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 SUMMARY = "take what is new in the transcripts into the store"
 SHOWN_PROBLEMS = 20
-REDACTION_SECONDS = 10.0  # for what earlier versions stored: 300 MB of text
+REDACTION_SECONDS = 10.0  # for what earlier versions stored
 SHOWN_FOREIGN = 3
 
 
