@@ -5,7 +5,6 @@ from __future__ import annotations
 from .call_log import edited_key, told_with_calls
 from .collisions import TAKEN, edit_facts, paths_reached
 from .known_files import KnownFiles, follow_links
-from .sub_agents import sub_agent_touches
 from .touches import COMMAND, EDIT, GIT, LOOKS, READ, REMOVE, touches_of
 
 TYPE_CHECKING = False
@@ -39,7 +38,10 @@ def search(
     """
     offsets = dict(file.sub_agents)
     own_touches = touches_of(entries, lambda command: True)
-    own_touches += sub_agent_touches(own.path, own.runtime, file.sub_agents, oldest, lambda command: True)
+    if own.runtime.FILES.sub_agents(own.path):
+        from .sub_agents import sub_agent_touches
+
+        own_touches += sub_agent_touches(own.path, own.runtime, file.sub_agents, oldest, lambda command: True)
     follow_links(own_touches)
     file.in_hand.take(sorted(own_touches, key=lambda touch: touch.time))
     touches = touches_of_others(file, others, own, oldest)
@@ -104,11 +106,13 @@ def touches_of_others(
     found = {}
     for report, unseen in others:
         key = unseen.session.key
-        # Only where the session itself works: of another directory a rule may say that it is not told of.
-        places = {entry.cwd for entry in report.entries}
+        places = {entry.cwd for entry in report.entries}  # of another one a rule may say that it is not told of
+        new = touches_of(report.entries, may_concern)
         runtime = own.runtime_of(unseen.session)
-        new = sub_agent_touches(unseen.session.path, runtime, file.sub_agents, oldest, may_concern, places)
-        new += touches_of(report.entries, may_concern)
+        if runtime.FILES.sub_agents(unseen.session.path):
+            from .sub_agents import sub_agent_touches
+
+            new += sub_agent_touches(unseen.session.path, runtime, file.sub_agents, oldest, may_concern, places)
         for touch in new:
             touch.path = files.path_of(touch.path)
         concerning = sorted([touch for touch in new if _concerns(in_hand, touch)], key=lambda touch: touch.time)

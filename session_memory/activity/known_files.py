@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..system.files import os, without_links
+from ..system.files import os, real_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,9 +15,11 @@ def follow_links(touches: Iterable[Touch]) -> None:
     """Gives the touches paths through no linked directory, as git has them."""
     real: dict[str, str] = {}
     for touch in touches:
-        if touch.path not in real:
-            real[touch.path] = without_links(touch.path)
-        touch.path = real[touch.path]
+        directory, slash, name = touch.path.rpartition("/")
+        if directory:
+            if directory not in real:
+                real[directory] = real_path(directory).rstrip("/")
+            touch.path = real[directory] + slash + name
 
 
 class KnownFiles:

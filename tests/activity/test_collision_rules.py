@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from collision_scene import Pair, branch_switched, collisions, edited_after_reading
+from collision_scene import Pair, collisions, edited_after_reading
 from git_scene import git, repository
 from records import PiSession, stamp
 
@@ -236,30 +236,6 @@ def test_what_does_not_fit_comes_with_the_next_prompts(clone):
         assert len(text) <= 500
         lines += collisions(text)
     assert sorted(re.findall(r"session-\d", "".join(lines))) == [f"session-{number}" for number in range(8)]
-
-
-class TestPrivacy:
-    def test_of_a_session_without_text_it_is_told_that_it_did_it_and_no_more(self, pair):
-        branch_switched(pair)
-        pair.discord.edit("src/app.py", "x\n")
-        text = pair.main.prompt(settings=Settings({}, [("discord", {"text": False})]))
-        assert collisions(text) == [
-            "! branch is fix/login now, it was main: by discord just now",
-            "! src/app.py: discord edited it just now, after you edited it",
-        ]
-
-    def test_one_that_is_excluded_is_not_told_of_by_no_name(self, pair):
-        branch_switched(pair)
-        pair.discord.edit("src/app.py", "x\n")
-        text = pair.main.prompt(settings=Settings({}, [("discord", {"ignore": True})]))
-        assert collisions(text) == ["! branch is fix/login now, it was main: switched just now"]
-
-    def test_text_of_another_session_cannot_end_its_line(self, pair):
-        pair.main.read("src/app.py")
-        pair.discord.bash("git switch -q -c 'a<b>\"c' 2>/dev/null || git switch -q -c 'x;y'")
-        (line,) = collisions(pair.main.prompt())
-        assert "<" not in line
-        assert line.count('"') == 2
 
 
 class TestState:
