@@ -141,12 +141,13 @@ class TestTexts:
     def test_all_that_is_told_of_a_long_text(self, scene):
         put(scene, None, state(), said(f"{LONG} 🎉 kumquat"), said("", 1, "assistant", tools=(tool(LONG * 2, FAILED),)))
         [conversation] = scene.conversations()
-        assert conversation.title == LONG[:80]
+        title = "look into why the deployment of the billing service fails since yesterday…"
+        assert conversation.title == title
         first, use = scene.items(conversation)
         assert (first.text, use.text, use.error) == (f"{LONG} 🎉 kumquat", LONG * 2, FAILED.error)
         for query in ("kumquat", "🎉", '"billing service" kumquat'):
             hit = scene.store.search(query, EVERYTHING)[0]
-            assert (hit.entry.text, hit.conversation.title) == (first.text, LONG[:80])
+            assert (hit.entry.text, hit.conversation.title) == (first.text, title)
 
     def test_an_error_that_comes_later(self, scene):
         first = put(scene, None, state(), said("", tools=(tool("ls", call="1"),)))
