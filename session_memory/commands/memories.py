@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 SUMMARY = "what is remembered: list, search, show or forget it"
 LIMIT = 20
 TITLE_CHARACTERS = 100
+TEXT_CHARACTERS = 300
 _ORIGIN = ("at", "session", "conversation", "strategy", "message", "directory")
 _ACTIONS = """\
   memories                    the latest
@@ -88,7 +89,11 @@ def _list(opened: OpenStore, index: MemoryIndex, arguments: argparse.Namespace) 
 def _search(opened: OpenStore, index: MemoryIndex, arguments: argparse.Namespace) -> int:
     query = " ".join(arguments.words)
     found = _doubted(index.search(query, _filter(opened, arguments)))
-    _show_all(opened, found, f"Nothing is remembered about {brief(query, TITLE_CHARACTERS)}.")
+    opened.terminal.result({"memories": [as_json(memory) for memory in found]})
+    for memory in found:
+        show_hit(opened, memory, _home(arguments))
+    if not found:
+        opened.terminal.line(f"Nothing is remembered about {brief(query, TITLE_CHARACTERS)}.")
     return 0 if found else 1
 
 
@@ -109,6 +114,19 @@ def _show_all(opened: OpenStore, found: list[IndexedMemory], nothing: str) -> No
         opened.terminal.line(line_of(memory))
     if not found:
         opened.terminal.line(nothing)
+
+
+def show_hit(opened: OpenStore, memory: IndexedMemory, home: str) -> None:
+    """Shows a memory that was found: what it says, where it is from, and how to read there. `home` is the option for
+    the home that the store belongs to."""
+    terminal = opened.terminal
+    terminal.line(line_of(memory))
+    if text := memory.text or (memory.quote and f'"{memory.quote}"'):
+        terminal.line(f"  {brief(text, TEXT_CHARACTERS)}")
+    for at, session, conversation, _, message, _ in memory.origins[-1:]:
+        around = f" --around {message}" if message else ""
+        said = f"  from session {session}, {time_text(at)}: {called_as()} show {conversation}{around}{home}"
+        terminal.line(terminal.paint("dim", said))
 
 
 def line_of(memory: IndexedMemory) -> str:

@@ -63,7 +63,7 @@ def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
         check_names(opened, wanted)
     program = called_as()
     commands = [_command(program, hit, arguments.home) for hit in hits]
-    remembered = _show_memories(opened, query) if _is_unlimited(arguments) else []
+    remembered = _show_memories(opened, query, arguments.home) if _is_unlimited(arguments) else []
     as_json = [_as_json(hit, command) for hit, command in zip(hits, commands)]
     opened.terminal.result({"memories": remembered, "hits": as_json})
     if not hits and not remembered:
@@ -87,18 +87,21 @@ def _is_unlimited(arguments: argparse.Namespace) -> bool:
     return not any(limits)
 
 
-def _show_memories(opened: OpenStore, query: str) -> list[dict[str, Any]]:
+def _show_memories(opened: OpenStore, query: str, named_home: str | None) -> list[dict[str, Any]]:
     """Shows the memories that fit the query; returns them as JSON objects."""
     if not holds_memories(opened.store):
         return []
-    from ..memories.library import search_memories
-    from .memories import as_json, line_of
+    from shlex import quote
 
+    from ..memories.library import search_memories
+    from .memories import as_json, show_hit
+
+    home = f" --home {quote(named_home)}" if named_home else ""
     found = search_memories(opened.location, query, MEMORIES, opened.note, opened.patience)
     for memory in found:
-        opened.terminal.line(line_of(memory))
+        show_hit(opened, memory, home)
     if found:
-        opened.terminal.line(f"  {called_as()} memories show {' '.join(memory.id for memory in found)}")
+        opened.terminal.line(f"  {called_as()} memories show {' '.join(memory.id for memory in found)}{home}")
         opened.terminal.line()
     return [as_json(memory) for memory in found]
 

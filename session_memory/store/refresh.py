@@ -8,8 +8,9 @@ import time
 
 from ..errors import SessionMemoryError, described
 from ..system.sqlite import UPDATE, CorruptDatabaseError, DatabaseError, NewerDatabaseError, explained
+from ..text.format import counted
 from ..text.timestamps import now_milliseconds
-from .ingest.unchanged import count_unchanged
+from .ingest.unchanged import count_unchanged, not_in_yet
 from .sqlite.engine import SqliteStore
 from .sqlite.queue_copy import path_of
 from .sqlite.repair import BUILT_ANEW, damage_recognised, is_empty, rebuilt_notice, recut, set_aside_if_corrupt
@@ -35,7 +36,6 @@ REFRESH_SECONDS = 3.0
 PATIENCE_SECONDS = 2.0  # that a question waits for other processes, which leaves a second to answer it
 REFRESH_BATCH_BYTES = 4 * 1024 * 1024
 NEWER = "a newer session-memory made this store: it can be searched, but nothing is added; update: python3 install.py"
-UNFINISHED = "much is new, and not all of it is known yet: session-memory ingest takes it in"
 
 
 class _OutOfTimeError(Exception):
@@ -154,7 +154,9 @@ def refresh(
             take_in(store, location, workers=workers)
         store.mark_ready(now_milliseconds())
     except _OutOfTimeError:
-        note(UNFINISHED)
+        with explained(location.database):
+            missing, total = not_in_yet(store.connection, location)
+        note(f"{missing:,} of {counted(total, 'session')} are not all in yet: session-memory ingest takes them in")
     except CorruptDatabaseError:
         raise
     except DatabaseError as error:

@@ -104,4 +104,6 @@ def _remembered(memory: IndexedMemory) -> SearchResult:
     seconds = None if memory.at is None else memory.at / 1000
     doubts = f"({'; '.join(memory.doubts)})" if memory.doubts else ""
     text = "\n".join([part for part in (memory.text, doubts) if part])
-    return SearchResult("", memory.title, "memory", seconds, text, memory.path)
+    _, session, conversation, *_ = memory.origins[-1] if memory.origins else (None, "", "")
+    where = f"conversation {conversation}, {memory.path}" if conversation else memory.path
+    return SearchResult(str(session), memory.title, "memory", seconds, text, where)

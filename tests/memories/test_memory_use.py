@@ -174,7 +174,11 @@ class TestCommand:
         assert capsys.readouterr().out.splitlines()[0].startswith(id) or len(person.all()) == 2
         assert self.run("search", "expiry", "of", "JWT") == 0
         line = f"{id}  2026-02-21  fact (auth): The JWT expiry of the login service is 3600 seconds\n"
-        assert capsys.readouterr().out == line
+        found, text, where = capsys.readouterr().out.splitlines()
+        assert found == line.rstrip()
+        assert text == '  "expiry set to 3600"'
+        assert where.startswith("  from session d58a79a7-1111-4222-8333-abcdefabcdef, 2026-02-21 14:32:05 UTC: ")
+        assert where.endswith("session-memory show 12")
         assert self.run("show", id[:6]) == 0
         shown = capsys.readouterr().out
         assert '"expiry set to 3600"' in shown

@@ -97,6 +97,21 @@ def _unchanged_in(
     return files
 
 
+def not_in_yet(connection: Connection, location: StoreLocation) -> tuple[int, int]:
+    """Of how many transcripts something is not in the store, and how many there are. Raises what apsw raises."""
+    missing = total = 0
+    for directory in location.watched:
+        known = known_files(connection, directory.home, directory.root)
+        unread = unread_files(connection, directory.home, directory.root)
+        try:
+            stamps = {path_text(inner): stamp_of(status) for inner, status in directory.transcripts([])}
+        except (OSError, OutsideGroupError):
+            continue
+        total += len(stamps)
+        missing += sum(known.get(key) != stamp and key not in unread for key, stamp in stamps.items())
+    return missing, total
+
+
 def _is_still(noted: tuple[Stamp, int], status: os.stat_result, now: int) -> bool:
     """Whether a file that could not be taken in, and may be tried again some day, is as it was, permissions and all."""
     stamp, noted_at = noted

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .query import Query
 
 WHOLE = 200_000  # items: where there are no more, all parts count
-MOST_ITEMS = 400_000  # where there are more, those of the rarest parts; of two parts all
+MOST_ITEMS = 400_000  # where there are more, those of the rarest parts, and the others do not count; of two parts all
 MOST_VERBATIM = 64  # items that have all parts and perhaps the query as it stands: the newest
 _EVERYTHING = Scope([(0, (1 << 63) - 1)], None, 1.0)
 
