@@ -7,6 +7,7 @@ extension put behind it, steers the reply:
     THINK                a thinking block comes first
     BIGUSAGE             reports so many input tokens that the conversation gets compacted
     FAIL                 is answered with HTTP 400
+    SLOW                 is answered after two seconds
 
 Anything else is echoed: `ECHO[<number>]: <prompt>`. What asks for a summary of a `<conversation>` gets one.
 """
@@ -45,6 +46,8 @@ class FakeLLM(LoopbackServer):
             error = {"type": "invalid_request_error", "message": "made-up failure"}
             connection.send_json({"type": "error", "error": error}, 400)
             return
+        if request.kind == "prompt" and "SLOW" in news:
+            time.sleep(2)
         reply = _reply(request, number)
         is_big = "BIGUSAGE" in news and request.kind != "summary"
         input_tokens = BIG_USAGE_TOKENS if is_big else max(50, len(json.dumps(request.body)) // 4)
