@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from .scenes import KILOBYTE, Clash, News, Scene
+from .scenes import KILOBYTE, Clash, News, Scene, Unsettled
 from .sources import Source
 from .stopwatch import Command, CommandError, Stopwatch
 
@@ -97,6 +97,15 @@ def told_in_turn(stage: Stage) -> Setup:
     return Setup(scene.hook(), scene.bare(), before, check)
 
 
+def acknowledgement(stage: Stage) -> Setup:
+    """What was told last is to be looked for in the own transcript, and nothing is new; against a prompt with nothing
+    to be looked for."""
+    scenes = [Scene(stage.root / name, stage.app, stage.source, MIXED_SIZES[:3]) for name in ("told", "quiet")]
+    unsettled = Unsettled(scenes[0], stage.stopwatch)
+    scenes[1].settle(stage.stopwatch)
+    return Setup(scenes[0].hook(), scenes[1].hook(), unsettled.bring, _expect_silence)
+
+
 def collisions(stage: Stage) -> Setup:
     """Six other sessions edited files that the own one has edited, and the branch was switched."""
     scene = Scene(stage.root, stage.app, stage.source, MIXED_SIZES[:6])
@@ -168,6 +177,7 @@ CASES = [
     Case("new-50", "50 other sessions, 20 KB new in each", 1.25, something_new(), 1.5),
     Case("new-50-typed", "the same, all of it typed by users", 1.25, something_new(is_typed=True), 1.5),
     Case("new-50-next", "the prompts after that, until all are told", 1.25, told_in_turn, 1.5),
+    Case("told", "something told last is to be found", 1.3, acknowledgement, reference_title="nothing"),
     Case("collisions", "6 other sessions edited files in hand, HEAD moved", 1.3, collisions, 1.5),
     Case("call-quiet", "before an edit, 50 other sessions, nothing new", 1.0, call_with_nothing_new, 1.5),
     Case("call-new", "before an edit, 10 other sessions, 20 KB new in each", 1.3, call_with_something_new, 1.5),

@@ -122,14 +122,14 @@ class Scene:
         for _ in range(2 * len(self.sessions) + 2):
             printed = stopwatch.run(self.hook()).stdout
             if printed and self.own_path.exists():
-                self._show_told(printed)
+                self.show_told(printed)
             if not printed:
                 time.sleep(SETTLED_SECONDS)
                 stopwatch.run(self.hook())  # the folders of the project, too, are old enough now
                 return self.check_log()
         raise CommandError(f"{self.root}: the hook has something new to tell on every prompt")
 
-    def _show_told(self, printed: bytes) -> None:
+    def show_told(self, printed: bytes) -> None:
         """Adds to the own transcript what the runtime records of a hook that told something."""
         text = json.loads(printed)["hookSpecificOutput"]["additionalContext"]
         attachment = {"type": "hook_additional_context", "content": [text]}
@@ -224,6 +224,21 @@ class News:
                 file.seek(tail.offset)
                 file.write(tail.content)
             os.utime(tail.path, (written, written))
+
+
+class Unsettled:
+    """A settled scene whose hook has told something last that the own transcript shows, and has not looked there yet:
+    brought each time anew."""
+
+    def __init__(self, scene: Scene, stopwatch: Stopwatch) -> None:
+        News(scene, 20, stopwatch).bring()
+        scene.show_told(stopwatch.run(scene.hook()).stdout)
+        self._cursors = {path: path.read_bytes() for path in scene.state_dir.rglob("cursors/*.json")}
+
+    def bring(self) -> None:
+        """Sets the hook's cursors back."""
+        for path, content in self._cursors.items():
+            path.write_bytes(content)
 
 
 class Clash:
