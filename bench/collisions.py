@@ -1,8 +1,8 @@
 """`python -m bench.collisions`: generated histories of sessions that share a clone, each with real git, and what the
-sessions are told of their collisions with each prompt, against what really happened.
+sessions are told of their collisions with each prompt and with each edit, against what really happened.
 
-It prints, by kind, which share of the collisions was told with the next prompt, and which share of what was told is
-false.
+It prints, by kind, which share of the collisions was told with the next prompt (and to the later of two who edit a
+file, with the result of its edit), and which share of what was told is false.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def table(counts: Counts) -> str:
 
 def is_good(counts: Counts) -> bool:
     """Whether enough is told, and little of it false: of the edits, of what git took, and of HEAD."""
-    for kinds in (KINDS[:2], KINDS[2:3], KINDS[3:]):
+    for kinds in (KINDS[:2], KINDS[2:3], KINDS[3:4], KINDS[4:]):
         due, hits, told, false = (sum(column[kind] for kind in kinds) for column in counts)
         if hits < LEAST_TOLD * due or false > MOST_FALSE * told:
             return False

@@ -12,7 +12,7 @@ from .clones import FILES, Actor, Clone, git, unique
 
 STEPS = 24
 ROOM = 2000  # characters: what is told is judged here, not how much of it fits
-KINDS = ("edited by a tool", "edited by a command", "taken by git", "HEAD")
+KINDS = ("edited by a tool", "edited by a command", "taken by git", "HEAD", "with the later edit")
 COMMIT = 40  # characters
 NAMES = ("main", "discord", "email", "cron")
 
@@ -38,6 +38,7 @@ class Truth:
         self.heard = actor.clone.now
         self.branch = "main"
         self.told: dict[tuple[str, str], float] = {}  # who and what, with the own touch that it was about
+        self.told_with_edits: dict[tuple[str, str], float] = {}  # who and what, and when
         self.taken: dict[tuple[str, str], float] = {}  # path and who, with the own edit
         self.ever_taken: set[tuple[str, str]] = set()
         self.moved_by: str | None = None
@@ -86,11 +87,13 @@ class History:
             self.touched(truth, name)
         elif kind < 0.60:
             if (actor.root / name).exists():
+                self._edit_begins(truth, name)
                 actor.edit(name, unique(chance))
                 self.changed(truth, name, KINDS[0])
         elif kind < 0.63:
             actor.edit(name, unique(chance), fails=True)
         elif kind < 0.67:
+            self._edit_begins(truth, name)
             actor.write(name, unique(chance))
             self.changed(truth, name, KINDS[0])
         elif kind < 0.77:
@@ -205,6 +208,26 @@ class History:
         truth.branch, truth.moved_by = self.branch(truth.actor.root), None
         self.log.append(f"{self.clone.now:.0f} {truth.actor.name} is told {lines}")
 
+    def _edit_begins(self, truth: Truth, name: str) -> None:
+        """What is told with the result of an edit that a session is about to make."""
+        text = truth.actor.before_edit(name)
+        said = {pair for line in text.split("\n") if " edited " in line for pair in self.pairs(line)}
+        is_as_left = self.text(truth, name) == truth.content.get(name)
+        for other in self.truths:
+            done = [one for one in self.changes_of(truth, name) if one.who == other != truth.actor.name]
+            later = [one for one in done if one.time > truth.heard and one.kind in KINDS]
+            known = max(truth.told.get((other, name), -1), truth.told_with_edits.get((other, name), -1))
+            if later and not is_as_left and known < later[-1].time:
+                self.due[KINDS[4]] += 1
+                self.hits[KINDS[4]] += (other, name) in said
+                if (other, name) not in said:
+                    self.log.append(f"MISSED {truth.actor.name}: with the edit {other} {name} {later[-1]}")
+            if (other, name) in said:
+                self.told[KINDS[4]] += 1
+                self.false[KINDS[4]] += not done
+                truth.told_with_edits[other, name] = self.clone.now
+        self.log.append(f"{self.clone.now:.0f} {truth.actor.name} is told with an edit of {name}: {text!r}")
+
     def _judge_edits(self, truth: Truth, lines: list[str]) -> None:
         said = {(who, name): line for line in lines for who, name in self.pairs(line)}
         for name, touched in truth.touched.items():
@@ -214,6 +237,7 @@ class History:
                     for one in self.changes_of(truth, name)
                     if one.who == other != truth.actor.name and one.time > truth.heard
                 ]
+                later = [one for one in later if one.time > truth.told_with_edits.get((other, name), -1)]
                 after = [one for one in later if one.time > max(touched, truth.seemed.get(name, 0))]
                 both = [
                     one
