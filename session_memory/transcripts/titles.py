@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..text.timestamps import local_time
 
 SHORT_CHARACTERS = 40  # a text that is longer asks for something
+LEAD_CHARACTERS = 40  # within which a phrase leads into a request, or thanks at its end
 LINE_CHARACTERS = 2000  # of a line, so much is looked at
 _PLAN = "implement the following plan"
 _PLAN_HEADINGS = ("", "plan", "implementation plan", "context", "overview", "summary", "goal")
@@ -119,13 +120,14 @@ def _without_emphasis(words: list[str]) -> list[str]:
 def _without_lead(text: str) -> str:
     """`text` without what leads into it, and without thanks at its end; '' where nothing else is in it."""
     was_asked = False
-    folded = text.casefold()
+    folded = text[:LEAD_CHARACTERS].casefold()
     lead = _lead_of(folded)
     while lead:
         was_asked = was_asked or lead.endswith(_ASKING)
         text = text[len(lead) :].lstrip(" ,.;:!-")
-        folded = text.casefold()
+        folded = text[:LEAD_CHARACTERS].casefold()
         lead = _lead_of(folded)
+    folded = text[-LEAD_CHARACTERS:].casefold()
     for end in ("thank you", "thanks", "danke", "please"):
         if folded.rstrip(" .!?").endswith(f" {end}"):
             text = text.rstrip(" .!?")[: -len(end)].rstrip(" ,;-")
@@ -137,6 +139,8 @@ def _without_lead(text: str) -> str:
 
 def _lead_of(folded: str) -> str:
     """The phrase that leads into a text in lower case; '' for none."""
+    if not folded.startswith(_LEADS):
+        return ""
     for lead in _LEADS:
         if folded.startswith(lead) and (len(folded) == len(lead) or folded[len(lead)] in " ,.;:!-" or lead == "请"):
             return lead
