@@ -20,7 +20,7 @@ The record stands up to 30 KB behind where the transcript ended; 70 KB where a p
 plus the results of tools that came before it, of which one may have 350 KB; some MB where images were pasted. So the
 search, which reads WINDOW_BYTES at once, goes on until an answer shows that nothing is to come, at most for MOST_BYTES.
 What is there is found in the first window nearly always, and what is lost would stand at the end of the file: neither
-reads far. Where MOST_BYTES end the search (40 ms), it is told again, and the log says why.
+reads far. Where MOST_BYTES end the search (20 ms), it is told again, and the log says why.
 """
 
 from __future__ import annotations
@@ -268,13 +268,19 @@ def _searched(last: Cursor, own: OwnSession) -> _Search:
         size = os.fstat(descriptor).st_size
         # Some runtimes write the file anew as they open it.
         start = last["offset"] if last["offset"] <= size else max(0, size - WINDOW_BYTES)
-        end, rest = min(size, start + MOST_BYTES), b""
+        end = min(size, start + MOST_BYTES)
+        pieces: list[bytes] = []  # of a line that is longer than a window
         while start < end and not search.is_over:
             stop = min(end, start + WINDOW_BYTES)
-            *lines, rest = (rest + read_at(descriptor, start, stop)).split(b"\n")
-            for line in [*lines, rest] if stop == end else lines:
-                search.take(line)
+            whole, line_end, rest = read_at(descriptor, start, stop).rpartition(b"\n")
+            if line_end:
+                for line in b"".join([*pieces, whole]).split(b"\n"):
+                    search.take(line)
+                pieces = []
+            pieces.append(rest)
             start = stop
+        if end == size:
+            search.take(b"".join(pieces))
         search.is_cut = end < size and not search.is_over
         return search
     finally:
