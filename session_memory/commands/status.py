@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import NAME, __version__
 from ..errors import SessionMemoryError, described
+from ..settings.homes import host_of
 from ..settings.notices import notices
 from ..store.location import find_location
 from ..system.terminal import Terminal, byte_size
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 SUMMARY = "say when upkeep ran, what waits, what went wrong, what it cost, and where things lie"
 SHOWN = 3
 _MODES = {"sessions": "with the start and end of sessions", "watch": "by `session-memory watch`", "off": "switched off"}
+_BY_HOST = "by the host, while it runs"
+_WHEN, _WHEN_HOST = "when a session starts or ends", "while the host runs"
 
 
 class Kept(NamedTuple):
@@ -63,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     problems = [*_problems(runs, found), *problems, *notices(location.home)]
     terminal.line(terminal.paint("bold", f"{NAME} {__version__}"))
     terminal.line()
-    _show_upkeep(runs, terminal)
+    _show_upkeep(runs, terminal, is_host=bool(host_of(location.home.root)))
     terminal.item("waits", _waits(found.waits) if found else _all_of(location))
     for problem in problems[:SHOWN] or ["nothing"]:
         terminal.item("went wrong", terminal.short(problem))
@@ -113,8 +116,8 @@ def _problems(runs: UpkeepRuns, found: _InStore | None) -> list[str]:
     return [*said, *(f"{age(time.time() - run.began)}: {problem}" for problem, run in reversed(before.items()))]
 
 
-def _show_upkeep(runs: UpkeepRuns, terminal: Terminal) -> None:
-    mode = _MODES[runs.mode]
+def _show_upkeep(runs: UpkeepRuns, terminal: Terminal, *, is_host: bool) -> None:
+    mode = _BY_HOST if is_host and runs.mode == "sessions" else _MODES[runs.mode]
     if runs.watcher:
         mode += f"; process {runs.watcher} watches"
     last = runs.runs[-1] if runs.runs else None
@@ -123,9 +126,8 @@ def _show_upkeep(runs: UpkeepRuns, terminal: Terminal) -> None:
         return
     terminal.item("upkeep", f"{mode}; last {age(time.time() - last.began)}, {_done(last)}")
     if runs.mode == "sessions" and runs.not_before > time.time():
-        terminal.item(
-            "next", f"from {time.strftime('%H:%M', time.localtime(runs.not_before))} on, when a session starts or ends"
-        )
+        begins = time.strftime("%H:%M", time.localtime(runs.not_before))
+        terminal.item("next", f"from {begins} on, {_WHEN_HOST if is_host else _WHEN}")
 
 
 def _done(run: UpkeepRun) -> str:
@@ -177,8 +179,12 @@ def _places(location: StoreLocation) -> dict[str, Kept]:
     home = location.home
     roots = [one.root for one in location.watched if os.path.isdir(one.root)]
     read = {f"transcripts{f' {number}' if number > 1 else ''}": root for number, root in enumerate(roots, 1)}
-    own = {"store": os.path.dirname(location.database), "archives": home.conversations_dir}
-    own |= {"memories": home.memories_dir, "state": home.state_dir}
+    own = {"store": os.path.dirname(location.database)}
+    if host_of(home.root):
+        own["groups"] = f"{home.root}/groups"  # with the archives and memories of each
+    else:
+        own |= {"archives": home.conversations_dir, "memories": home.memories_dir}
+    own["state"] = home.state_dir
     return {label: _kept(path) for label, path in {**read, **own}.items()}
 
 

@@ -120,3 +120,14 @@ def test_a_run_that_is_under_way_is_none_that_went_wrong(machine: StoreUser) -> 
         assert machine.result("status")["problems"] == []
     finally:
         os.close(held)
+
+
+def test_of_a_host_it_says_that_the_host_does_it(machine: StoreUser) -> None:
+    host = machine.home / "agents"
+    assert machine.run("host", "init", host, "main").returncode == 0
+    do_upkeep(str(host), {"HOME": str(machine.home)})
+    shown = items(machine.run("status", "--home", host).stdout)
+    assert shown["upkeep"].startswith("by the host, while it runs; last just now, ")
+    assert shown["next"].endswith(" on, while the host runs")
+    assert shown["groups"].startswith("~/agents/groups: ")
+    assert "archives" not in shown
