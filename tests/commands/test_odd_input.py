@@ -18,7 +18,7 @@ from session_memory.store.sqlite.engine import SqliteStore
 
 LONE = "half \ud83d of a pair"
 READERS = [
-    ("ingest",), ("search", "cherry"), ("conversations",), ("show", "1"), ("patterns",), ("errors", "failed"),
+    ("ingest",), ("search", "cherry"), ("conversations",), ("show", "1"), ("patterns",), ("errors", "3 failed"),
     ("process",), ("memories", "list"), ("archive", "--all"), ("filter", "--all"), ("watch", "--once"), ("health-check",),
 ]  # fmt: skip
 
