@@ -5,7 +5,6 @@ from __future__ import annotations
 from ...system.files import is_directory, is_file, names_in, os, path_text, read_each, read_whole
 from ...system.json import decode
 from ...text.names import is_name
-from ...text.paths import dashed
 from ...transcripts.entries import Session
 
 TYPE_CHECKING = False
@@ -48,6 +47,8 @@ def encode_cwd(cwd: str) -> str:
     remain (the 32-bit `h * 31 + unit`, its absolute value in base 36), as Claude Code does it.
     """
     from os.path import realpath
+
+    from ...text.paths import dashed
 
     path = realpath(cwd)
     encoded = dashed(path)

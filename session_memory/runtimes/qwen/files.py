@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ...system.files import is_directory, names_in, path_text
-from ...text.paths import dashed
 from ...transcripts.entries import Session
 
 TYPE_CHECKING = False
@@ -33,11 +32,15 @@ def project_dir(config_dir: str, cwd: str) -> str:
     """The directory for the chats of sessions that are started in `cwd`."""
     from os.path import realpath
 
+    from ...text.paths import dashed
+
     return f"{config_dir}/{PROJECTS_FOLDER}/{dashed(realpath(cwd))}/{_CHATS}"
 
 
 def folders_below(config_dir: str, directory: str) -> list[str]:
     """The folders whose names begin as that of `directory` does."""
+    from ...text.paths import dashed
+
     name = dashed(directory)
     projects_dir = f"{config_dir}/{PROJECTS_FOLDER}"
     names = [one for one in names_in(projects_dir) if one == name or one.startswith(f"{name}-")]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ...system.json import as_string
-from ...transcripts.entries import ToolUse
 from .files import config_dir as usual_config_dir
 from .files import project_dir
 
@@ -12,15 +11,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
-    from ...transcripts.entries import Session
+    from ...transcripts.entries import Session, ToolUse
 
     Event = Mapping[str, Any]
 
 PROMPT_EVENT = "UserPromptSubmit"
 START_EVENT = "SessionStart"
-TOOL_EVENT = ""  # what a hook tells before a tool runs goes nowhere
+TOOL_EVENT = "PreToolUse"
 SHOWS_WHAT_WAS_TOLD = True
-_TOOLS = {"edit": "edit", "write_file": "edit", "run_shell_command": "command"}
 
 
 def keeps_transcript(event: Event, environ: Mapping[str, str]) -> bool | None:
@@ -71,12 +69,8 @@ def is_from_a_person(prompt: str) -> bool:
 
 
 def tool_call(event: Event) -> ToolUse | None:
-    """The edit or command that is about to be run."""
-    name, given = as_string(event.get("tool_name")), event.get("tool_input")
-    if name not in _TOOLS or not isinstance(given, dict):
-        return None
-    argument = as_string(given.get("file_path" if _TOOLS[name] == "edit" else "command"))
-    return ToolUse(name, argument, _TOOLS[name], as_string(event.get("tool_use_id")))
+    """None: what a hook tells before a tool is run does not reach the agent, and would count as told."""
+    return None
 
 
 def sub_agent(event: Event) -> str:
@@ -90,8 +84,8 @@ def can_ask(event: Event, environ: Mapping[str, str]) -> bool:
 
 
 def held_output(reason: str, text: str) -> dict[str, Any]:
-    """Nothing: see TOOL_EVENT."""
-    return {}
+    """What tells the agent `text`: nobody is asked."""
+    return context_output(text) if text else {}
 
 
 def context_output(text: str, event: str = PROMPT_EVENT) -> dict[str, Any]:
