@@ -81,11 +81,17 @@ def has_usable_bundle(root: str) -> bool:
 
 
 def _compiled(root: str, file: str) -> CodeType:
-    """The code of a source without its `from __future__ import annotations`, which the compiler is told in another way:
-    each of these statements would import the module `__future__`, 0.1 ms the first time."""
+    """The code of a source without what running it does not need, a fifth of its bytes: docstrings and the annotations
+    of functions; and without its `from __future__ import annotations`, which the compiler is told in another way: each
+    of these statements would import the module `__future__`, 0.1 ms the first time."""
     module = ast.parse(read_whole(f"{root}/{file}"))
     module.body = [node for node in module.body if not _is_future_import(node)]
-    code: CodeType = compile(module, file, "exec", flags=annotations.compiler_flag, dont_inherit=True)
+    for node in ast.walk(module):
+        if isinstance(node, ast.FunctionDef):
+            node.returns = None
+        elif isinstance(node, ast.arg):
+            node.annotation = None
+    code: CodeType = compile(module, file, "exec", annotations.compiler_flag, dont_inherit=True, optimize=2)
     return code
 
 

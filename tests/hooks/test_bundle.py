@@ -45,11 +45,11 @@ class Program:
         return told(user.run(script, program=self.root, **fields)).partition(",")[0]
 
     def _say(self, words: str) -> None:
-        source = self.root / "session_memory" / "hooks" / "prompt.py"
+        source = self.root / "session_memory" / "transcripts" / "entries.py"
         text = source.read_text()
         assert (WORDS in text) != (OTHER_WORDS in text)
         source.write_text(text.replace(WORDS, words).replace(OTHER_WORDS, words))
-        self.touch("hooks/prompt.py", 1_700_000_000)
+        self.touch("transcripts/entries.py", 1_700_000_000)
 
 
 @pytest.fixture
