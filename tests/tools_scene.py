@@ -11,6 +11,7 @@ from session_memory.archives.messages import ArchiveStyle
 from session_memory.archives.writer import ArchiveSource, write_archive
 from session_memory.runtimes import runtime
 from session_memory.tools import HomeBackend, ListedSession, SearchResult, ToolResult, call
+from session_memory.tools.backend import EVERYWHERE, SearchLimits
 from session_memory.transcripts.entries import Entry
 
 MONDAY = 1_790_000_000.0
@@ -40,7 +41,7 @@ class FakeBackend:
         self._fail()
         return self._sessions
 
-    def search(self, query: str, limit: int) -> list[SearchResult]:
+    def search(self, query: str, limit: int, limits: SearchLimits = EVERYWHERE) -> list[SearchResult]:
         self._fail()
         return []
 

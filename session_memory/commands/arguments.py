@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-import time
 
 from ..errors import SessionMemoryError
+from ..text.moments import EXAMPLES, milliseconds_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 
 HOME = "whose: an agent's home, a host, or a runtime's directory (~/.claude); else found from where you are"
 NO_LIMIT = 10**9  # as a filter's limit
-_UNIT_SECONDS = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
-_TIME_FORMATS = ("%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S")
-_TIME_EXAMPLES = "a date (2026-02-01), a time ago (30m, 2h, 3d, 2w), today or yesterday"
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:
@@ -103,17 +100,7 @@ def point_in_time(text: str, now: float | None = None) -> int:
 
     Raises ArgumentTypeError.
     """
-    now = time.time() if now is None else now
-    word = text.strip().lower()
-    if word in ("today", "yesterday"):
-        year, month, day, *_ = time.localtime(now)
-        begin = time.mktime((year, month, day - (word == "yesterday"), 0, 0, 0, 0, 0, -1))
-        return round(begin * 1000)
-    if word[:-1].isdecimal() and word[-1:] in _UNIT_SECONDS:
-        return round(max(0.0, now - int(word[:-1]) * _UNIT_SECONDS[word[-1]]) * 1000)
-    for form in _TIME_FORMATS:
-        try:
-            return round(time.mktime(time.strptime(text.strip(), form)) * 1000)
-        except (ValueError, OverflowError):
-            continue
-    raise argparse.ArgumentTypeError(f"{text!r} is no point in time; it is {_TIME_EXAMPLES}")
+    found = milliseconds_at(text, now)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no point in time; it is {EXAMPLES}")
+    return found

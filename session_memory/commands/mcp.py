@@ -15,6 +15,8 @@ from ..tools.stdio_server import serve_this_process
 from .arguments import HOME
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..store.location import StoreLocation
     from ..store.refresh import Note
     from ..store.sqlite.memory_index import IndexedMemory
@@ -90,8 +92,9 @@ def _group_backend(directory: str, group: str) -> Backend:
 
 
 def _search_memories(
-    location: StoreLocation, query: str, limit: int, note: Note, patience: Patience
-) -> list[IndexedMemory]:
+    location: StoreLocation, query: str, limit: int, note: Note, patience: Patience,
+    fits: Callable[[IndexedMemory], bool] | None = None,
+) -> list[IndexedMemory]:  # fmt: skip
     from ..memories.library import search_memories  # needs apsw, which the Python of a plugin's server may not have
 
-    return search_memories(location, query, limit, note, patience)
+    return search_memories(location, query, limit, note, patience, fits)

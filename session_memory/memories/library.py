@@ -234,11 +234,14 @@ def library_of(location: StoreLocation, index: MemoryIndex, group: str) -> Libra
 
 
 def search_memories(
-    location: StoreLocation, query: str, limit: int, note: Note, patience: Patience | None
-) -> list[IndexedMemory]:
-    """The memories that fit a query best, best first: those that hold, of trusted sessions. See `open_index`."""
+    location: StoreLocation, query: str, limit: int, note: Note, patience: Patience | None,
+    fits: Callable[[IndexedMemory], bool] | None = None,
+) -> list[IndexedMemory]:  # fmt: skip
+    """The memories that fit a query best, best first: those that hold, of trusted sessions, and that `fits` is true of.
+    See `open_index`."""
     with open_index(location, note, patience) as index:
-        found = index.search(query, MemoryFilter(location.homes, is_untrusted=False, limit=limit))
+        found = index.search(query, MemoryFilter(location.homes, is_untrusted=False, limit=-1 if fits else limit))
+    found = [memory for memory in found if fits is None or fits(memory)][:limit]
     if not found:
         return found
     from .doubts import with_doubts  # starts processes, whose module takes a while to load

@@ -6,7 +6,7 @@ program that runs agents with claude-agent-sdk, `stdio_server` to any MCP client
 
 from __future__ import annotations
 
-from .backend import Backend, ListedSession, RefusedError, SearchResult
+from .backend import Backend, ListedSession, RefusedError, SearchLimits, SearchResult
 from .call import ToolResult, call
 from .definitions import TOOLS
 from .group_backend import GroupBackend
@@ -20,6 +20,7 @@ __all__ = [
     "HomeBackend",
     "ListedSession",
     "RefusedError",
+    "SearchLimits",
     "SearchResult",
     "ToolResult",
     "call",

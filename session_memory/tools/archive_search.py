@@ -13,12 +13,13 @@ from ..store.search.query import STOP_WORDS
 from ..system.files import open_regular, read_at
 from ..text.format import ELLIPSIS, one_line
 from ..text.timestamps import epoch_seconds
-from .backend import SearchResult
+from .backend import EVERYWHERE, SearchResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ..settings.privacy import Privacy
+    from .backend import SearchLimits
 
     Score = tuple[int, float, int]
 
@@ -29,8 +30,11 @@ SNIPPET_CHARACTERS = 240
 _BEFORE_CHARACTERS = 80
 
 
-def search_archives(directories: Mapping[str, tuple[str, Privacy]], query: str, limit: int) -> list[SearchResult]:
-    """The messages in the archives of some directories that hold words of `query`, whatever their case.
+def search_archives(
+    directories: Mapping[str, tuple[str, Privacy]], query: str, limit: int, limits: SearchLimits = EVERYWHERE
+) -> list[SearchResult]:
+    """The messages in the archives of some directories that hold words of `query`, whatever their case, and are within
+    the limits.
 
     `directories` maps each path to what the agent knows it by, and the rules for it. What these hide is not read.
 
@@ -44,7 +48,7 @@ def search_archives(directories: Mapping[str, tuple[str, Privacy]], query: str, 
         (score, one._replace(conversation=f"{name}/{one.conversation}"))
         for directory, (name, privacy) in directories.items()
         for path, facts in visible_archives(directory, privacy)
-        for score, one in _in_archive(path, facts, words)
+        for score, one in _in_archive(path, facts, words, limits)
     )
     return [one for _, one in heapq.nlargest(limit, found, key=lambda scored: scored[0])]
 
@@ -57,16 +61,22 @@ def _words(query: str) -> list[re.Pattern[str]]:
     return [re.compile(begin + re.escape(word), re.IGNORECASE) for begin, word in zip(begins, rare[:MOST_WORDS])]
 
 
-def _in_archive(path: str, facts: dict[str, Any], words: list[re.Pattern[str]]) -> Iterator[tuple[Score, SearchResult]]:
+def _in_archive(
+    path: str, facts: dict[str, Any], words: list[re.Pattern[str]], limits: SearchLimits
+) -> Iterator[tuple[Score, SearchResult]]:
     """The best messages of an archive, each with what it is ranked by: words in it, its conversation's time, place."""
     text = _content(path)
     if not any(word.search(text) for word in words):
         return
     title = title_in(text.partition("\n")[0])
     last = epoch_seconds(facts.get("last"))
+    directory = str(facts.get("cwd") or "")
     in_title = {word for word in words if word.search(title)}
     scored = []
     for place, (speaker, said, at) in enumerate(messages_in(text)):
+        seconds = at or last
+        if not limits.fits(None if seconds is None else seconds * 1000, directory):
+            continue
         in_message = {word for word in words if word.search(said)}
         if in_message or (in_title and place == 0):
             scored.append(((len(in_message | in_title), last or 0.0, place), speaker, said, at or last))

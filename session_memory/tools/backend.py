@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from ..transcripts.entries import Entry
 
-    Search = Callable[[str, int], list["SearchResult"]]
+    Search = Callable[[str, int, "SearchLimits"], list["SearchResult"]]
 
 
 class RefusedError(SessionMemoryError):
@@ -31,6 +31,27 @@ class ListedSession(NamedTuple):
     modified: float | None = None
     is_active: bool = False
     group: str = ""
+
+
+class SearchLimits(NamedTuple):
+    """What a search is limited to: from `since` on and before `until`, in milliseconds since the epoch, None for no
+    limit; in directories that `project` is part of, whatever its case."""
+
+    since: int | None = None
+    until: int | None = None
+    project: str = ""
+
+    def fits(self, milliseconds: float | None, *directories: str) -> bool:
+        """Whether what was said then, in sessions that were started there, is within the limits."""
+        if self.since is not None and (milliseconds is None or milliseconds < self.since):
+            return False
+        if self.until is not None and (milliseconds is None or milliseconds >= self.until):
+            return False
+        project = self.project.casefold()
+        return not project or any(project in directory.casefold() for directory in directories)
+
+
+EVERYWHERE = SearchLimits()
 
 
 class SearchResult(NamedTuple):
@@ -137,8 +158,9 @@ class Backend(Protocol):
     def entries(self, session: ListedSession, count: int) -> tuple[list[Entry], int]:
         """The last `count` entries of a session in file order, and how many records could not be read."""
 
-    def search(self, query: str, limit: int) -> list[SearchResult]:
-        """At most `limit` messages of earlier conversations that fit the query, best first."""
+    def search(self, query: str, limit: int, limits: SearchLimits = EVERYWHERE) -> list[SearchResult]:
+        """At most `limit` memories and messages of earlier conversations that fit the query and are within `limits`:
+        memories first, each the best first."""
 
     def clear(self, name: str) -> str:
         """Keeps the session under a name, so that the next message begins a new one. Returns what the model is told."""

@@ -6,9 +6,10 @@ import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..text.format import ELLIPSIS
+from ..text.moments import EXAMPLES, milliseconds_at
 from ..text.sanitize import for_prompt
 from . import results
-from .backend import ListedSession, RefusedError
+from .backend import ListedSession, RefusedError, SearchLimits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -66,7 +67,19 @@ def _read(backend: Backend, arguments: Arguments) -> str:
 
 def _search(backend: Backend, arguments: Arguments) -> str:
     limit = arguments.get("limit", 10)
-    return results.search_results(backend.search(arguments["query"], limit), limit)
+    limits = SearchLimits(_moment(arguments, "since"), _moment(arguments, "until"), arguments.get("project", ""))
+    found = backend.search(arguments["query"], limit, limits)
+    return results.search_results(found, limit, is_limited=any(part not in (None, "") for part in limits))
+
+
+def _moment(arguments: Arguments, name: str) -> int | None:
+    """The point in time that an argument names, None where it is not given. Raises RefusedError."""
+    if name not in arguments:
+        return None
+    found = milliseconds_at(arguments[name])
+    if found is None:
+        raise RefusedError(f"search_sessions: `{name}` is no point in time", f"give {EXAMPLES}")
+    return found
 
 
 def _clear(backend: Backend, arguments: Arguments) -> str:
@@ -149,10 +162,16 @@ TOOLS = (
         "Searches what was said in past conversations of this agent, by the user or you. Use it when the user refers "
         "to something earlier ('what did we decide about the budget?'), when context seems to be missing, or before "
         "you ask for what you may have been told. Give the words that were probably used, not a whole question: "
-        "`budget decision Q3`. Answers with excerpts, each with its session; read_session shows more of that.",
+        "`budget decision Q3`. Answers with what is remembered, then with excerpts, each with its session; "
+        "read_session shows more of that.",
         arguments_schema(
             {"query": text_argument("Words to look for; messages with most of them come first.", QUERY_CHARACTERS)},
-            {"limit": number_argument("How many excerpts to show.", 10, 1, MOST_FOUND)},
+            {
+                "limit": number_argument("How many excerpts to show.", 10, 1, MOST_FOUND),
+                "since": text_argument("Only what was said from then on: `2026-02-01`, `3d`, `2h`, `yesterday`."),
+                "until": text_argument("Only what was said before then, given in the same way."),
+                "project": text_argument("Only sessions in a directory that this is part of, such as `webshop`."),
+            },
         ),
         _search,
         True,

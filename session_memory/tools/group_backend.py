@@ -18,7 +18,7 @@ from ..transcripts.log import last_entries
 from ..transcripts.reader import USER_RANK
 from ..transcripts.sessions import describe, what_may_be_told
 from .archive_search import search_archives
-from .backend import ListedSession, RefusedError
+from .backend import EVERYWHERE, ListedSession, RefusedError
 from .store_search import store_search
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..settings.rules import Rule
     from ..transcripts.entries import Entry
     from ..transcripts.pointers import PutBy, SessionManager
-    from .backend import Administration, Search, SearchResult
+    from .backend import Administration, Search, SearchLimits, SearchResult
     from .store_search import MemorySearch
 
 _UNTITLED = "the present conversation"
@@ -78,9 +78,9 @@ class GroupBackend:
         rule = privacy.rule(group.root, session.name, session.session_id, *names)
         return what_may_be_told(entries, privacy, rule, group.root), unreadable
 
-    def search(self, query: str, limit: int) -> list[SearchResult]:
+    def search(self, query: str, limit: int, limits: SearchLimits = EVERYWHERE) -> list[SearchResult]:
         """See Backend."""
-        return self._search(query, limit)
+        return self._search(query, limit, limits)
 
     def clear(self, name: str) -> str:
         """See Backend."""
@@ -164,7 +164,7 @@ class GroupBackend:
     def _own_session(self) -> str:
         return self._sessions.get(self._group.name) or ""
 
-    def _search_archives(self, query: str, limit: int) -> list[SearchResult]:
+    def _search_archives(self, query: str, limit: int, limits: SearchLimits) -> list[SearchResult]:
         with ExitStack() as stack:
             places = {}
             for group in self._groups():
@@ -175,7 +175,7 @@ class GroupBackend:
                 is_own = group.name == self._group.name
                 name = "conversations" if is_own else f"groups/{group.name}/conversations"
                 places[directory] = name, self._privacy(group)
-            return search_archives(places, query, limit)
+            return search_archives(places, query, limit, limits)
 
 
 def _archived(kept: PutBy) -> str:

@@ -13,7 +13,7 @@ from ..text.format import one_line
 from ..transcripts.log import last_entries
 from ..transcripts.sessions import UnknownSessionError, find_sessions
 from .archive_search import search_archives
-from .backend import ListedSession, RefusedError
+from .backend import EVERYWHERE, ListedSession, RefusedError
 from .store_search import store_search
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ..transcripts.entries import Entry
     from ..transcripts.sessions import FoundSession
-    from .backend import Search, SearchResult
+    from .backend import Search, SearchLimits, SearchResult
     from .store_search import MemorySearch
 
 _ONLY_THE_USER = "Nothing has changed yet, since only the user can do that. Tell them to"
@@ -68,9 +68,9 @@ class HomeBackend:
         entries, unreadable = last_entries(one.runtime, one.session.path, count)
         return one.told(entries), unreadable
 
-    def search(self, query: str, limit: int) -> list[SearchResult]:
+    def search(self, query: str, limit: int, limits: SearchLimits = EVERYWHERE) -> list[SearchResult]:
         """See Backend."""
-        return self._search(query, limit)
+        return self._search(query, limit, limits)
 
     def clear(self, name: str) -> str:
         """See Backend."""
@@ -98,8 +98,8 @@ class HomeBackend:
     def _own_session(self) -> str:
         return running_session(self._environ, os.getppid())[1]
 
-    def _search_archives(self, query: str, limit: int) -> list[SearchResult]:
+    def _search_archives(self, query: str, limit: int, limits: SearchLimits) -> list[SearchResult]:
         self.sessions()
         homes = {one.home.conversations_dir: one.home for one in self._found.values()}
         privacy = Privacy(self._environ, *homes.values())
-        return search_archives({directory: (directory, privacy) for directory in homes}, query, limit)
+        return search_archives({directory: (directory, privacy) for directory in homes}, query, limit, limits)

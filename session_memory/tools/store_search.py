@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
-from .backend import SearchResult, SearchResults
+from .backend import EVERYWHERE, SearchResult, SearchResults
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -17,10 +18,12 @@ if TYPE_CHECKING:
     from ..store.sqlite.memory_index import IndexedMemory
     from ..store.values import Hit
     from ..system.sqlite import Patience
-    from .backend import Search
+    from .backend import Search, SearchLimits
 
     # As `memories.library.search_memories`: whoever serves the tools passes it, since tools lie beside memories.
-    MemorySearch = Callable[[StoreLocation, str, int, Note, Patience], list[IndexedMemory]]
+    MemorySearch = Callable[
+        [StoreLocation, str, int, Note, Patience, Callable[[IndexedMemory], bool] | None], list[IndexedMemory]
+    ]
 
 ONLY_ARCHIVES = (
     "Only archives were searched, of conversations that ended or were compacted: the store of all that was said is not "
@@ -38,7 +41,7 @@ def store_search(
     returns the id of the session that asks, which may see what rules exclude of it, or ''."""
     is_told = False
 
-    def search(query: str, limit: int) -> list[SearchResult]:
+    def search(query: str, limit: int, limits: SearchLimits) -> list[SearchResult]:
         nonlocal is_told
         from ..store.location import find_location
 
@@ -46,10 +49,10 @@ def store_search(
             location = find_location(path, environ)
             if os.path.exists(location.database):  # making one takes longer than a question may
                 _add_packages(environ)
-                return _search(location, query, limit, memory_search, own_session())
+                return _search(location, query, limit, limits, memory_search, own_session())
         except (ImportError, SessionMemoryError):  # apsw is not installed; the database is locked or corrupt
             pass
-        found = SearchResults(archive_search(query, limit), "" if is_told else ONLY_ARCHIVES)
+        found = SearchResults(archive_search(query, limit, limits), "" if is_told else ONLY_ARCHIVES)
         is_told = True
         return found
 
@@ -69,8 +72,9 @@ def _add_packages(environ: Mapping[str, str]) -> None:
 
 
 def _search(
-    location: StoreLocation, query: str, limit: int, memory_search: MemorySearch | None, own_session: str
-) -> list[SearchResult]:
+    location: StoreLocation, query: str, limit: int, limits: SearchLimits, memory_search: MemorySearch | None,
+    own_session: str,
+) -> list[SearchResult]:  # fmt: skip
     from ..store.refresh import PATIENCE_SECONDS, open_store, refresh
     from ..store.sqlite.exclusions import Lifts
     from ..store.values import Filter
@@ -80,16 +84,25 @@ def _search(
     store = open_store(location, _note, patience, Lifts((own_session,) if own_session else ()))
     try:
         refresh(store, location, _note)
-        said = [_said(hit) for hit in store.search(query, Filter(homes=location.homes, limit=limit))]
+        since, until, project = limits
+        wanted = Filter(homes=location.homes, project=project, since=since, until=until, limit=limit)
+        said = [_said(hit) for hit in store.search(query, wanted)]
     finally:
         store.close()
-    memories = memory_search(location, query, min(limit, MOST_MEMORIES), _note, patience) if memory_search else []
+    memories = []
+    if memory_search:
+        fits = None if limits == EVERYWHERE else partial(_is_within, limits)
+        memories = memory_search(location, query, min(limit, MOST_MEMORIES), _note, patience, fits)
     return [*map(_remembered, memories), *said][:limit]
 
 
 def _note(text: str) -> None:
     """Says on stderr what the result does not: the log of a tool server."""
     print(f"session-memory: {text}", file=sys.stderr, flush=True)
+
+
+def _is_within(limits: SearchLimits, memory: IndexedMemory) -> bool:
+    return limits.fits(memory.at, *[origin[5] for origin in memory.origins if len(origin) > 5])
 
 
 def _said(hit: Hit) -> SearchResult:
@@ -103,7 +116,8 @@ def _said(hit: Hit) -> SearchResult:
 def _remembered(memory: IndexedMemory) -> SearchResult:
     seconds = None if memory.at is None else memory.at / 1000
     doubts = f"({'; '.join(memory.doubts)})" if memory.doubts else ""
-    text = "\n".join([part for part in (memory.text, doubts) if part])
+    said = memory.text or (memory.quote and f'"{memory.quote}"')
+    text = "\n".join([part for part in (said, doubts) if part])
     _, session, conversation, *_ = memory.origins[-1] if memory.origins else (None, "", "")
     where = f"conversation {conversation}, {memory.path}" if conversation else memory.path
     return SearchResult(str(session), memory.title, "memory", seconds, text, where)

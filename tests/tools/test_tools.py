@@ -53,6 +53,7 @@ class TestDefinitions:
     @pytest.mark.parametrize("tool", tools_of_group(is_main=False), ids=lambda tool: tool.name)
     def test_no_tool_but_those_of_main_takes_a_path_or_a_group(self, tool: Any) -> None:
         known = {"id", "name", "query", "lines", "limit", "skip", "save_as"}
+        known |= {"since", "until", "project"}
         known |= {"prompt", "schedule_type", "schedule_value", "context_mode", "status"}
         assert known.issuperset(tool.schema["properties"])
 

@@ -10,7 +10,7 @@ from host_scene import GroupDir, three_groups
 from records import append, exchange, new_id
 
 from session_memory.settings.host_layout import GroupNameError
-from session_memory.tools import GroupBackend, SearchResult, call
+from session_memory.tools import GroupBackend, SearchLimits, SearchResult, call
 
 
 @pytest.fixture
@@ -117,14 +117,16 @@ def test_archives_of_the_group_are_found_with_the_folder_that_its_agent_knows(ho
 def test_a_search_that_is_given_replaces_the_one_in_archives(host: GroupDir) -> None:
     asked = []
 
-    def search(query: str, limit: int) -> list[SearchResult]:
-        asked.append((query, limit))
+    def search(query: str, limit: int, limits: SearchLimits) -> list[SearchResult]:
+        asked.append((query, limit, limits.project))
         return [SearchResult("s1", "Taxes", "assistant", 1_790_000_000.0, "due in <May>", "")]
 
     told = call(
-        GroupBackend(host.layout, "family", host.sessions, search), "search_sessions", {"query": "tax", "limit": 3}
+        GroupBackend(host.layout, "family", host.sessions, search),
+        "search_sessions",
+        {"query": "tax", "limit": 3, "project": "shop"},
     )
-    assert asked == [("tax", 3)]
+    assert asked == [("tax", 3, "shop")]
     assert told.text.endswith('1. "Taxes" (id s1, 2026-09-21)\nAssistant: due in ‹May›')
 
 
