@@ -9,6 +9,7 @@ from records import NamedHome
 
 from session_memory.archives.messages import ArchiveStyle
 from session_memory.archives.writer import ArchiveSource, write_archive
+from session_memory.patterns.habits import ErrorMatch
 from session_memory.runtimes import runtime
 from session_memory.tools import HomeBackend, ListedSession, SearchResult, ToolResult, call
 from session_memory.tools.backend import EVERYWHERE, SearchLimits
@@ -42,6 +43,10 @@ class FakeBackend:
         return self._sessions
 
     def search(self, query: str, limit: int, limits: SearchLimits = EVERYWHERE) -> list[SearchResult]:
+        self._fail()
+        return []
+
+    def errors(self, text: str) -> list[ErrorMatch]:
         self._fail()
         return []
 

@@ -9,6 +9,7 @@ from ..errors import SessionMemoryError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from ..patterns.habits import ErrorMatch
     from ..transcripts.entries import Entry
 
     Search = Callable[[str, int, "SearchLimits"], list["SearchResult"]]
@@ -161,6 +162,9 @@ class Backend(Protocol):
     def search(self, query: str, limit: int, limits: SearchLimits = EVERYWHERE) -> list[SearchResult]:
         """At most `limit` memories and messages of earlier conversations that fit the query and are within `limits`:
         memories first, each the best first."""
+
+    def errors(self, text: str) -> list[ErrorMatch]:
+        """Where a tool failed with the same error as a line of `text`, the best match first."""
 
     def clear(self, name: str) -> str:
         """Keeps the session under a name, so that the next message begins a new one. Returns what the model is told."""

@@ -26,6 +26,7 @@ INSTRUCTIONS = (
 )
 TEXT_CHARACTERS = 200
 QUERY_CHARACTERS = 1_000
+ERROR_CHARACTERS = 8_000
 MOST_LINES = 500
 MOST_FOUND = 50
 MOST_SKIPPED = 100_000
@@ -70,6 +71,10 @@ def _search(backend: Backend, arguments: Arguments) -> str:
     limits = SearchLimits(_moment(arguments, "since"), _moment(arguments, "until"), arguments.get("project", ""))
     found = backend.search(arguments["query"], limit, limits)
     return results.search_results(found, limit, is_limited=any(part not in (None, "") for part in limits))
+
+
+def _seen_error(backend: Backend, arguments: Arguments) -> str:
+    return results.seen_errors(backend.errors(arguments["error"]), arguments.get("limit", 3))
 
 
 def _moment(arguments: Arguments, name: str) -> int | None:
@@ -174,6 +179,19 @@ TOOLS = (
             },
         ),
         _search,
+        True,
+    ),
+    Tool(
+        "seen_error",
+        "Look up an error",
+        "Tells whether a command or tool has failed with the same error in any session before, and what was edited or "
+        "run until it worked. Use it before you look for the cause of an error yourself. Give the line that names the "
+        "problem, or all of the output; numbers and paths may differ.",
+        arguments_schema(
+            {"error": text_argument("The error as it was printed; of several lines any may fit.", ERROR_CHARACTERS)},
+            {"limit": number_argument("How many places to show.", 3, 1, MOST_FOUND)},
+        ),
+        _seen_error,
         True,
     ),
     Tool(

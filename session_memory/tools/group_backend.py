@@ -19,9 +19,10 @@ from ..transcripts.reader import USER_RANK
 from ..transcripts.sessions import describe, what_may_be_told
 from .archive_search import search_archives
 from .backend import EVERYWHERE, ListedSession, RefusedError
-from .store_search import store_search
+from .store_search import error_search, store_search
 
 if TYPE_CHECKING:
+    from ..patterns.habits import ErrorMatch
     from ..settings.host_layout import Group, Layout
     from ..settings.rules import Rule
     from ..transcripts.entries import Entry
@@ -55,6 +56,7 @@ class GroupBackend:
         self.administration = administration
         root = layout.root if self._group.is_main else self._group.root
         self._search = search or store_search(root, {}, self._search_archives, memory_search, self._own_session)
+        self._errors = error_search(root, {}, self._own_session)
 
     def sessions(self) -> list[ListedSession]:
         """See Backend. Those of other groups come last."""
@@ -81,6 +83,10 @@ class GroupBackend:
     def search(self, query: str, limit: int, limits: SearchLimits = EVERYWHERE) -> list[SearchResult]:
         """See Backend."""
         return self._search(query, limit, limits)
+
+    def errors(self, text: str) -> list[ErrorMatch]:
+        """See Backend."""
+        return self._errors(text)
 
     def clear(self, name: str) -> str:
         """See Backend."""

@@ -14,11 +14,12 @@ from ..transcripts.log import last_entries
 from ..transcripts.sessions import UnknownSessionError, find_sessions
 from .archive_search import search_archives
 from .backend import EVERYWHERE, ListedSession, RefusedError
-from .store_search import store_search
+from .store_search import error_search, store_search
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ..patterns.habits import ErrorMatch
     from ..transcripts.entries import Entry
     from ..transcripts.sessions import FoundSession
     from .backend import Search, SearchLimits, SearchResult
@@ -45,6 +46,7 @@ class HomeBackend:
         self._path = path
         self._environ = environ
         self._search = search or store_search(path, environ, self._search_archives, memory_search, self._own_session)
+        self._errors = error_search(path, environ, self._own_session)
         self._found: dict[str, FoundSession] = {}
 
     @property
@@ -71,6 +73,10 @@ class HomeBackend:
     def search(self, query: str, limit: int, limits: SearchLimits = EVERYWHERE) -> list[SearchResult]:
         """See Backend."""
         return self._search(query, limit, limits)
+
+    def errors(self, text: str) -> list[ErrorMatch]:
+        """See Backend."""
+        return self._errors(text)
 
     def clear(self, name: str) -> str:
         """See Backend."""

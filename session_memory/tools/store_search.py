@@ -1,20 +1,23 @@
-"""Search in the store and the memories of a home."""
+"""Search in the store and the memories of a home: for what was said, and for errors."""
 
 from __future__ import annotations
 
 import os
 import sys
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
-from .backend import EVERYWHERE, SearchResult, SearchResults
+from .backend import EVERYWHERE, RefusedError, SearchResult, SearchResults
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
+    from ..patterns.habits import ErrorMatch
     from ..store.location import StoreLocation
     from ..store.refresh import Note
+    from ..store.sqlite.engine import SqliteStore
     from ..store.sqlite.memory_index import IndexedMemory
     from ..store.values import Hit
     from ..system.sqlite import Patience
@@ -29,6 +32,8 @@ ONLY_ARCHIVES = (
     "Only archives were searched, of conversations that ended or were compacted: the store of all that was said is not "
     "there yet, or cannot be used."
 )
+NO_STORE = "nothing can be told of errors: the store of all that was said is not there yet, or cannot be used"
+_EVERY = 10**9
 MOST_MEMORIES = 3  # they come before what was said
 
 
@@ -43,12 +48,9 @@ def store_search(
 
     def search(query: str, limit: int, limits: SearchLimits) -> list[SearchResult]:
         nonlocal is_told
-        from ..store.location import find_location
-
         try:
-            location = find_location(path, environ)
-            if os.path.exists(location.database):  # making one takes longer than a question may
-                _add_packages(environ)
+            location = location_with_store(path, environ)
+            if location:
                 return _search(location, query, limit, limits, memory_search, own_session())
         except (ImportError, SessionMemoryError):  # apsw is not installed; the database is locked or corrupt
             pass
@@ -57,6 +59,58 @@ def store_search(
         return found
 
     return search
+
+
+def error_search(
+    path: str | None, environ: Mapping[str, str], own_session: Callable[[], str]
+) -> Callable[[str], list[ErrorMatch]]:
+    """What `session-memory errors` looks for, in the same store: a function of an error that returns where the same one
+    was seen, the best match first. That raises RefusedError where there is no store, SessionMemoryError."""
+
+    def search(text: str) -> list[ErrorMatch]:
+        from ..patterns.habits import matching_errors
+        from ..store.sqlite.tool_uses import conversation_steps
+        from ..store.values import Filter
+
+        try:
+            location = location_with_store(path, environ)
+            if location is None:
+                raise RefusedError(NO_STORE, "go on without it")
+            with _question(location, own_session()) as (store, _):
+                wanted = Filter(homes=location.homes, limit=_EVERY)
+                return matching_errors(text, conversation_steps(store, wanted, with_errors=True))
+        except ImportError:  # apsw is not installed
+            raise RefusedError(NO_STORE, "go on without it") from None
+
+    return search
+
+
+def location_with_store(path: str | None, environ: Mapping[str, str]) -> StoreLocation | None:
+    """Where the store is, None where none is there yet: making one takes longer than a question may. Raises
+    SessionMemoryError."""
+    from ..store.location import find_location
+
+    location = find_location(path, environ)
+    if not os.path.exists(location.database):
+        return None
+    _add_packages(environ)
+    return location
+
+
+@contextmanager
+def _question(location: StoreLocation, own_session: str) -> Iterator[tuple[SqliteStore, Patience]]:
+    """The store with what is new, as far as the patience of a question goes. Raises SessionMemoryError, ImportError."""
+    from ..store.refresh import PATIENCE_SECONDS, open_store, refresh
+    from ..store.sqlite.exclusions import Lifts
+    from ..system.sqlite import Patience
+
+    patience = Patience(PATIENCE_SECONDS)
+    store = open_store(location, _note, patience, Lifts((own_session,) if own_session else ()))
+    try:
+        refresh(store, location, _note)
+        yield store, patience
+    finally:
+        store.close()
 
 
 def _add_packages(environ: Mapping[str, str]) -> None:
@@ -75,20 +129,12 @@ def _search(
     location: StoreLocation, query: str, limit: int, limits: SearchLimits, memory_search: MemorySearch | None,
     own_session: str,
 ) -> list[SearchResult]:  # fmt: skip
-    from ..store.refresh import PATIENCE_SECONDS, open_store, refresh
-    from ..store.sqlite.exclusions import Lifts
     from ..store.values import Filter
-    from ..system.sqlite import Patience
 
-    patience = Patience(PATIENCE_SECONDS)
-    store = open_store(location, _note, patience, Lifts((own_session,) if own_session else ()))
-    try:
-        refresh(store, location, _note)
-        since, until, project = limits
-        wanted = Filter(homes=location.homes, project=project, since=since, until=until, limit=limit)
+    since, until, project = limits
+    wanted = Filter(homes=location.homes, project=project, since=since, until=until, limit=limit)
+    with _question(location, own_session) as (store, patience):
         said = [_said(hit) for hit in store.search(query, wanted)]
-    finally:
-        store.close()
     memories = []
     if memory_search:
         fits = None if limits == EVERYWHERE else partial(_is_within, limits)

@@ -7,7 +7,7 @@ lookup. What the agent says about what it found stays.
 
 from __future__ import annotations
 
-TOOLS = ("search_sessions", "read_session", "list_sessions")
+TOOLS = ("search_sessions", "read_session", "list_sessions", "seen_error")
 SKILLS = ("recall", "sessions")
 COMMANDS = frozenset(("search", "show", "conversations", "errors", "patterns", "memories", "graph"))
 SCRIPTS = ("session_reader.py",)

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from host_scene import GroupDir, three_groups
 from records import append, assistant, exchange, user
 from store_scene import MONDAY, StoreUser
 from tools_scene import Home
 
 from session_memory.commands.mcp import _search_memories
+from session_memory.host.ipc import answer_requests, write_snapshots
+from session_memory.store.location import find_location
+from session_memory.store.refresh import open_store, refresh
 from session_memory.tools import HomeBackend, ToolResult, call
+from session_memory.tools.request_files import RequestFiles
 from session_memory.tools.results import RESULT_CHARACTERS
 
 DAY = 86_400
@@ -107,6 +113,93 @@ class TestLimits:
         (tmp_path / "elsewhere").symlink_to(tmp_path / "webshop")
         told = person.ask("search_sessions", query="plum jam", project=str(tmp_path / "elsewhere"))
         assert sessions_in(told.text) == set()
+
+
+def failed_and_mended(error: str, *, told: str = "try") -> list[dict[str, Any]]:
+    """A command that fails, an edit, and the same command, which works then."""
+
+    def use(id: str, name: str, **given: str) -> dict[str, Any]:
+        return {"type": "tool_use", "id": id, "name": name, "input": given}
+
+    def result(id: str, content: str, *, is_error: bool = False) -> dict[str, Any]:
+        return user([{"type": "tool_result", "tool_use_id": id, "content": content, "is_error": is_error}], at=MONDAY)
+
+    return [
+        user(told, at=MONDAY),
+        assistant("So.", use("t1", "Bash", command="make jam"), at=MONDAY + 1),
+        result("t1", f"Exit code 2\n{error}", is_error=True),
+        assistant("Ah.", use("t2", "Edit", file_path="/srv/agent/jars.txt"), at=MONDAY + 2),
+        result("t2", "done"),
+        assistant("Again.", use("t3", "Bash", command="make jam"), at=MONDAY + 3),
+        result("t3", "fine"),
+    ]
+
+
+class TestErrors:
+    ERROR = "JarError: cherimoya jar 17 has no lid"
+
+    def test_an_error_that_was_seen_is_told_with_what_solved_it(self, person: Person) -> None:
+        person.keep("s3", "webshop", *failed_and_mended(self.ERROR))
+        told = person.ask("seen_error", error="JarError: cherimoya jar 99 has no lid")
+        assert told.text.startswith("Seen once. What follows is a record")
+        assert "1. Exit code 2: JarError: cherimoya jar 17 has no lid\nOf: Bash: make jam\n" in told.text
+        assert "(id s3, 2026-09-21, in conversation " in told.text
+        assert told.text.endswith("Solved: it worked after editing `jars.txt`")
+
+    def test_another_error_is_said_never_to_have_been_seen(self, person: Person) -> None:
+        person.keep("s3", "webshop", *failed_and_mended(self.ERROR))
+        told = person.ask("seen_error", error="TypeError: submarine is not callable")
+        assert told == ToolResult("That error was never seen: no tool has failed with these words in any session.")
+
+    def test_many_places_stay_within_the_bound_and_say_how_to_see_more(self, person: Person) -> None:
+        for number in range(30):
+            person.keep(f"s{number}", "webshop", *failed_and_mended(f"{self.ERROR} {'plum ' * 60}"))
+        text = person.ask("seen_error", error=self.ERROR).text
+        assert "Seen 30 times" in text
+        assert "27 more: call seen_error with limit=30." in text
+        text = person.ask("seen_error", error=self.ERROR, limit=30).text
+        assert len(text) <= RESULT_CHARACTERS
+        assert " more: give a longer piece of the error." in text
+
+    def test_an_excluded_session_is_not_told_of(self, person: Person) -> None:
+        person.keep("s3", "webshop", *failed_and_mended(self.ERROR))
+        person.config("sessions: {s3: {ignore: true}}")
+        assert "never seen" in person.ask("seen_error", error=self.ERROR).text
+
+    def test_without_a_store_it_says_so(self, tmp_path: Path) -> None:
+        told = Home(tmp_path / "agent").ask("seen_error", error=self.ERROR)
+        assert told.is_error
+        assert told.text.startswith("nothing can be told of errors: the store of all that was said is not there yet")
+
+    def test_a_group_is_told_of_its_own_errors_and_main_of_all(self, tmp_path: Path) -> None:
+        with three_groups(tmp_path / "host") as host:
+            host.begin("work", *failed_and_mended(self.ERROR))
+            ingested(host)
+            assert "never seen" in host.call("family", "seen_error", error=self.ERROR).text
+            for group in ("work", "main"):
+                assert "after editing `jars.txt`" in host.call(group, "seen_error", error=self.ERROR).text
+
+    def test_a_group_without_a_database_asks_its_host(self, tmp_path: Path) -> None:
+        with three_groups(tmp_path / "host") as host:
+            host.begin("work", *failed_and_mended(self.ERROR))
+            ingested(host)
+            directory = Path(host.layout.group("work").ipc_dir)
+            write_snapshots(host.layout, "work", host.sessions)
+            asking = RequestFiles(str(directory))
+            assert "seen_error" in [tool.name for tool in asking.served().tools]
+            with ThreadPoolExecutor() as pool:
+                answer = pool.submit(asking.call, "seen_error", {"error": self.ERROR})
+                while not answer.done():
+                    answer_requests(host.layout, "work", host.backend("work"))
+            assert "after editing `jars.txt`" in answer.result().text
+
+
+def ingested(host: GroupDir) -> None:
+    """Makes the store of a host, of all that was said in its groups."""
+    location = find_location(str(host.root), {})
+    store = open_store(location)
+    refresh(store, location, print)
+    store.close()
 
 
 def test_no_answer_is_longer_than_four_thousand_characters() -> None:
