@@ -22,6 +22,7 @@ COMMANDS = {
     "status": "status",
     "memories": "memories",
     "process": "process",
+    "export": "export",
     "forget": "forget",
     "patterns": "patterns",
     "errors": "errors",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from .values import Batch, Conversation, Counts, FileState, Filter, Hit, StoredEntry, UnreadFile
@@ -39,6 +39,9 @@ class Store(Protocol):
 
     def conversations(self, wanted: Filter) -> list[Conversation]:
         """The conversations that fit, the latest first."""
+
+    def conversation_ids(self, wanted: Filter) -> Sequence[int]:
+        """The ids of the conversations that fit, the earliest first: for whoever reads all of them, one by one."""
 
     def conversation(self, conversation_id: int, homes: tuple[str, ...] | None = None) -> Conversation | None:
         """One conversation; None if there is none of that id in these groups."""

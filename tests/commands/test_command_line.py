@@ -20,7 +20,7 @@ from session_memory.commands.process import numbers_of
 from session_memory.memories.queue import PartResult
 
 WITH_HOME = ["archive", "config", "conversations", "errors", "filter", "graph", "health-check", "ingest", "mcp"]
-WITH_HOME += ["memories", "patterns", "process", "search", "show", "watch"]
+WITH_HOME += ["export", "memories", "patterns", "process", "search", "show", "watch"]
 ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
@@ -103,6 +103,7 @@ class TestNotFound:
             ("memories", "show", "zebra"),
             ("errors", "zebra"),
             ("archive", "zebra"),
+            ("export", "zebra"),
             ("config", "zebra"),
             ("graph", "search", "zebra"),
         ],

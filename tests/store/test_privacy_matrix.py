@@ -119,6 +119,7 @@ SURFACES = {
     "search_sessions": asked_of_tool,
     "conversations": lambda machine: machine.said("conversations", "--json"),
     "show": lambda machine: "".join(machine.said("show", machine.conversation_of(id)) for id in (ID, OTHER_ID)),
+    "export": lambda machine: machine.said("export", "--all", "--full"),
     "errors": lambda machine: machine.said("errors", "no rule for cherimoya or persimmon"[:11]),
     "patterns": lambda machine: machine.said("patterns"),
     "process": lambda machine: machine.said("process", "--dry-run", "--json"),
@@ -260,11 +261,14 @@ def test_of_a_session_without_text_is_told_who_when_and_how_much(machine: Machin
     assert ID not in machine.said("conversations", "--json")
 
 
-@pytest.mark.parametrize("command", ["search", "show", "conversations", "memories"])
+@pytest.mark.parametrize("command", ["search", "show", "conversations", "export", "memories"])
 def test_a_person_gets_the_text_where_they_ask_for_it(machine: Machine, command: str) -> None:
-    words = {"search": ["number ripe May"], "show": [machine.conversation_of(ID)], "conversations": ["--json"]}.get(
-        command, []
-    )
+    words = {
+        "search": ["number ripe May"],
+        "show": [machine.conversation_of(ID)],
+        "conversations": ["--json"],
+        "export": ["--all"],
+    }.get(command, [])
     machine.rules("sessions: {diary: {text: false}}", "person")
     assert (SECRET in machine.said(command, *words), str(machine.agent) in machine.said(command, *words)) == (
         False,
@@ -277,7 +281,9 @@ def test_a_person_gets_the_text_where_they_ask_for_it(machine: Machine, command:
     assert SECRET not in machine.said(command, *words, "--include-private")
 
 
-@pytest.mark.parametrize("words", [["search", "number ripe May"], ["show", "1"], ["conversations"], ["memories"]])
+@pytest.mark.parametrize(
+    "words", [["search", "number ripe May"], ["show", "1"], ["conversations"], ["export", "--all"], ["memories"]]
+)
 def test_an_agent_does_not_get_it_that_way(machine: Machine, words: list[str]) -> None:
     for variable in ("CLAUDE_CODE_SESSION_ID", "CLAUDECODE", "PI_SESSION_ID"):
         done = machine.run(*words, "--include-private", **{variable: OTHER_ID})

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 
 from ...system.sqlite import explained, fetch
 from ..search.search import search
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from ..rules import StoreRules
     from .exclusions import Lifts
 
+_READ_ITEMS = 1000  # of a conversation, at a time: some have a hundred thousand
 _STATE_COLUMNS = (
     "home, file_path, root, source, session_id, id, status, last_modified, file_size, last_processed_offset, "
     "generation, inode, head, tail, next_ordinal, unreadable, first_entry_timestamp, last_entry_timestamp, cwd, "
@@ -237,6 +239,15 @@ class SqliteStore:
         with explained(self.path):
             return [conversation_of(row) for row in fetch(self.connection, sql, (*values, wanted.limit))]
 
+    def conversation_ids(self, wanted: Filter) -> Sequence[int]:
+        condition, values = _listed(wanted, self.is_excluding())
+        sql = (
+            "SELECT c.id FROM memory_conversations AS c JOIN memory_file_states AS f ON f.id = c.file_id "
+            f"WHERE {condition} ORDER BY c.first_message_at, c.id LIMIT ?"
+        )
+        with explained(self.path):
+            return array("q", (id for (id,) in self.connection.execute(sql, (*values, wanted.limit))))
+
     def conversation(self, conversation_id: int, homes: tuple[str, ...] | None = None) -> Conversation | None:
         excluding = self.is_excluding()
         condition, values = _listed(Filter(homes=homes), excluding)
@@ -253,7 +264,9 @@ class SqliteStore:
         excluding = self.is_excluding()
         with explained(self.path):
             for first, last in fetch(self.connection, sql, (conversation_id,)):
-                yield from items_between(self.connection, first, last, excluding=excluding)
+                for begin in range(first, last + 1, _READ_ITEMS):
+                    end = min(begin + _READ_ITEMS - 1, last)
+                    yield from items_between(self.connection, begin, end, excluding=excluding)
 
     def search(self, query: str, wanted: Filter) -> list[Hit]:
         excluding = self.is_excluding()

@@ -1,0 +1,152 @@
+"""`session-memory export`: conversations as Markdown, JSON or HTML, to a file or to stdout."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from ..errors import SessionMemoryError
+from ..memories.folders import groups_of
+from ..store.rules import JudgedFile
+from ..store.values import Filter
+from ..system.sqlite import CorruptDatabaseError
+from ..text.format import counted
+from ..text.timestamps import now_milliseconds
+from ..upkeep.export import FORMATS, export
+from .arguments import NO_LIMIT, add_home, add_private, filter_of
+from .nearest import check_names
+from .opened_store import refresh, with_store
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Sequence
+    from typing import BinaryIO
+
+    from ..store.values import Conversation
+    from .opened_store import OpenStore
+
+SUMMARY = "write conversations to a file, as Markdown, JSON or HTML"
+
+
+class ExportError(SessionMemoryError):
+    """Nothing was named that could be exported, or it could not be written whole."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of export."""
+    named = "its id, or how that begins, its title or its name"
+    parser.add_argument("session", metavar="SESSION", nargs="?", default="", help=named)
+    project = "only the repository that the path P is in (such as .), or where P is part of the directory"
+    parser.add_argument("--project", metavar="P", default="", help=project)
+    parser.add_argument("--all", action="store_true", help="everything")
+    parser.add_argument("--format", choices=FORMATS, default="markdown", help="markdown, unless another is named")
+    parser.add_argument("--json", action="store_const", dest="format", const="json", help="as --format json")
+    parser.add_argument("--full", action="store_true", help="also the tool uses, and how each ended")
+    parser.add_argument("--out", metavar="FILE", default="", help="where to, else to stdout; replaces what is there")
+    parser.set_defaults(json=False, since=None, until=None, limit=NO_LIMIT)
+    add_private(parser)
+    add_home(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Writes them. Raises SessionMemoryError, OSError."""
+    if not (arguments.session or arguments.project or arguments.all):
+        raise ExportError("nothing was named", "name a session, --project P or --all")
+    if arguments.all and (arguments.session or arguments.project):
+        raise ExportError("--all is everything", "leave it out, or what it would be limited to")
+    return with_store(arguments, lambda opened: _export(opened, arguments))
+
+
+def _export(opened: OpenStore, arguments: argparse.Namespace) -> int:
+    refresh(opened)
+    wanted = filter_of(arguments, opened.location)
+    ids: Sequence[int] = opened.store.conversation_ids(wanted)
+    if not ids and wanted.session:
+        sessions = _sessions_called(opened, wanted.session)
+        ids = [id for one in sessions for id in opened.store.conversation_ids(wanted._replace(session=one))]
+    if not ids and not arguments.all:
+        check_names(opened, wanted)
+        raise ExportError("no conversation is like that", "session-memory conversations lists what there is")
+    counts = {"conversation": 0}
+
+    def conversations() -> Iterator[Conversation]:
+        for id in ids:
+            found = opened.store.conversation(id, opened.location.homes)
+            if found:  # else it was forgotten, or excluded, meanwhile
+                counts["conversation"] += 1
+                yield found
+
+    form = FORMATS[arguments.format]()
+    pieces = export(form, conversations(), opened.store.entries, now_milliseconds(), full=arguments.full)
+    if not arguments.out:
+        _print(pieces)
+        return 0
+    with _replaced(arguments.out) as file:
+        for piece in pieces:
+            file.write(_bytes(piece))
+    opened.terminal.line(f"{counted(counts['conversation'], 'conversation')} in {opened.terminal.short(arguments.out)}")
+    return 0
+
+
+def _sessions_called(opened: OpenStore, name: str) -> list[str]:
+    """The ids of the sessions that have this title, as far as it may be told, or this name."""
+    location = opened.location
+    found = [
+        one.session_id
+        for one in opened.store.conversations(Filter(location.homes, limit=NO_LIMIT))
+        if one.title == name
+    ]
+    rules = location.rules.read()
+    for home in groups_of(location):
+        for state in opened.store.file_states(home).values():
+            file = JudgedFile(state.id, home, state.session_id, state.title, state.cwd, state.file_path)
+            if name in rules.names(file):
+                found.append(state.session_id)
+    return list(dict.fromkeys(found))
+
+
+def _print(pieces: Iterator[str]) -> None:
+    """Prints in UTF-8, whatever the terminal has. Raises ExportError where the store turns out to be damaged: it is
+    made anew, and what was printed cannot be taken back."""
+    sys.stdout.flush()
+    has_begun = False
+    try:
+        for piece in pieces:
+            has_begun = sys.stdout.buffer.write(_bytes(piece)) > 0 or has_begun
+    except CorruptDatabaseError as error:
+        if not has_begun:
+            raise
+        raise ExportError(
+            f"this is not all: {error}", "session-memory ingest mends the store; then run it again"
+        ) from error
+    sys.stdout.buffer.flush()
+
+
+def _bytes(piece: str) -> bytes:
+    return piece.encode("utf-8", "backslashreplace")
+
+
+@contextmanager
+def _replaced(path: str) -> Iterator[BinaryIO]:
+    """A file for this user alone that takes the place of `path` once it is written whole. What is no file, as a pipe,
+    is written to. Raises OSError."""
+    path = os.path.realpath(os.path.expanduser(path))
+    if os.path.exists(path) and not os.path.isfile(path):
+        with open(path, "wb") as file:
+            yield file
+        return
+    temporary = f"{path}.{os.getpid()}.tmp"
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        error.filename = path
+        raise
+    try:
+        with open(descriptor, "wb") as file:
+            yield file
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise

@@ -1,0 +1,296 @@
+"""An export of conversations as Markdown, JSON or HTML, piece by piece: no more than a part of a conversation is in
+memory. Pure. docs/store.md documents the JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import escape as escape_html
+from itertools import chain
+from typing import TYPE_CHECKING, Protocol
+
+from ..archives.format import TOOL, ArchivedMessage, asked, render_messages
+from ..store.values import TOOL_ROLE
+from ..text.format import counted, one_line
+from ..text.markdown import escape
+from ..text.sanitize import for_people, for_storage
+from ..text.timestamps import iso_time, local_time
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Any
+
+    from ..store.values import Conversation, StoredEntry
+
+JSON_VERSION = 1
+ASSISTANT = "Assistant"
+WITHHELD = "[what was said may not be told: see the rules in config.yaml]"
+# So many items are rendered at a time, unless they are long.
+_BATCH_ITEMS = 100
+_BATCH_CHARACTERS = 256 * 1024
+_BACKTICKS = re.compile("`+")
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Conversations</title>
+<style>
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 50em; margin: 2em auto; padding: 0 1em; }
+:root { color-scheme: light dark; }
+article { border-top: 1px solid; margin-top: 3em; }
+h3 { font-size: 1em; margin: 1.5em 0 0; }
+.about, time { opacity: .7; font-weight: normal; }
+.text { white-space: pre-wrap; overflow-wrap: anywhere; }
+.tool { font-family: ui-monospace, monospace; font-size: .85em; opacity: .8; }
+</style>
+</head>
+<body>
+"""
+
+
+class ExportFormat(Protocol):
+    """The text of an export, in the order of these methods, those of a conversation for each."""
+
+    def begin(self, now: int, full: bool) -> str:
+        """What stands before all conversations. `now` is in milliseconds since the epoch."""
+
+    def conversation(self, conversation: Conversation, is_told: bool) -> str:
+        """What stands before the items of a conversation, none of which may be told unless it `is_told`."""
+
+    def items(self, items: list[StoredEntry]) -> str:
+        """Some of its items."""
+
+    def end_of_conversation(self) -> str:
+        """What stands behind the last of them."""
+
+    def end(self) -> str:
+        """What stands behind all conversations."""
+
+
+def export(
+    form: ExportFormat, conversations: Iterable[Conversation], entries: Callable[[int], Iterator[StoredEntry]],
+    now: int, *, full: bool,
+) -> Iterator[str]:  # fmt: skip
+    """The export of conversations, whose items `entries` returns by their ids: what was said, and if it is `full` also
+    the tool uses, and how they ended."""
+    yield form.begin(now, full)
+    for conversation in conversations:
+        items = entries(conversation.id)
+        first = next(items, None)
+        safe = conversation._replace(title=for_people(conversation.title), cwd=for_people(conversation.cwd))
+        yield form.conversation(safe, first is not None)
+        wanted = (one for one in chain([first] if first else [], items) if full or one.role != TOOL_ROLE)
+        for batch in _batches(_joined(wanted)):
+            yield form.items(_safe(batch))
+        yield form.end_of_conversation()
+    yield form.end()
+
+
+def _joined(items: Iterable[StoredEntry]) -> Iterator[StoredEntry]:
+    """The items, with those that one API message said in a row as one."""
+    last: StoredEntry | None = None
+    for item in items:
+        if last and item.message and (item.message, item.role) == (last.message, last.role) and item.role != TOOL_ROLE:
+            last = last._replace(text=f"{last.text}\n\n{item.text}")
+            continue
+        if last:
+            yield last
+        last = item
+    if last:
+        yield last
+
+
+def _batches(items: Iterable[StoredEntry]) -> Iterator[list[StoredEntry]]:
+    batch: list[StoredEntry] = []
+    characters = 0
+    for item in items:
+        batch.append(item)
+        characters += len(item.text)
+        if len(batch) == _BATCH_ITEMS or characters >= _BATCH_CHARACTERS:
+            yield batch
+            batch, characters = [], 0
+    if batch:
+        yield batch
+
+
+def _safe(items: list[StoredEntry]) -> list[StoredEntry]:
+    """The items without secrets that were stored before there was a rule for them."""
+    texts = for_storage([text for one in items for text in (one.text, one.error)])
+    return [one._replace(text=text, error=error) for one, text, error in zip(items, texts[::2], texts[1::2])]
+
+
+def _outcome(item: StoredEntry) -> str:
+    """`ok, 3 lines`, `error: 3 failed`; '' where it is not known."""
+    if item.outcome == "error":
+        return f"error: {one_line(item.error)}" if item.error else "error"
+    if item.outcome and item.result_lines:
+        return f"{item.outcome}, {counted(item.result_lines, 'line')}"
+    return item.outcome
+
+
+def _title(conversation: Conversation) -> str:
+    return one_line(conversation.title) or f"Conversation {conversation.id}"
+
+
+def _facts(conversation: Conversation) -> dict[str, str]:
+    """What is known of a conversation, by what it is called for people."""
+    times = [at for at in (conversation.first_message_at, conversation.last_message_at) if at is not None]
+    return {
+        "Session": f"{conversation.session_id} ({conversation.runtime})",
+        "Directory": one_line(conversation.cwd) or "-",
+        "Time": " to ".join(dict.fromkeys(local_time(at / 1000) for at in times)) or "-",
+        "Messages": f"{conversation.entry_count:,}",
+    }
+
+
+class MarkdownExport:
+    """Each conversation under a heading of its own, its messages as archives have them."""
+
+    def begin(self, now: int, full: bool) -> str:
+        return ""
+
+    def conversation(self, conversation: Conversation, is_told: bool) -> str:
+        facts = "\n".join([f"- {name}: {_literal(fact)}" for name, fact in _facts(conversation).items()])
+        withheld = "" if is_told else f"\n{escape(WITHHELD)}\n"
+        return f"# {escape(_title(conversation))}\n\n{facts}\n\n---\n{withheld}"
+
+    def items(self, items: list[StoredEntry]) -> str:
+        return "".join(render_messages([_message(one) for one in items], ASSISTANT, 0))
+
+    def end_of_conversation(self) -> str:
+        return "\n"
+
+    def end(self) -> str:
+        return ""
+
+
+def _literal(text: str) -> str:
+    """`text` as Markdown that shows it as it is."""
+    return escape(text) if "`" in text else f"`{text}`"
+
+
+def _message(item: StoredEntry) -> ArchivedMessage:
+    at = None if item.timestamp is None else item.timestamp / 1000
+    if item.role == TOOL_ROLE:
+        return ArchivedMessage(TOOL, _tool_text(item), at)
+    speaker, text = asked(item.text) if item.role == "user" else (ASSISTANT, item.text)
+    return ArchivedMessage(speaker, text.strip(), at)
+
+
+def _tool_text(item: StoredEntry) -> str:
+    """The name of a tool, its argument as code, and how it ended."""
+    argument = item.text.strip("\n")
+    longest = max(map(len, _BACKTICKS.findall(argument)), default=0)
+    outcome = _outcome(item)
+    if "\n" in argument or longest:
+        fence = "`" * max(3, longest + 1)
+        return "\n\n".join([item.tool, f"{fence}\n{argument}\n{fence}", *([outcome] if outcome else [])])
+    shown = f"{item.tool} `{argument}`" if argument.strip() else item.tool
+    return f"{shown}: {outcome}" if outcome else shown
+
+
+class JsonExport:
+    """One JSON object, in which each conversation, and each item, begins a line."""
+
+    def __init__(self) -> None:
+        self._has_conversations = False
+        self._has_items = False
+
+    def begin(self, now: int, full: bool) -> str:
+        head = {"format": "session-memory export", "version": JSON_VERSION, "exported_at": _iso(now), "full": full}
+        return f'{_encoded(head)[:-1]}, "conversations": ['
+
+    def conversation(self, conversation: Conversation, is_told: bool) -> str:
+        head = {
+            "id": conversation.id,
+            "session_id": conversation.session_id,
+            "runtime": conversation.runtime,
+            "group_name": conversation.home,
+            "title": conversation.title,
+            "directory": conversation.cwd,
+            "started_at": _iso(conversation.first_message_at),
+            "ended_at": _iso(conversation.last_message_at),
+            "messages": conversation.entry_count,
+            "status": conversation.status,
+            "is_told": is_told,
+        }
+        separator = "," if self._has_conversations else ""
+        self._has_conversations, self._has_items = True, False
+        return f'{separator}\n{_encoded(head)[:-1]}, "items": ['
+
+    def items(self, items: list[StoredEntry]) -> str:
+        separator = "," if self._has_items else ""
+        self._has_items = True
+        return separator + ",".join([f"\n{_encoded(_item(one))}" for one in items])
+
+    def end_of_conversation(self) -> str:
+        return "\n]}"
+
+    def end(self) -> str:
+        return "\n]}\n"
+
+
+def _item(item: StoredEntry) -> dict[str, Any]:
+    common = {"number": item.number, "role": item.role, "time": _iso(item.timestamp), "directory": item.cwd}
+    if item.role != TOOL_ROLE:
+        return {**common, "text": item.text}
+    return {
+        **common,
+        "tool": item.tool,
+        "kind": item.kind,
+        "argument": item.text,
+        "outcome": item.outcome or None,
+        "error": item.error or None,
+        "result_characters": item.result_size,
+        "result_lines": item.result_lines,
+    }
+
+
+def _iso(milliseconds: int | None) -> str | None:
+    return None if milliseconds is None else iso_time(milliseconds / 1000)
+
+
+def _encoded(value: dict[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+class HtmlExport:
+    """A page on its own: no script, and nothing that a browser would fetch. All text is shown as it is."""
+
+    def begin(self, now: int, full: bool) -> str:
+        return _PAGE
+
+    def conversation(self, conversation: Conversation, is_told: bool) -> str:
+        facts = "<br>\n".join([f"{name}: {escape_html(fact)}" for name, fact in _facts(conversation).items()])
+        withheld = "" if is_told else f"<p>{escape_html(WITHHELD)}</p>\n"
+        return f'<article>\n<h2>{escape_html(_title(conversation))}</h2>\n<p class="about">{facts}</p>\n{withheld}'
+
+    def items(self, items: list[StoredEntry]) -> str:
+        return "".join(map(_html_of, items))
+
+    def end_of_conversation(self) -> str:
+        return "</article>\n"
+
+    def end(self) -> str:
+        return "</body>\n</html>\n"
+
+
+def _html_of(item: StoredEntry) -> str:
+    if item.role == TOOL_ROLE:
+        outcome = _outcome(item)
+        shown = f"{item.tool} {item.text}".strip() + (f": {outcome}" if outcome else "")
+        return f'<p class="text tool">{_html_time(item)} {escape_html(shown)}</p>\n'
+    message = _message(item)
+    heading = f"<h3>{escape_html(message.speaker)} {_html_time(item)}</h3>"
+    return f'{heading}\n<div class="text">{escape_html(message.text)}</div>\n'
+
+
+def _html_time(item: StoredEntry) -> str:
+    if item.timestamp is None:
+        return ""
+    return f'<time datetime="{_iso(item.timestamp)}">{local_time(item.timestamp / 1000)}</time>'
+
+
+FORMATS: dict[str, Callable[[], ExportFormat]] = {"markdown": MarkdownExport, "json": JsonExport, "html": HtmlExport}
