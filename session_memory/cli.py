@@ -24,6 +24,7 @@ COMMANDS = {
     "process": "process",
     "export": "export",
     "forget": "forget",
+    "costs": "costs",
     "patterns": "patterns",
     "errors": "errors",
     "filter": "filter",

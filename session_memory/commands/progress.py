@@ -1,4 +1,4 @@
-"""Shows how an import goes on: a bar on a terminal, now and then a line elsewhere."""
+"""Shows how an import, or any reading of many files, goes on: a bar on a terminal, now and then a line elsewhere."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from ..store.ingest.intake import pending
 from ..text.format import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+    from contextlib import AbstractContextManager
 
     from ..store.contract import Store
     from ..store.ingest.ingestion import Progress as Advance
@@ -24,14 +25,19 @@ BAR_FROM_BYTES = 4 * MEGABYTE  # less is done before a bar could be read
 REFRESH_SECONDS = 0.1
 
 
+def shown(terminal: Terminal, store: Store, watched: Iterable[SourceDirectory]) -> AbstractContextManager[Advance]:
+    """How an import goes on: see `shown_of`."""
+    return shown_of(terminal, lambda: pending(store, watched))
+
+
 @contextmanager
-def shown(terminal: Terminal, store: Store, watched: Iterable[SourceDirectory]) -> Iterator[Advance]:
-    """Yields what the import is to call with each file and the bytes read of it; shows that on stderr until the block
-    ends. Nothing is shown for programs, or where there is too little for a bar."""
+def shown_of(terminal: Terminal, amount: Callable[[], tuple[int, int]]) -> Iterator[Advance]:
+    """Yields what is to be called with each file and the bytes read of it; shows that on stderr until the block ends.
+    Nothing is shown for programs, or where there is too little for a bar. `amount` says how many files and bytes."""
     if terminal.is_json or not sys.stderr.isatty():
         yield _Lines().advance if not terminal.is_json else _silent
         return
-    files, size = pending(store, watched)
+    files, size = amount()
     if size < BAR_FROM_BYTES:
         yield _silent
         return

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from ..transcripts.entries import Entry, Reply, Session, ToolUse
+from ..transcripts.usage import ModelUsage
 from .settings_hooks import Hook
 
 # Of transcripts, or single ones where a runtime has no folder for a project; each with the name of its worktree, '' for
@@ -91,6 +92,12 @@ class RuntimeRecords(Protocol):
 
     def reply(self, record: dict[str, Any]) -> Reply | None:
         """What the record holds of a message of the model; None for any other record."""
+
+    def may_bring_usage(self, line: bytes) -> bool:
+        """False only for a line that surely says nothing of what an answer took."""
+
+    def usage(self, record: dict[str, Any]) -> ModelUsage | None:
+        """What an answer of a model took, where the record says it; None for any other record."""
 
     def recognises(self, line: bytes) -> bool:
         """Whether a line (perhaps cut off) at the beginning of a transcript shows that it is this runtime's."""

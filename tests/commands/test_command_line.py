@@ -19,8 +19,8 @@ from session_memory.cli import COMMANDS
 from session_memory.commands.process import numbers_of
 from session_memory.memories.queue import PartResult
 
-WITH_HOME = ["archive", "config", "conversations", "errors", "filter", "graph", "health-check", "ingest", "mcp"]
-WITH_HOME += ["export", "memories", "patterns", "process", "search", "show", "watch"]
+WITH_HOME = ["archive", "config", "conversations", "costs", "errors", "filter", "graph", "health-check", "ingest"]
+WITH_HOME += ["export", "mcp", "memories", "patterns", "process", "search", "show", "watch"]
 ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -374,6 +375,32 @@ class TestFilters:
         for line in [line for line in lines if records.results(decode_line(line)[0][0])]:
             found = parse_jsonl_entries([first, line + prompt], fixture.own["format"])
             assert [entry.text for entry in found if entry.text == "Thanks!"]
+
+
+class TestUsage:
+    def test_an_answer_says_what_it_took_and_of_which_model(self, fixture):
+        records = fixture.runtime.RECORDS
+        model, found = "", set()
+        for line in fixture.lines():
+            usage = records.usage(decode_line(line)[0][0])
+            model = usage.model or model if usage else model
+            if usage and usage.tokens:
+                found.add((model, usage.input, usage.output, usage.cached))
+        assert sorted(map(list, found)) == [fixture.own["usage"]]
+
+    def test_a_line_that_brings_no_usage_says_nothing_of_it(self, fixture):
+        records = fixture.runtime.RECORDS
+        left_out = [line for line in fixture.lines() if not records.may_bring_usage(line)]
+        assert left_out
+        assert not any(records.usage(decode_line(line)[0][0]) for line in left_out)
+
+    def test_odd_numbers_count_as_none(self, fixture):
+        records = fixture.runtime.RECORDS
+        for line in fixture.lines():
+            for odd in (b'"many"', b"-5", b"true", b"null", b"[]", b"1e9", b"9" * 400):
+                [record] = decode_line(re.sub(rb"(tokens|count|put)\":\d+", rb'\1":' + odd, line))[0]
+                usage = records.usage(record)
+                assert usage is None or usage.input + usage.output == 0
 
 
 class TestTurns:

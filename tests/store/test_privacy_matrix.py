@@ -167,6 +167,7 @@ JSON: dict[str, list[object]] = {
     "conversations": ["conversations"],
     "errors": ["errors", "no rule for"],
     "patterns": ["patterns"],
+    "costs": ["costs", "--by", "session"],
     "process": ["process", "--dry-run"],
     "memories": ["memories", "--limit", 1000],
     "memories search": ["memories", "search", "ripe May", "--limit", 1000],

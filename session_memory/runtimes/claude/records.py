@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from ...transcripts.usage import ModelUsage
     from ..contract import ToolResult
 
     Record = dict[str, Any]
@@ -227,6 +228,34 @@ def reply(record: Record) -> Reply | None:
     is_the_models = not record.get("isSidechain") and not record.get("isApiErrorMessage")
     ends_turn = is_the_models and message.get("model") != "<synthetic>" and message.get("stop_reason") not in _GOES_ON
     return Reply(as_string(message.get("id")), "\n\n".join(texts), ends_turn)
+
+
+def may_bring_usage(line: bytes) -> bool:
+    """False only for a line without an assistant's `usage`."""
+    return b'"usage":{' in line and b'"type":"assistant"' in line
+
+
+def usage(record: Record) -> ModelUsage | None:
+    """What the message of an `assistant` record took, a sub-agent's too; all records of a message repeat it."""
+    from ...transcripts.usage import ModelUsage, amount
+
+    message = record.get("message")
+    if record.get("type") != "assistant" or not isinstance(message, dict):
+        return None
+    found, model = message.get("usage"), as_string(message.get("model"))
+    if not isinstance(found, dict) or model == "<synthetic>" or record.get("isApiErrorMessage"):
+        return None
+    for_an_hour = amount(found.get("cache_creation"), "ephemeral_1h_input_tokens")
+    return ModelUsage(
+        as_string(message.get("id")),
+        model,
+        input=amount(found, "input_tokens"),
+        output=amount(found, "output_tokens"),
+        cached=amount(found, "cache_read_input_tokens"),
+        written=max(0, amount(found, "cache_creation_input_tokens") - for_an_hour),
+        written_for_an_hour=for_an_hour,
+        is_copy="forkedFrom" in record,
+    )
 
 
 def recognises(line: bytes) -> bool:

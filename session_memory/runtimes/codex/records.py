@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from ...transcripts.usage import ModelUsage
     from ..contract import ToolResult
 
     Record = dict[str, Any]
@@ -237,6 +238,35 @@ def reply(record: Record) -> Reply | None:
         return Reply(as_string(payload.get("turn_id")), as_string(payload.get("last_agent_message")), True)
     found = entry(record, 0)
     return Reply(found.id, found.text, False) if found is not None and found.role == "assistant" else None
+
+
+def may_bring_usage(line: bytes) -> bool:
+    """False only for a line with neither a `token_count` nor a `turn_context`."""
+    return b'"type":"token_count"' in line or b'"type":"turn_context"' in line
+
+
+def usage(record: Record) -> ModelUsage | None:
+    """What the last answer took, by a `token_count`, which does not name the model: a `turn_context` before it does.
+    What came from a cache is part of what was read, and a count may be told again as it was."""
+    from ...transcripts.usage import ModelUsage, amount
+
+    payload = record.get("payload")
+    if not isinstance(payload, dict):
+        return None
+    if record.get("type") == "turn_context":
+        return ModelUsage(model=as_string(payload.get("model")))
+    info = payload.get("info")
+    if payload.get("type") != "token_count" or not isinstance(info, dict):
+        return None
+    last, total = info.get("last_token_usage"), amount(info.get("total_token_usage"), "total_tokens")
+    cached = amount(last, "cached_input_tokens")
+    return ModelUsage(
+        f"{record.get('timestamp')} {total}",
+        input=max(0, amount(last, "input_tokens") - cached),
+        output=amount(last, "output_tokens"),
+        cached=cached,
+        running_total=total,
+    )
 
 
 def recognises(line: bytes) -> bool:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from ...transcripts.usage import ModelUsage
     from ..contract import ToolResult
 
     Record = dict[str, Any]
@@ -245,6 +246,32 @@ def reply(record: Record) -> Reply | None:
         return None
     text, _ = _content(message.get("content"))
     return Reply(as_string(record.get("id")), text, message.get("stopReason") in ("stop", "length"))
+
+
+def may_bring_usage(line: bytes) -> bool:
+    """False only for a line without a `usage`."""
+    return b'"usage":{' in line
+
+
+def usage(record: Record) -> ModelUsage | None:
+    """What an assistant's message took, with what it cost where Pi knows the price."""
+    from ...transcripts.usage import ModelUsage, amount
+
+    message = record.get("message")
+    found = message.get("usage") if isinstance(message, dict) and message.get("role") == "assistant" else None
+    if record.get("type") != "message" or not isinstance(message, dict) or not isinstance(found, dict):
+        return None
+    price = found.get("cost")
+    total = price.get("total") if isinstance(price, dict) else None
+    return ModelUsage(
+        f"{record.get('id')} {record.get('timestamp')}",  # ids are short; a fork keeps both
+        as_string(message.get("model")),
+        input=amount(found, "input"),
+        output=amount(found, "output"),
+        cached=amount(found, "cacheRead"),
+        written=amount(found, "cacheWrite"),
+        dollars=float(total) if isinstance(total, int | float) and 0 < total < 1e9 else None,
+    )
 
 
 def recognises(line: bytes) -> bool:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from ...transcripts.usage import ModelUsage
     from ..contract import ToolResult
 
     Record = dict[str, Any]
@@ -168,6 +169,31 @@ def reply(record: Record) -> Reply | None:
     """What an `assistant` record holds; the last of a turn calls no tool."""
     found = entry(record, 0) if record.get("type") == "assistant" else None
     return Reply(found.id, found.text, not found.tools) if found is not None else None
+
+
+def may_bring_usage(line: bytes) -> bool:
+    """False only for a line that does not tell of an answer."""
+    return b'qwen-code.api_response"' in line
+
+
+def usage(record: Record) -> ModelUsage | None:
+    """What an answer took, by the telemetry behind it. What came from a cache is part of what was read; thoughts count
+    as written, wherever the provider counts them."""
+    from ...transcripts.usage import ModelUsage, amount
+
+    payload = record.get("systemPayload")
+    event = payload.get("uiEvent") if isinstance(payload, dict) else None
+    if not isinstance(event, dict) or event.get("event.name") != "qwen-code.api_response":
+        return None
+    read, cached = amount(event, "input_token_count"), amount(event, "cached_content_token_count")
+    return ModelUsage(
+        f"{event.get('response_id')} {event.get('event.timestamp')}",
+        as_string(event.get("model")),
+        input=max(0, read - cached),
+        output=max(amount(event, "output_token_count"), amount(event, "total_token_count") - read),
+        cached=cached,
+        is_copy=bool(_original_id(record)),
+    )
 
 
 def recognises(line: bytes) -> bool:

@@ -34,13 +34,14 @@ class TokenAccounts:
         total: int = self._database.connection.execute(sql, (day_of(now),)).get
         return total
 
-    def by_model(self, since: str) -> list[Usage]:
-        """What each model has spent since a day (UTC), that included; what is still reserved counts as read."""
+    def by_model(self, since: str, until: str = "9") -> list[Usage]:
+        """What each model has spent from a day to another (UTC), both included; what is reserved counts as read."""
         sql = (
             f"SELECT sum(input_tokens + max(0, {_COUNTED} - input_tokens - output_tokens - cached_tokens)), "
-            "sum(output_tokens), sum(cached_tokens), model FROM memory_spending WHERE day >= ? GROUP BY model"
+            "sum(output_tokens), sum(cached_tokens), model FROM memory_spending "
+            "WHERE day BETWEEN ? AND ? GROUP BY model"
         )
-        return [Usage(*row) for row in fetch(self._database.connection, sql, (since,))]
+        return [Usage(*row) for row in fetch(self._database.connection, sql, (since, until))]
 
     def open(self, strategy: str, conversation_id: int, estimate: Usage, now: int, day_limit: int) -> int | None:
         """Opens an account with `estimate` reserved. Returns its id, None if that exceeds what is left of the day."""

@@ -1,0 +1,39 @@
+"""What one answer of a model took, as a transcript says it. Only what counts costs loads this."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+MOST = 10**12  # more tokens than any answer has: a number beyond it is none
+
+
+class ModelUsage(NamedTuple):
+    """Tokens that were read anew, written as an answer, read from a cache, and put into a cache for minutes or for an
+    hour. `id` is the same for all records of one answer and its copies, '' where there is none; `dollars` what the
+    runtime itself says that it cost; `running_total` that of the session where one is told: a record that does not
+    change it repeats the one before.
+
+    One without any tokens only names the model of those behind it.
+    """
+
+    id: str = ""
+    model: str = ""
+    input: int = 0
+    output: int = 0
+    cached: int = 0
+    written: int = 0
+    written_for_an_hour: int = 0
+    dollars: float | None = None
+    running_total: int | None = None
+    is_copy: bool = False
+
+    @property
+    def tokens(self) -> int:
+        """All of them."""
+        return self.input + self.output + self.cached + self.written + self.written_for_an_hour
+
+
+def amount(holder: object, key: str) -> int:
+    """The number of tokens that `holder` has as `key`; 0 where that is none."""
+    value = holder.get(key) if isinstance(holder, dict) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MOST else 0

@@ -1,0 +1,154 @@
+"""What sessions cost, by what their transcripts say of each answer, read when it is asked for.
+
+An answer counts once, whichever records and forks repeat it; a sub-agent's is its session's. Sessions are those that
+the store shows to whoever asks, so that rules hold here too.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..memories.tokens import cost
+from ..runtimes.detection import runtime_of
+from ..store.values import Usage
+from ..system.confined_files import OutsideGroupError, open_inside
+from ..system.files import open_regular
+from ..system.quick_json import decode_line
+from ..transcripts.lines import lines_forward
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from ..memories.tokens import Prices
+    from ..runtimes import Runtime
+    from ..store.ingest.sources import SourceDirectory, SourceFile
+    from ..store.values import Conversation
+    from ..transcripts.usage import ModelUsage
+
+# What it costs to put tokens into a cache, as a multiple of reading them anew.
+WRITTEN, WRITTEN_FOR_AN_HOUR = 1.25, 2.0
+
+
+class Expense(NamedTuple):
+    """What an answer took, in which session, when (milliseconds since the epoch; None where that is not said), and its
+    dollars, None without a price."""
+
+    session: Conversation
+    at: int | None
+    usage: ModelUsage
+    dollars: float | None
+
+
+class SessionFiles:
+    """The transcripts of `conversations` in what is `watched`, the oldest name first, so that a fork follows what it is
+    of. `missing` counts the sessions whose transcripts are not there."""
+
+    def __init__(self, watched: Sequence[SourceDirectory], conversations: Sequence[Conversation]) -> None:
+        wanted = {(one.home, one.source_file): one for one in conversations}
+        found: dict[tuple[str, str], SourceFile] = {}
+        for directory in watched:
+            if directory.is_expected():
+                for file in directory.files([]):
+                    key = directory.home, file.key
+                    if key in wanted:
+                        found.setdefault(key, file)
+        self.missing = len(wanted) - len(found)
+        self.files = sorted(
+            ((file, wanted[key]) for key, file in found.items()), key=lambda one: os.path.basename(one[0].key)
+        )
+
+    def written_since(self, moment: int | None) -> list[tuple[SourceFile, Conversation]]:
+        """Those that may hold something from that time on, each with a conversation of its session."""
+        return [one for one in self.files if moment is None or one[0].modified >= moment]
+
+
+def expenses(
+    files: Sequence[tuple[SourceFile, Conversation]], prices: Prices, advance: Callable[[str, int], None]
+) -> Iterator[Expense]:
+    """What each answer in `files` took; what can not be read is left out. `advance` is called with each file and its
+    size."""
+    known: set[tuple[str, str]] = set()
+    copies: list[tuple[tuple[str, str], Expense]] = []
+    for file, session in files:
+        for runtime, usage, at in _answers_of(file):
+            expense = Expense(session, at, usage, price_of(usage, prices))
+            key = runtime.name, usage.id
+            if usage.is_copy:
+                copies.append((key, expense))
+            elif not usage.id or key not in known:
+                known.add(key)
+                yield expense
+        advance(file.path, file.size)
+    for key, expense in copies:  # of what is not there any more
+        if key not in known:
+            known.add(key)
+            yield expense
+
+
+def price_of(usage: ModelUsage, prices: Prices) -> float | None:
+    """What an answer costs in dollars: what its runtime says, else by the price of the model; None without one."""
+    if usage.dollars is not None:
+        return usage.dollars
+    plain = cost(Usage(usage.input, usage.output, usage.cached, usage.model), prices)
+    written = cost(Usage(usage.written, 0, 0, usage.model), prices)
+    for_an_hour = cost(Usage(usage.written_for_an_hour, 0, 0, usage.model), prices)
+    if plain is None or written is None or for_an_hour is None:
+        return None
+    return plain + WRITTEN * written + WRITTEN_FOR_AN_HOUR * for_an_hour
+
+
+def _answers_of(file: SourceFile) -> Iterator[tuple[Runtime, ModelUsage, int | None]]:
+    """The answers in a transcript and in those of its sub-agents, each with its time."""
+    try:
+        descriptor = file.open()
+    except (OSError, OutsideGroupError):
+        return
+    try:
+        runtime = runtime_of(descriptor)
+        if runtime is None:
+            return
+        yield from _answers_in(runtime, descriptor)
+    except OSError:  # what was read of it counts
+        return
+    finally:
+        os.close(descriptor)
+    confined_to = file.directory.confined_to
+    for path in runtime.FILES.sub_agents(file.path):
+        try:
+            descriptor = open_inside(confined_to, path) if confined_to else open_regular(path)
+        except (OSError, OutsideGroupError):
+            continue
+        try:
+            yield from _answers_in(runtime, descriptor)
+        except OSError:
+            continue
+        finally:
+            os.close(descriptor)
+
+
+def _answers_in(runtime: Runtime, descriptor: int) -> Iterator[tuple[Runtime, ModelUsage, int | None]]:
+    """The answers in one file. Of the records of one answer that counts which tells of the most tokens: the first ones
+    may have been written while it still went on."""
+    records = runtime.RECORDS
+    model, total = "", None
+    answers: dict[object, tuple[ModelUsage, int | None]] = {}
+    for offset, line in lines_forward(descriptor, 0, os.fstat(descriptor).st_size):
+        if not records.may_bring_usage(line):
+            continue
+        for number, record in enumerate(decode_line(line)[0]):
+            usage = records.usage(record) if isinstance(record, dict) else None
+            if usage is None:
+                continue
+            model = usage.model or model
+            if not usage.tokens or (usage.running_total is not None and usage.running_total == total):
+                continue
+            total = usage.running_total
+            at = records.time(record)
+            key = usage.id or (offset, number)
+            first = answers.get(key)
+            if first is None or usage.tokens > first[0].tokens:
+                moment = None if at is None else round(at * 1000)
+                answers[key] = usage._replace(model=usage.model or model), first[1] if first else moment
+    for answer, moment in answers.values():
+        yield runtime, answer, moment

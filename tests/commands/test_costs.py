@@ -1,0 +1,138 @@
+"""`session-memory costs`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from records import assistant, lines, user, write
+from store_scene import MONDAY, StoreUser
+
+DAY = 24 * 3600
+FIXTURES = Path(__file__).parents[1] / "runtimes" / "fixtures"
+
+
+def answer(id: str, at: float = MONDAY, model: str = "claude-opus-5", **usage: Any) -> dict[str, Any]:
+    return assistant("Done.", at=at, message_id=id, message={"model": model, "usage": usage})
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> StoreUser:
+    """A user with two sessions: one of two days, in which a model without a price answers too, and one elsewhere."""
+    machine = StoreUser(tmp_path)
+    usage = {"input_tokens": 1_000_000, "output_tokens": 100_000, "cache_read_input_tokens": 2_000_000}
+    first = [user("Bake the bread", at=MONDAY), answer("m1", **{**usage, "output_tokens": 1}), answer("m1", **usage)]
+    machine.session("a", *first, answer("m2", MONDAY + DAY, "rye-1", input_tokens=7, output_tokens=3))
+    other = [user("Bake the rolls", at=MONDAY), answer("m3", input_tokens=1_000_000, output_tokens=0)]
+    for record in other:
+        record["cwd"] = "/srv/rolls"
+    machine.session("b", *other, project="-srv-rolls")
+    return machine
+
+
+def rows(machine: StoreUser, by: str, *words: str) -> dict[str, tuple[int, int, float | None]]:
+    value = machine.result("costs", "--by", by, *words)
+    return {row[by]: (row["input_tokens"], row["output_tokens"], row["dollars"]) for row in value["rows"]}
+
+
+def test_what_an_answer_took_counts_once_by_day_project_session_and_model(machine):
+    first = (1_000_000, 100_000, 5 + 2.5 + 1)
+    assert rows(machine, "session", "--session", "a") == {"a": (1_000_007, 100_003, first[2])}
+    assert rows(machine, "project") == {"/srv/agent": (1_000_007, 100_003, 8.5), "/srv/rolls": (1_000_000, 0, 5.0)}
+    assert rows(machine, "model") == {"claude-opus-5": (2_000_000, 100_000, 13.5), "rye-1": (7, 3, None)}
+    assert rows(machine, "day") == {"2026-09-22": (7, 3, None), "2026-09-21": (2_000_000, 100_000, 13.5)}
+    assert rows(machine, "day", "--since", "2026-09-22") == {"2026-09-22": (7, 3, None)}
+    assert rows(machine, "day", "--until", "2026-09-22") == {"2026-09-21": (2_000_000, 100_000, 13.5)}
+
+
+def test_a_person_reads_a_table_with_a_sum_and_the_model_that_has_no_price(machine):
+    said = machine.run("costs", "--by", "model").stdout
+    assert [line.split() for line in said.splitlines()[1:4]] == [
+        ["claude-opus-5", "2,000,000", "100,000", "2,000,000", "0", "13.50"],
+        ["rye-1", "7", "3", "0", "0", "-"],
+        ["all", "2,000,007", "100,003", "2,000,000", "0", "13.50"],
+    ]
+    assert "no price is known of rye-1" in said
+    machine.config("memories: {prices: {rye-1: {input: 1000000, output: 0}}}")
+    assert rows(machine, "model")["rye-1"] == (7, 3, 7.0)
+
+
+def test_what_is_put_into_a_cache_costs_more_than_what_is_read(machine):
+    written = {"cache_creation_input_tokens": 3_000_000, "cache_creation": {"ephemeral_1h_input_tokens": 1_000_000}}
+    machine.session("c", user("Bake", at=MONDAY), answer("m4", **written))
+    [row] = machine.result("costs", "--by", "session", "--session", "c")["rows"]
+    assert (row["cache_written_tokens"], row["dollars"]) == (3_000_000, 2 * 5 * 1.25 + 5 * 2)
+
+
+def test_a_fork_costs_what_it_added_and_a_sub_agent_is_its_session_s(machine):
+    copy = {**answer("m2", input_tokens=7), "forkedFrom": {"sessionId": "a", "messageUuid": "x"}}
+    machine.session("0-fork", user("Again", at=MONDAY), copy, answer("m5", input_tokens=5))
+    write(machine.projects / "-srv-agent" / "b0" / "subagents" / "agent-1.jsonl", answer("s1", input_tokens=11))
+    machine.session("b0", user("Ask an agent", at=MONDAY), answer("m6", input_tokens=1))
+    found = rows(machine, "session")
+    assert (found["0-fork"][0], found["b0"][0], found["a"][0]) == (5, 12, 1_000_007)
+
+
+@pytest.mark.parametrize(
+    ("runtime", "folder"),
+    [
+        ("pi", ".pi/agent/sessions/--srv-site--"),
+        ("codex", ".codex/sessions/2026/11/20"),
+        ("qwen-code", ".qwen/projects/-srv-site/chats"),
+    ],
+)
+def test_the_other_runtimes_say_it_in_their_own_words(machine, runtime, folder):
+    expected = json.loads((FIXTURES / runtime / "expected.json").read_text())
+    content = (FIXTURES / runtime / "conversation.jsonl").read_bytes()
+    path = machine.home / folder / expected["file_name"]
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content)
+    model, read, written, _ = expected["usage"]
+    assert rows(machine, "model")[model][:2] == (read, written)
+
+
+def test_what_pi_says_of_the_price_holds_and_a_count_that_codex_tells_again_counts_once(machine):
+    for runtime, folder in (("pi", ".pi/agent/sessions/--srv-site--"), ("codex", ".codex/sessions/2026/11/20")):
+        own = json.loads((FIXTURES / runtime / "expected.json").read_text())
+        path = machine.home / folder / own["file_name"]
+        path.parent.mkdir(parents=True)
+        told = (FIXTURES / runtime / "conversation.jsonl").read_bytes().replace(b'"total":0}', b'"total":0.25}')
+        counts = [line for line in told.splitlines(keepends=True) if b"token_count" in line]
+        path.write_bytes(told + b"".join(counts).replace(b"10:00:08", b"10:00:50"))
+    found = rows(machine, "model")
+    assert found["fake-1"] == (100, 9, 0.25)
+    assert found["gpt-6.1-sol"][:2] == (100, 9)
+
+
+def test_what_is_excluded_is_neither_named_nor_counted(machine):
+    machine.config("projects: {/srv/rolls: {ignore: true}}")
+    for private in ((), ("--include-private",)):
+        assert set(rows(machine, "project", *private)) == {"/srv/agent"}
+        assert machine.result("costs", *private)["total"]["input_tokens"] == 1_000_007
+
+
+def test_a_session_without_text_counts_only_for_a_person_who_asks(machine):
+    machine.config("projects: {/srv/rolls: {text: false}}")
+    words = ("costs", "--by", "session")
+    assert set(rows(machine, "session")) == {"a"}
+    assert rows(machine, "session", "--include-private")["b"] == (1_000_000, 0, 5.0)
+    assert "Bake the rolls" in machine.run(*words, "--include-private").stdout
+    assert machine.run(*words, "--include-private", CLAUDECODE="1").returncode == 1
+
+
+def test_damage_costs_itself_and_of_a_transcript_that_is_gone_it_says_so(machine):
+    assert machine.result("costs")["missing_transcripts"] == 0
+    path = machine.projects / "-srv-agent" / "a.jsonl"
+    broken = b'{"type":"assistant","message":{"usage":{\n' + lines(answer("m9", input_tokens="many"))
+    path.write_bytes(path.read_bytes() + broken)
+    (machine.projects / "-srv-rolls" / "b.jsonl").unlink()
+    assert rows(machine, "model") == {"claude-opus-5": (1_000_000, 100_000, 8.5), "rye-1": (7, 3, None)}
+    assert "1 session without a transcript" in machine.run("costs").stdout
+
+
+def test_what_there_is_nothing_of_is_said(tmp_path, machine):
+    assert "no project has 'elsewhere'" in machine.run("costs", "--project", "elsewhere").stderr
+    empty = StoreUser(tmp_path / "empty")
+    assert "No transcript says what anything cost." in empty.run("costs").stdout
