@@ -50,6 +50,12 @@ class FakeBackend:
         self._fail()
         return []
 
+    def remember(self, kind: str, text: str, quote: str) -> None:
+        self._fail()
+
+    def forget(self, id: str) -> None:
+        self._fail()
+
     def clear(self, name: str) -> str:
         self._fail()
         return name

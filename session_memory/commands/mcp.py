@@ -11,6 +11,7 @@ from ..errors import SessionMemoryError
 from ..system.terminal import exit_code
 from ..tools.call import Served, call
 from ..tools.host_tools import tools_for
+from ..tools.memory_changes import MemoryChanges
 from ..tools.stdio_server import serve_this_process
 from .arguments import HOME
 
@@ -71,7 +72,7 @@ def _served(arguments: argparse.Namespace) -> Served:
     else:
         from ..tools.home_backend import HomeBackend
 
-        backend = HomeBackend(arguments.home, os.environ, memory_search=_search_memories)
+        backend = HomeBackend(arguments.home, os.environ, memory_search=_search_memories, memory_changes=_CHANGES)
     return Served(tools_for(backend), partial(call, backend))
 
 
@@ -88,7 +89,9 @@ def _group_backend(directory: str, group: str) -> Backend:
         raise WrongPlaceError(f"{directory}: no group {group}", "its directory would be in groups/")
     administration = HostAdministration(layout, group)
     sessions = open_sessions(layout)
-    return GroupBackend(layout, group, sessions, memory_search=_search_memories, administration=administration)
+    return GroupBackend(
+        layout, group, sessions, memory_search=_search_memories, administration=administration, memory_changes=_CHANGES
+    )
 
 
 def _search_memories(
@@ -98,3 +101,18 @@ def _search_memories(
     from ..memories.library import search_memories  # needs apsw, which the Python of a plugin's server may not have
 
     return search_memories(location, query, limit, note, patience, fits)
+
+
+def _remember(location: StoreLocation, session: str, kind: str, text: str, quote: str, note: Note) -> IndexedMemory:
+    from ..memories.agent_memories import remember  # needs apsw, too
+
+    return remember(location, session, kind, text, quote, note)
+
+
+def _forget(location: StoreLocation, id: str, note: Note) -> IndexedMemory:
+    from ..memories.agent_memories import forget
+
+    return forget(location, id, note)
+
+
+_CHANGES = MemoryChanges(_remember, _forget)

@@ -15,6 +15,7 @@ from typing import Any
 from ..archives.groups import open_sessions
 from ..errors import SessionMemoryError
 from ..hooks.upkeep_start import SCRIPT, is_due
+from ..memories.agent_memories import forget, remember
 from ..memories.library import search_memories
 from ..settings.homes import home_at
 from ..settings.host_layout import Group, Layout
@@ -23,6 +24,7 @@ from ..settings.program import source_dir
 from ..settings.sections import host_settings
 from ..text.format import counted
 from ..tools import GroupBackend
+from ..tools.memory_changes import MemoryChanges
 from . import agent, ipc
 from .administration import HostAdministration
 from .channels import Channel, Chats, channels_in
@@ -197,7 +199,12 @@ class Host:
         """What the tools of a group's agent work over."""
         administration = HostAdministration(self._layout, group)
         return GroupBackend(
-            self._layout, group, self._sessions, memory_search=search_memories, administration=administration
+            self._layout,
+            group,
+            self._sessions,
+            memory_search=search_memories,
+            administration=administration,
+            memory_changes=MemoryChanges(remember, forget),
         )
 
     async def _deliver(self) -> None:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from ..patterns.habits import ErrorMatch
+    from ..store.sqlite.memory_index import IndexedMemory
     from ..transcripts.entries import Entry
 
     Search = Callable[[str, int, "SearchLimits"], list["SearchResult"]]
@@ -165,6 +166,12 @@ class Backend(Protocol):
 
     def errors(self, text: str) -> list[ErrorMatch]:
         """Where a tool failed with the same error as a line of `text`, the best match first."""
+
+    def remember(self, kind: str, text: str, quote: str) -> IndexedMemory:
+        """Keeps a memory that a quotation from the agent's session bears out; returns it as it is kept."""
+
+    def forget(self, id: str) -> IndexedMemory:
+        """Forgets a memory of the agent's own; returns it."""
 
     def clear(self, name: str) -> str:
         """Keeps the session under a name, so that the next message begins a new one. Returns what the model is told."""

@@ -27,6 +27,7 @@ INSTRUCTIONS = (
 TEXT_CHARACTERS = 200
 QUERY_CHARACTERS = 1_000
 ERROR_CHARACTERS = 8_000
+MEMORY_CHARACTERS = 500
 MOST_LINES = 500
 MOST_FOUND = 50
 MOST_SKIPPED = 100_000
@@ -36,7 +37,7 @@ class Tool(NamedTuple):
     """A tool: `schema` is the JSON Schema of its arguments; `run` calls the backend and returns the text for the model.
 
     `is_read_only` says that it changes nothing, `is_idempotent` that a second call with the same arguments does not
-    either: after a crash it may be called again.
+    either: after a crash it may be called again; `is_destructive` that it takes something away.
     """
 
     name: str
@@ -46,11 +47,13 @@ class Tool(NamedTuple):
     run: Callable[[Backend, Arguments], str]
     is_read_only: bool
     is_idempotent: bool = False
+    is_destructive: bool = False
 
     @property
     def annotations(self) -> dict[str, Any]:
         """What MCP clients may know of it, for instance before they ask the user."""
-        changes = {} if self.is_read_only else {"destructiveHint": False, "idempotentHint": self.is_idempotent}
+        hints = {"destructiveHint": self.is_destructive, "idempotentHint": self.is_idempotent}
+        changes = {} if self.is_read_only else hints
         return {"title": self.title, "readOnlyHint": self.is_read_only, **changes, "openWorldHint": False}
 
 
@@ -75,6 +78,20 @@ def _search(backend: Backend, arguments: Arguments) -> str:
 
 def _seen_error(backend: Backend, arguments: Arguments) -> str:
     return results.seen_errors(backend.errors(arguments["error"]), arguments.get("limit", 3))
+
+
+def _remember(backend: Backend, arguments: Arguments) -> str:
+    kept = backend.remember(arguments.get("kind", "fact"), arguments["text"], arguments["quote"])
+    found = (
+        "a person finds it: it is kept apart" if kept.is_untrusted else "other sessions find it with search_sessions"
+    )
+    return f"Remembered as {results.memory(kept)}; {found}."
+
+
+def _forget(backend: Backend, arguments: Arguments) -> str:
+    gone = backend.forget(arguments["id"])
+    undo = f"session-memory memories forget {gone.id} --undo"
+    return f"Forgotten: {results.memory(gone)}. For a day the user takes it back with `{undo}`."
 
 
 def _moment(arguments: Arguments, name: str) -> int | None:
@@ -193,6 +210,33 @@ TOOLS = (
         ),
         _seen_error,
         True,
+    ),
+    Tool(
+        "remember",
+        "Remember",
+        "Keeps a fact, a decision or a preference for all later sessions. Use it when the user asks you to remember "
+        "something, or settles what later sessions need to know. One sentence that can be understood alone, with the "
+        "words of this session that bear it out. What is remembered already is not kept twice.",
+        arguments_schema(
+            {
+                "text": text_argument("What to remember, in one or two sentences.", MEMORY_CHARACTERS),
+                "quote": text_argument("What was said in this session, word for word.", MEMORY_CHARACTERS, 8),
+            },
+            {"kind": choice_argument("What it is; a fact if not given.", "fact", "decision", "preference")},
+        ),
+        _remember,
+        False,
+        True,
+    ),
+    Tool(
+        "forget",
+        "Forget a memory",
+        "Forgets a memory for good: it is not found any more, and not made again. Use it only when the user says that "
+        "something remembered is wrong or is to be forgotten. What was said in sessions stays.",
+        arguments_schema({"id": text_argument("The id of the memory, as search_sessions shows it.")}, {}),
+        _forget,
+        False,
+        is_destructive=True,
     ),
     Tool(
         "read_session",

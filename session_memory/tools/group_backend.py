@@ -19,15 +19,18 @@ from ..transcripts.reader import USER_RANK
 from ..transcripts.sessions import describe, what_may_be_told
 from .archive_search import search_archives
 from .backend import EVERYWHERE, ListedSession, RefusedError
+from .memory_changes import OwnMemories
 from .store_search import error_search, store_search
 
 if TYPE_CHECKING:
     from ..patterns.habits import ErrorMatch
     from ..settings.host_layout import Group, Layout
     from ..settings.rules import Rule
+    from ..store.sqlite.memory_index import IndexedMemory
     from ..transcripts.entries import Entry
     from ..transcripts.pointers import PutBy, SessionManager
     from .backend import Administration, Search, SearchLimits, SearchResult
+    from .memory_changes import MemoryChanges
     from .store_search import MemorySearch
 
 _UNTITLED = "the present conversation"
@@ -49,6 +52,7 @@ class GroupBackend:
         search: Search | None = None,
         memory_search: MemorySearch | None = None,
         administration: Administration | None = None,
+        memory_changes: MemoryChanges | None = None,
     ) -> None:
         self._layout = layout
         self._group = layout.group(group)
@@ -56,6 +60,7 @@ class GroupBackend:
         self.administration = administration
         root = layout.root if self._group.is_main else self._group.root
         self._search = search or store_search(root, {}, self._search_archives, memory_search, self._own_session)
+        self._memories = OwnMemories(self._group.root, {}, self._own_session, memory_changes)
         self._errors = error_search(root, {}, self._own_session)
 
     def sessions(self) -> list[ListedSession]:
@@ -87,6 +92,14 @@ class GroupBackend:
     def errors(self, text: str) -> list[ErrorMatch]:
         """See Backend."""
         return self._errors(text)
+
+    def remember(self, kind: str, text: str, quote: str) -> IndexedMemory:
+        """See Backend."""
+        return self._memories.remember(kind, text, quote)
+
+    def forget(self, id: str) -> IndexedMemory:
+        """See Backend."""
+        return self._memories.forget(id)
 
     def clear(self, name: str) -> str:
         """See Backend."""

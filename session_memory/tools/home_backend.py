@@ -14,15 +14,18 @@ from ..transcripts.log import last_entries
 from ..transcripts.sessions import UnknownSessionError, find_sessions
 from .archive_search import search_archives
 from .backend import EVERYWHERE, ListedSession, RefusedError
+from .memory_changes import OwnMemories
 from .store_search import error_search, store_search
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..patterns.habits import ErrorMatch
+    from ..store.sqlite.memory_index import IndexedMemory
     from ..transcripts.entries import Entry
     from ..transcripts.sessions import FoundSession
     from .backend import Search, SearchLimits, SearchResult
+    from .memory_changes import MemoryChanges
     from .store_search import MemorySearch
 
 _ONLY_THE_USER = "Nothing has changed yet, since only the user can do that. Tell them to"
@@ -42,10 +45,12 @@ class HomeBackend:
         environ: Mapping[str, str],
         search: Search | None = None,
         memory_search: MemorySearch | None = None,
+        memory_changes: MemoryChanges | None = None,
     ) -> None:
         self._path = path
         self._environ = environ
         self._search = search or store_search(path, environ, self._search_archives, memory_search, self._own_session)
+        self._memories = OwnMemories(path, environ, self._own_session, memory_changes)
         self._errors = error_search(path, environ, self._own_session)
         self._found: dict[str, FoundSession] = {}
 
@@ -77,6 +82,14 @@ class HomeBackend:
     def errors(self, text: str) -> list[ErrorMatch]:
         """See Backend."""
         return self._errors(text)
+
+    def remember(self, kind: str, text: str, quote: str) -> IndexedMemory:
+        """See Backend."""
+        return self._memories.remember(kind, text, quote)
+
+    def forget(self, id: str) -> IndexedMemory:
+        """See Backend."""
+        return self._memories.forget(id)
 
     def clear(self, name: str) -> str:
         """See Backend."""

@@ -14,6 +14,7 @@ from .backend import SearchResults
 
 if TYPE_CHECKING:
     from ..patterns.habits import ErrorMatch
+    from ..store.sqlite.memory_index import IndexedMemory
     from .backend import ListedChat, ListedSession, ListedTask, SearchResult
 
 RESULT_CHARACTERS = 4_000
@@ -117,6 +118,12 @@ def seen_errors(found: list[ErrorMatch], limit: int) -> str:
         )
         heading += f" {left} more: {more}."
     return "\n\n".join([heading, *blocks])
+
+
+def memory(one: IndexedMemory) -> str:
+    """A memory on one line: its kind, its id, what it says."""
+    said = f"{one.title} {one.text}" if one.text else one.title
+    return f'{one.kind} {one.id}: "{shorten(one_line(for_prompt(said)), SNIPPET_CHARACTERS)}"'
 
 
 def tasks(listed: list[ListedTask], own: str, now: float) -> str:

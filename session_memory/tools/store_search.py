@@ -165,5 +165,6 @@ def _remembered(memory: IndexedMemory) -> SearchResult:
     said = memory.text or (memory.quote and f'"{memory.quote}"')
     text = "\n".join([part for part in (said, doubts) if part])
     _, session, conversation, *_ = memory.origins[-1] if memory.origins else (None, "", "")
-    where = f"conversation {conversation}, {memory.path}" if conversation else memory.path
+    known = f"memory {memory.id}, {memory.path}"
+    where = f"conversation {conversation}, {known}" if conversation else known
     return SearchResult(str(session), memory.title, "memory", seconds, text, where)

@@ -94,7 +94,12 @@ class TestMessages:
         listed = ask("tools/list")["result"]["tools"]
         assert [(one["name"], one["inputSchema"]) for one in listed] == [(tool.name, tool.schema) for tool in TOOLS]
         read_only = {one["name"]: one["annotations"]["readOnlyHint"] for one in listed}
-        assert [name for name in NAMES if not read_only[name]] == ["clear_session", "resume_session"]
+        assert [name for name in NAMES if not read_only[name]] == [
+            "clear_session",
+            "resume_session",
+            "remember",
+            "forget",
+        ]
 
     def test_a_tool_that_refuses_is_a_result_that_says_so(self) -> None:
         result = ask("tools/call", {"name": "clear_session"})["result"]

@@ -37,7 +37,8 @@ def arguments(schema: dict[str, Any]) -> list[str]:
 
 class TestDefinitions:
     def test_there_are_these_tools(self) -> None:
-        names = ["list_sessions", "clear_session", "resume_session", "search_sessions", "seen_error", "read_session"]
+        names = ["list_sessions", "clear_session", "resume_session", "search_sessions", "seen_error"]
+        names += ["remember", "forget", "read_session"]
         of_tasks = ["schedule_task", "list_tasks", "update_task", "cancel_task"]
         of_main = ["list_groups", "register_group", "update_group"]
         assert [tool.name for tool in TOOLS] == names
@@ -53,7 +54,7 @@ class TestDefinitions:
     @pytest.mark.parametrize("tool", tools_of_group(is_main=False), ids=lambda tool: tool.name)
     def test_no_tool_but_those_of_main_takes_a_path_or_a_group(self, tool: Any) -> None:
         known = {"id", "name", "query", "lines", "limit", "skip", "save_as"}
-        known |= {"since", "until", "project", "error"}
+        known |= {"since", "until", "project", "error", "text", "quote", "kind"}
         known |= {"prompt", "schedule_type", "schedule_value", "context_mode", "status"}
         assert known.issuperset(tool.schema["properties"])
 

@@ -13,15 +13,17 @@ from records import append, assistant, exchange, user
 from store_scene import MONDAY, StoreUser
 from tools_scene import Home
 
-from session_memory.commands.mcp import _search_memories
+from session_memory.commands.mcp import _forget, _remember, _search_memories
 from session_memory.host.ipc import answer_requests, write_snapshots
 from session_memory.store.location import find_location
 from session_memory.store.refresh import open_store, refresh
-from session_memory.tools import HomeBackend, ToolResult, call
+from session_memory.tools import TOOLS, GroupBackend, HomeBackend, ToolResult, call
+from session_memory.tools.memory_changes import MemoryChanges
 from session_memory.tools.request_files import RequestFiles
 from session_memory.tools.results import RESULT_CHARACTERS
 
 DAY = 86_400
+CHANGES = MemoryChanges(_remember, _forget)
 SHOP, BLOG = "5e55a0f1-0000-4000-8000-000000000001", "5e55a0f1-0000-4000-8000-000000000002"
 
 
@@ -31,6 +33,7 @@ class Person(StoreUser):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self.path = path
+        self.environ: dict[str, str] = {}
         self.say(SHOP, "webshop", MONDAY, *[f"Please remember that plum jam {n} is for the webshop." for n in range(3)])
         self.say(BLOG, "blog", MONDAY + DAY, *[f"Please remember that plum jam {n} is for the blog." for n in range(3)])
 
@@ -47,7 +50,12 @@ class Person(StoreUser):
         append(path, *[{**one, "cwd": cwd, "sessionId": id} for one in records])
 
     def ask(self, tool: str, /, **arguments: Any) -> ToolResult:
-        backend = HomeBackend(str(self.home), {"HOME": str(self.home)}, memory_search=_search_memories)
+        backend = HomeBackend(
+            str(self.home),
+            {"HOME": str(self.home), **self.environ},
+            memory_search=_search_memories,
+            memory_changes=CHANGES,
+        )
         return call(backend, tool, arguments)
 
 
@@ -192,6 +200,82 @@ class TestErrors:
                 while not answer.done():
                     answer_requests(host.layout, "work", host.backend("work"))
             assert "after editing `jars.txt`" in answer.result().text
+
+
+class TestMemories:
+    QUOTE = "plum jam 1 is for the webshop"
+
+    @pytest.fixture
+    def agent(self, person: Person) -> Person:
+        person.environ = {"CLAUDE_CODE_SESSION_ID": SHOP}
+        return person
+
+    def test_what_is_remembered_is_found_with_where_it_came_from_and_kept_once(self, agent: Person) -> None:
+        told = [agent.ask("remember", text="The webshop sells plum jam.", quote=self.QUOTE) for _ in range(2)]
+        assert told[0] == told[1]
+        assert not told[0].is_error
+        (kept,) = agent.result("memories")["memories"]
+        assert (kept["kind"], kept["title"], kept["quote"]) == ("fact", "The webshop sells plum jam.", self.QUOTE)
+        assert [(origin["session"], origin["strategy"]) for origin in kept["origins"]] == [(SHOP, "agent")]
+        assert kept["id"] in told[0].text
+        assert f"memory {kept['id']}" in agent.ask("search_sessions", query="webshop plum jam").text
+
+    @pytest.mark.parametrize("quote", ["plum jam 1 is for the blog", "something never said"])
+    def test_what_this_session_did_not_say_is_not_remembered(self, agent: Person, quote: str) -> None:
+        told = agent.ask("remember", text="The webshop sells plum jam.", quote=quote)
+        assert told.is_error
+        assert told.text.startswith("nothing was remembered: the quotation is not found in this session")
+        assert agent.result("memories")["memories"] == []
+
+    @pytest.mark.parametrize("rule", ["{ignore: true}", "{text: false}"])
+    @pytest.mark.parametrize("where", ["sessions", "projects"])
+    def test_nothing_is_remembered_of_what_a_rule_excludes(self, agent: Person, rule: str, where: str) -> None:
+        key = SHOP if where == "sessions" else str(agent.path / "webshop")
+        agent.config(f"{where}: {{{key}: {rule}}}")
+        assert agent.ask("remember", text="The webshop sells plum jam.", quote=self.QUOTE).is_error
+        assert [*agent.home.rglob("facts.md")] == []
+
+    def test_no_secret_is_remembered(self, agent: Person) -> None:
+        text = "The password is password=hunter2Plum9Jam for all."
+        assert not agent.ask("remember", text=text, quote=self.QUOTE).is_error
+        (page,) = agent.home.rglob("facts.md")
+        assert "hunter2Plum9Jam" not in page.read_text()
+
+    def test_a_memory_is_forgotten_and_the_user_takes_it_back(self, agent: Person) -> None:
+        agent.ask("remember", text="The webshop sells plum jam.", quote=self.QUOTE)
+        (kept,) = agent.result("memories")["memories"]
+        told = agent.ask("forget", id=kept["id"])
+        assert told.text.startswith(f'Forgotten: fact {kept["id"]}: "The webshop sells plum jam."')
+        assert agent.result("memories")["memories"] == []
+        assert agent.ask("remember", text="The webshop sells plum jam.", quote=self.QUOTE).is_error
+        agent.run(*told.text.split("`")[1].split()[1:])
+        assert [one["id"] for one in agent.result("memories")["memories"]] == [kept["id"]]
+
+    def test_no_memory_is_forgotten_by_a_part_of_its_id(self, agent: Person) -> None:
+        agent.ask("remember", text="The webshop sells plum jam.", quote=self.QUOTE)
+        (kept,) = agent.result("memories")["memories"]
+        assert agent.ask("forget", id=kept["id"][:4]).is_error
+        assert len(agent.result("memories")["memories"]) == 1
+
+    @pytest.mark.parametrize("asking", ["family", "main"])
+    def test_a_group_changes_its_own_memories_only(self, tmp_path: Path, asking: str) -> None:
+        with three_groups(tmp_path / "host") as host:
+            for group in ("work", asking):
+                host.begin(group, *exchange(f"jam of {group} is good", "Yes.", at=MONDAY))
+            ingested(host)
+
+            def ask(group: str, tool: str, /, **arguments: Any) -> ToolResult:
+                return call(GroupBackend(host.layout, group, host.sessions, memory_changes=CHANGES), tool, arguments)
+
+            kept = ask("work", "remember", text="Jam of work is good.", quote="jam of work is good")
+            assert not kept.is_error, kept
+            id = kept.text.partition("fact ")[2].partition(":")[0]
+            assert ask(asking, "forget", id=id).text.startswith("no memory has the id")
+            assert ask(asking, "remember", text="Jam.", quote="jam of work is good").is_error
+            assert not ask("work", "forget", id=id).is_error
+
+    def test_they_are_not_among_what_needs_no_permission(self) -> None:
+        assert {tool.name for tool in TOOLS if not tool.is_read_only} >= {"remember", "forget"}
 
 
 def ingested(host: GroupDir) -> None:
