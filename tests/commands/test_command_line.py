@@ -162,13 +162,16 @@ class TestTimes:
             ("show", "1"),
             ("conversations",),
             ("memories",),
-            ("errors", "3 failed"),
+            ("errors", "No module named yaml"),
             ("patterns",),
             ("process", "--dry-run"),
         ],
         ids=" ".join,
     )
     def test_in_json_they_are_iso_8601(self, machine, words):
+        call = {"type": "tool_use", "id": "t9", "name": "Bash", "input": {"command": "python app.py"}}
+        error = {"tool_use_id": "t9", "type": "tool_result", "is_error": True, "content": "No module named yaml"}
+        machine.session("77aa-yaml", *exchange("run it", "yes", at=MONDAY), assistant(call, at=MONDAY), user([error]))
         machine.run("process" if words == ("memories",) else "ingest")
         found = self.times(machine.result(*words))
         assert found

@@ -100,9 +100,9 @@ class TestSearch:
         assert machine.run("process").returncode == 0
         lines = machine.run("search", "zebra").stdout.splitlines()
         assert "episode" in lines[0]
-        assert lines[1].startswith("  session-memory memories show ")
-        assert machine.run(*lines[1].split()[1:]).stdout.startswith("How do we deploy zebra 0?")
-        assert "**zebra**" in "".join(lines[2:])
+        command = next(line for line in lines if line.startswith("  session-memory memories show "))
+        assert machine.run(*command.split()[1:]).stdout.startswith("How do we deploy zebra 0?")
+        assert "**zebra**" in "".join(lines[lines.index(command) :])
         assert [one["kind"] for one in json.loads(machine.run("search", "zebra", "--json").stdout)["memories"]] == [
             "episode"
         ]
@@ -190,4 +190,4 @@ class TestProgress:
 def test_the_readers_of_all_this_are_told_in_the_docs():
     text = (ROOT / "docs" / "store.md").read_text()
     for command in re.findall(r"^    session-memory (\S+)", text, re.MULTILINE):
-        assert command in ("ingest", "search", "show", "conversations", "health-check", "watch", "status")
+        assert command in ("ingest", "search", "show", "conversations", "export", "health-check", "watch", "status")
