@@ -79,7 +79,10 @@ def normalised(error: str) -> str:
 
 def similarity(wanted: str, error: str) -> float:
     """How much of an error somebody asks for (both normalised): above 0.0 only where one has all telling words of the
-    other, 1.0 where both have the same. What is asked for may be a piece of the error, or have it in it."""
+    other, 1.0 where both have the same, or are the same. What is asked for may be a piece of the error, or have it in
+    it."""
+    if wanted == error:
+        return 1.0
     words, others = _telling(wanted), _telling(error)
     if words and (words <= others or (others <= words and len(others) >= LEAST_WORDS)):
         return min(len(words), len(others)) / max(len(words), len(others))
