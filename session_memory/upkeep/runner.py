@@ -46,11 +46,12 @@ class Allowance:
     """How much of the processor, and how long, a run may still take."""
 
     def __init__(self) -> None:
+        self._cpu_end = cpu_seconds() + CPU_SECONDS
         self._deadline = time.monotonic() + LONGEST_SECONDS
 
     def is_spent(self) -> bool:
         """Whether it is to end."""
-        return cpu_seconds() >= CPU_SECONDS or time.monotonic() >= self._deadline
+        return cpu_seconds() >= self._cpu_end or time.monotonic() >= self._deadline
 
 
 class _SpentError(Exception):
@@ -95,6 +96,7 @@ def _run(location: StoreLocation, environ: Mapping[str, str], held: int) -> None
         if before == NO_APSW:
             return
     runs.runs.append(run)
+    cpu_before = cpu_seconds()
     try:
         if not run.problem:
             os.ftruncate(held, 0)
@@ -105,7 +107,7 @@ def _run(location: StoreLocation, environ: Mapping[str, str], held: int) -> None
         run.problem = _said(error)
     if run.problem and run.problem != before:
         log.write(EVENT, run.problem)
-    run.ended, run.cpu_seconds = time.time(), round(cpu_seconds(), 2)
+    run.ended, run.cpu_seconds = time.time(), round(cpu_seconds() - cpu_before, 2)
     with suppress(OSError):
         runs.save()
 
