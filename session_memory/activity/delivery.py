@@ -247,10 +247,10 @@ def _update(
     oldest = now - settings.first_sight_seconds
     read, unread = read_changed(changed, cursors, runtime, now, oldest, most_lines(limit) + 1, notes)
     drop_copies(read, sessions, cursors, runtime, own.path)
-    if unread:
+    left = [session for session, _ in changed[-unread:]] if unread else []
+    if left and (settings.has_rules or any([session.is_elsewhere for session in left])):
         from .unread import count_told
 
-        left = [session for session, _ in changed[-unread:]]
         unread = count_told(left, cursors, settings, own)
     rules = rules_for(settings, own.home, [unseen.cursor.get("start", "") for unseen in read])
     reports = []

@@ -38,7 +38,8 @@ _LOADED = (
     "runtimes.codex.hooks", "runtimes.codex.files", "runtimes.codex.records",
     "runtimes.qwen.hooks", "runtimes.qwen.files", "runtimes.qwen.records",
     "activity.forks", "activity.report", "activity.unseen", "activity.updates", "activity.prompt_memories",
-    "activity.acknowledgement", "activity.in_hand", "activity.collision_file", "activity.collision_search",
+    "activity.acknowledgement", "activity.in_hand", "activity.unread",
+    "activity.collision_file", "activity.collision_search",
     "activity.collision_lines", "activity.evidence", "activity.git_collisions", "activity.call_facts",
     "text.shell_effects",
 )  # fmt: skip
