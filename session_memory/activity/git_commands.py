@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
 _COMMIT_VALUES = ("--message", "--file", "--author", "--date", "--reuse-message", "--reedit-message", "--template")
 _NO_STASH = ("list", "show", "drop", "pop", "apply", "branch", "clear", "create", "store")
-_TAKE_AWAY = ("switch", "rebase", "pull", "merge", "restore", "checkout")
+MOVES = ("switch", "rebase", "pull", "merge")
+_TAKE_AWAY = (*MOVES, "restore", "checkout")
 
 
 def stages(touch: Touch, path: str) -> bool | None:
@@ -25,7 +26,7 @@ def stages(touch: Touch, path: str) -> bool | None:
             is_value = False
         elif word.startswith("-") and word != "--":
             is_long = word.startswith("--")
-            if word in ("--all", "--update", "--include") or (not is_long and set("aAui") & set(_flags(word))):
+            if word in ("--all", "--update", "--include") or has_flag(word, "aAui"):
                 return True
             is_value = is_commit and (word in _COMMIT_VALUES or (not is_long and word[-1] in "mFCct"))
         elif word != "--":
@@ -37,12 +38,16 @@ def stages(touch: Touch, path: str) -> bool | None:
     return None if is_commit and not named else False
 
 
-def _flags(word: str) -> str:
-    """The letters of short options, up to one that has its value in the same word."""
-    for at, letter in enumerate(word[1:], 1):
-        if letter in "mFCct":
-            return word[1:at]
-    return word[1:]
+def has_flag(word: str, letters: str) -> bool:
+    """Whether a word is some short options with one of these among them: `-am`, but not `-mam`."""
+    if word[:1] != "-" or word[1:2] == "-":
+        return False
+    for letter in word[1:]:
+        if letter in "mFCct":  # its value is in the same word
+            return False
+        if letter in letters:
+            return True
+    return False
 
 
 def takes_in(words: tuple[str, ...]) -> bool:
@@ -79,5 +84,6 @@ def takes_away(words: tuple[str, ...]) -> bool:
     if words[0] == "reset":
         return bool({"--hard", "--merge", "--keep"} & set(words))
     if words[0] == "clean":
-        return any(word.startswith("-") and "f" in word and "n" not in word for word in words[1:])
+        is_forced = any([has_flag(word, "f") or word == "--force" for word in words])
+        return is_forced and not any([has_flag(word, "n") or word == "--dry-run" for word in words])
     return words[0] in _TAKE_AWAY

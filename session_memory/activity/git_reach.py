@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from ..text.paths import resolved
+from .git_commands import MOVES, has_flag, takes_away, takes_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_MOVES = ("switch", "rebase", "pull", "merge")
-_NO_STASH = ("list", "show", "drop", "pop", "apply", "branch", "clear", "create", "store")
-_DRY = ("-n", "--dry-run")
 _NEW_BRANCH = ("-b", "-B", "--orphan", "--detach", "-d")
 
 
@@ -33,27 +31,22 @@ def reach_of(words: tuple[str, ...], directory: str, is_there: Callable[[str], b
     """What the git command with these `words`, from the subcommand on, reaches when it is run in `directory`; None for
     one that takes nothing from others. `is_there` tells whether a path exists."""
     command, rest = words[0], words[1:]
-    if command in _MOVES:
+    if not (takes_in(words) or takes_away(words)):
+        return None
+    if command in MOVES:
         return None if set(rest) & {"--abort", "--continue", "--skip", "--quit"} else Reach(moves=True)
     if command in ("checkout", "restore"):
         return _checked_out(command, rest, directory, is_there)
-    if command == "stash":
-        return None if rest[:1] and rest[0] in _NO_STASH else Reach(("",))
-    if command == "reset" and {"--hard", "--merge", "--keep"} & set(rest):
-        to = [word for word in rest if not word.startswith("-") and word != "HEAD"]
-        return Reach(moves=True) if to else Reach(("",))
+    if command == "reset" and [word for word in rest if not word.startswith("-") and word != "HEAD"]:
+        return Reach(moves=True)
     if command == "clean":
-        is_forced = any([_has_letter(word, "f") or word == "--force" for word in rest])
-        is_dry = any([_has_letter(word, "n") or word == "--dry-run" for word in rest])
-        return Reach(_paths(rest, directory) or (directory,)) if is_forced and not is_dry else None
-    if command == "commit" and not set(rest) & {"--dry-run"}:
-        return Reach(("",)) if any([_has_letter(word, "a") or word == "--all" for word in rest]) else None
-    if command == "add" and not set(rest) & set(_DRY):
-        is_all = any(
-            [_has_letter(word, "A") or _has_letter(word, "u") or word in ("--all", "--update") for word in rest]
-        )
+        return Reach(_paths(rest, directory) or (directory,))
+    if command == "commit":
+        return Reach(("",)) if any([has_flag(word, "a") or word == "--all" for word in rest]) else None
+    if command == "add":
+        is_all = any([has_flag(word, "Au") or word in ("--all", "--update") for word in rest])
         return Reach(_paths(rest, directory) or (("",) if is_all else ()))
-    return None
+    return Reach(("",))  # a stash, or a reset to HEAD
 
 
 def _checked_out(command: str, rest: tuple[str, ...], directory: str, is_there: Callable[[str], bool]) -> Reach | None:
@@ -72,8 +65,3 @@ def _checked_out(command: str, rest: tuple[str, ...], directory: str, is_there: 
 
 def _paths(words: tuple[str, ...], directory: str) -> tuple[str, ...]:
     return tuple([resolved(word, directory) for word in words if word and not word.startswith("-")])
-
-
-def _has_letter(word: str, letter: str) -> bool:
-    """Whether a word is some short options with this one among them: `-am`, but not `-mam`."""
-    return word[:1] == "-" and word[1:2] != "-" and letter in word[1:].partition("m")[0]

@@ -122,7 +122,9 @@ def older_content_committed(pair: Pair) -> None:
 
 def only_looked(pair: Pair) -> None:
     pair.main.edit("src/app.py", "1\n")
-    pair.discord.bash("git stash list; git diff; git add -n .; git clean -nd; grep x src/app.py > /dev/null")
+    pair.discord.bash(
+        "git stash list; git diff; git add -n .; git clean -nd; git clean -f -n; grep x src/app.py > /dev/null"
+    )
 
 
 def written_back(pair: Pair) -> None:

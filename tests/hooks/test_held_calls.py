@@ -134,7 +134,8 @@ def test_a_git_command_that_moves_the_worktree_under_another_is_held_back(projec
 
 @pytest.mark.parametrize(
     "command",
-    ["git status", "git stash list", "git add db", "git commit -m x", "git checkout db", "git clean -n", "git log",
+    ["git status", "git stash list", "git add db", "git commit -m x", "git checkout db", "git clean -n", "git clean -n -f", "git log",
+     "git commit -Fa",
      "git -C /nowhere switch x", "echo git", "git rebase --continue", "cd /nowhere && git stash", "git diff -- app"],
 )  # fmt: skip
 def test_other_commands_are_not_held_back(project, command):
