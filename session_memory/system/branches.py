@@ -32,12 +32,6 @@ class Branches:
         self._user_dir = user_dir
         self._is_merged: dict[tuple[str, str], bool | None] = {}
 
-    def unmerged(self, directory: str, time: float) -> str:
-        """The branch that was checked out in the worktree of `directory` at a time in seconds since the epoch, if it is
-        not merged into the default branch; '' where it is, and where that cannot be told."""
-        branch = self.checked_out(directory, time)
-        return branch if branch and self.is_merged(directory, branch) is False else ""
-
     def checked_out(self, directory: str, time: float) -> str:
         """The branch that was checked out in the worktree of `directory` at a time, as the log of HEAD has it; '' where
         that does not show, or it was no branch."""

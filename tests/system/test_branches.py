@@ -121,7 +121,8 @@ class TestCheckedOut:
         branches = Branches()
         found = [branches.checked_out(str(root / "src"), when) for when in (50, 150, 250, 350, time.time())]
         assert found == ["", "main", "fix/login", "main", "main"]
-        assert [branches.unmerged(str(root), when) for when in (150, 250, 350)] == ["", "fix/login", ""]
+        assert branches.is_merged(str(root), "fix/login") is False
+        assert branches.is_merged(str(root), "main") is True
 
     def test_each_worktree_has_its_own(self, root: Path) -> None:
         git(root, "worktree", "add", "-q", "../wt", "-b", "other")
