@@ -11,8 +11,8 @@ from ..errors import SessionMemoryError
 from ..system.terminal import exit_code
 from ..tools.call import Served, call
 from ..tools.host_tools import tools_for
-from ..tools.memory_changes import MemoryChanges
 from ..tools.stdio_server import serve_this_process
+from ..tools.store_backend import MemoryChanges
 from .arguments import HOME
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from ..settings.program import source_dir
 from ..settings.sections import host_settings
 from ..text.format import counted
 from ..tools import GroupBackend
-from ..tools.memory_changes import MemoryChanges
+from ..tools.store_backend import MemoryChanges
 from . import agent, ipc
 from .administration import HostAdministration
 from .channels import Channel, Chats, channels_in

@@ -18,30 +18,26 @@ from ..transcripts.log import last_entries
 from ..transcripts.reader import USER_RANK
 from ..transcripts.sessions import describe, what_may_be_told
 from .archive_search import search_archives
-from .backend import EVERYWHERE, ListedSession, RefusedError
-from .memory_changes import OwnMemories
-from .store_search import error_search, store_search
+from .backend import ListedSession, RefusedError
+from .store_backend import StoreBackend
 
 if TYPE_CHECKING:
-    from ..patterns.habits import ErrorMatch
     from ..settings.host_layout import Group, Layout
     from ..settings.rules import Rule
-    from ..store.sqlite.memory_index import IndexedMemory
     from ..transcripts.entries import Entry
     from ..transcripts.pointers import PutBy, SessionManager
     from .backend import Administration, Search, SearchLimits, SearchResult
-    from .memory_changes import MemoryChanges
+    from .store_backend import MemoryChanges
     from .store_search import MemorySearch
 
 _UNTITLED = "the present conversation"
 
 
-class GroupBackend:
+class GroupBackend(StoreBackend):
     """What the agent of a group sees, as a `Backend`.
 
-    It searches in the store and with `memory_search`, or, where there is no store, in the archives. A `search` is used
-    in place of all that, and has to find what the group may see and no more. `administration` is what the group's host
-    does for it. Raises GroupNameError.
+    A `search` has to find what the group may see and no more. `administration` is what the group's host does for it.
+    Raises GroupNameError.
     """
 
     def __init__(
@@ -59,9 +55,7 @@ class GroupBackend:
         self._sessions = sessions
         self.administration = administration
         root = layout.root if self._group.is_main else self._group.root
-        self._search = search or store_search(root, {}, self._search_archives, memory_search, self._own_session)
-        self._memories = OwnMemories(self._group.root, {}, self._own_session, memory_changes)
-        self._errors = error_search(root, {}, self._own_session)
+        super().__init__(root, self._group.root, {}, search, memory_search, memory_changes)
 
     def sessions(self) -> list[ListedSession]:
         """See Backend. Those of other groups come last."""
@@ -84,22 +78,6 @@ class GroupBackend:
         names = [entry.name for entry in history if entry.session_id == session.session_id]
         rule = privacy.rule(group.root, session.name, session.session_id, *names)
         return what_may_be_told(entries, privacy, rule, group.root), unreadable
-
-    def search(self, query: str, limit: int, limits: SearchLimits = EVERYWHERE) -> list[SearchResult]:
-        """See Backend."""
-        return self._search(query, limit, limits)
-
-    def errors(self, text: str) -> list[ErrorMatch]:
-        """See Backend."""
-        return self._errors(text)
-
-    def remember(self, kind: str, text: str, quote: str) -> IndexedMemory:
-        """See Backend."""
-        return self._memories.remember(kind, text, quote)
-
-    def forget(self, id: str) -> IndexedMemory:
-        """See Backend."""
-        return self._memories.forget(id)
 
     def clear(self, name: str) -> str:
         """See Backend."""

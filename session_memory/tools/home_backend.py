@@ -13,30 +13,24 @@ from ..text.format import one_line
 from ..transcripts.log import last_entries
 from ..transcripts.sessions import UnknownSessionError, find_sessions
 from .archive_search import search_archives
-from .backend import EVERYWHERE, ListedSession, RefusedError
-from .memory_changes import OwnMemories
-from .store_search import error_search, store_search
+from .backend import ListedSession, RefusedError
+from .store_backend import StoreBackend
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..patterns.habits import ErrorMatch
-    from ..store.sqlite.memory_index import IndexedMemory
     from ..transcripts.entries import Entry
     from ..transcripts.sessions import FoundSession
     from .backend import Search, SearchLimits, SearchResult
-    from .memory_changes import MemoryChanges
+    from .store_backend import MemoryChanges
     from .store_search import MemorySearch
 
 _ONLY_THE_USER = "Nothing has changed yet, since only the user can do that. Tell them to"
 
 
-class HomeBackend:
+class HomeBackend(StoreBackend):
     """The sessions of the home at `path`, else of the one at hand (an agent home's, or those of the project), as a
     `Backend`.
-
-    It searches in the store and with `memory_search`, or, where there is no store, in the archives. A `search` is used
-    in place of all that.
     """
 
     def __init__(
@@ -47,11 +41,8 @@ class HomeBackend:
         memory_search: MemorySearch | None = None,
         memory_changes: MemoryChanges | None = None,
     ) -> None:
+        super().__init__(path, path, environ, search, memory_search, memory_changes)
         self._path = path
-        self._environ = environ
-        self._search = search or store_search(path, environ, self._search_archives, memory_search, self._own_session)
-        self._memories = OwnMemories(path, environ, self._own_session, memory_changes)
-        self._errors = error_search(path, environ, self._own_session)
         self._found: dict[str, FoundSession] = {}
 
     @property
@@ -74,22 +65,6 @@ class HomeBackend:
         one = self._found[session.id]
         entries, unreadable = last_entries(one.runtime, one.session.path, count)
         return one.told(entries), unreadable
-
-    def search(self, query: str, limit: int, limits: SearchLimits = EVERYWHERE) -> list[SearchResult]:
-        """See Backend."""
-        return self._search(query, limit, limits)
-
-    def errors(self, text: str) -> list[ErrorMatch]:
-        """See Backend."""
-        return self._errors(text)
-
-    def remember(self, kind: str, text: str, quote: str) -> IndexedMemory:
-        """See Backend."""
-        return self._memories.remember(kind, text, quote)
-
-    def forget(self, id: str) -> IndexedMemory:
-        """See Backend."""
-        return self._memories.forget(id)
 
     def clear(self, name: str) -> str:
         """See Backend."""

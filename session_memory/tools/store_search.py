@@ -105,9 +105,9 @@ def _question(location: StoreLocation, own_session: str) -> Iterator[tuple[Sqlit
     from ..system.sqlite import Patience
 
     patience = Patience(PATIENCE_SECONDS)
-    store = open_store(location, _note, patience, Lifts((own_session,) if own_session else ()))
+    store = open_store(location, note, patience, Lifts((own_session,) if own_session else ()))
     try:
-        refresh(store, location, _note)
+        refresh(store, location, note)
         yield store, patience
     finally:
         store.close()
@@ -138,11 +138,11 @@ def _search(
     memories = []
     if memory_search:
         fits = None if limits == EVERYWHERE else partial(_is_within, limits)
-        memories = memory_search(location, query, min(limit, MOST_MEMORIES), _note, patience, fits)
+        memories = memory_search(location, query, min(limit, MOST_MEMORIES), note, patience, fits)
     return [*map(_remembered, memories), *said][:limit]
 
 
-def _note(text: str) -> None:
+def note(text: str) -> None:
     """Says on stderr what the result does not: the log of a tool server."""
     print(f"session-memory: {text}", file=sys.stderr, flush=True)
 

@@ -18,9 +18,9 @@ from session_memory.host.ipc import answer_requests, write_snapshots
 from session_memory.store.location import find_location
 from session_memory.store.refresh import open_store, refresh
 from session_memory.tools import TOOLS, GroupBackend, HomeBackend, ToolResult, call
-from session_memory.tools.memory_changes import MemoryChanges
 from session_memory.tools.request_files import RequestFiles
 from session_memory.tools.results import RESULT_CHARACTERS
+from session_memory.tools.store_backend import MemoryChanges
 
 DAY = 86_400
 CHANGES = MemoryChanges(_remember, _forget)
