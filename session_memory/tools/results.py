@@ -13,6 +13,8 @@ from ..transcripts.log import render
 from .backend import SearchResults
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ..patterns.habits import ErrorMatch
     from ..store.sqlite.memory_index import IndexedMemory
     from .backend import ListedChat, ListedSession, ListedTask, SearchResult
@@ -82,14 +84,7 @@ def search_results(found: list[SearchResult], limit: int, *, is_limited: bool = 
     if not found:
         nothing = f"{NOTHING_FOUND} {LIMITED}" if is_limited else NOTHING_FOUND
         return f"{nothing} {notice}".rstrip()
-    blocks: list[str] = []
-    room = RESULT_CHARACTERS - _HEADING_CHARACTERS
-    for number, one in enumerate(found, 1):
-        block = _search_result(one, number)
-        if room < len(block) + 2:
-            break
-        blocks.append(block)
-        room -= len(block) + 2
+    blocks = _with_room(_search_result(one, number) for number, one in enumerate(found, 1))
     heading = f"{len(blocks)} found, the best first. {RECORD}"
     if len(blocks) < len(found) or len(found) == limit:
         heading += (
@@ -103,14 +98,7 @@ def seen_errors(found: list[ErrorMatch], limit: int) -> str:
     """Where an error was seen, at most `limit` places, and what solved it."""
     if not found:
         return NEVER_SEEN
-    blocks: list[str] = []
-    room = RESULT_CHARACTERS - _HEADING_CHARACTERS
-    for number, one in enumerate(found[:limit], 1):
-        block = _seen_error(one, number)
-        if room < len(block) + 2:
-            break
-        blocks.append(block)
-        room -= len(block) + 2
+    blocks = _with_room(_seen_error(one, number) for number, one in enumerate(found[:limit], 1))
     heading = f"Seen {len(found)} times, the best match first. {RECORD}" if len(found) > 1 else f"Seen once. {RECORD}"
     if left := len(found) - len(blocks):
         more = (
@@ -185,6 +173,18 @@ def name_of(one: ListedSession) -> str:
 def bounded(text: str) -> str:
     """`text` in at most RESULT_CHARACTERS, so that no result floods the agent that asked for it."""
     return shorten(text, RESULT_CHARACTERS)
+
+
+def _with_room(blocks: Iterable[str]) -> list[str]:
+    """The first of the blocks, as many as there is room for under a heading; those behind are not made."""
+    room = RESULT_CHARACTERS - _HEADING_CHARACTERS
+    shown: list[str] = []
+    for block in blocks:
+        room -= len(block) + 2
+        if room < 0:
+            break
+        shown.append(block)
+    return shown
 
 
 def _bounded_list(heading: str, lines: list[str]) -> str:
