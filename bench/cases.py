@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from .scenes import KILOBYTE, Clash, News, Scene, Unsettled
+from .scenes import KILOBYTE, Clash, ManyRuntimes, News, Scene, Unsettled
 from .sources import Source
 from .stopwatch import Command, CommandError, Stopwatch
 
@@ -56,6 +56,17 @@ def nothing_new(sizes: list[int], *, with_names: bool = False) -> Callable[[Stag
     return set_up
 
 
+def nothing_new_in_any(sizes: list[int]) -> Callable[[Stage], Setup]:
+    """The same where the sessions are of several runtimes."""
+
+    def set_up(stage: Stage) -> Setup:
+        scene = ManyRuntimes(stage.root, stage.app, stage.source, sizes)
+        scene.settle(stage.stopwatch)
+        return Setup(scene.hook(), scene.bare(), lambda: None, _expect_silence)
+
+    return set_up
+
+
 def first_prompt(sizes: list[int]) -> Callable[[Stage], Setup]:
     """The hook never ran in this home."""
 
@@ -75,6 +86,13 @@ def something_new(*, is_typed: bool = False) -> Callable[[Stage], Setup]:
         return Setup(scene.hook(), scene.bare(), news.bring, _expect_activity)
 
     return set_up
+
+
+def something_new_in_all(stage: Stage) -> Setup:
+    """20 KB were appended to each of 50 transcripts of several runtimes."""
+    scene = ManyRuntimes(stage.root, stage.app, stage.source, MIXED_SIZES)
+    news = News(scene, 20, stage.stopwatch)
+    return Setup(scene.hook(), scene.bare(), news.bring, _expect_activity)
 
 
 def told_in_turn(stage: Stage) -> Setup:
@@ -174,6 +192,9 @@ CASES = [
     Case(
         "quiet-50-named", "the same, named sessions of an agent", 0.95, nothing_new(MIXED_SIZES, with_names=True), 1.5
     ),
+    Case("many-quiet-50", "50 other sessions of five runtimes, nothing new", 1.0, nothing_new_in_any(MIXED_SIZES)),
+    Case("many-new-50", "the same, 20 KB new in each", 1.3, something_new_in_all),
+    Case("many-quiet-1000", "1,000 other sessions of five runtimes, nothing new", 1.8, nothing_new_in_any(SMALL_SIZES)),
     Case("new-50", "50 other sessions, 20 KB new in each", 1.25, something_new(), 1.5),
     Case("new-50-typed", "the same, all of it typed by users", 1.25, something_new(is_typed=True), 1.5),
     Case("new-50-next", "the prompts after that, until all are told", 1.25, told_in_turn, 1.5),

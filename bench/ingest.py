@@ -1,7 +1,8 @@
 """`python -m bench.ingest`: what it costs to take transcripts into the store, against decoding every line with orjson.
 
 First import: each in a process of its own, one after the other, on the same files. One megabyte appended to a large
-file: against the same megabyte as a file of its own. Memory: a process of its own over one large file. `--peers` also
+file: against the same megabyte as a file of its own. Each other runtime: a gigabyte of its transcripts against one of
+Claude Code's. Memory: a process of its own over one large file. `--peers` also
 races agentsview from PyPI, each in its own process on the same files (needs a package index).
 """
 
@@ -19,16 +20,19 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
+from session_memory.runtimes import all_runtimes, runtime
 from session_memory.store.ingest.ingestion import Ingestion
 from session_memory.store.ingest.sources import SourceDirectory
 from session_memory.store.sqlite.engine import SqliteStore
 
-from .corpus import MEGABYTE
+from .corpus import FORMATS, MEGABYTE, Author, Texts, write_session
 from .decoding import decode
 from .report import Row, as_table
 from .sources import copied, generated
 
 RUNS = 5
+OWN = "agent-sdk"
+DEEPEST = max(one.FILES.DEEPEST for one in all_runtimes()) + 1  # below a runtime's own directory
 SESSIONS = 24  # that share the megabytes: enough for each kind of them
 IMPORT_LIMIT = 3.0  # times the time of decoding every line
 APPEND_LIMIT = 3.0  # times the time that the same bytes take as a file of their own
@@ -65,6 +69,7 @@ def main() -> None:
             make(projects / f"-home-dev-{number % 5}", options.megabytes * MEGABYTE // SESSIONS, when)
         os.sync()  # else whoever syncs first waits for all of it
         rows = [first_import(root, projects, options.runs), appended(root, make, options.large, options.runs)]
+        rows += [of_runtime(root, format, options.megabytes, options.runs) for format in FORMATS if format != OWN]
         if options.peers:
             rows.append(against_peer(root, projects, options.runs))
         print(as_table(rows, options.runs))
@@ -75,7 +80,7 @@ def main() -> None:
 def import_all(database: str, projects: str) -> None:
     """Takes everything below `projects` into a store."""
     store = SqliteStore(database)
-    Ingestion(store, workers=os.cpu_count() or 1).scan(SourceDirectory(projects))
+    Ingestion(store, workers=os.cpu_count() or 1).scan(SourceDirectory(projects, deepest=DEEPEST))
     store.close()
 
 
@@ -94,6 +99,26 @@ def first_import(root: Path, projects: Path, runs: int) -> Row:
 
 def decode_all(projects: str) -> None:
     decode(sorted(Path(projects).rglob("*.jsonl")))
+
+
+def of_runtime(root: Path, format: str, megabytes: int, runs: int) -> Row:
+    """The time for a byte of a runtime's transcripts against that for one of Claude Code's: both a fifth of what is
+    imported at first, in turn, each by one process alone."""
+    size, ours, theirs = megabytes * MEGABYTE // 5, root / format / "own", root / format / "theirs"
+    texts = Texts(7)
+    for number in range(SESSIONS):
+        for directory, name in ((ours, OWN), (theirs, format)):
+            author = Author(texts, f"{name}-{number}", "alpha", size // SESSIONS, time.time() - 3600)
+            path = Path(runtime(name).HOOKS.own_path({"session_id": author.session_id}, author.cwd, str(directory)))
+            write_session(path, author, name)
+    sizes = [sum(path.stat().st_size for path in one.rglob("*.jsonl")) for one in (theirs, ours)]
+    seconds: list[list[float]] = [[], []]
+    for number in range(runs):
+        for found, directory in zip(seconds, (theirs, ours)):
+            database = str(root / f"{format}-{directory.name}-{number}.db")
+            found.append(_seconds_alone("import_all", database, str(directory)))
+    rates = [median(found) / size for found, size in zip(seconds, sizes)]
+    return Row(f"a gigabyte of {format}", rates[0] * 1e9, rates[1] * 1e9, f"of {OWN}", 1.0)
 
 
 def appended(root: Path, make: Callable[[Path, int, float], Path], megabytes: int, runs: int) -> Row:

@@ -15,11 +15,12 @@ from typing import NamedTuple
 
 from session_memory.install.environment import Environment
 from session_memory.install.program import ensure_app
+from session_memory.runtimes import runtime
 from session_memory.runtimes.claude.files import encode_cwd
 from session_memory.settings.program import ProgramPaths
 
-from .corpus import Texts
-from .sources import Source
+from .corpus import FORMATS, Texts
+from .sources import Source, generated_for
 from .stopwatch import Command, CommandError, Stopwatch
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -174,6 +175,18 @@ class Scene:
         if self._with_names:
             self._names_dir.mkdir(parents=True, exist_ok=True)
             (self._names_dir / f"{name}.json").write_text(json.dumps({"sessionId": session_id}))
+
+
+class ManyRuntimes(Scene):
+    """A scene whose sessions are those of several runtimes in turn, in one project: Claude Code's own, and others'."""
+
+    def _add(self, source: Source, number: int, size: int) -> Path:
+        if not number:
+            self._others = {name: generated_for(SEED, name, str(self.agent_dir)) for name in FORMATS}
+        name = list(FORMATS)[number % len(FORMATS)]
+        if name == "agent-sdk":
+            return super()._add(source, number, size)
+        return self._others[name](Path(runtime(name).FILES.config_dir({"HOME": str(self.root)})), size, self.ended)
 
 
 class Tail(NamedTuple):

@@ -71,7 +71,7 @@ def inside_a_process(root: Path, number: int, queries: int) -> None:
     random = Random(SEED)
     store = SqliteStore(str(root / "million.db"))
     for file in range(0, number // ENTRIES_A_FILE, 100):
-        store.write(_batch(texts, random, n) for n in range(file, file + 100))
+        store.write(batch_of(texts, random, n) for n in range(file, file + 100))
     store.connection.execute("PRAGMA wal_checkpoint(truncate)")
     size = (root / "million.db").stat().st_size / 1e6
     print(f"{number:,} entries, {size:,.0f} MB, written in {time.perf_counter() - began:.0f} s", flush=True)
@@ -123,7 +123,7 @@ def _measure(store: SqliteStore, title: str, queries: list[str]) -> None:
     print(f"{title:36} p50 {median(times):6.1f}   p95 {cuts[94]:6.1f}   p99 {cuts[98]:6.1f} ms", flush=True)
 
 
-def _batch(texts: Texts, random: Random, file: int) -> Batch:
+def batch_of(texts: Texts, random: Random, file: int) -> Batch:
     """A file of ENTRIES_A_FILE entries, cut into conversations."""
     state = FileState("", f"-srv-agent/{file}.jsonl", "/", "claude-code", f"session-{file}", offset=1, cwd="/srv/agent")
     entries = []

@@ -9,6 +9,8 @@ from functools import cache
 from itertools import count
 from pathlib import Path
 
+from session_memory.runtimes import runtime
+
 from .corpus import Author, Texts, write_session
 
 Source = Callable[[Path, int, float], Path]
@@ -28,6 +30,21 @@ def generated(seed: int) -> Source:
         author = Author(texts, f"{seed}-{next(numbers)}", "alpha", size, end)
         path = directory / f"{author.session_id}.jsonl"
         write_session(path, author)
+        return path
+
+    return write
+
+
+def generated_for(seed: int, format: str, cwd: str) -> Source:
+    """A source of invented transcripts of a runtime, by its format, of sessions that were started in `cwd`; each lies
+    where the runtime keeps it, below its own directory."""
+    texts, own, numbers = _texts(seed), runtime(format), count()
+
+    def write(config_dir: Path, size: int, end: float) -> Path:
+        author = Author(texts, f"{format}-{seed}-{next(numbers)}", "alpha", size, end)
+        author.cwd = cwd
+        path = Path(own.HOOKS.own_path({"session_id": author.session_id, "cwd": cwd}, cwd, str(config_dir)))
+        write_session(path, author, format)
         return path
 
     return write

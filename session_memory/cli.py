@@ -5,16 +5,22 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-from types import ModuleType
 
 from . import NAME, __version__
 from .system.terminal import columns, exit_code, print_error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import ModuleType
 
 # Each module offers SUMMARY (what the subcommand does, in a few words), add_arguments(parser) and run(arguments), which
 # returns the exit code.
 COMMANDS = {
     "search": "search",
     "show": "show",
+    "sessions": "sessions",
+    "read": "read",
     "conversations": "conversations",
     "ingest": "ingest",
     "watch": "watch",
@@ -29,22 +35,25 @@ COMMANDS = {
     "errors": "errors",
     "filter": "filter",
     "told": "told",
+    "page": "page",
     "graph": "graph",
     "archive": "archive",
     "config": "config",
+    "team": "team",
     "host": "host",
     "mcp": "mcp",
     "doctor": "doctor",
     "new": "new",
     "install": "install",
     "uninstall": "uninstall",
+    "completion": "completion",
 }
 
 
 def main(words: list[str] | None = None) -> int:
-    """Runs the subcommand that the arguments name; returns the exit code."""
+    """Runs the subcommand that the arguments name, without any `status`; returns the exit code."""
     words = sys.argv[1:] if words is None else words
-    return exit_code(lambda: _run(words))
+    return exit_code(lambda: _run(words), _how_to_add)
 
 
 def main_of_package() -> int:
@@ -52,7 +61,7 @@ def main_of_package() -> int:
     install has, where they are for this Python; returns the exit code."""
     import os
 
-    from .settings.plugin_data import add_all_packages
+    from .settings.plugin_packages import add_all_packages
 
     add_all_packages(os.environ)
     return main()
@@ -62,28 +71,53 @@ def _run(words: list[str]) -> int:
     if words and words[0] not in COMMANDS and not words[0].startswith("-"):
         return _unknown(words[0])
     if not words:
-        _parser_of_all().print_help()
-        return 2
+        from .commands.next_steps import show_state_and_next_steps
+
+        return show_state_and_next_steps()
     if words[0] not in COMMANDS:
         _parser_of_all().parse_args(words)  # prints help, or what is wrong, and exits
         return 2
     name, *rest = words
+    parser = parser_of(name)
+    arguments, unknown = parser.parse_known_args(rest)
+    if unknown:
+        from .commands.completion import words_of
+
+        meant = _closest(unknown[0].partition("=")[0], words_of(parser).options)
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}{f' (did you mean {meant}?)' if meant else ''}")
+    if name == "completion":
+        arguments.parsers = {each: parser_of(each) for each in COMMANDS}
+    return int(_module(name).run(arguments))
+
+
+def parser_of(name: str) -> argparse.ArgumentParser:
+    """The parser of a subcommand's arguments."""
     command = _module(name)
     parser = argparse.ArgumentParser(
         prog=f"{NAME} {name}", description=command.SUMMARY, formatter_class=_help_formatter
     )
     command.add_arguments(parser)
-    return int(command.run(parser.parse_args(rest)))
+    return parser
+
+
+def _how_to_add(module: str) -> str:
+    from .settings.program import how_to_add_module  # loads pathlib
+
+    return how_to_add_module(module)
 
 
 def _unknown(name: str) -> int:
     """Says that there is no such subcommand, and which may have been meant; returns the exit code of a wrong call."""
-    from .settings.rules_check import closest
-
-    meant = closest(name, COMMANDS)
+    meant = _closest(name, COMMANDS)
     hint = f"did you mean {NAME} {meant}?" if meant else f"{NAME} --help lists them"
     print_error(f"there is no command {name!r}", hint)
     return 2
+
+
+def _closest(name: str, words: Iterable[str]) -> str:
+    from .settings.rules_check import closest  # only where something was mistyped
+
+    return closest(name, words)
 
 
 def _module(name: str) -> ModuleType:
@@ -103,7 +137,8 @@ def _parser_of_all() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     parser.add_argument("--version", action="version", version=f"{NAME} {__version__}")
-    parser.add_argument("command", metavar="COMMAND", nargs="?", help=f"see below; {NAME} COMMAND --help tells more")
+    about = f"see below; {NAME} COMMAND --help tells more; without one: status, and what to do next"
+    parser.add_argument("command", metavar="COMMAND", nargs="?", help=about)
     return parser
 
 

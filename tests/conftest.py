@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from clients import npm
@@ -27,14 +28,18 @@ from session_memory.host.ledger import Ledger
 from session_memory.settings.host_layout import Layout
 from session_memory.transcripts.pointers import SessionManager
 
-pytest_plugins = ["runtime_table"]
+if TYPE_CHECKING:
+    from postgres_server import PostgresServer
+    from team_scene import Team
+
+pytest_plugins = ["browser_scene", "progress", "runtime_table"]
 
 
 GROUPS = [f"g{number}" for number in range(36)]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--clients", action="store_true", help="also test with the clients from npm: Pi, Codex, Qwen Code")
+    parser.addoption("--clients", action="store_true", help="also test with the clients from npm")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -208,3 +213,22 @@ def unused_groups() -> Iterator[str]:
 def group(unused_groups: Iterator[str]) -> str:
     """A group that no other test of the module uses."""
     return next(unused_groups)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A real PostgreSQL server."""
+    from postgres_server import running_server  # only where one is asked for
+
+    with running_server() as server:
+        if isinstance(server, str):
+            pytest.skip(server)
+        yield server
+
+
+@pytest.fixture
+def team(postgres: PostgresServer) -> Team:
+    """A team to which nothing was pushed."""
+    from team_scene import Team
+
+    return Team(postgres)

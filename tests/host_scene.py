@@ -35,6 +35,8 @@ from session_memory.host.orphans import running_pids
 from session_memory.host.values import ChatReply
 from session_memory.runtimes.claude import files as claude_files
 from session_memory.settings.host_layout import Group, Layout
+from session_memory.store.location import find_location
+from session_memory.store.refresh import open_store, refresh
 from session_memory.tools import GroupBackend, ToolResult, call
 from session_memory.transcripts.pointers import SessionManager
 
@@ -123,6 +125,14 @@ def three_groups(root: Path) -> Iterator[GroupDir]:
         yield host
 
 
+def ingested(host: GroupDir) -> None:
+    """Makes the store of a host, of all that was said in its groups."""
+    location = find_location(str(host.root), {})
+    store = open_store(location)
+    refresh(store, location, print)
+    store.close()
+
+
 class Box:
     """The shared directory of a group as its agent sees it."""
 
@@ -146,8 +156,8 @@ class Box:
         os.utime(path, (then, then))
         return path
 
-    def answer(self) -> int:
-        return answer_requests(self.host.layout, self.group, self.host.backend(self.group))
+    def answer(self, backend: GroupBackend | None = None) -> int:
+        return answer_requests(self.host.layout, self.group, backend or self.host.backend(self.group))
 
     def response(self, request_id: str) -> dict[str, Any]:
         found: dict[str, Any] = json.loads((self.responses / f"{request_id}.json").read_text())

@@ -40,7 +40,7 @@ NEXT_VERSION = "9.9.9"
 NEXT_WORDS = "What a later version says"
 _PARTS = (
     ".claude-plugin", ".codex-plugin", ".mcp.json", "hooks", "scripts", "session_memory", "skills", "templates", "install.py",
-    "requirements.lock", "pyproject.toml", "LICENSE", "README.md", "package.json",
+    "requirements.lock", "server.json", "pyproject.toml", "LICENSE", "README.md", "package.json",
 )  # fmt: skip
 
 
@@ -108,7 +108,7 @@ class Machine:
         record = {
             "pins": pins,
             "version": ".".join(map(str, sys.version_info[:3])),
-            "groups": ["basic", "store", "sdk"],
+            "groups": [*GROUPS, "sdk"],
         }
         (env / "session-memory.json").write_text(json.dumps(record))
         return self
@@ -211,6 +211,20 @@ def prepared_machine(home: Path) -> Machine:
     """A machine that has the environment and the program already."""
     home.mkdir(exist_ok=True)
     return Machine(home).has_environment().has_program()
+
+
+def mentions(directory: Path, *but: str) -> list[str]:
+    """The files below a directory that name us, in their path or content, except below the paths `but`, and below what
+    Claude Code has marked for its own removal, some days from now."""
+    but += tuple(str(mark.parent.relative_to(directory)) for mark in directory.rglob(".orphaned_at"))
+    found = []
+    for path in sorted(directory.rglob("*")):
+        relative = str(path.relative_to(directory))
+        if relative.startswith(but) or (path.is_dir() and not path.is_symlink()):
+            continue
+        if "session-memory" in relative or (path.is_file() and b"session-memory" in path.read_bytes()):
+            found.append(relative)
+    return found
 
 
 def copy_repository(to: Path) -> Path:

@@ -10,6 +10,7 @@ from typing import Any
 
 from stored import Stored
 
+from session_memory.activity import prompt_memories
 from session_memory.memories import library
 from session_memory.memories.budget import TokenBudget
 from session_memory.memories.queue import PartResult, Queue
@@ -80,6 +81,15 @@ class MemoryDirectory:
 
     def content(self) -> dict[str, str]:
         return {str(path.relative_to(self.directory)): path.read_text() for path in self.directory.rglob("*.md")}
+
+
+def told_with_prompt(
+    directory: str | Path, prompt: str, characters: int = 500, session: prompt_memories.PromptedSession | None = None
+) -> str:
+    """What a prompt is told of the memories in a directory."""
+    return prompt_memories.relevant(
+        str(directory), prompt, characters, session or prompt_memories.PromptedSession()
+    ).text
 
 
 def fact(text: str, subject: str = "auth", **values: Any) -> Memory:

@@ -56,7 +56,9 @@ def tool_result(content: Any = "done", **fields: Any) -> dict[str, Any]:
 
 
 def line(value: dict[str, Any]) -> bytes:
-    return json.dumps(value, separators=(",", ":")).encode() + b"\n"
+    """A line as its runtime writes it; that of a mirror as we do, with spaces."""
+    is_mirrored = value.get("type") == "part"
+    return json.dumps(value, separators=(", ", ": ") if is_mirrored else (",", ":")).encode() + b"\n"
 
 
 def lines(*records: dict[str, Any]) -> bytes:
@@ -101,6 +103,14 @@ def show_told(path: Path, printed: bytes, *, is_answered: bool = True) -> None:
     elif output.get("hookEventName") == "UserPromptSubmit":
         attachment = {"type": "hook_additional_context", "content": [output["additionalContext"]]}
         shown = [record("attachment", attachment=attachment), assistant(thinking)]
+    elif "additionalContext" in answer:
+        told = copilot_message("user", "go on", told=answer["additionalContext"])
+        shown = [told, copilot_message("assistant", "hm")]
+    elif output.get("hookEventName") == "BeforeAgent":
+        shown = [gemini_message("user", "go on", told=output["additionalContext"]), gemini_message("gemini", "hm")]
+    elif "text" in answer:
+        told = opencode_part("user", "go on", told=answer["text"])
+        shown = [told, {**opencode_part("assistant", "hm"), "parent": told["message"]}]
     elif "message" in answer:
         message = {"role": "assistant", "content": [thinking]}
         kinds = [{"type": "custom_message", **answer["message"]}, {"type": "message", "message": message}]
@@ -151,6 +161,59 @@ def qwen_record(kind: str, text: str, *, cwd: str = CWD, at: float | None = None
 
 def qwen_exchange(question: str, answer: str, *, cwd: str = CWD, at: float | None = None) -> list[dict[str, Any]]:
     return [qwen_record("user", question, cwd=cwd, at=at), qwen_record("assistant", answer, cwd=cwd, at=at)]
+
+
+def copilot_message(
+    role: str, text: str, *, told: str = "", at: float | None = None, **fields: Any
+) -> dict[str, Any]:  # fmt: skip
+    """An event of a session of Copilot: a user's message, behind which a hook may have `told` something, or the
+    assistant's."""
+    when = stamp(time.time() if at is None else at)
+    data: dict[str, Any] = {"content": text, **fields}
+    if role == "user":
+        reminder = f"\n\n<system_reminder>\n{told}\n</system_reminder>" if told else ""
+        data["transformedContent"] = f"<current_datetime>{when}</current_datetime>\n\n{text}{reminder}"
+    return {"type": f"{role}.message", "data": data, "id": new_id(), "timestamp": when, "parentId": None}
+
+
+def copilot_exchange(question: str, answer: str, *, at: float | None = None) -> list[dict[str, Any]]:
+    return [copilot_message("user", question, at=at), copilot_message("assistant", answer, at=at)]
+
+
+def copilot_start(session_id: str, cwd: str, *, at: float) -> dict[str, Any]:
+    """What a session of Copilot begins with."""
+    data = {"sessionId": session_id, "startTime": stamp(at), "context": {"cwd": cwd}}
+    return {"type": "session.start", "data": data, "id": new_id(), "timestamp": stamp(at), "parentId": None}
+
+
+def gemini_message(
+    kind: str, text: str, *, told: str = "", at: float | None = None, **fields: Any
+) -> dict[str, Any]:  # fmt: skip
+    """A line of a chat of Gemini: a message of the `user`, behind which a hook may have `told` something, or of
+    `gemini`."""
+    when = stamp(time.time() if at is None else at)
+    content: Any = [{"text": text}] if kind == "user" else text
+    shown = {"displayContent": content} if told else {}
+    behind = [{"text": f"<hook_context>{told}</hook_context>"}] if told else []
+    content = [*content, *behind] if kind == "user" else content
+    return {"id": new_id(), "timestamp": when, "type": kind, "content": content, **shown, **fields}
+
+
+def gemini_exchange(question: str, answer: str, *, at: float | None = None) -> list[dict[str, Any]]:
+    return [gemini_message("user", question, at=at), gemini_message("gemini", answer, at=at)]
+
+
+def opencode_part(role: str, text: str, *, told: str = "", at: float | None = None) -> dict[str, Any]:
+    """A line of our mirror of a session of OpenCode: what was said, or what our plugin put behind it."""
+    data = {"type": "text", "text": told or text, **({"synthetic": True} if told else {})}
+    when = int((time.time() if at is None else at) * 1000)
+    numbers = {"id": f"prt_{next(_numbers):026d}", "message": f"msg_{next(_numbers):026d}"}
+    return {"type": "part", **numbers, "role": role, "time": when, "cwd": CWD, "data": data}
+
+
+def opencode_exchange(question: str, answer: str, *, at: float | None = None) -> list[dict[str, Any]]:
+    asked, said = opencode_part("user", question, at=at), opencode_part("assistant", answer, at=at)
+    return [asked, {**said, "parent": asked["message"]}]
 
 
 class PiSession:

@@ -1,6 +1,6 @@
 """Sets up a virtual environment in `.venv` with everything the tests need, and runs them.
 
-Those with the clients from npm (Pi, Codex, Qwen Code) run only with `--clients`. All arguments go to pytest.
+Those with the clients from npm (Pi, Codex, Qwen Code, Copilot CLI, OpenCode, Gemini CLI) run only with `--clients`. All arguments go to pytest.
 
 Needs Python >= 3.10 with pip, and a package index the first time.
 """

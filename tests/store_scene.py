@@ -42,7 +42,7 @@ START = 1_780_000_000_000
 
 
 class Scene:
-    """`root` holds the transcripts of one project. Every engine of the store is to be made by `open`."""
+    """`root` holds the transcripts of one project, `store` takes them in."""
 
     def __init__(self, path: Path, **options: Any) -> None:
         self.path = path
@@ -51,6 +51,11 @@ class Scene:
         self.database = path / "store" / "memory.db"
         self.options = options
         self.store = self.open()
+
+    @property
+    def told(self) -> Any:
+        """The engine that is read from, with all that was written."""
+        return self.store
 
     def open(self) -> SqliteStore:
         return SqliteStore(str(self.database), **self.options)
@@ -75,10 +80,10 @@ class Scene:
 
     def conversations(self, **wanted: Any) -> list[Conversation]:
         """The oldest first."""
-        return self.store.conversations(EVERYTHING._replace(**wanted))[::-1]
+        return self.told.conversations(EVERYTHING._replace(**wanted))[::-1]
 
     def items(self, conversation: Conversation) -> list[StoredEntry]:
-        return list(self.store.entries(conversation.id))
+        return list(self.told.entries(conversation.id))
 
     def texts(self, **wanted: Any) -> list[str]:
         """What was said, conversation by conversation; a tool use as its name and argument."""

@@ -1,6 +1,7 @@
-"""The house: imports point down, nothing imports in a circle, names are unique, and the map shows every module.
+"""The house: imports point down, nothing imports in a circle, names are unique, the map shows every module, and the
+page of commands every command.
 
-`python3 tests/test_house.py` writes the tree in docs/architecture.md anew.
+`.venv/bin/python tests/test_house.py` writes the tree in docs/architecture.md and the table in docs/commands.md anew.
 """
 
 from __future__ import annotations
@@ -8,13 +9,18 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from session_memory.cli import COMMANDS
+
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "session_memory"
 MAP = ROOT / "docs" / "architecture.md"
+COMMANDS_PAGE = ROOT / "docs" / "commands.md"
+TABLE_HEAD = "| Command | What it does |\n|---|---|\n"
 
 # The lowest first. A room imports from the layers below its own; rooms of LOWER also from each other.
 LOWER = (("errors", "text", "system"), ("settings", "runtimes", "transcripts"))
@@ -127,7 +133,7 @@ def test_no_class_name_occurs_twice() -> None:
 
 
 def test_the_map_shows_every_module_with_the_first_sentence_of_its_docstring() -> None:
-    assert tree(PACKAGE) in MAP.read_text(), f"write it anew: python3 {Path(__file__).relative_to(ROOT)}"
+    assert tree(PACKAGE) in MAP.read_text(), f"write it anew: .venv/bin/python {Path(__file__).relative_to(ROOT)}"
 
 
 def tree(directory: Path, depth: int = 0) -> str:
@@ -146,10 +152,24 @@ def line_of(name: str, path: Path, depth: int) -> str:
     return f"{'  ' * depth + name:<28}{' '.join(docstring.split()).partition('. ')[0].rstrip('.')}"
 
 
-def write_map() -> None:
-    """Puts the tree as it is now into docs/architecture.md."""
+def test_every_command_stands_in_the_documentation_with_what_it_does() -> None:
+    assert command_table() in COMMANDS_PAGE.read_text(), (
+        f"write it anew: .venv/bin/python {Path(__file__).relative_to(ROOT)}"
+    )
+
+
+def command_table() -> str:
+    """A row for each command, as docs/commands.md shows them."""
+    modules = {name: import_module(f"session_memory.commands.{module}") for name, module in COMMANDS.items()}
+    return TABLE_HEAD + "".join([f"| `{name}` | {module.SUMMARY} |\n" for name, module in modules.items()]) + "\n"
+
+
+def write_maps() -> None:
+    """Puts the tree as it is now into docs/architecture.md, and the commands into docs/commands.md."""
     before, _, rest = MAP.read_text().partition("session_memory/ ")
     MAP.write_text(before + tree(PACKAGE) + "\n" + rest[rest.index("```") :])
+    before, _, rest = COMMANDS_PAGE.read_text().partition(TABLE_HEAD)
+    COMMANDS_PAGE.write_text(before + command_table() + rest.partition("\n\n")[2])
 
 
 ENTRIES = [path for path in (*ROOT.glob("hooks/*.py"), *ROOT.glob("scripts/*.py")) if path.name != "old_python.py"]
@@ -163,4 +183,4 @@ def test_an_entry_imports_one_module(entry: Path) -> None:
 
 
 if __name__ == "__main__":
-    write_map()
+    write_maps()

@@ -9,6 +9,7 @@ from records import NamedHome
 
 from session_memory.archives.messages import ArchiveStyle
 from session_memory.archives.writer import ArchiveSource, write_archive
+from session_memory.memories.strategies.graphiti.strategy import GraphFact
 from session_memory.patterns.habits import ErrorMatch
 from session_memory.runtimes import runtime
 from session_memory.tools import HomeBackend, ListedSession, SearchResult, ToolResult, call
@@ -37,6 +38,7 @@ class FakeBackend:
         self._sessions = [*sessions]
         self._fails = fails
         self.administration = FakeAdministration(fails) if fails else None
+        self.has_graph = fails is not None
 
     def sessions(self) -> list[ListedSession]:
         self._fail()
@@ -47,6 +49,10 @@ class FakeBackend:
         return []
 
     def errors(self, text: str) -> list[ErrorMatch]:
+        self._fail()
+        return []
+
+    def search_graph(self, query: str, limit: int) -> list[GraphFact]:
         self._fail()
         return []
 

@@ -1,4 +1,4 @@
-"""Realistic transcripts of Claude Code and Pi, of any size, the same for the same seed and arguments.
+"""Realistic transcripts of Claude Code and other runtimes, of any size, the same for the same seed and arguments.
 
 60 to 80% of a Claude Code transcript's bytes are tool results, as in real ones.
 """
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from . import claude, pi
+from . import claude, codex, copilot, pi, qwen
 from .author import Author, Record
 from .texts import Texts
 
@@ -35,6 +35,9 @@ class Format(NamedTuple):
 FORMATS = {
     "agent-sdk": Format(claude.records, claude.take_up, claude.kind),
     "pi": Format(pi.records, pi.take_up, pi.kind),
+    "codex": Format(codex.records, codex.take_up, codex.kind),
+    "qwen": Format(qwen.records, qwen.take_up, qwen.kind),
+    "copilot": Format(copilot.records, copilot.take_up, copilot.kind),
 }
 
 

@@ -41,7 +41,7 @@ export default function (pi: ExtensionAPI): void {
 		const argument = key && given[key];
 		if (typeof argument !== "string" || (key === "command" && !argument.includes("git"))) return undefined;
 		const call = { tool_name: event.toolName, tool_input: { [key]: argument }, tool_use_id: event.toolCallId };
-		const entry = new Entry("pi_tool_call.py");
+		const entry = new Entry("pre_tool_use.py");
 		const { held, text } = asCallAnswer(await entry.ask(() => ({ ...origin("tool_call", ctx), ...call, can_ask: ctx.hasUI })));
 		if (held && !(await isAllowed(held, ctx))) return { block: true, reason: text ? `${held}\n\n${text}` : held };
 		if (text) told.set(event.toolCallId, text);

@@ -284,10 +284,10 @@ def _may_collide(own: OwnSession, cursor: Cursor | None, reports: list[tuple[Rep
     """Whether another session may have changed a file, or HEAD was moved, or a call of before may be done."""
     if cursor is None or not is_head_known(cursor, own.directory) or cursor.get("open"):
         return True
-    if any([own.runtime_of(one.session).FILES.sub_agents(one.session.path) for _, one in reports]):
-        return True
     entries = [entry for report, _ in reports for entry in report.entries if entry.tools]
-    return any([tool.kind in ("edit", "command") for entry in entries for tool in entry.tools])
+    if any([tool.kind in ("edit", "command") for entry in entries for tool in entry.tools]):
+        return True
+    return any([own.runtime_of(one.session).FILES.sub_agents(one.session.path) for _, one in reports])
 
 
 def _cursors_at_end(changed: list[Changed], now: float, notes: list[str]) -> Cursors:

@@ -1,51 +1,147 @@
 """Memories that a prompt seems to be about, from an index that the prompt hook can read quickly.
 
-The index is one file, written by `memories/prompt_index.py`: a table of buckets; what it was made of; the texts of the
-memories; then the buckets, in each the terms that fall into it with the memories that have them. A prompt reads one
-bucket for each of its words, whatever the number of memories.
+The index is one file, written by `memories/prompt_index.py`: a table of buckets; what it was made of; the memories;
+then the buckets, in each the terms that fall into it. A prompt reads one bucket for each of its words, whatever the
+number of memories. A bucket is a JSON object, `{"expir": [weight, at, -at, ...], ...}`: what a term is worth, 0 for one
+that says nothing, and the places of the memories that have it, below 0 where only their further text does. A memory is
+
+    [total, id, text, hurdle, projects, names, files, settled, branch]
+
+`total` is what all its terms are worth; in other projects than `projects`, where there are any, it has to fit `hurdle`
+times as well. `names` are the files that it names. It may be wrong once one of `files` was written to after the time
+`settled`, and where another branch than `branch` ('' for any) is checked out: then it is not told.
+
+What a session was told stands in a file beside its cursors, an id a line, until the session is compacted or left.
 """
 
 from __future__ import annotations
 
 from ..settings.compiled import stamp
-from ..system.files import open_regular, os, read_at
+from ..settings.homes import PROMPT_INDEX
+from ..system.files import open_private, open_regular, os, read_at, read_whole
 from ..system.json import decode
+from ..text.format import shorten
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-FILE = ".prompt-index"
-MAGIC = b"session-memory 2"
+MAGIC = b"session-memory 3"
 BUCKETS = 1021
 NUMBER_BYTES = 4
 TEXTS_AT = len(MAGIC) + NUMBER_BYTES * (BUCKETS + 1)
 
-INTRODUCTION = "What you noted in earlier sessions, perhaps outdated; not instructions:\n"
-PROMPT_CHARACTERS = 4000
-LEAST_WORDS = 2
-# So much of what a memory is about has to be in the prompt: less than a third is chance in most prompts.
-STRONG = 0.34
+INTRODUCTION = "Remembered, perhaps outdated, not instructions:\n"
+PROMPT_CHARACTERS, PROMPT_TERMS = 500, 40  # of a longer prompt what follows is not looked at
+SHORTEST = 60  # a memory that is shortened to less says too little
 CANDIDATES = 12
+MOST_TOLD = 3
+# How well a memory has to fit, found with `python -m bench.prompt_memories`: by the geometric mean of what the shared
+# terms are worth among its own and among the prompt's. A term is worth WHOLE at most, and TELLING at least where it is
+# not one that is in prompts about anything.
+WHOLE = 100
+TELLING = 56
+LEAST_TERMS, LEAST_WORTH, STRONG = 2, 135, 0.28  # of which one is telling
+LEAST_COMMON_TERMS, STRONG_COMMON = 3, 0.38  # of which none is
+IN_HAND = 1.2  # so much better it fits where it names a file that the session has in hand
+
+_SUFFIX = ".told"
+_ENDINGS = {"ments", "ings", "ment", "ions", "ing", "ion", "ers", "ors", "ed", "er", "or", "es", "ly", "s", "e"}
+_LONGEST_ENDING = 5
+_SHORTEST_STEM = 3
 
 
-def relevant(directory: str, prompt: str, max_characters: int) -> str:
-    """The memories in `directory` that fit `prompt` well, best first, in at most `max_characters`, made safe for a
-    prompt; '' where none does or there are none. Raises OSError, ValueError for an index that cannot be read."""
+class PromptedSession:
+    """The session that a prompt is given to: where its cursors lie, the directory that it was started in, and the
+    person's home directory; '' for what is not known."""
+
+    def __init__(self, cursor_file: str = "", directory: str = "", user_dir: str = "") -> None:
+        self.cursor_file = cursor_file
+        self.directory = directory
+        self.user_dir = user_dir
+        self._worktree: list[str] | None = None
+
+    @property
+    def project(self) -> str:
+        """The repository that it works in, else the directory."""
+        return self._where()[0]
+
+    @property
+    def branch(self) -> str:
+        """What is checked out there."""
+        return self._where()[1]
+
+    def was_told(self) -> set[str]:
+        """The ids of the memories that it was told."""
+        try:
+            return set(read_whole(_told_file(self.cursor_file)).decode("utf-8", "replace").split())
+        except OSError:
+            return set()
+
+    def has_in_hand(self, names: list[str]) -> bool:
+        """Whether it touched a file with one of these names."""
+        from .collision_file import CollisionFile
+
+        touched = CollisionFile(self.cursor_file, 0.0).in_hand.touched
+        return any([f"/{path}".endswith(f"/{name}") for path in touched for name in names])
+
+    def _where(self) -> list[str]:
+        if self._worktree is None:
+            from ..system.git import find_worktree, head_of
+
+            found = find_worktree(self.directory, self.user_dir)
+            self._worktree = [found.common_dir, head_of(found.git_dir)] if found else [self.directory, ""]
+        return self._worktree
+
+
+class PromptMemories:
+    """What a session is told of its memories with a prompt: `text`, '' for nothing, and the `ids` of those in it."""
+
+    def __init__(self, session: PromptedSession, text: str = "", ids: tuple[str, ...] = ()) -> None:
+        self.text = text
+        self._session = session
+        self.ids = ids
+
+    def commit(self) -> None:
+        """Counts them as told to the session. Raises OSError."""
+        if self.ids and self._session.cursor_file:
+            descriptor = open_private(_told_file(self._session.cursor_file), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+            try:
+                os.write(descriptor, "".join([f"{id}\n" for id in self.ids]).encode())
+            finally:
+                os.close(descriptor)
+
+
+def forget_told(cursor_file: str) -> None:
+    """Has a session told anew what its agent has no more before it. Raises OSError."""
     try:
-        descriptor = open_regular(f"{directory}/{FILE}")
+        os.unlink(_told_file(cursor_file))
     except FileNotFoundError:
-        return ""
+        pass
+
+
+def relevant(directory: str, prompt: str, max_characters: int, session: PromptedSession) -> PromptMemories:
+    """The memories in `directory` that fit `prompt` well and were not told to the session, best first, in at most
+    `max_characters`, made safe for a prompt. Raises OSError, ValueError for an index that cannot be read."""
+    nothing = PromptMemories(session)
+    if max_characters < len(INTRODUCTION) + SHORTEST:
+        return nothing
+    try:
+        descriptor = open_regular(f"{directory}/{PROMPT_INDEX}")
+    except FileNotFoundError:
+        return nothing
     try:
         magic = read_at(descriptor, 0, len(MAGIC))
         if magic != MAGIC:
             if magic[:-1] == MAGIC[:-1]:  # of another version: it is written anew with the next memories
-                return ""
-            raise ValueError(f"{directory}/{FILE}: not an index of memories")
-        if not _is_current(made_of(descriptor)["settings"]):
-            return ""  # a rule may exclude what is in it: it is written anew when somebody looks at the memories
-        return _composed(_found(descriptor, prompt), max_characters)
+                return nothing
+            raise ValueError(f"{directory}/{PROMPT_INDEX}: not an index of memories")
+        found = _found(descriptor, prompt[:PROMPT_CHARACTERS], session)
+        # A rule may exclude what is in it: then it is written anew when somebody looks at the memories.
+        if not found or not _is_current(made_of(descriptor)["settings"]):
+            return nothing
+        return _composed(found, max_characters, session)
     finally:
         os.close(descriptor)
 
@@ -53,23 +149,18 @@ def relevant(directory: str, prompt: str, max_characters: int) -> str:
 def made_of(descriptor: int) -> dict[str, Any]:
     """What an index was made of: `settings`, the stamps of the files with the rules that counted, by path, and `shown`,
     which tells the memories that these leave from others."""
-    length = _number(descriptor, TEXTS_AT)
-    found: dict[str, Any] = decode(
-        read_at(descriptor, TEXTS_AT + NUMBER_BYTES, TEXTS_AT + NUMBER_BYTES + length).decode()
-    )
+    found: dict[str, Any] = _value_at(descriptor, TEXTS_AT)
     return found
 
 
 def terms(text: str) -> Iterator[str]:
-    """The words of `text` as the index has them: in lower case, without a plural's s; pairs of characters where a
-    script has no spaces."""
+    """The words of `text` as the index has them: their stems in lower case; pairs of characters where a script has no
+    spaces."""
     for word in "".join([c if c.isalnum() else " " for c in text.lower()]).split():
         if max(word) >= "\u2e80":
             yield from (word[at : at + 2] for at in range(max(1, len(word) - 1)))
-        elif len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
-            yield word[:-1]
         elif len(word) > 1:
-            yield word
+            yield _stem(word) if word.isascii() and word.isalpha() else word
 
 
 def bucket_of(term: str) -> int:
@@ -77,45 +168,106 @@ def bucket_of(term: str) -> int:
     return int.from_bytes(term.encode("utf-8", "replace"), "little") % BUCKETS
 
 
+def _stem(word: str) -> str:
+    """What the forms of an English word have in common: `archives`, `archived` and `archiving` are `archiv`."""
+    for _ in range(2):  # an ending may stand behind another: orderings
+        for length in range(min(_LONGEST_ENDING, len(word) - _SHORTEST_STEM), 0, -1):
+            if word[-length:] in _ENDINGS and word[-2:] != "ss":
+                word = word[:-length]
+                break
+        else:
+            break
+        if word[-1] == word[-2] and word[-1] not in "aeiouls":  # logged
+            word = word[:-1]
+    if len(word) > 6 and word.endswith("at"):  # configuration, configure
+        return word[:-2]
+    return word[:-1] if len(word) > 4 and word[-1] in "iy" else word  # retry, retries
+
+
 def _is_current(settings: dict[str, Any]) -> bool:
-    return all(stamp(path) == known for path, known in settings.items())
+    return all([stamp(path) == known for path, known in settings.items()])
 
 
-def _found(descriptor: int, prompt: str) -> list[str]:
-    """The texts of the memories that fit well, best first."""
-    scores: dict[int, int] = {}
-    words: dict[int, int] = {}
-    for term in dict.fromkeys(terms(prompt[:PROMPT_CHARACTERS])):
-        for at, weight in _postings(descriptor, term):
-            scores[at] = scores.get(at, 0) + weight
-            words[at] = words.get(at, 0) + 1
-    best = sorted([at for at in scores if words[at] >= LEAST_WORDS], key=lambda at: -scores[at])
-    found = []
-    for at in best[:CANDIDATES]:
-        length = _number(descriptor, at)
-        total, text = decode(read_at(descriptor, at + NUMBER_BYTES, at + NUMBER_BYTES + length).decode())
-        if scores[at] >= STRONG * total:
-            found.append(text)
-    return found
-
-
-def _postings(descriptor: int, term: str) -> list[tuple[int, int]]:
-    """Where the memories with `term` stand in the file, each with what the term is worth."""
-    at = len(MAGIC) + NUMBER_BYTES * bucket_of(term)
-    start, end = _number(descriptor, at), _number(descriptor, at + NUMBER_BYTES)
-    if start == end:
+def _found(descriptor: int, prompt: str, session: PromptedSession) -> list[list[Any]]:
+    """The memories that fit well and may be told, best first."""
+    worth: dict[int, float] = {}
+    shared: dict[int, list[int]] = {}
+    total = 0
+    table = read_at(descriptor, len(MAGIC), TEXTS_AT)
+    for term in list(dict.fromkeys(terms(prompt)))[:PROMPT_TERMS]:
+        weight, *places = _listed(descriptor, table, term)
+        total += weight
+        for place in places:
+            at = abs(place)
+            worth[at] = worth.get(at, 0.0) + (weight if place > 0 else weight / 2)
+            shared.setdefault(at, []).append(weight)
+    enough = [at for at in worth if len(shared[at]) >= LEAST_TERMS]
+    if not enough:
         return []
-    postings: list[tuple[int, int]] = decode(read_at(descriptor, start, end).decode()).get(term, [])
-    return postings
+    told = session.was_told()
+    found = []
+    for at in sorted(enough, key=lambda at: -worth[at])[:CANDIDATES]:
+        memory = _value_at(descriptor, at)
+        fit: float = worth[at] / (memory[0] * total) ** 0.5
+        least = _least(shared[at], worth[at])
+        if least and memory[1] not in told and fit * IN_HAND >= least:
+            _, _, _, hurdle, projects, names, *_ = memory
+            if projects and session.directory and session.project not in projects:
+                fit /= hurdle
+            if names and session.has_in_hand(names):
+                fit *= IN_HAND
+            if fit >= least and not _may_be_wrong(memory, session):
+                found.append((fit, memory))
+    return [memory for _, memory in sorted(found, key=lambda pair: -pair[0])]
 
 
-def _number(descriptor: int, at: int) -> int:
-    return int.from_bytes(read_at(descriptor, at, at + NUMBER_BYTES), "big")
+def _least(weights: list[int], worth: float) -> float:
+    """How well a memory has to fit that shares terms with these weights with the prompt; 0 for one that cannot."""
+    if max(weights) >= TELLING:
+        return STRONG if worth >= LEAST_WORTH else 0.0
+    return STRONG_COMMON if len(weights) >= LEAST_COMMON_TERMS else 0.0
 
 
-def _composed(texts: list[str], limit: int) -> str:
+def _may_be_wrong(memory: list[Any], session: PromptedSession) -> bool:
+    files, settled, branch = memory[6:]
+    stamps = [stamp(path) for path in files]
+    return any([one is None or one[0] > settled * 1e9 for one in stamps]) or bool(branch and branch != session.branch)
+
+
+def _listed(descriptor: int, table: bytes, term: str) -> list[int]:
+    """What a term is worth, and the places of the memories that have it. Only its list is decoded: with 5,000 memories
+    a short prompt takes 0.05 ms then, and 0.14 where whole buckets are."""
+    at = NUMBER_BYTES * bucket_of(term)
+    start, end = _number(table[at : at + NUMBER_BYTES]), _number(table[at + NUMBER_BYTES : at + 2 * NUMBER_BYTES])
+    bucket = read_at(descriptor, start, end) if start < end else b""
+    found = bucket.find(f'"{term}": ['.encode("utf-8", "replace"))
+    if found < 0:
+        return [WHOLE]
+    listed: list[int] = decode(bucket[bucket.index(b"[", found) : bucket.index(b"]", found) + 1].decode())
+    return listed
+
+
+def _value_at(descriptor: int, at: int) -> Any:
+    start = at + NUMBER_BYTES
+    return decode(read_at(descriptor, start, start + _number(read_at(descriptor, at, start))).decode())
+
+
+def _number(content: bytes) -> int:
+    return int.from_bytes(content, "big")
+
+
+def _composed(memories: list[list[Any]], limit: int, session: PromptedSession) -> PromptMemories:
+    """The best memory, shortened where it has to be, and of the next those that fit."""
     told = INTRODUCTION
-    for text in texts:
-        if len(told) + len(text) + 3 <= limit:
+    ids: list[str] = []
+    for memory in memories[:MOST_TOLD]:
+        room = limit - len(told) - len("- ")
+        text = memory[2] if ids else shorten(memory[2], room)
+        if len(text) <= room:
             told += f"- {text}\n"
-    return "" if told == INTRODUCTION else told.rstrip("\n")
+            ids.append(memory[1])
+    return PromptMemories(session, told.rstrip("\n"), tuple(ids))
+
+
+def _told_file(cursor_file: str) -> str:
+    return cursor_file.removesuffix(".json") + _SUFFIX

@@ -43,6 +43,11 @@ def add_private(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--include-private", action="store_true", help=argparse.SUPPRESS)
 
 
+def add_team(parser: argparse.ArgumentParser) -> None:
+    """Adds `--team`."""
+    parser.add_argument("--team", action="store_true", help="of all machines: yours, and what the team shares")
+
+
 class OnlyForPeopleError(SessionMemoryError):
     """An agent asked for what people get alone. The rule that lets it run a command lets it give any option."""
 
@@ -63,6 +68,11 @@ def filter_of(arguments: argparse.Namespace, location: StoreLocation) -> Filter:
     from ..store.values import Filter  # not loaded where nothing is new
 
     directories = repository_directories(arguments.project)
+    if directories and getattr(arguments, "team", False):
+        from ..upkeep.team import project_of, team_of
+
+        project, _ = project_of(directories[0], team_of(location.home).projects, location.home.user_dir)
+        directories = (project,)
     return Filter(
         homes=location.homes,
         project="" if directories else arguments.project,

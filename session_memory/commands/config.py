@@ -13,7 +13,8 @@ from ..settings import edit, keys
 from ..settings.check import FileCheck, as_meant, problem_with
 from ..settings.keys import KEYS, Key, written
 from ..settings.notices import notices
-from ..settings.rules_check import PROJECTS, SECTIONS, WORDS, closest, is_path
+from ..settings.rules import SHARES
+from ..settings.rules_check import PROJECTS, SECTIONS, SHARE, WORDS, closest, is_path
 from ..store.location import find_location
 from ..system.terminal import Terminal
 from ..text.sanitize import for_people
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from ..settings.homes import Home
 
 SUMMARY = "show the settings in force and where each comes from, or set one"
-_TEXT_KINDS = (keys.ASSISTANT, keys.MODEL, keys.TEXT, keys.URL, keys.VARIABLE)
+_TEXT_KINDS = (keys.ASSISTANT, keys.DATABASE, keys.MODEL, keys.TEXT, keys.URL, keys.VARIABLE)
 
 
 class UnknownKeyError(SessionMemoryError):
@@ -141,10 +142,13 @@ def _checked(name: str, text: str) -> tuple[tuple[str, ...], Any]:
     if section in SECTIONS:
         value = edit.parsed(text)
         is_right = bool(pattern) and (section != PROJECTS or is_path(pattern))
+        if is_right and rule_key == SHARE and (share := "off" if value is False else value) in SHARES:
+            return (section, pattern, rule_key), share
         if rule_key not in WORDS or not is_right or not isinstance(value, bool):
             example = "projects.~/private.ignore true" if section == PROJECTS else "sessions.email.text false"
             hint = f"for example: session-memory config {example}"
-            raise UnknownKeyError(f"{name} {text}: a rule is ignore, text or untrusted, true or false", hint)
+            words = "a rule is ignore, text or untrusted, true or false, or share, off, mine or team"
+            raise UnknownKeyError(f"{name} {text}: {words}", hint)
         return (section, pattern, rule_key), value
     key = _key(name)
     value = text if key.kind in _TEXT_KINDS else as_meant(key, edit.parsed(text))

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from ..store.values import STATUSES, Filter
 from ..text.format import enumerated, one_line, shorten
 from ..text.sanitize import all_for_prompt
-from .arguments import add_common, add_filter, add_private, filter_of
+from .arguments import add_common, add_filter, add_private, add_team, filter_of
 from .nearest import check_names
 from .opened_store import refresh, with_store
-from .output import fields, moment
+from .output import brief, fields, moment
 
 if TYPE_CHECKING:
     import argparse
@@ -30,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     statuses = f"only those that are {enumerated(STATUSES, 'or')}"
     parser.add_argument("--status", metavar="STATUS", choices=STATUSES, default="", help=statuses)
     add_filter(parser, LIMIT)
+    add_team(parser)
     add_private(parser)
     add_common(parser)
 
@@ -53,7 +54,7 @@ def _list(opened: OpenStore, arguments: argparse.Namespace) -> int:
         opened.terminal.line("No conversation is like that." if is_limited else "No conversations.")
         return 1 if is_limited else 0
     titles = all_for_prompt([one.title for one in found])
-    rows = [("ID", "LAST MESSAGE", "MESSAGES", "STATUS", "PROJECT", "TITLE")]
+    rows = [("ID", "LAST MESSAGE", "MESSAGES", "WHO" if opened.is_team else "STATUS", "PROJECT", "TITLE")]
     rows += [_row(one, title) for one, title in zip(found, titles)]
     widths = [max(map(len, column)) for column in zip(*rows)]
     for index, row in enumerate(rows):
@@ -68,4 +69,11 @@ def _list(opened: OpenStore, arguments: argparse.Namespace) -> int:
 def _row(one: Conversation, title: str) -> tuple[str, str, str, str, str, str]:
     project = shorten(os.path.basename(one.cwd) or "-", PROJECT_CHARACTERS)
     title = shorten(one_line(title), TITLE_CHARACTERS) or "-"
-    return str(one.id), moment(one.last_message_at), str(one.entry_count), one.status, project, title
+    return (
+        str(one.id),
+        moment(one.last_message_at),
+        str(one.entry_count),
+        brief(one.who, 40) or one.status,
+        project,
+        title,
+    )

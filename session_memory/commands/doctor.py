@@ -6,14 +6,16 @@ import argparse
 import os
 import shlex
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from .. import NAME, __version__
-from ..install.checks import NOTE, OK, WRONG, Finding, check_home, check_program
-from ..install.homes import NoHomeError, Target, find, identify
+from ..install.checks import check_home
+from ..install.homes import NoHomeError, Target, find, identify, known_home
 from ..install.ledger import InstallLedger, LedgerError, read_ledger
 from ..install.output import show_trial
+from ..install.program_checks import NOTE, OK, WRONG, Finding, check_program
 from ..install.templates import templated_home
 from ..install.trial import Trial
 from ..settings.program import ProgramPaths, program_paths
@@ -29,27 +31,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
 
 
+class Examined(NamedTuple):
+    """What was found at `root` ('' for the program), which people call `title`, with the trial of its hook."""
+
+    root: str
+    title: str
+    findings: list[Finding]
+    trial: Trial | None = None
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Examines the program and the homes; returns 0 if all is well, else 1."""
     environ = dict(os.environ)
     environ.setdefault("HOME", str(Path.home()))
-    terminal, paths = Terminal(environ, is_json=arguments.json), program_paths(environ)
-    try:
-        ledger = read_ledger(paths.ledger_file)
-    except LedgerError:  # one of the findings below
-        ledger = InstallLedger(paths.ledger_file)
-    found: dict[str, list[Finding]] = {"": check_program(paths, environ)}
-    terminal.line(terminal.paint("bold", f"{NAME} {__version__}") + terminal.short(f" in {paths.program_dir}"))
-    _show(found[""], terminal)
-    targets, lost = _targets(arguments.home, ledger, paths, environ)
-    for path, findings in lost.items():
-        found[path] = findings
-        terminal.heading(terminal.short(path))
-        _show(findings, terminal)
-    for target in targets:
-        findings, trial = check_home(target, paths, ledger, environ, time.time())
-        found[target.root] = findings
-        _show_home(target, findings, trial, terminal)
+    terminal, program_dir = Terminal(environ, is_json=arguments.json), program_paths(environ).program_dir
+    terminal.line(terminal.paint("bold", f"{NAME} {__version__}") + terminal.short(f" in {program_dir}"))
+    found: dict[str, list[Finding]] = {}
+    for one in examine(arguments.home, environ):
+        found[one.root] = one.findings
+        if one.root:
+            terminal.heading(terminal.short(one.root) + (f" ({one.title})" if one.title else ""))
+        _show(one.findings, terminal)
+        if one.trial is not None and one.trial.text:
+            terminal.line()
+            show_trial(one.trial, terminal, with_speed=False)
     wrongs = sum(finding.state == WRONG for findings in found.values() for finding in findings)
     terminal.line()
     terminal.line(terminal.paint("bold", _verdict(wrongs)))
@@ -63,6 +68,21 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if wrongs else 0
 
 
+def examine(path: str | None, environ: Mapping[str, str]) -> Iterator[Examined]:
+    """What is found of the program, then of the home `path`, else of each that it is installed in."""
+    paths = program_paths(environ)
+    try:
+        ledger = read_ledger(paths.ledger_file)
+    except LedgerError:  # one of the findings on the program
+        ledger = InstallLedger(paths.ledger_file)
+    yield Examined("", "", check_program(paths, environ))
+    targets, lost = _targets(path, ledger, paths, environ)
+    for root, findings in lost.items():
+        yield Examined(root, "", findings)
+    for target in targets:
+        yield Examined(target.root, target.title, *check_home(target, paths, ledger, environ, time.time()))
+
+
 def _targets(
     path: str | None, ledger: InstallLedger, paths: ProgramPaths, environ: Mapping[str, str]
 ) -> tuple[list[Target], dict[str, list[Finding]]]:
@@ -71,16 +91,24 @@ def _targets(
     lost: dict[str, list[Finding]] = {}
     for root in [path] if path else ledger.homes:
         try:
-            targets.append(templated_home(root, ledger, environ) or identify(root, environ))
+            targets.append(_home_at(root, ledger, environ))
         except NoHomeError as error:
             is_gone = root in ledger.homes and not os.path.exists(root)
             mend = f"if it is gone for good: {NAME} uninstall --home {shlex.quote(root)}" if is_gone else error.hint
             lost[root] = [Finding(WRONG, "home", f"{error}", mend)]
     if not path and not ledger.homes:
-        targets = find([], environ, os.getcwd())
+        targets = find(ledger, environ, os.getcwd())
     if not targets and not lost:
         lost[str(paths.program_dir)] = [Finding(WRONG, "homes", "it is installed into no home", "run install.py")]
     return targets, lost
+
+
+def _home_at(root: str, ledger: InstallLedger, environ: Mapping[str, str]) -> Target:
+    """Raises NoHomeError."""
+    found = templated_home(root, ledger, environ) or known_home(
+        os.path.abspath(os.path.expanduser(root)), ledger, environ
+    )
+    return found or identify(root, environ)
 
 
 def _show(findings: list[Finding], terminal: Terminal) -> None:
@@ -91,14 +119,6 @@ def _show(findings: list[Finding], terminal: Terminal) -> None:
         terminal.paragraph(text, indent=" " * 23, first=f"  {mark} {finding.about:<13} ")
         if finding.mend:
             terminal.paragraph(terminal.short(finding.mend), indent=" " * 26, first=" " * 23 + "-> ")
-
-
-def _show_home(target: Target, findings: list[Finding], trial: Trial | None, terminal: Terminal) -> None:
-    terminal.heading(f"{terminal.short(target.root)} ({target.title})")
-    _show(findings, terminal)
-    if trial is not None and trial.text:
-        terminal.line()
-        show_trial(trial, terminal, with_speed=False)
 
 
 def _verdict(wrongs: int) -> str:

@@ -19,6 +19,7 @@ from ..store.sqlite.memory_index import MemoryFilter
 from ..system.confined_files import OutsideGroupError, pinned
 from ..text.format import counted
 from ..text.timestamps import epoch_seconds
+from ..transcripts import mirror
 from .arguments import add_common, point_in_time
 from .opened_store import with_store
 from .output import brief, moment
@@ -41,13 +42,15 @@ class ForgetError(SessionMemoryError):
 
 
 class Chosen(NamedTuple):
-    """What is to be forgotten: `until` says up to which time, by group and session; `archives` are paths."""
+    """What is to be forgotten: `until` says up to which time, by group and session; `archives` are paths, and so are
+    `transcripts`; of `whole` of them nothing is kept."""
 
     conversations: list[Conversation]
     until: dict[tuple[str, str], int]
     memories: dict[str, list[str]]
     archives: list[str]
     transcripts: list[str]
+    whole: list[str]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -91,6 +94,8 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
     for path in chosen.archives:
         os.unlink(path)
     opened.store.forget_conversations(chosen.conversations)
+    for path in chosen.whole:
+        mirror.empty(path)
     _forget_in_graph(opened, chosen.until)
     _tell(opened, chosen)
     return 0
@@ -111,8 +116,9 @@ def _chosen(opened: OpenStore, session: str, project: str, before: int | None, n
         names = [state.title, *rules.names(_judged(state))] if state else []
         return one.session_id.startswith(session) or session in names
 
+    every = opened.store.all_conversations(location.homes)
     wanted = [
-        one for one in opened.store.all_conversations(location.homes)
+        one for one in every
         if (not session or is_named(one))
         and (before is None or (one.last_message_at or 0) < before)
         and (not project or covers(project, one.cwd))
@@ -121,10 +127,14 @@ def _chosen(opened: OpenStore, session: str, project: str, before: int | None, n
     for one in wanted:
         who = one.home, one.session_id
         until[who] = max(until.get(who, 0), now if before is None else one.last_message_at or 0)
-    paths = [f"{files[key].root}/{key[1]}" for key in dict.fromkeys((one.home, one.source_file) for one in wanted)]
+    ids = {one.id for one in wanted}
+    kept = {(one.home, one.source_file) for one in every if one.id not in ids}
+    keys = dict.fromkeys((one.home, one.source_file) for one in wanted)
+    paths = {f"{files[key].root}/{key[1]}": key not in kept for key in keys}
     archives = [path for archived in location.archives for path in _archives(archived, until)]
     transcripts = [path for path in paths if path.endswith(".jsonl") and os.path.exists(path)]
-    return Chosen(wanted, until, _memories(opened, until), archives, transcripts)
+    whole = [path for path in transcripts if paths[path]]
+    return Chosen(wanted, until, _memories(opened, until), archives, transcripts, whole)
 
 
 def _judged(state: FileState) -> JudgedFile:
@@ -187,7 +197,7 @@ def _forget_in_graph(opened: OpenStore, until: dict[tuple[str, str], int]) -> No
     embedded = f"{strategies_directory(opened.location)}/graphiti"
     if not settings.get("url") and not os.path.isdir(embedded):
         return
-    from .graph import forget_in_graph
+    from ..memories.strategies.graphiti.graphs import forget_in_graph
 
     try:
         for group in {home for home, _ in until}:
@@ -215,7 +225,11 @@ def _tell(opened: OpenStore, chosen: Chosen) -> None:
 
 
 def _tell_transcripts(opened: OpenStore, paths: Iterable[str], what: str) -> None:
-    shown = list(paths)
+    every = list(paths)
+    shown = [path for path in every if not mirror.is_mirror(path)]
+    if len(shown) < len(every):
+        sessions = counted(len(every) - len(shown), "session")
+        opened.terminal.line(f"What the runtime itself keeps of {sessions} stays too: only you can delete it there.")
     if shown:
         opened.terminal.line(f"The runtime's own transcripts {what}:")
     for path in shown[:SHOWN]:

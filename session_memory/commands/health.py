@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..store.ingest.sources import FOREIGN
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 SUMMARY = "check the store, and say what it holds"
 SHOWN_FILES = 10
+COMPRESSED = ".jsonl.zst"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +50,7 @@ def _check(opened: OpenStore) -> int:
     unfinished = sorted(state.file_path for state in states if state.status == "ingesting")
     unreadable = {state.file_path: state.unreadable for state in states if state.unreadable}
     missing = [one.root for one in opened.location.watched if one.is_named and not os.path.isdir(one.root)]
-    unread = _unread(opened)
+    unread, compressed = _unread(opened), _compressed(opened)
     problems = {path: problem for path, problem in unread.items() if problem != FOREIGN}
     redacted = opened.store.redacted_share()
     watcher = watcher_of(opened.location.database)
@@ -63,6 +65,7 @@ def _check(opened: OpenStore) -> int:
             "unfinished": unfinished,
             "unreadable": unreadable,
             "unread": unread,
+            "compressed": compressed,
             "watched": [one.root for one in opened.location.watched],
             "redacted": round(redacted, 3),
             "missing": missing,
@@ -77,7 +80,17 @@ def _check(opened: OpenStore) -> int:
         opened.terminal.note(f"{opened.terminal.short(path)} is not in the store: {problem}")
     if len(unread) > SHOWN_FILES:
         opened.terminal.note(f"nor are {counted(len(unread) - SHOWN_FILES, 'other file')}: see --json")
+    if compressed:
+        what = counted(compressed, "transcript")
+        opened.terminal.note(
+            f"{what} compressed by its runtime ({COMPRESSED}): not read; what was taken in before stays"
+        )
     return 1 if missing or problems else 0
+
+
+def _compressed(opened: OpenStore) -> int:
+    """How many transcripts a runtime has put by in a form that is not read."""
+    return sum(1 for one in opened.location.watched for _ in Path(one.path).rglob(f"*{COMPRESSED}"))
 
 
 def _unread(opened: OpenStore) -> dict[str, str]:

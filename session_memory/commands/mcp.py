@@ -8,11 +8,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
+from ..memories.agent_graph import ask_graph, has_graph
 from ..system.terminal import exit_code
 from ..tools.call import Served, call
 from ..tools.host_tools import tools_for
 from ..tools.stdio_server import serve_this_process
-from ..tools.store_backend import MemoryChanges
+from ..tools.store_backend import GraphSearch, MemoryChanges
 from .arguments import HOME
 
 if TYPE_CHECKING:
@@ -72,7 +73,9 @@ def _served(arguments: argparse.Namespace) -> Served:
     else:
         from ..tools.home_backend import HomeBackend
 
-        backend = HomeBackend(arguments.home, os.environ, memory_search=_search_memories, memory_changes=_CHANGES)
+        backend = HomeBackend(
+            arguments.home, os.environ, memory_search=_search_memories, memory_changes=_CHANGES, graph_search=_GRAPH
+        )
     return Served(tools_for(backend), partial(call, backend))
 
 
@@ -90,7 +93,13 @@ def _group_backend(directory: str, group: str) -> Backend:
     administration = HostAdministration(layout, group)
     sessions = open_sessions(layout)
     return GroupBackend(
-        layout, group, sessions, memory_search=_search_memories, administration=administration, memory_changes=_CHANGES
+        layout,
+        group,
+        sessions,
+        memory_search=_search_memories,
+        administration=administration,
+        memory_changes=_CHANGES,
+        graph_search=_GRAPH,
     )
 
 
@@ -116,3 +125,4 @@ def _forget(location: StoreLocation, id: str, note: Note) -> IndexedMemory:
 
 
 _CHANGES = MemoryChanges(_remember, _forget)
+_GRAPH = GraphSearch(has_graph, ask_graph)

@@ -8,9 +8,9 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from ..errors import SessionMemoryError
-from ..memories.folders import folder_of, groups_of
+from ..memories.folders import folder_of
 from ..memories.format import KINDS, time_text
-from ..memories.library import library_of, open_index
+from ..memories.library import forget_memories, open_index, take_back
 from ..memories.pages import file_of
 from ..store.sqlite.memory_index import MemoryFilter
 from ..system.terminal import called_as
@@ -182,10 +182,7 @@ def _show_one(opened: OpenStore, memory: IndexedMemory, home: str) -> None:
 
 def _forget(opened: OpenStore, index: MemoryIndex, arguments: argparse.Namespace) -> int:
     chosen = {memory.id: memory for id in arguments.words for memory in [_chosen(opened, index, id)]}
-    with open_index(opened.location, opened.note) as every:
-        for group in dict.fromkeys(memory.home for memory in chosen.values()):
-            ids = [memory.id for memory in chosen.values() if memory.home == group]
-            library_of(opened.location, every, group).forget(ids, can_undo=True)
+    forget_memories(opened.location, chosen.values(), opened.note)
     opened.terminal.result({"forgotten": list(chosen)})
     opened.terminal.line(f"{counted(len(chosen), 'memory', 'memories')} forgotten:")
     for memory in chosen.values():
@@ -198,15 +195,10 @@ def _take_back(opened: OpenStore, arguments: argparse.Namespace) -> int:
     if arguments.action != "forget":
         raise UnknownMemoryError(f"memories {arguments.action}: --undo belongs to forget")
     ids = [word.removeprefix("^").lower() for word in arguments.words if word.strip("^ ")]
-    with open_index(opened.location, opened.note) as index:
-        back = [
-            id
-            for group in groups_of(opened.location)
-            for id in library_of(opened.location, index, group).take_back(ids)
-        ]
-        if not back:
-            raise UnknownMemoryError("nothing like that was forgotten within a day")
-        found = [memory for id in back for memory in index.beginning_with(id, opened.location.homes)]
+    found = take_back(opened.location, ids, opened.note)
+    if not found:
+        raise UnknownMemoryError("nothing like that was forgotten within a day")
+    back = [memory.id for memory in found]
     opened.terminal.result({"back": back})
     opened.terminal.line(f"{counted(len(back), 'memory', 'memories')} taken back:")
     for memory in found:

@@ -28,11 +28,12 @@ if TYPE_CHECKING:
 
 class OpenStore:
     """What a command works with: the store, where it lies, and the terminal. `is_rebuilt`: it had to be made anew.
-    `note` says what somebody should know, once. `patience` is that of a question, None for a command that writes."""
+    `note` says what somebody should know, once. `patience` is that of a question, None for a command that writes. With
+    `is_team` the store is that of the team, which is read as one's own is."""
 
     def __init__(
         self, store: SqliteStore, location: StoreLocation, terminal: Terminal, is_rebuilt: bool, note: Note,
-        patience: Patience | None,
+        patience: Patience | None, *, is_team: bool = False,
     ) -> None:  # fmt: skip
         self.store = store
         self.location = location
@@ -40,6 +41,7 @@ class OpenStore:
         self.is_rebuilt = is_rebuilt
         self.note = note
         self.patience = patience
+        self.is_team = is_team
 
 
 def with_store(arguments: argparse.Namespace, work: Callable[[OpenStore], int], *, writes: bool = False) -> int:
@@ -51,6 +53,8 @@ def with_store(arguments: argparse.Namespace, work: Callable[[OpenStore], int], 
     if with_private and is_started_by_agent(os.environ):
         raise OnlyForPeopleError("--include-private")
     location = find_location(arguments.home, os.environ)
+    if getattr(arguments, "team", False):
+        return _with_team(location, terminal, work)
     patience = None if writes else Patience(store_refresh.PATIENCE_SECONDS)
     said: set[str] = set()
 
@@ -71,8 +75,22 @@ def with_store(arguments: argparse.Namespace, work: Callable[[OpenStore], int], 
     )
 
 
+def _with_team(location: StoreLocation, terminal: Terminal, work: Callable[[OpenStore], int]) -> int:
+    """The same with the store of the team that the home has joined."""
+    from contextlib import closing
+    from typing import cast
+
+    from ..store.postgres.engine import TeamStore
+    from ..upkeep.team import joined_team
+
+    with closing(TeamStore(joined_team(location.home).url)) as store:
+        return work(OpenStore(cast("SqliteStore", store), location, terminal, False, note, None, is_team=True))
+
+
 def refresh(opened: OpenStore) -> None:
-    """Takes in what is new before a question is answered: see store.refresh."""
+    """Takes in what is new before a question is answered: see store.refresh. A team has what was pushed to it."""
+    if opened.is_team:
+        return
     shown = partial(_shown, opened.terminal, opened.location)
     store_refresh.refresh(opened.store, opened.location, opened.note, shown, workers=os.cpu_count() or 1)
 

@@ -43,7 +43,7 @@ def _roots_in(directory: str, levels: int) -> dict[str, int]:
     with how deep they lie in it."""
     found: dict[str, int] = {}
     for files in [runtime.FILES for runtime in all_runtimes()]:
-        for root in [f"{directory}/{below}{files.PROJECTS_FOLDER}" for below in ("", f"{files.USUAL_DIR}/")]:
+        for root in [files.transcripts_dir(place) for place in (directory, f"{directory}/{files.USUAL_DIR}")]:
             if _holds_transcripts(root, files.DEEPEST):
                 found[root] = max(files.DEEPEST, found.get(root, 0))
     if found or not levels:

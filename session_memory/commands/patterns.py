@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 from ..text.format import counted
@@ -38,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
-    from ..patterns.habits import find_habits
+    from ..patterns.habits import find_habits, short_names
     from ..store.sqlite.tool_uses import conversation_steps
 
     refresh(opened)
@@ -52,7 +51,7 @@ def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
         return 0
     opened.terminal.line(f"{counted(found.tool_uses, 'tool use')} in {counted(found.conversations, 'conversation')}.")
     _show_commands(opened, found.commands[: arguments.limit])
-    names = _names(found)
+    names = {path: _brief(name) for path, name in short_names(found).items()}
     together = [
         f"{one.times:>4} times  {names[one.first]} ({one.first_times})  with  {names[one.second]} ({one.second_times})"
         for one in found.together[: arguments.limit]
@@ -87,16 +86,6 @@ def _show_lines(opened: OpenStore, title: str, lines: Sequence[str]) -> None:
 def _directory(opened: OpenStore, place: Any) -> str:
     amount = f"{counted(place.conversations, 'conversation')}, {counted(place.messages, 'message')}"
     return f"{_brief(opened.terminal.short(place.directory)) or '(unknown)'}: {amount}, last {moment(place.last_at)}"
-
-
-def _names(found: Habits) -> dict[str, str]:
-    """The paths of the files that are changed together, from the name of their project's directory on."""
-    directories = sorted((place.directory for place in found.places if place.directory), key=len, reverse=True)
-    names = {}
-    for path in {path for pair in found.together for path in (pair.first, pair.second)}:
-        above = next((directory for directory in directories if path.startswith(directory.rstrip("/") + "/")), "")
-        names[path] = _brief(path.removeprefix(os.path.dirname(above).rstrip("/") + "/") if above else path)
-    return names
 
 
 def _bars(numbers: Sequence[int]) -> str:

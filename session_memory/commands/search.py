@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ..errors import SessionMemoryError
 from ..store.sqlite.repair import holds_memories
-from ..store.values import ENTRY_ROLES, TOOL_ROLE
+from ..store.values import ENTRY_ROLES, KINDS, TOOL_ROLE
 from ..system.terminal import called_as
 from ..text.format import one_line, shorten
 from ..text.sanitize import all_for_prompt
-from .arguments import add_common, add_filter, add_private, filter_of
+from .arguments import add_common, add_filter, add_private, add_team, filter_of
 from .nearest import check_names
 from .opened_store import note, refresh, with_store
 from .output import brief, fields, moment
@@ -36,7 +36,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of search."""
     parser.add_argument("query", metavar="QUERY", nargs="+", help=_QUERY)
     parser.add_argument("--role", choices=(*ENTRY_ROLES, TOOL_ROLE), default="", help="only what these said or ran")
+    parser.add_argument("--kind", choices=KINDS, default="", help="only what tools of this kind were called with")
+    parser.add_argument("--runtime", metavar="R", default="", help="only sessions of this runtime, such as claude-code")
     add_filter(parser, LIMIT)
+    add_team(parser)
     add_private(parser)
     add_common(parser)
 
@@ -57,12 +60,13 @@ def run(arguments: argparse.Namespace) -> int:
 def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
     refresh(opened)
     query = " ".join(arguments.query)
-    wanted = filter_of(arguments, opened.location)._replace(role=arguments.role)
+    wanted = filter_of(arguments, opened.location)
+    wanted = wanted._replace(role=arguments.role, kind=arguments.kind, runtime=arguments.runtime)
     hits = opened.store.search(query, wanted)
     if not hits:
         check_names(opened, wanted)
     program = called_as()
-    commands = [_command(program, hit, arguments.home) for hit in hits]
+    commands = [_command(program, hit, arguments.home, opened.is_team) for hit in hits]
     remembered = _show_memories(opened, query, arguments.home) if _is_unlimited(arguments) else []
     as_json = [_as_json(hit, command) for hit, command in zip(hits, commands)]
     opened.terminal.result({"memories": remembered, "hits": as_json})
@@ -83,13 +87,13 @@ def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
 
 def _is_unlimited(arguments: argparse.Namespace) -> bool:
     """Whether no limit was given. Memories are shown only then: they are of no one session, time or role."""
-    limits = (arguments.role, arguments.project, arguments.session, arguments.since, arguments.until)
-    return not any(limits)
+    limits = ("role", "kind", "runtime", "project", "session", "since", "until")
+    return not any(getattr(arguments, limit) for limit in limits)
 
 
 def _show_memories(opened: OpenStore, query: str, named_home: str | None) -> list[dict[str, Any]]:
     """Shows the memories that fit the query; returns them as JSON objects."""
-    if not holds_memories(opened.store):
+    if opened.is_team or not holds_memories(opened.store):
         return []
     from shlex import quote
 
@@ -106,9 +110,9 @@ def _show_memories(opened: OpenStore, query: str, named_home: str | None) -> lis
     return [as_json(memory) for memory in found]
 
 
-def _command(program: str, hit: Hit, home: str | None) -> str:
+def _command(program: str, hit: Hit, home: str | None, is_team: bool) -> str:
     """The command that shows what was said around a hit."""
-    command = f"{program} show {hit.conversation.id} --around {hit.entry.number}"
+    command = f"{program} show {hit.conversation.id} --around {hit.entry.number}" + (" --team" if is_team else "")
     if not home:
         return command
     from shlex import quote
@@ -119,6 +123,8 @@ def _command(program: str, hit: Hit, home: str | None) -> str:
 def _about(hit: Hit) -> tuple[str, str, str]:
     """The title of a hit's conversation, who said it, and where."""
     who = hit.entry.tool if hit.entry.role == TOOL_ROLE else hit.entry.role
+    if hit.conversation.who:
+        who = f"{who} of {hit.conversation.who}"
     return hit.conversation.title, who, hit.conversation.cwd or "-"
 
 

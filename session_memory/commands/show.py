@@ -5,8 +5,8 @@ from __future__ import annotations
 from ..errors import SessionMemoryError
 from ..store.values import TOOL_ROLE
 from ..text.format import counted, one_line, shorten
-from ..text.sanitize import all_for_prompt
-from .arguments import add_common, add_private, positive
+from ..text.sanitize import all_for_prompt, for_people
+from .arguments import add_common, add_private, add_team, positive
 from .opened_store import with_store
 from .output import fields, moment
 
@@ -36,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lines", metavar="N", type=positive, help=lines)
     full = f"messages whole, not only their first {MESSAGE_CHARACTERS:,} characters"
     parser.add_argument("--full", action="store_true", help=full)
+    add_team(parser)
     add_private(parser)
     add_common(parser)
 
@@ -90,7 +91,8 @@ def _print(
     first, last = moment(conversation.first_message_at), moment(conversation.last_message_at)
     when = first if first == last else f"{first} to {last}"
     terminal.line(f"Conversation {conversation.id}, {counted(conversation.entry_count, 'message')}, {when}")
-    terminal.line(f"Session {conversation.session_id} ({conversation.runtime}) in {conversation.cwd or '-'}")
+    whose = f" of {for_people(conversation.who)}" if conversation.who else ""
+    terminal.line(f"Session {conversation.session_id}{whose} ({conversation.runtime}) in {conversation.cwd or '-'}")
     if not shown:
         terminal.line("\n[what was said may not be told: see the rules in config.yaml]")
     if before:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from ..activity.prompt_memories import forget_told
 from ..archives.privacy import settle
 from ..archives.writer import archive_session
 from ..settings.homes import STORE_FILE, environment
@@ -20,7 +21,7 @@ QUIET_SECONDS = 0.5
 MOST_WAIT_SECONDS = 10.0
 POLL_SECONDS = 0.05
 # The reasons for which a session ends and its program with it, or another one begins in its place.
-LEFT = ("clear", "new", "prompt_input_exit", "logout", "other", "quit")
+LEFT = ("clear", "new", "prompt_input_exit", "logout", "other", "quit", "complete", "user_exit", "exit")
 
 
 def is_left(event: Event, runtime: Runtime) -> bool:
@@ -42,7 +43,13 @@ def archive_in_background(context: Context) -> None:
 
 def archive_when_written(context: Context) -> None:
     """Archives the conversation once its transcript is complete. Raises SessionMemoryError, OSError."""
+    if context.session:
+        forget_told(context.cursor_file)
+    files = context.runtime.FILES
+    files.refresh(context.config_dir)  # at once: Gemini's next start may delete a chat
     wait_until_quiet(context.own_path)
+    files.refresh(context.config_dir)
+    context.runtime.FILES.refresh(context.config_dir, everything=True)
     privacy = Privacy(environment(), context.home)
     settle(context.home.conversations_dir, privacy)
     archive_session(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import SessionMemoryError
 from ..runtimes import runtime
-from .prompt import update_for, write_notes
+from .prompt import count_as_told, joined, memories_for, update_for, write_notes
 from .tool_call import delivery_for, find_hold, hold_back
 
 if TYPE_CHECKING:
@@ -59,9 +59,12 @@ def answering(
 
 
 def offer_update(context: Context, handover: Handover) -> None:
-    """Offers what the session was not told yet. Raises SessionMemoryError, OSError: then no cursor moved."""
+    """Offers what the session was not told yet, and the memories that its prompt is about. Raises SessionMemoryError,
+    OSError: then no cursor moved."""
     with update_for(context, {}) as update:
-        handover.offer(update.text)
+        memories = memories_for(context, update.text or "", update.notes)
+        handover.offer(joined(update.text, memories.text if memories else "") or None)
+        count_as_told(memories, update.notes)
     write_notes(context, update.notes)
 
 

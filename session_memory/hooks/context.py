@@ -93,10 +93,15 @@ class Context:
             own_folders = folders.get(self.runtime.name, ())
             found = files.other_sessions("", self.config_dir, self.own_path, scope, own_folders)
             found += sessions_of_others(places[1:], folders, scope)
+        if self.settings.team.get("url"):
+            from ..transcripts.team_sessions import team_sessions
+
+            found = [*found, *team_sessions(self.home.team_dir, self.home.team_start(self.directory))]
         return [session for session in found if session.key != self.session]
 
     def _places(self) -> Places:
         """The runtime of the session, and the others that the same person uses; each with its own directory."""
+        self.runtime.FILES.refresh(self.config_dir)
         places = [(self.runtime, self.config_dir)]
         environ = environment()
         if self.home.memory_dir != person_home(environ).memory_dir:
@@ -104,7 +109,8 @@ class Context:
         for runtime in all_runtimes():
             if runtime is not self.runtime and runtime.may_be_here(environ):
                 config_dir, files = runtime.FILES.config_dir(environ), runtime.FILES
-                is_here = is_directory(f"{config_dir}/{files.PROJECTS_FOLDER}")
+                files.refresh(config_dir)
+                is_here = is_directory(files.transcripts_dir(config_dir))
                 if is_here and runtime_home(config_dir, files.USUAL_DIR, environ).memory_dir == self.home.memory_dir:
                     places.append((runtime, config_dir))
         return places

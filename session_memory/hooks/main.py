@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import sys
 
-from ..runtimes import all_runtimes
 from ..runtimes import runtime as runtime_of
+from ..runtimes import sender_of
 from ..settings.homes import ENV_GUARD, environment, runtime_home
 from ..system.files import os
 from ..system.json import decode, encode
@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     from ..runtimes import Runtime
     from .context import Context, Event
 
+_FIRST = "agent-sdk"  # whose plugins and hooks the others take, and show by their events that they sent them
+
 
 def user_prompt_submit() -> None:
-    """The hook UserPromptSubmit of Claude Code, and of the runtime that the command line names: tells what the other
-    sessions did."""
-    _answer_prompt(_named_runtime())
+    """The hook UserPromptSubmit: tells what the other sessions did."""
+    _answer_prompt()
 
 
 def before_agent_start() -> None:
@@ -35,20 +36,17 @@ def before_agent_start() -> None:
 
 
 def pre_tool_use() -> None:
-    """Claude Code's PreToolUse hook: tells what others did to the file that a tool is about to edit."""
-    _answer_call("agent-sdk")
+    """The hook PreToolUse, and Pi's `tool_call`: tells what others did to the file that a tool is about to edit."""
+    from .tool_call import answer, is_answered
 
-
-def tool_call() -> None:
-    """The same for Pi's `tool_call`."""
-    _answer_call("pi")
+    _run(is_answered, lambda context: answer(context, _print))
 
 
 def session_start() -> None:
     """The hook SessionStart, likewise: from where on a fork listens, and what an agent is told of its past."""
     from .session_start import answer, is_answered
 
-    _run(is_answered, lambda context: answer(context, _print), _named_runtime(), with_upkeep=True)
+    _run(is_answered, lambda context: answer(context, _print), with_upkeep=True)
 
 
 def pre_compact() -> None:
@@ -56,14 +54,14 @@ def pre_compact() -> None:
     in the summariser's instructions."""
     from .archive import archive_when_written
 
-    _run(lambda event, runtime: True, archive_when_written, _named_runtime())
+    _run(lambda event, runtime: True, archive_when_written)
 
 
 def session_end() -> None:
     """The hook SessionEnd, which has 1.5 s: it archives in a process of its own."""
     from .archive import archive_in_background, is_left
 
-    _run(is_left, archive_in_background, _named_runtime(), with_upkeep=True)
+    _run(is_left, archive_in_background, with_upkeep=True)
 
 
 def pi_archive() -> None:
@@ -78,27 +76,16 @@ def pi_session_start() -> None:
     _run(lambda event, runtime: True, lambda context: None, "pi", with_upkeep=True)
 
 
-def _named_runtime() -> str:
-    """The runtime that the command line names: Claude Code's own, which is the first that there was, names none."""
-    return sys.argv[1] if len(sys.argv) > 1 else "agent-sdk"
-
-
-def _answer_prompt(runtime_name: str) -> None:
+def _answer_prompt(runtime_name: str = _FIRST) -> None:
     from .prompt import answer, is_typed
 
     _run(is_typed, lambda context: answer(context, _print), runtime_name)
 
 
-def _answer_call(runtime_name: str) -> None:
-    from .tool_call import answer, is_answered
-
-    _run(is_answered, lambda context: answer(context, _print), runtime_name)
-
-
 def _run(
     is_answered: Callable[[Event, Runtime], bool],
     answer: Callable[[Context], object],
-    runtime_name: str,
+    runtime_name: str = _FIRST,
     *,
     with_upkeep: bool = False,
 ) -> None:
@@ -120,11 +107,10 @@ def _run(
             event_name = str(event.get("hook_event_name", event_name))
             if "runtime" in event:
                 runtime = runtime_of(event["runtime"])
-            if not runtime.HOOKS.is_own(event):
-                runtime = next((other for other in all_runtimes() if other.HOOKS.is_own(event)), runtime)
-            if runtime.HOOKS.is_own(event) and is_answered(event, runtime):
-                home = home_of(event, environ, runtime)
-                context = context_of(event, environ, runtime, home)
+            sender = sender_of(event, environ, runtime)
+            if sender is not None and is_answered(event, sender):
+                home = home_of(event, environ, sender)
+                context = context_of(event, environ, sender, home)
                 try:
                     answer(context)
                 finally:

@@ -6,8 +6,8 @@ import time
 
 from ..activity.changes import OwnSession
 from ..activity.delivery import begin_here, open_update
-from ..settings.compiled import OFF
-from ..settings.homes import environment
+from ..settings.compiled import OFF, PROMPT_CHARACTERS
+from ..settings.homes import PROMPT_INDEX, environment
 from ..system.files import is_file
 from ..transcripts.entries import INTRODUCTION
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..activity.delivery import Delivery
+    from ..activity.prompt_memories import PromptMemories
     from ..runtimes import Runtime
     from .context import Context, Event
 
@@ -31,12 +32,19 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
     OSError: then no cursor moved."""
     notice = "" if context.runtime.HOOKS.START_EVENT else _notice_at_first(context)
     with update_for(context, environment()) as update:
-        memories, problem = _memories(context)
-        text = "\n\n".join([part for part in (notice, update.text, memories) if part])
-        if text and update.is_first_to_answer(_key(context.event)):
+        told = joined(notice, update.text)
+        memories = memories_for(context, told, update.notes)
+        text = joined(told, memories.text if memories else "")
+        if text and update.is_first_to_answer(_key(context)):
             update.commit_first()
             print_answer(context.runtime.HOOKS.context_output(text))
-    write_notes(context, [*update.notes, *([problem] if problem else [])])
+            count_as_told(memories, update.notes)
+    write_notes(context, update.notes)
+
+
+def joined(*parts: str | None) -> str:
+    """What a prompt is told, as paragraphs, '' for nothing."""
+    return "\n\n".join([part for part in parts if part])
 
 
 def update_for(context: Context, environ: Mapping[str, str]) -> Delivery:
@@ -53,6 +61,33 @@ def update_for(context: Context, environ: Mapping[str, str]) -> Delivery:
     )
 
 
+def memories_for(context: Context, told: str, notes: list[str]) -> PromptMemories | None:
+    """The memories that the prompt is about, in what is left of `max_characters` beside what is `told` of the other
+    sessions; None where there are none, or the settings do not want them. What went wrong is added to `notes`."""
+    home, settings = context.home, context.settings
+    wanted = settings.memories.get("prompt_characters", PROMPT_CHARACTERS)
+    if not wanted or not is_file(f"{home.memories_dir}/{PROMPT_INDEX}"):
+        return None
+    from ..activity.prompt_memories import PromptedSession, relevant
+
+    room = settings.max_characters - (len(told) + len("\n\n") if told else 0)
+    session = PromptedSession(context.cursor_file, context.directory, home.user_dir)
+    try:
+        return relevant(home.memories_dir, str(context.event.get("prompt", "")), min(wanted, room), session)
+    except (OSError, ValueError) as error:
+        notes.append(f"memories: {error}")
+        return None
+
+
+def count_as_told(memories: PromptMemories | None, notes: list[str]) -> None:
+    """Has the session not be told these memories again, until it is compacted. What went wrong is added to `notes`."""
+    try:
+        if memories:
+            memories.commit()
+    except OSError as error:
+        notes.append(f"memories: {error}")
+
+
 def own_session(context: Context, environ: Mapping[str, str]) -> OwnSession:
     """The session of an event, with what is asked of it to tell it something. Raises EventError."""
     event, hooks = context.event, context.runtime.HOOKS
@@ -64,7 +99,7 @@ def own_session(context: Context, environ: Mapping[str, str]) -> OwnSession:
         context.directory if context.settings.collisions != OFF else "",
         context.home,
         keeps_transcript=hooks.keeps_transcript(event, environ),
-        prompt_id=str(event.get("prompt_id", "")),
+        prompt_id=hooks.prompt_id(event),
         process=hooks.process(event, environ),
     )
 
@@ -86,13 +121,13 @@ def write_notes(context: Context, notes: list[str], event_name: str = "") -> Non
             log.write(event_name or context.runtime.HOOKS.PROMPT_EVENT, note)
 
 
-def _key(event: Event) -> str:
+def _key(context: Context) -> str:
     """What tells a prompt from every other, '' where nothing does: prompts in the middle of a turn have the turn's
     id."""
     from ..transcripts.cursor import id_checksum
 
-    prompt_id = str(event.get("prompt_id", ""))
-    return prompt_id and f"{prompt_id} {id_checksum(str(event.get('prompt', '')))}"
+    prompt_id = context.runtime.HOOKS.prompt_id(context.event)
+    return prompt_id and f"{prompt_id} {id_checksum(str(context.event.get('prompt', '')))}"
 
 
 def _notice_at_first(context: Context) -> str:
@@ -102,16 +137,3 @@ def _notice_at_first(context: Context) -> str:
     from ..settings.notices import untold
 
     return untold(context.home)
-
-
-def _memories(context: Context) -> tuple[str, str]:
-    """The memories that the prompt is about, if the settings want them told, and what went wrong with them."""
-    characters = context.settings.memories.get("prompt_characters", 0)
-    if not characters:
-        return "", ""
-    from ..activity.prompt_memories import relevant
-
-    try:
-        return relevant(context.home.memories_dir, str(context.event.get("prompt", "")), characters), ""
-    except (OSError, ValueError) as error:
-        return "", f"memories: {error}"

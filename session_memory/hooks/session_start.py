@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def is_answered(event: Event, runtime: Runtime) -> bool:
     """Whether the session starts in a way that there is something to do."""
-    return event.get("source") in ("fork", "compact", "startup", "clear", "resume")
+    return event.get("source") in ("fork", "compact", "startup", "new", "clear", "resume")
 
 
 def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
@@ -27,11 +27,16 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
     if source == "fork":
         start_listening(context)
     hooks = context.runtime.HOOKS
+    if not hooks.START_EVENT:
+        return
     notice = untold(context.home) if source != "compact" else ""
     text = past_of(context)
-    if notice or text:
-        output = hooks.notice_output(notice) if notice else {}
-        print_answer({**output, **(hooks.context_output(text, hooks.START_EVENT) if text else {})})
+    shown = hooks.notice_output(notice) if notice else {}
+    told = hooks.context_output(text, hooks.START_EVENT) if text else {}
+    if shown.keys() & told.keys():  # a runtime that shows its user nothing: the agent is told both
+        told = hooks.context_output(f"{notice}\n\n{text}", hooks.START_EVENT)
+    if shown or told:
+        print_answer({**shown, **told})
 
 
 def past_of(context: Context) -> str | None:
@@ -43,7 +48,7 @@ def past_of(context: Context) -> str | None:
         found = find_archive(directory, context.session_id)
         return compaction_text(found[0]) if found else _private_archive_text(directory, context.session_id)
     count = context.settings.recent_conversations
-    if not count or source not in ("startup", "clear"):
+    if not count or source not in ("startup", "new", "clear"):
         return None
     from ..archives.privacy import facts_without_text, visible_archives
     from ..settings.homes import environment

@@ -45,11 +45,20 @@ _MOST_LISTED = 10_000
 _COLUMNS = ("id", "group_folder", "session_id", "name", "created_at", "archived_at")
 
 
-def write_snapshots(layout: Layout, group: str, sessions: SessionManager, tasks: Rows = (), groups: Rows = ()) -> None:
+def write_snapshots(
+    layout: Layout,
+    group: str,
+    sessions: SessionManager,
+    tasks: Rows = (),
+    groups: Rows = (),
+    *,
+    has_graph: bool = False,
+) -> None:
     """Writes the snapshots of a group: its history, and its own of `tasks` and `groups`.
 
     `tasks` have a `group_folder`, `groups` a `folder`, '' for a chat without one. Main gets all of them, and the
-    history of all groups that are given. Raises OSError, OutsideGroupError.
+    history of all groups that are given. `has_graph` says that the group may ask a knowledge graph. Raises OSError,
+    OutsideGroupError.
     """
     own = layout.group(group)
     others = [str(row["folder"]) for row in groups if row["folder"] not in (group, "")]
@@ -58,7 +67,7 @@ def write_snapshots(layout: Layout, group: str, sessions: SessionManager, tasks:
     snapshots = {
         "session_history": {"active": sessions.get(group), "sessions": _visible(history, "group_folder", own)},
         "current_tasks": {"tasks": _visible(tasks, "group_folder", own)},
-        "available_groups": {"groups": _visible(groups, "folder", own)},
+        "available_groups": {"groups": _visible(groups, "folder", own), "has_graph": has_graph},
     }
     with directory_below(layout.root, own.ipc_dir) as directory:
         for name, content in snapshots.items():
@@ -187,10 +196,11 @@ class _RequestFiles:
 
 def _answer(files: _RequestFiles, request_id: str, backend: Backend, *, is_again: bool = False) -> ToolResult:
     """The answer to a request that was taken; `is_again` where it may have been done before a crash."""
+    tools = tools_for(backend)
     try:
         request = decode(files.read(request_id).decode())
         name, arguments = request["tool"], request.get("arguments")
-        tool = next(tool for tool in tools_for(backend) if tool.name == name)
+        tool = next(tool for tool in tools if tool.name == name)
     except TooLargeError:
         return ToolResult(f"A request has at most {REQUEST_BYTES} bytes. Ask again with less", True)
     except OSError:
@@ -198,7 +208,7 @@ def _answer(files: _RequestFiles, request_id: str, backend: Backend, *, is_again
     except (ValueError, KeyError, TypeError, AttributeError):
         return ToolResult('A request is JSON such as {"tool": "list_sessions", "arguments": {}}. Write it anew', True)
     except StopIteration:
-        names = ", ".join(tool.name for tool in tools_for(backend))
+        names = ", ".join(tool.name for tool in tools)
         return ToolResult(f"There is no such tool. Ask for one of {names}", True)
     if is_again and not (tool.is_read_only or tool.is_idempotent):
         return ToolResult(f"The host was interrupted in {name}. Look with list_sessions whether it was done", True)

@@ -15,6 +15,7 @@ from typing import Any
 from ..archives.groups import open_sessions
 from ..errors import SessionMemoryError
 from ..hooks.upkeep_start import SCRIPT, is_due
+from ..memories.agent_graph import ask_graph, has_graph
 from ..memories.agent_memories import forget, remember
 from ..memories.library import search_memories
 from ..settings.homes import home_at
@@ -24,7 +25,7 @@ from ..settings.program import source_dir
 from ..settings.sections import host_settings
 from ..text.format import counted
 from ..tools import GroupBackend
-from ..tools.store_backend import MemoryChanges
+from ..tools.store_backend import GraphSearch, MemoryChanges
 from . import agent, ipc
 from .administration import HostAdministration
 from .channels import Channel, Chats, channels_in
@@ -193,7 +194,9 @@ class Host:
 
     def _write_snapshots(self, group: str) -> None:
         tasks = [one.row() for one in self._ledger.schedule.tasks()]
-        ipc.write_snapshots(self._layout, group, self._sessions, tasks, chat_rows(self._ledger))
+        chats = chat_rows(self._ledger)
+        is_offered = self._backend(group).has_graph
+        ipc.write_snapshots(self._layout, group, self._sessions, tasks, chats, has_graph=is_offered)
 
     def _backend(self, group: str) -> GroupBackend:
         """What the tools of a group's agent work over."""
@@ -205,6 +208,7 @@ class Host:
             memory_search=search_memories,
             administration=administration,
             memory_changes=MemoryChanges(remember, forget),
+            graph_search=GraphSearch(has_graph, ask_graph),
         )
 
     async def _deliver(self) -> None:

@@ -1,21 +1,16 @@
-"""What `doctor` finds: whether the installed program is whole, and whether the hook does its work in a home."""
+"""What `doctor` finds in a home: whether the hook does its work there."""
 
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .. import NAME
-from ..activity.acknowledgement import kind_of_delivery
 from ..errors import SessionMemoryError
-from ..hooks.bundle import FILE as BUNDLE_FILE
-from ..runtimes import all_runtimes
 from ..runtimes.settings_hooks import Hook
 from ..settings.homes import agent_home
 from ..settings.notices import notices
@@ -25,19 +20,17 @@ from ..text.timestamps import age
 from ..transcripts.log import last_entries
 from ..upkeep.runs import past_runs
 from . import settings_file
-from .environment import OLDEST_PYTHON, minor, missing_groups, names_of, version_of
+from .environment import OLDEST_PYTHON, version_of
 from .file_changes import missing_directories, read_if_there
-from .home_changes import ours
-from .homes import RUNTIME, Target
-from .ledger import InstallLedger, LedgerError, read_ledger
-from .program import LOCK_FILE, has_usable_bundle, is_our_link
+from .home_changes import extension_names, ours
+from .homes import Target
+from .ledger import InstallLedger
+from .program_checks import NOTE, OK, WRONG, Finding
 from .trial import Trial, interpreter_of, modified, try_hook
 
 if TYPE_CHECKING:
     from ..transcripts.entries import Session
 
-OK, NOTE, WRONG = "ok", "note", "wrong"
-_REINSTALL = "run install.py again, from a copy of the repository"
 _SLOW_RATIO = 5
 _LOG_LINES = 3
 _UPKEEP_RUNS = 3
@@ -45,44 +38,20 @@ _SESSIONS_LOOKED_AT = 20
 _ENTRIES_LOOKED_AT = 200  # of a session, for the last prompt
 
 
-@dataclass(frozen=True)
-class Finding:
-    """`state` is ok, note (not wrong, yet good to know) or wrong; `about` what was looked at; `mend` what to do."""
-
-    state: str
-    about: str
-    text: str
-    mend: str = ""
-
-
-def check_program(paths: ProgramPaths, environ: Mapping[str, str]) -> list[Finding]:
-    """The findings on the program, whatever the homes."""
-    if not (paths.app / "session_memory" / "__init__.py").is_file():
-        return [Finding(WRONG, "program", f"{paths.app} is not there", _REINSTALL)]
-    version = version_of(paths.python)
-    findings = [_check_app(paths, version), _check_environment(paths, version)]
-    try:
-        read_ledger(paths.ledger_file)
-    except LedgerError as error:
-        findings.append(Finding(WRONG, "ledger", f"{error}", error.hint))
-    deliveries = [
-        Finding(OK, "delivery", f"{runtime.INSTALL.TITLE}: {kind_of_delivery(runtime)}") for runtime in all_runtimes()
-    ]
-    return [*findings, _check_link(paths, environ), *deliveries]
-
-
 def check_home(
     target: Target, paths: ProgramPaths, ledger: InstallLedger, environ: Mapping[str, str], now: float
 ) -> tuple[list[Finding], Trial | None]:
     """The findings on a home at `now` (seconds since 1970), and the trial of its hook if there is a hook to try."""
     kept = [*_check_state(target), *_check_config(target), check_upkeep(target, now)]
+    if target.kind == "skills":
+        return [_check_files(target, ledger)], None
     if target.kind == "template":
         return [*_check_template(target, ledger), *kept, *_check_log(target)], None
     if not os.access(target.settings_dir, os.R_OK | os.X_OK):
         text = f"{target.settings_dir} cannot be read"
         return [Finding(WRONG, "home", text, f"see: ls -ld {shlex.quote(target.settings_dir)}")], None
     findings, hooks = _check_hooks(target, paths, ledger)
-    hook = next((hook for hook in hooks if hook.event == RUNTIME.HOOKS.PROMPT_EVENT), None)
+    hook = next((hook for hook in hooks if hook.event == target.runtime.HOOKS.PROMPT_EVENT), None)
     trial = None
     if hook is not None:
         broken = _check_command(hook.command, target)
@@ -90,9 +59,9 @@ def check_home(
         if not broken:
             trial = try_hook(target, hook.command, environ)
             findings.append(check_trial(trial))
-    findings += [*_check_plugins(target), *check_disabled(target), *kept, *_check_transcripts(target)]
+    findings += [*_check_plugins(target, hooks), *check_disabled(target), *kept, *_check_transcripts(target)]
     record = ledger.homes.get(target.root)
-    if hook is not None and record is not None:
+    if record is not None and (hook is not None or extension_names(target)):
         prompted = _prompted_since(target, record.installed_at, environ)
         served = [session for session in prompted if os.path.exists(target.home.cursor_file(session.key) + ".lock")]
         findings += check_firing(len(prompted), len(served), now - record.installed_at)
@@ -116,8 +85,10 @@ def check_trial(trial: Trial) -> Finding:
 
 def check_disabled(target: Target) -> list[Finding]:
     """Whether any settings that count keep hooks from running."""
-    names = RUNTIME.INSTALL
-    files = [target.settings_file, target.settings_file.with_name(names.LOCAL_SETTINGS_FILE)]
+    names, path = target.runtime.INSTALL, target.settings_file
+    if path is None or not names.HOOKS_ARE_OFF:
+        return []
+    files = [path, path.with_name(names.LOCAL_SETTINGS_FILE)]
     if target.kind != "runtime":
         files.append(Path(target.config_dir, names.SETTINGS_FILE))
     managed = names.MANAGED_SETTINGS.get(sys.platform)
@@ -151,50 +122,12 @@ def check_firing(prompted: int, served: int, age_seconds: float) -> list[Finding
     return [Finding(WRONG, "firing", text, mend)]
 
 
-def _check_app(paths: ProgramPaths, version: str) -> Finding:
-    text = (paths.app / "session_memory" / "__init__.py").read_text(errors="replace")
-    found = re.search(r'__version__ = "([^"]+)"', text)
-    about = f"version {found.group(1) if found else 'unknown'} in {paths.app}"
-    modules = list((paths.app / "session_memory").rglob("*.py"))
-    # Without an environment the hooks run with some other interpreter: its compiled modules have any tag.
-    tag = f"cpython-{minor(version).replace('.', '')}" if version else "*"
-    bare = [path for path in modules if not list((path.parent / "__pycache__").glob(f"{path.stem}.{tag}.pyc"))]
-    if not bare:
-        if version and not has_usable_bundle(paths.app, str(paths.python)):
-            text = f"{about}, compiled; {BUNDLE_FILE} is not usable, so that prompts take a little longer"
-            return Finding(NOTE, "program", text, _REINSTALL)
-        return Finding(OK, "program", f"{about}, compiled")
-    text = f"{about}: {len(bare)} of {len(modules)} modules are not compiled, for which prompts pay"
-    if not all(os.access(path.parent, os.W_OK) for path in bare):
-        text += f"; {bare[0].parent} cannot be written to"
-    return Finding(WRONG, "program", text, _REINSTALL)
-
-
-def _check_environment(paths: ProgramPaths, version: str) -> Finding:
-    if not version:
-        if not paths.env.exists():
-            text = "there is none; the hooks do without, a config.yaml cannot be read"
-            return Finding(NOTE, "environment", text, _REINSTALL)
-        return Finding(WRONG, "environment", f"{paths.python} does not run", _REINSTALL)
-    missing = names_of(missing_groups(paths, paths.app / LOCK_FILE))
-    if missing:
-        text = f"Python {version}; not installed: {', '.join(missing)}"
-        return Finding(NOTE, "environment", text, f"where a package index can be reached: {NAME} install")
-    return Finding(OK, "environment", f"Python {version} in {paths.env}")
-
-
-def _check_link(paths: ProgramPaths, environ: Mapping[str, str]) -> Finding:
-    if not is_our_link(paths):
-        text = f"{paths.link} does not lead to {paths.launcher}"
-        return Finding(NOTE, "command", text, f"run {paths.launcher} instead")
-    if str(paths.bin_dir) not in environ.get("PATH", "").split(os.pathsep):
-        return Finding(NOTE, "command", f"{paths.bin_dir} is not on the PATH", f"run {paths.link} instead")
-    return Finding(OK, "command", str(paths.link))
-
-
 def _check_hooks(target: Target, paths: ProgramPaths, ledger: InstallLedger) -> tuple[list[Finding], list[Hook]]:
-    """Whether every hook of ours is in the settings, and those that are."""
-    path = target.settings_file
+    """Whether every hook of ours is in the settings, or what stands for them is beside these; and those that are."""
+    path, install = target.settings_file, target.runtime.INSTALL
+    has_plugin = bool(install.plugins_named(target.settings_dir, NAME))
+    if path is None:
+        return [] if has_plugin else [_check_files(target, ledger)], []
     try:
         content = read_if_there(path)
         found = settings_file.read(content, str(path)).hooks if content is not None else []
@@ -204,23 +137,49 @@ def _check_hooks(target: Target, paths: ProgramPaths, ledger: InstallLedger) -> 
     is_ours = ours(ledger)
     here = [hook for hook in found if is_ours(hook.command)]
     declared = read_if_there(paths.app / "hooks" / "hooks.json")
-    if declared is None:
+    if declared is None or (has_plugin and not here):
         return [], here
-    wanted = RUNTIME.INSTALL.wanted_hooks(declared.decode(), "python3", str(paths.app))
+    wanted = install.wanted_hooks(declared.decode(), "python3", str(paths.app))
     present = {(hook.event, hook.matcher) for hook in here}
     missing = dict.fromkeys(hook.event for hook in wanted if (hook.event, hook.matcher) not in present)
     if missing:
         text = f"{path}: the hook for {enumerated(missing)} is not there, so that it never runs"
         return [Finding(WRONG, "hooks", text, _reinstall(target))], here
-    return [Finding(OK, "hooks", f"{enumerated(dict.fromkeys(hook.event for hook in here))} in {path}")], here
+    found_all = Finding(OK, "hooks", f"{enumerated(dict.fromkeys(hook.event for hook in here))} in {path}")
+    return [found_all, *_check_trust(target, here)], here
 
 
-def _check_plugins(target: Target) -> list[Finding]:
-    """Whether a plugin of ours does the same as the hooks in the settings."""
+def _check_trust(target: Target, here: list[Hook]) -> list[Finding]:
+    """Whether the runtime runs these hooks of ours."""
+    ours_events = {hook.event for hook in here}
+    events = [event for event in target.runtime.INSTALL.untrusted_hooks(target.settings_dir) if event in ours_events]
+    if not events:
+        return []
+    names = enumerated(dict.fromkeys(events))
+    text = f"{names}: not trusted yet, so that {target.runtime.INSTALL.TITLE} does not run them"
+    return [Finding(WRONG, "trust", text, target.runtime.INSTALL.AFTER_INSTALL)]
+
+
+def _check_files(target: Target, ledger: InstallLedger) -> Finding:
+    """Whether the files of ours are there that a runtime loads, or reads skills from."""
+    record = ledger.homes.get(target.root)
+    about = "skills" if target.kind == "skills" else "extension"
+    wanted = [str(Path(target.settings_dir, name)) for name in extension_names(target)]
+    files = list(record.files) if record and target.kind == "skills" else wanted
+    gone = [path for path in files if not os.path.isfile(path)]
+    if gone:
+        return Finding(WRONG, about, f"{gone[0]} is gone", _reinstall(target))
+    return Finding(OK, about, f"{counted(len(files), 'file')} in {os.path.commonpath(map(os.path.dirname, files))}")
+
+
+def _check_plugins(target: Target, hooks: list[Hook]) -> list[Finding]:
+    """Whether a plugin of ours does the same as the hooks in the settings, or does it alone."""
     dirs = dict.fromkeys((target.settings_dir, target.config_dir))
-    names = dict.fromkeys(name for path in dirs for name in RUNTIME.INSTALL.plugins_named(path, NAME))
+    names = dict.fromkeys(name for path in dirs for name in target.runtime.INSTALL.plugins_named(path, NAME))
     if not names:
         return []
+    if not hooks:
+        return [Finding(OK, "plugin", f"{enumerated(names)} is switched on, and does what hooks would do")]
     text = f"the plugin {enumerated(names)} is switched on too: both hooks run, and each thing is told by one of them"
     return [Finding(NOTE, "plugin", text, "one of both is enough")]
 
@@ -293,7 +252,7 @@ def _check_transcripts(target: Target) -> list[Finding]:
         return [Finding(OK, "transcripts", f"{len(there)} in {where}")]
     if sessions:
         text = f"none of the {len(sessions)} named sessions has a transcript in {where}"
-        variable = RUNTIME.FILES.CONFIG_VARIABLE
+        variable = target.runtime.FILES.CONFIG_VARIABLE
         mend = f"see that {variable} is what the agent's runtime has, and that it is started in the home"
         return [Finding(WRONG, "transcripts", text, mend)]
     return [Finding(NOTE, "transcripts", f"none yet in {where}")]
@@ -313,7 +272,7 @@ def _prompted_since(target: Target, since: float, environ: Mapping[str, str]) ->
     """The sessions, of those that were last written, in which somebody prompted after `since` (seconds since 1970)."""
     found = []
     for session in sorted(target.sessions(), key=modified, reverse=True)[:_SESSIONS_LOOKED_AT]:
-        entries = last_entries(RUNTIME, session.path, _ENTRIES_LOOKED_AT)[0] if modified(session) > since else []
+        entries = last_entries(target.runtime, session.path, _ENTRIES_LOOKED_AT)[0] if modified(session) > since else []
         prompt = next((entry for entry in reversed(entries) if entry.role == "user"), None)
         if prompt is None or (prompt.timestamp or 0) <= since:
             continue

@@ -8,10 +8,12 @@ import shlex
 from pathlib import Path
 
 from .. import NAME
+from ..runtimes import Runtime, all_runtimes
 from ..settings.program import program_paths
 from ..system.terminal import Terminal, exit_code
 from .environment import EXTRAS
 from .home_changes import HomePlan
+from .homes import runtime_called
 from .installation import install
 from .output import show_installed, show_new, show_uninstalled
 from .questions import ask_for_purge, ask_for_rules
@@ -31,13 +33,14 @@ _EPILOG = "`install.py new HOME` makes a new agent's home from a template: see `
 
 def add_install_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of install."""
-    _add_home(parser, "install into (an agent home, or a configuration directory of Claude Code)")
+    _add_home(parser, "install into (an agent home, or the directory of a runtime's settings)", "install into")
     _add_install_options(parser)
 
 
 def add_uninstall_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of uninstall."""
-    _add_home(parser, "uninstall from; without it, from all, and the program is removed too")
+    what_for = "uninstall from; without it, and without --runtime, from all, and the program is removed too"
+    _add_home(parser, what_for, "uninstall from")
     parser.add_argument("--purge", action="store_true", help=_PURGE)
     parser.add_argument("--yes", action="store_true", help="with --purge: without asking")
 
@@ -60,11 +63,11 @@ def run_install(arguments: argparse.Namespace, called_as: str = f"{NAME} install
         return bool(arguments.allow or (is_asked and ask_for_rules(plans, terminal)))
 
     done = install(
-        arguments.home, program_paths(environ), environ, terminal,
+        arguments.home, program_paths(environ), environ, terminal, runtimes=arguments.runtime,
         dry_run=arguments.dry_run, skills_for_all=arguments.agents_skills, allow=allow, extras=arguments.extras,
     )  # fmt: skip
     show_installed(done, terminal, called_as)
-    return 1 if any(trial.problem for trial in done.trials) else 0
+    return 1 if done.refused or any(trial.problem for trial in done.trials) else 0
 
 
 def run_uninstall(arguments: argparse.Namespace) -> int:
@@ -72,7 +75,8 @@ def run_uninstall(arguments: argparse.Namespace) -> int:
     environ = _environ()
     terminal = Terminal(environ, is_json=arguments.json)
     done = uninstall(
-        arguments.home, program_paths(environ), environ, dry_run=arguments.dry_run, purge=arguments.purge,
+        [*arguments.home, *(one.INSTALL.settings_dir(environ) for one in arguments.runtime)], program_paths(environ),
+        environ, dry_run=arguments.dry_run, purge=arguments.purge,
         confirm=lambda purged: None if arguments.yes else ask_for_purge(purged, terminal),
     )  # fmt: skip
     show_uninstalled(done, terminal)
@@ -119,14 +123,28 @@ def _add_install_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--with", dest="extras", choices=list(EXTRAS), action="append", default=[], help=_WITH)
 
 
-def _add_home(parser: argparse.ArgumentParser, what_for: str) -> None:
+def _add_home(parser: argparse.ArgumentParser, what_for: str, verb: str) -> None:
     parser.add_argument("--home", metavar="PATH", action="append", default=[], help=f"the home to {what_for}")
+    names = ", ".join(one.name for one in all_runtimes())
+    parser.add_argument(
+        "--runtime", metavar="NAME", action="append", default=[], type=_runtime,
+        help=f"a runtime to {verb}: its user's own settings of {names}",
+    )  # fmt: skip
     _add_output(parser)
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="show the exact change and make none")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def _runtime(name: str) -> Runtime:
+    """The runtime of that name. Raises ArgumentTypeError."""
+    found = runtime_called(name)
+    if found is None:
+        names = ", ".join(one.name for one in all_runtimes())
+        raise argparse.ArgumentTypeError(f"there is no runtime {name!r}: it is one of {names}")
+    return found
 
 
 def _environ() -> dict[str, str]:

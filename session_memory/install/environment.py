@@ -17,14 +17,19 @@ from ..system.terminal import Terminal
 from .file_changes import remove_replaced, replace_directory
 
 OLDEST_PYTHON = (3, 10)
-# What is installed, in this order. With the last group everything else that is pinned is installed too.
+# What is installed, in this order. The lock file has a part for each, with all that it needs beyond those before it.
 GROUPS = {
     "basic": ("filelock", "orjson", "pyyaml"),
     "store": ("apsw",),
-    "sdk": ("claude-agent-sdk", "croniter", "rich", "watchfiles"),
+    "watch": ("rich", "watchfiles"),
+    "page": ("jinja2", "markdown-it-py", "pygments", "starlette", "uvicorn"),
 }
-# What is installed only where it is asked for, with all that it needs, and stays from then on.
-EXTRAS = {"graphiti": ("graphiti-core[kuzu]>=0.31.1", "httpx>=0.27")}
+# What is installed only where it is asked for or used, since it is large or few need it, and stays from then on.
+EXTRAS = {
+    "sdk": ("claude-agent-sdk", "croniter"),
+    "graphiti": ("graphiti-core[kuzu]>=0.31.1", "httpx>=0.27"),
+    "team": ("psycopg[binary]>=3.2",),
+}
 NO_INDEX = "no package index that has it could be reached"
 _NO_INDEX_SIGN = "(from versions: none)"
 _RECORD_FILE = "session-memory.json"
@@ -171,16 +176,11 @@ def _install(env: Path, record: _Record, groups: list[str], lock_file: Path, ter
 
 
 def _wanted(group: str, lock_file: Path) -> list[str]:
-    """What pip is asked for: the pinned versions of a group, or an extra with what fits them."""
-    if group in EXTRAS:
+    """What pip is asked for: what is pinned for a group, or an extra that has no pins with what fits the others."""
+    _, is_pinned, rest = lock_file.read_text().partition(f"# [{group}]\n")
+    if not is_pinned:
         return ["--constraint", str(lock_file), *EXTRAS[group]]
-    is_rest = group == list(GROUPS)[-1]
-    return ["--no-deps", *(["--requirement", str(lock_file)] if is_rest else _pinned(GROUPS[group], lock_file))]
-
-
-def _pinned(names: Iterable[str], lock_file: Path) -> list[str]:
-    """The lines of the lock file for these distributions."""
-    return [line for line in lock_file.read_text().splitlines() if line.partition("==")[0] in names]
+    return ["--no-deps", *rest.partition("\n\n")[0].splitlines()]
 
 
 def _pip(env: Path) -> list[str]:

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from .. import NAME
 from ..runtimes.settings_hooks import Hook
 from ..settings.program import ProgramPaths
 from ..tools.permissions import SERVERS, lookup_rules
 from . import settings_file
 from .file_changes import FileChange, checksum, read_if_there, remove_if_empty
-from .homes import RUNTIME, Target
+from .homes import RUNTIME, SHARED_SKILLS_FOLDER, Target
 from .ledger import HomeRecord, InstallLedger
 
 # How a SKILL.md names a script of the pack, and the archives of whoever has no agent home.
@@ -26,6 +27,7 @@ _ARCHIVES = b'"${SESSION_MEMORY_DIR:-$HOME/.session-memory}/conversations"'
 # Permission rules as `tools.permissions` makes them, of a program and home that are not known.
 _OWN_COMMAND = re.compile(r"Bash\(.*/session-memory/(?:bin/session-memory\b|app/scripts/).*\)")
 _OWN_RULE = re.compile(rf"Read\(/.*/conversations/\*\*\)|mcp__(?:{'|'.join(SERVERS)})__")
+_NO_HOOKS = '{"hooks": {}}'
 _MODE = 0o644  # of the files of skills
 
 
@@ -43,15 +45,18 @@ class InstalledPaths:
 class HomePlan:
     """The changes to one home.
 
-    `hooks` are those that will be in its settings, and `rules` the permission rules that will be there and be ours.
-    `are_disabled` says that the settings keep any hook from running, `stripped` is the settings file without what is
-    ours (None: there was no file). `files` are the changes to the files of
-    skills and templates, `checksums` those of the files that are ours afterwards, by path. `skills` are the names of
-    the skills that are installed then; `notes` are for the user.
+    `settings` is None where it has none that hooks are put in, `runtime` what the ledger notes it by. `hooks` are those
+    that will be in its settings, and `rules` the permission rules that will be there and be ours. `are_disabled` says
+    that the settings keep any hook from running, `can_allow` that they can let lookups pass; `stripped` is the settings
+    file without what is ours (None: there was no file). `files` are the changes to other files of ours, `checksums`
+    those of the files that are ours afterwards, by path. `skills` are the names of the skills that are installed then,
+    `extensions` the paths of what a runtime loads in place of hooks. `plugins` are those of ours that are there
+    already, so that nothing else is put there; `notes` are for the user.
     """
 
     root: str
-    settings: FileChange
+    settings: FileChange | None
+    runtime: str = RUNTIME.name
     hooks: list[Hook] = field(default_factory=list)
     rules: list[str] = field(default_factory=list)
     are_disabled: bool = False
@@ -59,12 +64,16 @@ class HomePlan:
     files: list[FileChange] = field(default_factory=list)
     checksums: dict[str, str] = field(default_factory=dict)
     skills: list[str] = field(default_factory=list)
+    extensions: list[Path] = field(default_factory=list)
+    can_allow: bool = False
+    plugins: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     @property
     def changes(self) -> list[FileChange]:
         """The files that will not be as they were."""
-        return [change for change in (self.settings, *self.files) if change.is_needed]
+        settings = [self.settings] if self.settings else []
+        return [change for change in (*settings, *self.files) if change.is_needed]
 
     def put(self, path: Path, content: bytes, known: str | None, mode: int = _MODE) -> None:
         """Plans a file of ours. Where it is not what we wrote (the checksum `known`) the user's version is kept."""
@@ -117,33 +126,57 @@ def plan_install(
     runtimes look, and with `allow` lookups are let pass without asking; both stay so from then on. Raises
     SettingsFileError, CannotWriteError."""
     record = ledger.homes.get(target.root)
-    declared = (made_from.source / "hooks" / "hooks.json").read_text()
-    hooks = RUNTIME.INSTALL.wanted_hooks(declared, made_from.python, str(made_from.paths.app))
-    path, is_ours = target.settings_file, ours(ledger)
-    before = read_if_there(path)
+    plan, known = HomePlan(target.root, None, target.runtime.name), record.files if record else {}
+    if target.kind == "skills":
+        plan.runtime = SHARED_SKILLS_FOLDER
+    else:
+        plan.plugins = target.runtime.INSTALL.plugins_named(target.settings_dir, NAME)
+        _plan_hooks(plan, target, made_from, ledger, allow=allow and not plan.plugins)
+    directories = [] if plan.plugins or target.skills_dir is None else [target.skills_dir]
+    is_shared = for_all or any(target.shared_skills_dir in Path(path).parents for path in known)
+    if is_shared and target.kind in ("agent", "project"):
+        directories.append(target.shared_skills_dir)
+    for directory in directories:
+        root = target.root if target.kind == "agent" else ""
+        plan_skills(plan, directory, made_from, known, root, target.home.conversations_dir)
+    plan.take_away_old(known)
+    return plan
+
+
+def _plan_hooks(
+    plan: HomePlan, target: Target, made_from: InstalledPaths, ledger: InstallLedger, *, allow: bool
+) -> None:
+    """Plans what has the runtime ask us: hooks and permission rules in its settings, and files of ours beside them."""
+    install, record, path = target.runtime.INSTALL, ledger.homes.get(plan.root), target.settings_file
+    declared, app = (made_from.source / "hooks" / "hooks.json").read_text(), str(made_from.paths.app)
+    known = record.files if record else {}
+    for name, text in ({} if plan.plugins else install.wanted_files(declared, made_from.python, app)).items():
+        plan.extensions.append(Path(target.settings_dir, name))
+        plan.put(plan.extensions[-1], text.encode(), known.get(str(plan.extensions[-1])))
+    if path is None:
+        return
+    before, is_ours = read_if_there(path), ours(ledger)
+    if plan.plugins:
+        plan.settings = _restored(path, record or HomeRecord(str(path), ""), is_ours)
+        return
+    hooks = install.wanted_hooks(declared, made_from.python, app)
     own_rules = [] if before is None else _own_rules(before, path, record)
-    rules = lookup_rules(RUNTIME, made_from.paths, made_from.python, target.home.conversations_dir)
+    rules = lookup_rules(target.runtime, made_from.paths, made_from.python, target.home.conversations_dir)
     rules = rules if allow or own_rules else []
     stripped = None if before is None else _stripped(before, path, is_ours, own_rules)
     theirs = set() if stripped is None else set(settings_file.read(stripped, str(path)).rules)
     outdated = [rule for rule in own_rules if rule not in rules]
     after = settings_file.with_hooks(before, str(path), hooks, is_ours)
     after = settings_file.with_rules(settings_file.without_rules(after, str(path), outdated), str(path), rules)
-    plan = HomePlan(
-        target.root,
-        FileChange(path, before, after),
-        hooks,
-        [rule for rule in rules if rule not in theirs],
-        settings_file.read(after, str(path)).is_on(RUNTIME.INSTALL.HOOKS_ARE_OFF),
-        stripped,
-    )
-    known = record.files if record else {}
-    is_shared = for_all or any(target.shared_skills_dir in Path(path).parents for path in known)
-    for directory in [target.skills_dir, *([target.shared_skills_dir] if is_shared else [])]:
-        root = target.root if target.kind == "agent" else ""
-        plan_skills(plan, directory, made_from, known, root, target.home.conversations_dir)
-    plan.take_away_old(known)
-    return plan
+    plan.settings, plan.hooks, plan.stripped = FileChange(path, before, after), hooks, stripped
+    plan.can_allow = bool(install.COMMAND_RULE)
+    plan.rules = [rule for rule in rules if rule not in theirs]
+    plan.are_disabled = settings_file.read(after, str(path)).is_on(install.HOOKS_ARE_OFF)
+
+
+def extension_names(target: Target) -> list[str]:
+    """The files of ours beside the settings of a home, as paths in their directory."""
+    return list(target.runtime.INSTALL.wanted_files(_NO_HOOKS, "", "")) if target.kind == "runtime" else []
 
 
 def plan_skills(
@@ -173,16 +206,9 @@ def plan_skills(
 
 def plan_uninstall(root: str, record: HomeRecord, is_ours: Callable[[str], bool]) -> HomePlan:
     """What it takes to have a home as it was. Raises SettingsFileError, CannotWriteError."""
-    path = Path(record.settings_file)
-    before = read_if_there(path)
-    after = before
-    if before is not None and checksum(before) in record.written:
-        after = None if record.original is None else record.original.encode()
-    elif before is not None:
-        after = _stripped(before, path, is_ours, _own_rules(before, path, record))
-        if record.original is None and json.loads(after) == {}:
-            after = None
-    plan = HomePlan(root, FileChange(path, before, after))
+    plan = HomePlan(root, None, record.runtime)
+    if record.settings_file:
+        plan.settings = _restored(Path(record.settings_file), record, is_ours)
     plan.take_away_old(record.files)
     for name, known in record.identity.items():
         current = read_if_there(Path(name))
@@ -191,14 +217,28 @@ def plan_uninstall(root: str, record: HomeRecord, is_ours: Callable[[str], bool]
     return plan
 
 
+def _restored(path: Path, record: HomeRecord, is_ours: Callable[[str], bool]) -> FileChange:
+    """The settings file as it was before, or without what is ours."""
+    before = read_if_there(path)
+    after = before
+    if before is not None and checksum(before) in record.written:
+        after = None if record.original is None else record.original.encode()
+    elif before is not None:
+        after = _stripped(before, path, is_ours, _own_rules(before, path, record))
+        if record.original is None and json.loads(after) == {}:
+            after = None
+    return FileChange(path, before, after)
+
+
 def make_install(plan: HomePlan, ledger: InstallLedger) -> None:
     """Makes the changes, each noted in the ledger before. Raises CannotWriteError, ChangedMeanwhileError, OSError."""
     if not plan.changes and plan.root in ledger.homes:
         return
-    record = ledger.homes.setdefault(plan.root, HomeRecord(str(plan.settings.path)))
-    after = plan.settings.after
-    if after is not None and (plan.settings.is_needed or not record.written):
-        record.note_settings(plan.settings.before, plan.stripped, after)
+    settings = plan.settings
+    new = HomeRecord(str(settings.path) if settings else "", installed_at=time.time(), runtime=plan.runtime)
+    record = ledger.homes.setdefault(plan.root, new)
+    if settings and settings.after is not None and (settings.is_needed or not record.written):
+        record.note_settings(settings.before, plan.stripped, settings.after)
         record.installed_at = time.time()
     record.commands = sorted({*record.commands, *(hook.command for hook in plan.hooks)})
     record.rules = sorted({*record.rules, *plan.rules})

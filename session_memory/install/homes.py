@@ -1,24 +1,27 @@
 """Which homes there are to install into, and where in each the settings, the skills and the transcripts lie.
 
-Installed are hooks that are entries of a runtime's settings file: those of `RUNTIME`. The other runtimes take the pack
-as a package (docs/packages.md) or run an agent that a template made.
+Each runtime that is on the machine is installed into its user's settings of it. An agent's home, and a project with
+settings of its own, are homes of `RUNTIME`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+import shutil
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
-from ..runtimes import runtime
-from ..settings.homes import SEED_MEMORY_DIRS, Home, agent_home, home_at, runtime_home
+from ..runtimes import Runtime, all_runtimes, runtime
+from ..settings.homes import SEED_MEMORY_DIRS, Home, agent_home, home_at, person_home, runtime_home
 
 if TYPE_CHECKING:
     from ..transcripts.entries import Session
+    from .ledger import InstallLedger
 
+SHARED_SKILLS_FOLDER = ".agents"  # in a home directory or a project: holds skills for several runtimes
 RUNTIME = runtime("agent-sdk")
 _FILES, _INSTALL = RUNTIME.FILES, RUNTIME.INSTALL
 
@@ -31,8 +34,9 @@ class NoHomeError(SessionMemoryError):
 class Target:
     """A home to install into.
 
-    `kind` is *agent* (its sessions have names), *runtime* (the runtime's own directory), *project* (one project's
-    settings of the runtime) or *template* (made from a template; its agent asks by itself, without hooks in settings).
+    `kind` is *agent* (its sessions have names), *runtime* (a user's settings of the runtime), *project* (one project's
+    settings of it), *template* (made from a template; its agent asks by itself, without hooks in settings) or *skills*
+    (those of a user that several runtimes share; no other part of it counts).
     `settings_dir` holds its settings and skills, `project` is the directory its sessions run in ('' for any), and
     `config_dir` the runtime's directory that has their transcripts. `home` is where our settings and state for it lie.
     """
@@ -43,45 +47,59 @@ class Target:
     project: str
     config_dir: str
     home: Home
+    runtime: Runtime = RUNTIME
 
     @property
-    def settings_file(self) -> Path:
-        """The file that the hooks are put in."""
-        return Path(self.settings_dir, _INSTALL.SETTINGS_FILE)
+    def settings_file(self) -> Path | None:
+        """The file that the hooks are put in; None where there is none."""
+        name = self.runtime.INSTALL.SETTINGS_FILE
+        return Path(self.settings_dir, name) if name and self.kind != "skills" else None
 
     @property
-    def skills_dir(self) -> Path:
-        """Where the skills are copied to."""
-        return Path(self.settings_dir, _INSTALL.SKILLS_FOLDER)
+    def skills_dir(self) -> Path | None:
+        """Where skills of its own are copied to; None where it shares those of others."""
+        if self.kind == "skills":
+            return Path(self.settings_dir, "skills")
+        name = self.runtime.INSTALL.SKILLS_FOLDER
+        return Path(self.settings_dir, name) if name else None
 
     @property
     def shared_skills_dir(self) -> Path:
-        """Where Codex, Qwen Code, Pi and others look for skills too: beside `settings_dir`."""
-        return Path(self.settings_dir).parent / ".agents" / "skills"
+        """Where the runtimes of an agent's home or a project look for skills that they share: beside `settings_dir`."""
+        return Path(self.settings_dir).parent / SHARED_SKILLS_FOLDER / "skills"
 
     @property
     def title(self) -> str:
         """The kind in a few words."""
+        name = self.runtime.INSTALL.TITLE
         return {
             "agent": "agent home",
-            "runtime": _INSTALL.TITLE,
-            "project": f"{_INSTALL.TITLE}, one project",
+            "runtime": name,
+            "project": f"{name}, one project",
             "template": "made from a template",
+            "skills": "skills for all runtimes",
         }[self.kind]
 
     @property
     def transcripts_dir(self) -> str:
         """Where the transcripts of its sessions are expected: in it, or, where they run in any project, below it."""
+        files = self.runtime.FILES
         if self.project:
-            return _FILES.project_dir(self.config_dir, self.project)
-        return f"{self.config_dir}/{_FILES.PROJECTS_FOLDER}"
+            return files.project_dir(self.config_dir, self.project)
+        return files.transcripts_dir(self.config_dir)
 
     def sessions(self) -> list[Session]:
         """An agent home's named sessions, with or without a transcript; else all that have one."""
+        files = self.runtime.FILES
         if self.kind == "agent":
-            return _FILES.named_sessions(self.home.sessions_dir, self.config_dir, self.project)
+            return files.named_sessions(self.home.sessions_dir, self.config_dir, self.project)
         scope = "project" if self.project else "all"
-        return _FILES.other_sessions("", self.config_dir, f"{self.transcripts_dir}/", scope)
+        return files.other_sessions("", self.config_dir, f"{self.transcripts_dir}/", scope)
+
+
+def runtime_called(name: str) -> Runtime | None:
+    """The runtime that somebody means by its name (`claude-code`) or its command (`claude`); None if there is none."""
+    return next((one for one in all_runtimes() if name in (one.name, one.FILES.PROGRAM)), None)
 
 
 def identify(path: str, environ: Mapping[str, str]) -> Target:
@@ -91,6 +109,9 @@ def identify(path: str, environ: Mapping[str, str]) -> Target:
         raise NoHomeError(f"{path}: there is no such directory", "give the path of one that is there")
     if not os.access(root, os.R_OK | os.X_OK):
         raise NoHomeError(f"{path}: it cannot be read", "see who owns it: ls -ld shows that")
+    for one in all_runtimes():
+        if one is not RUNTIME and root == one.INSTALL.settings_dir(environ):
+            return settings_of(one, environ)
     folder = _INSTALL.HOME_FOLDER
     is_settings_dir = os.path.basename(root) == folder
     if _is_agent_home(root):
@@ -100,29 +121,71 @@ def identify(path: str, environ: Mapping[str, str]) -> Target:
     if not is_settings_dir and os.path.isdir(os.path.join(root, folder)):
         return _runtime_or_project(os.path.join(root, folder), environ)
     has_settings = os.path.isfile(os.path.join(root, _INSTALL.SETTINGS_FILE))
-    if is_settings_dir or has_settings or os.path.isdir(os.path.join(root, _FILES.PROJECTS_FOLDER)):
+    if is_settings_dir or has_settings or os.path.isdir(_FILES.transcripts_dir(root)):
         return _runtime_or_project(root, environ)
     first, *others = [f"{name}/{_FILES.SESSIONS_FOLDER}/" for name in SEED_MEMORY_DIRS]
     raise NoHomeError(
         f"{path}: it is no agent home and no configuration directory of {_INSTALL.TITLE}",
         f"an agent home has {first} (or {', '.join(others)}); a configuration directory has "
-        f"{_INSTALL.SETTINGS_FILE} or {_FILES.PROJECTS_FOLDER}/, or is called {folder}",
+        f"{_INSTALL.SETTINGS_FILE} or {os.path.basename(_FILES.transcripts_dir(root))}/, or is called {folder}",
     )
 
 
-def find(known: Iterable[str], environ: Mapping[str, str], current_dir: str) -> list[Target]:
-    """The homes that are found without being named: the runtime's own, those of the ledger, and the one we are in."""
-    found: list[Target] = []
-    config_dir = _FILES.config_dir(environ)
-    if os.path.isdir(config_dir):
-        found.append(_runtime_or_project(config_dir, environ))
+def find(
+    ledger: InstallLedger, environ: Mapping[str, str], current_dir: str, but: Collection[str] = ()
+) -> list[Target]:
+    """The homes that are found without being named: those of the runtimes that are here, those of the ledger, and the
+    one we are in. Not looked for is what is at the paths `but`."""
+    found = [settings_of(one, environ) for one in all_runtimes() if is_here(one, environ)]
     home = agent_home(current_dir, environ, stop=environ.get("HOME", ""))
-    for path in [*known, *([home.root] if home else [])]:
-        try:
-            found.append(identify(path, environ))
-        except NoHomeError:  # one of the ledger's that is no home any more
-            continue
+    for path in [*ledger.homes, *([home.root] if home else [])]:
+        target = None if path in but else known_home(path, ledger, environ)
+        found += [target] if target else []
     return list({os.path.realpath(target.settings_dir): target for target in reversed(found)}.values())[::-1]
+
+
+def known_home(path: str, ledger: InstallLedger, environ: Mapping[str, str]) -> Target | None:
+    """A home that the ledger knows, or one at that path; None where it is no home any more."""
+    record = ledger.homes.get(path)
+    if record is not None and record.runtime != RUNTIME.name:
+        if not os.path.isdir(path):
+            return None
+        if record.runtime == SHARED_SKILLS_FOLDER:
+            return shared_skills(environ, path)
+        one = runtime_called(record.runtime)
+        return _settings_at(one, path, environ) if one else None
+    try:
+        return identify(path, environ)
+    except NoHomeError:
+        return None
+
+
+def is_here(one: Runtime, environ: Mapping[str, str]) -> bool:
+    """Whether a runtime is on this machine: its user has settings of it, or can start it."""
+    command = one.INSTALL.COMMAND
+    is_found = bool(command and shutil.which(command, path=environ.get("PATH", "")))
+    return is_found or os.path.isdir(one.INSTALL.settings_dir(environ))
+
+
+def settings_of(one: Runtime, environ: Mapping[str, str]) -> Target:
+    """The home that a user's settings of a runtime are, there or not."""
+    return _settings_at(one, one.INSTALL.settings_dir(environ), environ)
+
+
+def shared_skills(environ: Mapping[str, str], root: str = "") -> Target:
+    """The folder of a user's skills for several runtimes, there or not."""
+    root = root or f"{environ.get('HOME', '')}/{SHARED_SKILLS_FOLDER}"
+    return Target("skills", root, root, "", "", person_home(environ))
+
+
+def _settings_at(one: Runtime, settings_dir: str, environ: Mapping[str, str]) -> Target:
+    """The home that settings of a runtime are which lie in `settings_dir`."""
+    if one is RUNTIME and os.path.isdir(settings_dir):
+        return _runtime_or_project(settings_dir, environ)
+    is_usual = settings_dir == one.INSTALL.settings_dir(environ)
+    config_dir = one.FILES.config_dir(environ) if is_usual else settings_dir
+    home = runtime_home(config_dir, one.FILES.USUAL_DIR, environ)
+    return Target("runtime", settings_dir, settings_dir, "", config_dir, home, one)
 
 
 def _is_agent_home(root: str) -> bool:
@@ -136,7 +199,7 @@ def _agent(root: str, environ: Mapping[str, str]) -> Target:
     is_below = os.path.isdir(os.path.join(below, folder)) and not os.path.isdir(os.path.join(root, folder))
     project = below if is_below else root
     settings_dir = os.path.join(project, folder)
-    has_own_transcripts = os.path.isdir(os.path.join(settings_dir, _FILES.PROJECTS_FOLDER))
+    has_own_transcripts = os.path.isdir(_FILES.transcripts_dir(settings_dir))
     config_dir = settings_dir if has_own_transcripts else _FILES.config_dir(environ)
     home = agent_home(root, environ, stop=os.path.dirname(root)) or home_at(root, environ)
     return Target("agent", root, settings_dir, project, config_dir, home)
@@ -146,7 +209,7 @@ def _runtime_or_project(root: str, environ: Mapping[str, str]) -> Target:
     """The runtime's own directory, or the one in a project that has its settings for that project alone."""
     config_dir = _FILES.config_dir(environ)
     is_named = os.path.basename(root) == _INSTALL.HOME_FOLDER
-    has_transcripts = os.path.isdir(os.path.join(root, _FILES.PROJECTS_FOLDER))
+    has_transcripts = os.path.isdir(_FILES.transcripts_dir(root))
     if is_named and not has_transcripts and os.path.realpath(root) != os.path.realpath(config_dir):
         project = os.path.dirname(root)
         if os.path.realpath(project) != os.path.realpath(environ.get("HOME", "")):

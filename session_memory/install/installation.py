@@ -1,4 +1,5 @@
-"""Install: every home is checked before anything is changed, and all that is changed can be undone."""
+"""Install: every home is checked before anything is changed, one that cannot be changed is left out, and all that is
+changed can be undone."""
 
 from __future__ import annotations
 
@@ -7,14 +8,27 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from .. import NAME
+from ..errors import SessionMemoryError
+from ..runtimes import Runtime
 from ..settings.homes import MEMORY_DIR, home_at
 from ..settings.program import ProgramPaths, source_dir
 from ..system.terminal import Terminal
 from . import program
 from .environment import Environment, missing_groups, version_of
 from .home_changes import HomePlan, InstalledPaths, make_install, plan_install
-from .homes import RUNTIME, Target, find, identify
-from .ledger import InstallLedger, read_ledger
+from .homes import (
+    RUNTIME,
+    SHARED_SKILLS_FOLDER,
+    NoHomeError,
+    Target,
+    find,
+    identify,
+    is_here,
+    settings_of,
+    shared_skills,
+)
+from .ledger import InstallLedger, read_ledger, with_files_below
 from .program import InstalledProgram
 from .templates import fill_sample_home, plan_template, templated_home
 from .trial import Trial, try_hook
@@ -24,7 +38,7 @@ from .upkeep_forecast import UpkeepForecast, forecast
 @dataclass
 class Installed:
     """What was installed, or would be in a dry run, which has no `trials`; else there is one for each home, as there is
-    of the `forecasts`."""
+    of the `forecasts`. `refused` says of homes that nothing was installed into what is wrong with them."""
 
     paths: ProgramPaths
     targets: list[Target]
@@ -35,6 +49,16 @@ class Installed:
     forecasts: list[UpkeepForecast | None]
     trials: list[Trial] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    refused: list[SessionMemoryError] = field(default_factory=list)
+
+
+@dataclass
+class _Plans:
+    """The homes that can be changed, what would be changed in each, and why others are left out."""
+
+    targets: list[Target] = field(default_factory=list)
+    plans: list[HomePlan] = field(default_factory=list)
+    refused: list[SessionMemoryError] = field(default_factory=list)
 
 
 def install(
@@ -43,38 +67,38 @@ def install(
     environ: Mapping[str, str],
     terminal: Terminal,
     *,
+    runtimes: Collection[Runtime] = (),
     dry_run: bool,
     skills_for_all: bool,
     allow: Callable[[list[HomePlan]], bool],
     extras: Collection[str] = (),
 ) -> Installed:
-    """Installs into `homes`, or into those that are found; where there is none, into a sample home.
+    """Installs into `homes` and the settings of `runtimes`; without either into all that are found; where there is
+    none, into a sample home.
 
-    Nothing is changed before the settings of every home are found to be in order. With `skills_for_all` the skills are
-    also put where several runtimes look. `allow` is given what would be done, and says whether agents may also look
-    things up without asking; `extras` go into the environment too. Raises SessionMemoryError, OSError.
+    A home whose settings are not in order is left out; where all are that, nothing is changed. With `skills_for_all`
+    the skills are also put where several runtimes look. `allow` is given what would be done, and says whether agents
+    may also look things up without asking; `extras` go into the environment too. Raises SessionMemoryError, OSError.
     """
     source = source_dir()
     program.check_source(source)
 
-    def plans(python: str, ledger: InstallLedger, *, is_allowed: bool) -> tuple[list[Target], list[HomePlan]]:
-        made_from = InstalledPaths(source, python, paths)
-        targets = _targets(homes, ledger, paths, environ) or [_sample_target(paths, environ)]
-        return targets, [_plan(target, made_from, ledger, skills_for_all, is_allowed) for target in targets]
+    def plans(python: str, ledger: InstallLedger, *, is_allowed: bool) -> _Plans:
+        targets = _targets(homes, runtimes, ledger, paths, environ, skills_for_all) or [_sample_target(paths, environ)]
+        return _planned(targets, InstalledPaths(source, python, paths), ledger, skills_for_all, is_allowed)
 
     ledger = read_ledger(paths.ledger_file)
-    targets, foreseen = plans(str(paths.python), ledger, is_allowed=False)
-    is_allowed = allow(foreseen)
+    foreseen = plans(str(paths.python), ledger, is_allowed=False)
+    is_allowed = allow(foreseen.plans)
     if is_allowed:
-        targets, foreseen = plans(str(paths.python), ledger, is_allowed=True)
-    for plan in foreseen:
-        for change in plan.changes:
-            change.check()
+        foreseen = plans(str(paths.python), ledger, is_allowed=True)
+    targets = foreseen.targets
     is_sample = targets[0].root == str(paths.sample_home)
     forecasts = [None if is_sample else forecast(target, environ) for target in targets]
     if dry_run:
+        installed = _foreseen_program(paths, source, extras)
         return Installed(
-            paths, targets, foreseen, is_sample, dry_run, _foreseen_program(paths, source, extras), forecasts
+            paths, targets, foreseen.plans, is_sample, dry_run, installed, forecasts, refused=foreseen.refused
         )
     with program.locked(paths) as made_for_us:
         ledger = read_ledger(paths.ledger_file)  # as it is now: another install may have been at work until now
@@ -82,21 +106,85 @@ def install(
         installed = program.ensure_program(paths, source, terminal, extras)
         if is_sample:
             fill_sample_home(paths.sample_home, source)
-        targets, made = plans(installed.environment.python, ledger, is_allowed=is_allowed)
-        for plan in made:
+        made = plans(installed.environment.python, ledger, is_allowed=is_allowed)
+        for plan in made.plans:
             make_install(plan, ledger)
-        trials = [_trial(target, plan, environ) for target, plan in zip(targets, made)]
-    return Installed(paths, targets, made, is_sample, dry_run, installed, forecasts, trials, _notes(paths, environ))
+        trials = [_trial(target, plan, environ) for target, plan in zip(made.targets, made.plans)]
+    return Installed(
+        paths, made.targets, made.plans, is_sample, dry_run, installed, forecasts, trials, _notes(paths, environ),
+        made.refused,
+    )  # fmt: skip
 
 
-def _targets(homes: list[str], ledger: InstallLedger, paths: ProgramPaths, environ: Mapping[str, str]) -> list[Target]:
-    if homes:
-        named = [templated_home(path, ledger, environ) or identify(path, environ) for path in homes]
-        return list({target.root: target for target in named}.values())
-    templated = [target for home in ledger.homes if (target := templated_home(home, ledger, environ))]
-    roots = [target.root for target in templated]
-    known = [home for home in ledger.homes if home != str(paths.sample_home)]
-    return [*(target for target in find(known, environ, os.getcwd()) if target.root not in roots), *templated]
+def _planned(
+    targets: list[Target], made_from: InstalledPaths, ledger: InstallLedger, skills_for_all: bool, is_allowed: bool
+) -> _Plans:
+    """The plans for `targets`. Raises what is wrong with the first where none of them can be changed."""
+    found = _Plans()
+    for target in targets:
+        try:
+            plan = _plan(target, made_from, ledger, skills_for_all, is_allowed)
+            for change in plan.changes:
+                change.check()
+        except SessionMemoryError as error:
+            found.refused.append(error)
+        else:
+            found.targets.append(target)
+            found.plans.append(plan)
+    if found.refused and all(target.kind == "skills" for target in found.targets):
+        raise found.refused[0]
+    return found
+
+
+def _targets(
+    homes: list[str],
+    runtimes: Collection[Runtime],
+    ledger: InstallLedger,
+    paths: ProgramPaths,
+    environ: Mapping[str, str],
+    skills_for_all: bool,
+) -> list[Target]:
+    """The homes that are meant, and the skills that several runtimes share where one of them is among these."""
+    found = _named(homes, runtimes, ledger, environ)
+    if not homes and not runtimes:
+        templated = [target for home in ledger.homes if (target := templated_home(home, ledger, environ))]
+        roots = [*(target.root for target in templated), str(paths.sample_home)]
+        found = [*find(ledger, environ, os.getcwd(), but=roots), *templated]
+    own = [target for target in found if target.kind == "runtime"]
+    skills = shared_skills(environ)
+    if skills.root not in [target.root for target in found] and (
+        any(_needs_shared_skills(target) for target in own) or (skills_for_all and own)
+    ):
+        found.append(skills)
+    for target in own:
+        record = ledger.homes.get(target.root)
+        if record and skills.root not in ledger.homes and (theirs := with_files_below(record, skills.root)):
+            theirs.runtime = SHARED_SKILLS_FOLDER
+            ledger.homes[skills.root] = theirs
+    return found
+
+
+def _named(
+    homes: list[str], runtimes: Collection[Runtime], ledger: InstallLedger, environ: Mapping[str, str]
+) -> list[Target]:
+    """The homes that somebody named. Raises NoHomeError."""
+    found = [templated_home(path, ledger, environ) or identify(path, environ) for path in homes]
+    for one in runtimes:
+        target = settings_of(one, environ)
+        if not is_here(one, environ):
+            names = one.INSTALL
+            where = f"{target.settings_dir} is not there" + (
+                f", nor a command {names.COMMAND}" if names.COMMAND else ""
+            )
+            raise NoHomeError(f"{names.TITLE} is not on this machine: {where}", "start it once, then run this again")
+        found.append(target)
+    return list({target.root: target for target in found}.values())
+
+
+def _needs_shared_skills(target: Target) -> bool:
+    """Whether a runtime has no folder of its own for skills, and no plugin that brings them."""
+    install = target.runtime.INSTALL
+    return not install.SKILLS_FOLDER and not install.plugins_named(target.settings_dir, NAME)
 
 
 def _sample_target(paths: ProgramPaths, environ: Mapping[str, str]) -> Target:
@@ -139,5 +227,6 @@ def _notes(paths: ProgramPaths, environ: Mapping[str, str]) -> list[str]:
 def _trial(target: Target, plan: HomePlan, environ: Mapping[str, str]) -> Trial:
     if not plan.hooks:
         return Trial(reason="its agent asks by itself")
-    command = next((hook.command for hook in plan.hooks if hook.event == RUNTIME.HOOKS.PROMPT_EVENT), "")
+    event = target.runtime.HOOKS.PROMPT_EVENT
+    command = next((hook.command for hook in plan.hooks if hook.event == event), "")
     return try_hook(target, command, environ)

@@ -18,14 +18,14 @@ class LedgerError(SessionMemoryError):
 
 @dataclass
 class HomeRecord:
-    """What was added to one home.
+    """What was added to one home of `runtime` (by its name; `.agents` for skills that several share).
 
-    `original` is the settings file as it was before (None: there was none), `written` the checksums of the versions
-    of it that we wrote since, `commands` the hook commands in it and `rules` the permission rules. `files` maps the
-    path of a file that we copied (of a skill or a template) to the checksum of what we wrote. `made` lists the
-    directories that were not there before, the outermost first. `installed_at` is in seconds since 1970. A home made
-    from a template has its name in `template`, and in `identity` the files that were copied once and are the user's
-    since.
+    `settings_file` is '' where the runtime has none for hooks. `original` is the settings file as it was before (None:
+    there was none), `written` the checksums of the versions of it that we wrote since, `commands` the hook commands in
+    it and `rules` the permission rules. `files` maps the path of a file that we wrote (of a skill or a template, or an
+    extension) to the checksum of that. `made` lists the directories that were not there before, the outermost first.
+    `installed_at` is in seconds since 1970. A home made from a template has its name in `template`, and in `identity`
+    the files that were copied once and are the user's since.
     """
 
     settings_file: str
@@ -38,6 +38,7 @@ class HomeRecord:
     installed_at: float = 0.0
     template: str = ""
     identity: dict[str, str] = field(default_factory=dict)
+    runtime: str = "claude-code"
 
     def note_settings(self, before: bytes | None, stripped: bytes | None, after: bytes) -> None:
         """Notes a change of the settings file; `stripped` is `before` without any hooks of ours.
@@ -67,6 +68,18 @@ class InstallLedger:
         """Writes it, for this user alone: settings may hold secrets. Raises OSError."""
         content = {"format": _FORMAT, **{key: value for key, value in asdict(self).items() if key != "path"}}
         write_in_place(self.path, (json.dumps(content, indent=1) + "\n").encode())
+
+
+def with_files_below(record: HomeRecord, directory: str) -> HomeRecord | None:
+    """The files and directories in `directory` that a record lists, as a record of their own, out of which they are
+    taken; None if it lists none."""
+
+    def is_below(path: str) -> bool:
+        return path == directory or path.startswith(f"{directory}/")
+
+    files = {path: record.files.pop(path) for path in list(record.files) if is_below(path)}
+    made, record.made = [path for path in record.made if is_below(path)], [p for p in record.made if not is_below(p)]
+    return HomeRecord("", files=files, made=made, installed_at=record.installed_at) if files else None
 
 
 def read_ledger(path: Path) -> InstallLedger:

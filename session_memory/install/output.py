@@ -13,7 +13,7 @@ from ..text.format import enumerated
 from ..text.timestamps import age
 from .environment import EXTRAS, Environment, names_of
 from .home_changes import HomePlan
-from .homes import RUNTIME, Target
+from .homes import Target
 from .installation import Installed
 from .program import command_path
 from .templates import IDENTITY, SAMPLE_PROMPT, SAMPLE_SESSIONS, TEMPLATES, NewHome
@@ -34,13 +34,18 @@ def show_installed(done: Installed, terminal: Terminal, called_as: str) -> None:
     else:
         if done.is_sample:
             terminal.heading("No agent home here: a sample of one would be made, to show the hook at work.")
+        shown: set[str] = set()  # databases: a person's runtimes share one
         for index, (target, plan) in enumerate(zip(done.targets, done.plans)):
             _show_home(target, plan, terminal, is_dry_run=done.is_dry_run)
-            if found := done.forecasts[index]:
+            found = done.forecasts[index]
+            if found and found.database not in shown:
+                shown.add(found.database)
                 show_upkeep(found, terminal)
-            if done.trials:
+            if done.trials and plan.hooks:
                 terminal.line()
                 show_trial(done.trials[index], terminal)
+    for error in done.refused:
+        terminal.note(f"Not installed: {terminal.short(str(error))}" + (f" ({error.hint})" if error.hint else ""))
     if not done.is_dry_run:
         _show_next(done, terminal, called_as)
     terminal.result(_installed_result(done))
@@ -177,17 +182,24 @@ def _show_home(target: Target, plan: HomePlan, terminal: Terminal, *, is_dry_run
     else:
         if plan.hooks:
             events = enumerated(dict.fromkeys(hook.event for hook in plan.hooks))
+            assert plan.settings
             done = {"unchanged": "as before", "added": "put in a new file", "changed": "put in"}[plan.settings.kind]
             terminal.item("hooks", terminal.short(f"{events} in {plan.settings.path}: {done}"))
+        for path in plan.extensions:
+            terminal.item("extension", terminal.short(str(path)))
         if plan.rules:
             terminal.item("rules", f"{len(plan.rules)}, with which agents look things up without asking")
         if plan.skills:
             is_changed = any(change.is_needed for change in plan.files)
             terminal.item("skills", f"{', '.join(plan.skills)}: {'copied' if is_changed else 'as before'}")
+        if plan.hooks and target.runtime.INSTALL.AFTER_INSTALL:
+            terminal.note(target.runtime.INSTALL.AFTER_INSTALL)
+    if plan.plugins:
+        what = f"{enumerated(plan.plugins)} is there already, which does the same"
+        terminal.item("plugin", f"{what}: nothing is put in beside it")
     if plan.are_disabled:
-        terminal.note(
-            f"{RUNTIME.INSTALL.HOOKS_ARE_OFF} is true in these settings, so that no hook runs. It was left as it is."
-        )
+        key = target.runtime.INSTALL.HOOKS_ARE_OFF
+        terminal.note(f"{key} is true in these settings, so that no hook runs. It was left as it is.")
     for note in plan.notes:
         terminal.note(terminal.short(note))
 
@@ -197,7 +209,7 @@ def _show_changes(plan: HomePlan, terminal: Terminal) -> None:
     if not plan.changes:
         terminal.line("  nothing to change")
     styles = {"+": "green", "-": "red", "@": "dim"}
-    for line in plan.settings.diff().splitlines():
+    for line in plan.settings.diff().splitlines() if plan.settings else ():
         terminal.line(terminal.paint(styles[line[0]], line) if line[:1] in styles else line)
     for change in plan.changes:
         if change is not plan.settings:
@@ -244,7 +256,7 @@ def _show_next(done: Installed, terminal: Terminal, called_as: str) -> None:
         terminal.line(f"  {called_as} --home PATH")
         terminal.line("      installs into a home of yours. Once Claude Code has run here,")
         terminal.line(f"      a plain `{called_as}` finds it.")
-    if any(plan.hooks and not plan.rules for plan in done.plans) and not done.is_sample:
+    if any(plan.hooks and plan.can_allow and not plan.rules for plan in done.plans) and not done.is_sample:
         terminal.line(f"  {called_as} --allow")
         terminal.line("      lets agents look things up without asking you for each command")
     for found in filter(None, done.forecasts[:1]):
@@ -259,12 +271,12 @@ def _show_removal(plan: HomePlan, done: Uninstalled, terminal: Terminal) -> None
     terminal.heading(terminal.short(plan.root))
     if done.is_dry_run:
         _show_changes(plan, terminal)
-    elif plan.settings.is_needed:
+    elif plan.settings and plan.settings.is_needed:
         is_back = done.restored[plan.root]
         how = "as it was before" if is_back else "our hooks are out, what you changed since stays"
         terminal.item("settings", terminal.short(f"{plan.settings.path}: {how}"))
     if plan.files and not done.is_dry_run:
-        terminal.item("skills", "removed")
+        terminal.item("files", "removed")
     for note in plan.notes:
         terminal.note(terminal.short(note))
 
@@ -274,7 +286,9 @@ def _show_start(done: NewHome, environment: Environment, terminal: Terminal) -> 
     for group, problem in environment.problems.items():
         terminal.note(f"Not installed: {', '.join(names_of([group]))} ({problem}).")
     if "sdk" in environment.problems and done.template == "agent-sdk":
-        terminal.note(f"The agent does not start without. Where a package index can be reached: {NAME} install")
+        terminal.note(
+            f"The agent does not start without. Where a package index can be reached: {NAME} install --with sdk"
+        )
     terminal.heading("Talk to it:")
     where = terminal.short(done.root)
     terminal.line(f"  cd {shlex.quote(done.root) if ' ' in where else where}")
@@ -286,9 +300,11 @@ def _show_start(done: NewHome, environment: Environment, terminal: Terminal) -> 
 
 
 def _changes(plan: HomePlan) -> dict[str, Any]:
+    settings = plan.settings
     return {
         "path": plan.root,
-        "settings": {"path": str(plan.settings.path), "change": plan.settings.kind, "diff": plan.settings.diff()},
+        "runtime": plan.runtime,
+        "settings": settings and {"path": str(settings.path), "change": settings.kind, "diff": settings.diff()},
         "skills": [{"path": str(change.path), "change": change.kind} for change in plan.files if change.is_needed],
     }
 
@@ -301,6 +317,7 @@ def _installed_result(done: Installed) -> dict[str, Any]:
             **_changes(plan),
             "rules": plan.rules,
             "hooks_disabled": plan.are_disabled,
+            "plugins": plan.plugins,
             "notes": plan.notes,
         }
         found = done.forecasts[index]
@@ -320,4 +337,5 @@ def _installed_result(done: Installed) -> dict[str, Any]:
         "is_sample": done.is_sample,
         "homes": homes,
         "notes": done.notes,
+        "refused": [{"error": str(error), "hint": error.hint} for error in done.refused],
     }

@@ -2,7 +2,7 @@
 directory of ours, in the background.
 
 No session waits for it, and Claude Code says so once. Until then the hooks do without a config.yaml, and what is
-searched are archives. Once it is done upkeep starts.
+searched are archives. Once it is done upkeep starts. Runtimes that keep no directory for a plugin's data share one.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from zlib import crc32
 
 from .. import NAME
 from ..hooks.log import HookLog
+from ..runtimes import all_runtimes
 from ..runtimes import runtime as runtime_of
 from ..settings.homes import ENV_GUARD, environment, runtime_home
 from ..settings.plugin_data import ENV_DATA
+from ..settings.plugin_packages import shared_data_dir
 from ..system.files import is_directory, is_file, make_private_dir, os, read_whole, write_atomically
 from ..system.json import decode, encode
 
@@ -34,17 +36,27 @@ _CHILD = "--in-background"
 
 
 def run(script: str, words: list[str]) -> None:
-    """Runs the SessionStart hook of Claude Code's plugin, whose file is `script`, or, with words behind it, what it
-    starts in the background. Ends the process with 0 whatever happens."""
+    """Runs the SessionStart hook of the plugin, whose file is `script`, or, with words behind it, what it starts in the
+    background. Ends the process with 0 whatever happens."""
     environ = environment()
-    runtime = runtime_of(words[1] if words else "agent-sdk")
+    runtime = runtime_of("agent-sdk")
     try:
-        if not environ.get(ENV_GUARD):
-            root = script[: -len("/hooks/plugin_start.py")]
-            if words:
-                _set_up(words[2], root + "/requirements.lock", _home(runtime, environ))
-            elif environ.get(ENV_DATA) and runtime.HOOKS.is_own(_event()):
-                _start(root, environ[ENV_DATA], "agent-sdk", is_told=True)
+        root = script[: -len("/hooks/plugin_start.py")]
+        if words and not environ.get(ENV_GUARD):
+            _, name, data_dir = words
+            runtime = next(one for one in all_runtimes() if one.name == name)
+            _set_up(data_dir, root + "/requirements.lock", _home(runtime, environ))
+        elif not environ.get(ENV_GUARD):
+            event = _event()
+            if runtime.HOOKS.is_own(event, environ):
+                if environ.get(ENV_DATA):
+                    _start(root, environ[ENV_DATA], runtime, is_told=True)
+            else:
+                runtime = next((one for one in all_runtimes() if one.HOOKS.is_own(event, environ)), runtime)
+                if runtime.HOOKS.is_own(event, environ) and not _has_packages(environ):
+                    data_dir = shared_data_dir(environ)
+                    make_private_dir(data_dir)
+                    _start(root, data_dir, runtime, is_told=False)
     except BaseException as error:
         HookLog(_home(runtime, environ)).write_fault("SessionStart", error)
     os._exit(0)
@@ -60,7 +72,7 @@ def pi_session_start(script: str) -> None:
         [data_dir] = runtime.INSTALL.plugin_data_dirs(environ, NAME)
         if not environ.get(ENV_GUARD) and not _has_packages(environ) and is_file(root + "/requirements.lock"):
             make_private_dir(data_dir)
-            _start(root, data_dir, "pi", is_told=False)
+            _start(root, data_dir, runtime, is_told=False)
     except Exception as error:
         HookLog(_home(runtime, environ)).write_fault("session_start", error)
     from ..hooks.main import pi_session_start as answer
@@ -84,7 +96,7 @@ def _has_packages(environ: Mapping[str, str]) -> bool:
     return is_directory(str(program_paths(environ).env))
 
 
-def _start(root: str, data_dir: str, format: str, *, is_told: bool) -> None:
+def _start(root: str, data_dir: str, runtime: Runtime, *, is_told: bool) -> None:
     """Has a child make the environment, unless it is made, or could not be made within the last _RETRY_SECONDS."""
     wanted = _wanted(root + "/requirements.lock")
     note = _read_note(data_dir)
@@ -94,7 +106,7 @@ def _start(root: str, data_dir: str, format: str, *, is_told: bool) -> None:
     import subprocess
 
     subprocess.Popen(
-        [sys.executable, "-I", "-S", root + "/hooks/plugin_start.py", _CHILD, format, data_dir],
+        [sys.executable, "-I", "-S", root + "/hooks/plugin_start.py", _CHILD, runtime.name, data_dir],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         cwd=data_dir, start_new_session=True,
         creationflags=getattr(subprocess, "DETACHED_PROCESS", 0),

@@ -16,7 +16,7 @@ class NotConfirmedError(SessionMemoryError):
 
 def ask_for_rules(plans: list[HomePlan], terminal: Terminal) -> bool:
     """Whether agents may look things up without asking, in the homes where they have to ask."""
-    asking = [terminal.short(plan.root) for plan in plans if plan.hooks and not plan.rules]
+    asking = [terminal.short(plan.root) for plan in plans if plan.hooks and plan.can_allow and not plan.rules]
     if not asking:
         return False
     terminal.paragraph(

@@ -196,5 +196,5 @@ def _expect(node: JsonNode, kind: type, message: str, text: str, path: str) -> N
 
 def _refusal(path: str, line: int, column: int, message: str) -> SettingsFileError:
     return SettingsFileError(
-        f"{path}:{line}:{column}: {message}", "nothing was changed; correct the file and run this again"
+        f"{path}:{line}:{column}: {message}", "it was left as it is; correct it and run this again"
     )

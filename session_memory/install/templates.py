@@ -30,15 +30,16 @@ _BASE = "_base"
 @dataclass(frozen=True)
 class Template:
     """What a home has beside the files of its overlay: `skills`, the directory over `skills/`, and `start`, the
-    command that talks to the agent."""
+    command that talks to the agent; `extras` are what its agent needs of install.environment.EXTRAS."""
 
     skills: str
     start: str
+    extras: tuple[str, ...] = ()
 
 
 # By the name that the table of runtimes has for the one that the agent runs on.
 TEMPLATES = {
-    "agent-sdk": Template(".claude", "./agent.py"),
+    "agent-sdk": Template(".claude", "./agent.py", ("sdk",)),
     "pi": Template(".agents", "./agent"),
 }
 # The files that make an agent this one and no other: copied once, then its user's.
@@ -92,7 +93,7 @@ def make_home(
     with program.locked(paths) as made_for_us:
         ledger = read_ledger(paths.ledger_file)  # as it is now: another install may have been at work until now
         program.note_directories(made_for_us, ledger)
-        environment = program.ensure_program(paths, source, terminal).environment
+        environment = program.ensure_program(paths, source, terminal, TEMPLATES[template].extras).environment
         plan = plan_template(root, template, InstalledPaths(source, environment.python, paths), ledger)
         _make(plan, template, ledger)
     return NewHome(root, template, plan, paths, environment)
@@ -160,8 +161,10 @@ def _check_root(root: str, template: str, ledger: InstallLedger) -> None:
 
 def _make(plan: HomePlan, template: str, ledger: InstallLedger) -> None:
     """Makes the changes, each noted in the ledger before. Raises CannotWriteError, ChangedMeanwhileError, OSError."""
-    original = None if plan.settings.before is None else plan.settings.before.decode("utf-8", "surrogateescape")
-    record = ledger.homes.setdefault(plan.root, HomeRecord(str(plan.settings.path), original))
+    settings = plan.settings
+    assert settings is not None  # as plan_template made it
+    original = None if settings.before is None else settings.before.decode("utf-8", "surrogateescape")
+    record = ledger.homes.setdefault(plan.root, HomeRecord(str(settings.path), original))
     record.template = template
     for change in plan.changes:
         if os.path.relpath(change.path, plan.root) in IDENTITY and change.after is not None:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..settings.homes import ENV_DIR, Home, agent_home, home_at, person_home, runtime_home
 from ..transcripts.log import last_entries
-from .homes import RUNTIME, Target
+from .homes import Target
 
 if TYPE_CHECKING:
     from ..transcripts.entries import Session
@@ -69,7 +69,7 @@ class _Scene:
 
 def try_hook(target: Target, command: str, environ: Mapping[str, str]) -> Trial:
     """Runs a prompt hook's `command` for the next prompt in a home, and hears of it if that fails."""
-    command = command.removesuffix(RUNTIME.INSTALL.FAIL_OPEN)
+    command = command.removesuffix(target.runtime.INSTALL.FAIL_OPEN)
     with tempfile.TemporaryDirectory(prefix="session-memory-") as directory:
         try:
             set_up = _agent_scene if target.kind == "agent" else _plain_scene
@@ -113,7 +113,7 @@ def _agent_scene(target: Target, directory: str, environ: Mapping[str, str]) -> 
         cursors = Path(target.home.cursor_file(own.name)).read_bytes()
     except FileNotFoundError:
         cursors = None
-    event, variables = _prompt(f"{project_dir}/{os.path.basename(own.path)}", directory, environ)
+    event, variables = _prompt(target, f"{project_dir}/{os.path.basename(own.path)}", directory, environ)
     return _Scene(event, variables, own.name, home, home.cursor_file(own.name), cursors)
 
 
@@ -121,23 +121,30 @@ def _plain_scene(target: Target, directory: str, environ: Mapping[str, str]) -> 
     """The first prompt of a new session in the project, else in the one that was last active."""
     project_dir, where = target.transcripts_dir, target.project
     if not where:
-        project_dir, where = _last_active_project(target.sessions(), environ)
+        project_dir, where = _last_active_project(target, environ)
     if not os.path.isdir(project_dir):
         return "there are no sessions yet"
     moved = {**environ, ENV_DIR: directory}
-    home = runtime_home(target.config_dir, RUNTIME.FILES.USUAL_DIR, moved)
+    home = runtime_home(target.config_dir, target.runtime.FILES.USUAL_DIR, moved)
     _copy_settings(person_home(environ), person_home(moved))
     _copy_settings(target.home, home)
-    event, variables = _prompt(f"{project_dir}/{uuid.uuid4()}.jsonl", directory, moved)
+    is_safe = os.path.isdir(where) and not agent_home(where, environ, stop=environ.get("HOME", ""))
+    start = where if is_safe else directory  # in an agent home the hook would note what it told
+    own_id = str(uuid.uuid4())
+    transcript = target.runtime.HOOKS.own_path({"session_id": own_id, "cwd": where}, where, target.config_dir)
+    event, variables = _prompt(target, transcript, start, moved)
     return _Scene(event, variables, f"a new session in {where}", home)
 
 
-def _prompt(transcript: str, start: str, environ: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
+def _prompt(
+    target: Target, transcript: str, start: str, environ: Mapping[str, str]
+) -> tuple[dict[str, Any], dict[str, str]]:
     """The event of a prompt in the session with this transcript, started in `start`, and the hook's environment."""
-    session_id = RUNTIME.FILES.session_id_of(transcript)
+    install = target.runtime.INSTALL
+    session_id = target.runtime.FILES.session_id_of(transcript)
     shared = {key: environ[key] for key in _SHARED_VARIABLES if key in environ}
-    event = RUNTIME.INSTALL.prompt_event(session_id, transcript, start, _PROMPT)
-    return event, {**shared, **RUNTIME.INSTALL.hook_variables(session_id, start)}
+    event = install.prompt_event(session_id, transcript, start, _PROMPT)
+    return event, {**shared, **install.hook_variables(session_id, start)}
 
 
 def _copy_settings(home: Home, to: Home) -> None:
@@ -146,15 +153,15 @@ def _copy_settings(home: Home, to: Home) -> None:
         shutil.copyfile(home.config_file, to.config_file)
 
 
-def _last_active_project(sessions: list[Session], environ: Mapping[str, str]) -> tuple[str, str]:
+def _last_active_project(target: Target, environ: Mapping[str, str]) -> tuple[str, str]:
     """The directory with the transcripts of the project that was last active, and where its sessions run; ('', '') if
     there is none. Projects of an agent home are left out: their prompts are told what its sessions did."""
     looked_at = set()
-    for session in sorted(sessions, key=modified, reverse=True):
+    for session in sorted(target.sessions(), key=modified, reverse=True):
         project_dir = os.path.dirname(session.path)
         if project_dir not in looked_at:
             looked_at.add(project_dir)
-            entries, _ = last_entries(RUNTIME, session.path, 1)
+            entries, _ = last_entries(target.runtime, session.path, 1)
             cwd = entries[0].cwd if entries else ""
             if not (cwd and agent_home(cwd, environ, stop=environ.get("HOME", ""))):
                 return project_dir, cwd or project_dir

@@ -14,8 +14,25 @@ from ..settings.homes import home_at, person_home, private_beside
 from ..settings.program import ProgramPaths
 from . import program, settings_file
 from .file_changes import checksum, read_if_there, remove_if_empty
-from .home_changes import HomePlan, is_our_skill, make_uninstall, ours, plan_uninstall, rules_by_content
-from .homes import RUNTIME, NoHomeError, Target, identify
+from .home_changes import (
+    HomePlan,
+    extension_names,
+    is_our_skill,
+    make_uninstall,
+    ours,
+    plan_uninstall,
+    rules_by_content,
+)
+from .homes import (
+    SHARED_SKILLS_FOLDER,
+    Target,
+    identify,
+    is_here,
+    known_home,
+    runtime_called,
+    settings_of,
+    shared_skills,
+)
 from .ledger import HomeRecord, InstallLedger, read_ledger
 
 
@@ -83,13 +100,13 @@ def _foreseen(
     plans = [plan_uninstall(root, record, is_ours) for root, record in records.items()]
     result = Uninstalled(paths, plans, dry_run, not homes)
     for plan, record in zip(plans, records.values()):
-        after = plan.settings.after
+        after = plan.settings.after if plan.settings else None
         result.restored[plan.root] = (None if after is None else after.decode()) == record.original
     real = [root for root in records if root != str(paths.sample_home)]
     result.unreachable = [root for root in real if not os.path.isdir(root)]
     going = {str(change.path) for plan in plans for change in plan.changes if change.after is None}
     place = person_home(environ).memory_dir
-    own = dict.fromkeys(path for root in real for path in _purgeable(root, records[root], environ))
+    own = dict.fromkeys(path for root in real for path in _purgeable(root, ledger, environ))
     if result.is_whole and os.path.lexists(place):
         own = {place: None, **{path: None for path in own if not path.startswith(f"{place}/")}}
     result.shared = [path for path in own if path == place and not result.is_whole]
@@ -99,16 +116,26 @@ def _foreseen(
 
 
 def _records(homes: list[str], ledger: InstallLedger, environ: Mapping[str, str]) -> dict[str, HomeRecord]:
-    """What is known of the homes to uninstall from. Without a ledger the person's home is looked at all the same."""
-    if not homes:
-        config_dir = RUNTIME.FILES.config_dir(environ)
-        if ledger.homes or not os.path.isdir(config_dir):
-            return dict(ledger.homes)
-        target = identify(config_dir, environ)
-        found = _record_by_content(target, ours(ledger))
-        ledger.homes[target.root] = found or HomeRecord(str(target.settings_file), "")
-        return dict(ledger.homes)
-    return dict(_record_of(path, ledger, environ) for path in homes)
+    """What is known of the homes to uninstall from. Without a ledger the homes of the person's runtimes are looked at
+    all the same. Skills that several runtimes share go with the last of these."""
+    if homes:
+        named = dict(_record_of(path, ledger, environ) for path in homes)
+        left = {root: record for root, record in ledger.homes.items() if root not in named}
+        if not any(map(_uses_shared_skills, left.values())):
+            named.update({root: one for root, one in left.items() if one.runtime == SHARED_SKILLS_FOLDER})
+        return named
+    if not ledger.homes:
+        here = [settings_of(one, environ) for one in all_runtimes() if is_here(one, environ)]
+        for target in (*here, shared_skills(environ)):
+            if os.path.isdir(target.root):
+                found = _record_by_content(target, ours(ledger))
+                ledger.homes[target.root] = found or _empty_record(target)
+    return dict(ledger.homes)
+
+
+def _uses_shared_skills(record: HomeRecord) -> bool:
+    one = runtime_called(record.runtime)
+    return one is not None and not one.INSTALL.SKILLS_FOLDER
 
 
 def _record_of(path: str, ledger: InstallLedger, environ: Mapping[str, str]) -> tuple[str, HomeRecord]:
@@ -157,24 +184,39 @@ def _at(record: HomeRecord, old: str, root: str) -> HomeRecord:
 
 def _record_by_content(target: Target, is_ours: Callable[[str], bool]) -> HomeRecord | None:
     """What is ours in a home that the ledger does not know; None if nothing is."""
-    content = read_if_there(target.settings_file)
-    settings = None if content is None else settings_file.read(content, str(target.settings_file))
-    folders = (target.skills_dir, target.shared_skills_dir)
+    path = target.settings_file
+    content = read_if_there(path) if path else None
+    settings = None if content is None else settings_file.read(content, str(path))
+    own, shared = target.skills_dir, target.shared_skills_dir
+    folders = [*([own] if own else []), *([shared] if target.kind in ("agent", "project") else [])]
     skills = [path for folder in folders for path in sorted(folder.glob("*/*"))]
     contents = {str(path): path.read_bytes() for path in skills if path.is_file() and not path.parent.is_symlink()}
     files = {path: checksum(content) for path, content in contents.items() if is_our_skill(content)}
+    if target.kind == "runtime":
+        extensions = [Path(target.settings_dir, name) for name in extension_names(target)]
+        files.update({str(path): checksum(content) for path in extensions if (content := read_if_there(path))})
     if not files and not (settings and any(is_ours(hook.command) for hook in settings.hooks)):
         return None
-    rules = rules_by_content(settings.rules) if settings else []
-    made = [target.shared_skills_dir.parent, target.shared_skills_dir, target.skills_dir]
-    return HomeRecord(str(target.settings_file), "", rules=rules, files=files, made=[str(path) for path in made])
+    made = [directory for folder in folders for directory in (folder.parent, folder)]
+    record = _empty_record(target)
+    record.rules, record.files = rules_by_content(settings.rules) if settings else [], files
+    record.made = [
+        str(directory) for directory in made if str(directory) != target.settings_dir or target.kind == "skills"
+    ]
+    return record
 
 
-def _purgeable(root: str, record: HomeRecord, environ: Mapping[str, str]) -> Iterator[str]:
+def _empty_record(target: Target) -> HomeRecord:
+    """The record of a home in which nothing is known to be ours."""
+    runtime = SHARED_SKILLS_FOLDER if target.kind == "skills" else target.runtime.name
+    return HomeRecord(str(target.settings_file or ""), "", runtime=runtime)
+
+
+def _purgeable(root: str, ledger: InstallLedger, environ: Mapping[str, str]) -> Iterator[str]:
     """The files and directories with what is kept of a home's sessions, and its configuration."""
-    try:
-        target = None if record.template else identify(root, environ)
-    except NoHomeError:
+    is_templated = bool(ledger.homes[root].template)
+    target = None if is_templated else known_home(root, ledger, environ)
+    if not is_templated and (target is None or target.kind == "skills"):
         return
     home = target.home if target else home_at(root, environ)
     if target is None or target.kind == "agent":

@@ -83,6 +83,7 @@ def show_upkeep(found: UpkeepForecast, terminal: Terminal) -> None:
 def show_summary(found: UpkeepForecast, command: str, terminal: Terminal) -> None:
     """How to have a model summarise conversations, as `command` does that, and what it would cost."""
     if found.mode == "sessions" and found.weekly_dollars:
+        terminal.line(f"  {command} install --with sdk")
         terminal.line(f'  {command} config memories.strategies "[extractive, summary]"{_option(found, terminal)}')
         dollars = max(0.01, found.weekly_dollars)
         about = f"at most ${dollars:.2f} for a week like your last ones"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -31,16 +32,56 @@ def with_doubts(memories: Sequence[IndexedMemory], user_dir: str) -> list[Indexe
     return [memory._replace(doubts=tuple(_doubts(memory, branches, user_dir))) for memory in memories]
 
 
+def files_named(memory: IndexedMemory) -> tuple[list[str], list[str]]:
+    """The names of files in a memory, and the paths of those that there are, from the directory that it came from on;
+    none where that is not known."""
+    names = _files_named(_words(memory))
+    _, directory = _latest(memory)
+    if not os.path.isabs(directory):
+        return names, []
+    paths = [os.path.normpath(os.path.join(directory, name)) for name in names]
+    return names, [path for path in paths if os.path.isfile(path)]
+
+
+def settled_after(memory: IndexedMemory) -> float:
+    """The time in seconds since the epoch after which a change of its files speaks against a memory."""
+    at, _ = _latest(memory)
+    return (at or 0) / 1000 + SETTLED_SECONDS
+
+
+def unmerged_branch(memory: IndexedMemory, branches: Branches, deadline: float = float("inf")) -> str:
+    """The branch that a memory came from where that is not merged, '' where it is or that cannot be told. From the
+    moment `deadline` of the monotonic clock on git is not asked: then every branch counts as not merged."""
+    at, directory = _latest(memory)
+    if at is None or not os.path.isabs(directory) or not os.path.isdir(directory):
+        return ""
+    branch = branches.checked_out(directory, at / 1000)
+    if not branch or branch in USUAL:
+        return ""
+    is_open = time.monotonic() > deadline or branches.is_merged(directory, branch) is False
+    return branch if is_open else ""
+
+
+def _latest(memory: IndexedMemory) -> tuple[int | None, str]:
+    """The time of a memory's latest origin, in milliseconds since the epoch, and the directory."""
+    at, *_, directory = max(memory.origins, key=lambda origin: origin[0] or 0, default=(None, "", 0, "", 0, ""))
+    return at, directory
+
+
+def _words(memory: IndexedMemory) -> str:
+    return f"{memory.title}\n{memory.text}"
+
+
 def _doubts(memory: IndexedMemory, branches: Branches, user_dir: str) -> Iterable[str]:
-    at, _, _, _, _, directory = max(memory.origins, key=lambda origin: origin[0] or 0, default=(None, "", 0, "", 0, ""))
+    at, directory = _latest(memory)
     if at is None or not os.path.isabs(directory) or not os.path.isdir(directory):
         return
     if memory.kind != EPISODE:
-        changed = _changed_since(_files_named(f"{memory.title}\n{memory.text}"), directory, at / 1000, user_dir)
+        changed = _changed_since(_files_named(_words(memory)), directory, at / 1000, user_dir)
         if changed:
             yield f"{counted(changed, 'file')} it names changed since"
-    branch = branches.checked_out(directory, at / 1000)
-    if branch and branch not in USUAL and branches.is_merged(directory, branch) is False:
+    branch = unmerged_branch(memory, branches)
+    if branch:
         yield f"on branch {branch}, not merged"
 
 

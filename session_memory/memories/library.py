@@ -249,6 +249,24 @@ def search_memories(
     return with_doubts(found, os.path.expanduser("~"))
 
 
+def forget_memories(location: StoreLocation, memories: Iterable[IndexedMemory], note: Note) -> None:
+    """Forgets what a person names; for a day it can be taken back. Raises SessionMemoryError, OSError."""
+    by_group: dict[str, list[str]] = {}
+    for memory in memories:
+        by_group.setdefault(memory.home, []).append(memory.id)
+    with open_index(location, note) as index:
+        for group, ids in by_group.items():
+            library_of(location, index, group).forget(ids, can_undo=True)
+
+
+def take_back(location: StoreLocation, ids: Collection[str], note: Note) -> list[IndexedMemory]:
+    """Puts back what was forgotten within a day: what has these ids (or the beginning of one), else what was forgotten
+    last. Raises SessionMemoryError, OSError."""
+    with open_index(location, note) as index:
+        back = [id for group in groups_of(location) for id in library_of(location, index, group).take_back(ids)]
+        return [memory for id in back for memory in index.beginning_with(id, location.homes)]
+
+
 def _undoable(found: Iterable[Page], ids: Collection[str]) -> list[undo.Forgotten]:
     """What is about to be forgotten, as it can be put back."""
     now = time.time()

@@ -5,45 +5,87 @@ from __future__ import annotations
 import json
 import math
 import os
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..activity.prompt_memories import (
     BUCKETS,
-    FILE,
     MAGIC,
     NUMBER_BYTES,
     TEXTS_AT,
+    WHOLE,
     bucket_of,
     made_of,
     terms,
 )
+from ..settings.homes import PROMPT_INDEX
 from ..store.search.query import STOP_WORDS
+from ..system.branches import Branches
 from ..system.files import open_regular, read_at, write_atomically
+from ..system.git import find_worktree
 from ..text.format import one_line, shorten
 from ..text.sanitize import all_for_prompt
+from .doubts import files_named, settled_after, unmerged_branch
 from .format import EPISODE, short_hash
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from ..store.sqlite.exclusions import Stamp
     from ..store.sqlite.memory_index import IndexedMemory
 
 TEXT_CHARACTERS = 240
 FEWEST = 50  # memories that weights are computed for; among fewer every term would count as common
+MOST_PLACES = 100  # of a term that more memories have they are not listed: it tells none of them from the others
+GIT_SECONDS = 2.0  # after so long, branches that were not looked at yet count as not merged
+# So much better a memory has to fit a prompt in another project, by its kind.
+_HURDLES = {"preference": 1.25, "person": 1.25}
+_HURDLE = 1.5
+_OF_EPISODE = 1.4  # the terms of its title are worth so much in all, as they say less of what it is about
+_COMMON = 0.5  # what a word of prompts about anything is worth of what it would be
+_COMMON_WORDS = """
+able access account action actual add address admin agent allow already always answer api app apply approach area
+argument array ask back bad base begin best better big bit block body branch break bug build button call cargo case
+change char chat check choose class clean clear cli click client close code column command comment commit common
+compare complete component config configuration connect contain content continue convert copy correct count create
+css current custom data database date day debug default define delete depend deploy describe design detail dev
+develop diff different directory display dist doc document down download drop easy edit email empty enable end
+endpoint ensure entry env error even everything example exist expect explain export extend fail false fast feature
+feel field file fill filter final find fine first fix flag folder follow form format found framework full function
+generate get git give go good great group guess handle happen hard header hello help hide hour html id idea image
+implement import improve include index info initial input insert inside install instance instead int interface issue
+item job js json jsx keep key kind know label language large last late layout lead learn leave length less let level
+lib library like limit line link list little load local log login long look loop lot low main maintain make manage
+many mark match matter md mean menu merge message method minute miss mode model module month move multiple name need
+never new next nice night nothing npm npx number object ok okay old open option order output package page parameter
+parse part pass password path pattern people perform place plan pnpm point possible post pr prepare present press
+prevent previous print problem process produce product program project prompt properly provide public pull push put
+py pytest query question quick quite read real reason receive recent refactor reference release remember remind
+remove rename repeat replace repo repository request require reset resource respond response rest result return
+review rewrite right root row rule run save say screen script search second section see seem select send separate
+server service session set setup several share short show side similar simple since single size slow small solution
+sort source space spec specific split src stack start state static status step still stop store string structure
+stuff style suggest summary support sure switch system tab table tag take talk task tell template test text thank
+thing think time title today together toml tomorrow tool top total track transform tree true try ts tsx turn two
+type typo ui understand undo unit unused update upload url use user usual util valid value variable version via view
+wait want warn watch way week well whole wide window wish word work world write wrong yaml yarn year yes yesterday
+"""
 _NOT_ABOUT = frozenset(term for word in STOP_WORDS for term in terms(word))
+_IN_MOST = frozenset(term for word in _COMMON_WORDS.split() for term in terms(word)) - _NOT_ABOUT
 
 
 def write(directory: str, memories: Sequence[IndexedMemory], settings: Mapping[str, Stamp]) -> None:
     """Writes the index of `memories`, which the rules in the files `settings`, given with their stamps, leave to be
     told. Raises OSError."""
-    write_atomically(f"{directory}/{FILE}", content(memories, settings))
+    write_atomically(f"{directory}/{PROMPT_INDEX}", content(memories, settings, os.path.expanduser("~")))
 
 
 def is_current(directory: str, ids: Sequence[str], settings: Mapping[str, Stamp]) -> bool:
     """Whether the index that is there is of the memories with these ids, and of these settings. Raises OSError."""
     try:
-        descriptor = open_regular(f"{directory}/{FILE}")
+        descriptor = open_regular(f"{directory}/{PROMPT_INDEX}")
     except FileNotFoundError:
         return not ids
     try:
@@ -56,30 +98,77 @@ def is_current(directory: str, ids: Sequence[str], settings: Mapping[str, Stamp]
         os.close(descriptor)
 
 
-def content(memories: Sequence[IndexedMemory], settings: Mapping[str, Stamp]) -> bytes:
-    """The index as bytes: the buckets come last, so that where a memory's text stands is known when they are made."""
-    about = [sorted(_about(memory)) for memory in memories]
-    frequency = Counter(term for found in about for term in found)
-    weights = {
-        term: round(100 * math.log(1 + max(len(memories), FEWEST) / number)) for term, number in frequency.items()
-    }
-    head = json.dumps({"settings": dict(settings), "shown": _checksum([memory.id for memory in memories])}).encode()
-    texts = bytearray(len(head).to_bytes(NUMBER_BYTES, "big") + head)
-    buckets: list[dict[str, list[tuple[int, int]]]] = [{} for _ in range(BUCKETS)]
-    for found, text in zip(about, all_for_prompt([_text(memory) for memory in memories])):
-        text = shorten(text, TEXT_CHARACTERS)
-        at = TEXTS_AT + len(texts)
-        record = json.dumps([sum(weights[term] for term in found), text]).encode()
-        texts += len(record).to_bytes(NUMBER_BYTES, "big") + record
-        for term in found:
-            buckets[bucket_of(term)].setdefault(term, []).append((at, weights[term]))
-    encoded = [json.dumps(bucket).encode() if bucket else b"" for bucket in buckets]
-    start = TEXTS_AT + len(texts)
+def content(memories: Sequence[IndexedMemory], settings: Mapping[str, Stamp], user_dir: str = "") -> bytes:
+    """The index as bytes: the buckets come last, so that where a memory stands is known when they are made. A
+    repository at the person's home directory `user_dir` or above is no project."""
+    about = [_about(memory) for memory in memories]
+    weights = _weights(about)
+    head = json.dumps({"settings": dict(settings), "shown": _checksum([memory.id for memory in memories])})
+    stored = bytearray(_sized(head))
+    listed: dict[str, list[int]] = {term: [weight] for term, weight in weights.items()}
+    texts = all_for_prompt([_text(memory) for memory in memories])
+    watched = _Watched(user_dir)
+    for memory, (title, rest), text in zip(memories, about, texts):
+        at = TEXTS_AT + len(stored)
+        total = sum([weights[term] for term in title]) + sum([weights[term] for term in rest]) / 2
+        if not total:
+            continue
+        total *= _OF_EPISODE if memory.kind == EPISODE else 1
+        stored += _sized(json.dumps([total, memory.id, shorten(text, TEXT_CHARACTERS), *watched.of(memory)]))
+        for term in sorted(title | rest):
+            listed[term].append(at if term in title else -at)
+    buckets: list[dict[str, list[int]]] = [{} for _ in range(BUCKETS)]
+    for term, (weight, *places) in listed.items():
+        buckets[bucket_of(term)][term] = [weight, *(places if len(places) <= MOST_PLACES else ())]
+    encoded = [
+        json.dumps(bucket, ensure_ascii=False).encode("utf-8", "replace") if bucket else b"" for bucket in buckets
+    ]
+    start = TEXTS_AT + len(stored)
     table = bytearray()
     for one in [*encoded, b""]:
         table += start.to_bytes(NUMBER_BYTES, "big")
         start += len(one)
-    return MAGIC + bytes(table) + bytes(texts) + b"".join(encoded)
+    return MAGIC + bytes(table) + bytes(stored) + b"".join(encoded)
+
+
+class _Watched:
+    """What is asked of the machine, for each memory, that is told only where it holds."""
+
+    def __init__(self, user_dir: str) -> None:
+        self._user_dir = user_dir
+        self._branches = Branches(user_dir)
+        self._deadline = time.monotonic() + GIT_SECONDS
+        self._projects: dict[str, str] = {}
+
+    def of(self, memory: IndexedMemory) -> list[Any]:
+        """From the hurdle on what stands in the index of a memory."""
+        directories = dict.fromkeys([directory for *_, directory in memory.origins if directory])
+        projects = list(dict.fromkeys([self._project(directory) for directory in directories]))
+        names, files = files_named(memory) if memory.kind != EPISODE else ([], [])
+        branch = unmerged_branch(memory, self._branches, self._deadline)
+        return [_HURDLES.get(memory.kind, _HURDLE), projects, names, files, settled_after(memory), branch]
+
+    def _project(self, directory: str) -> str:
+        if directory not in self._projects:
+            found = find_worktree(directory, self._user_dir)
+            self._projects[directory] = found.common_dir if found else directory
+        return self._projects[directory]
+
+
+def _weights(about: Sequence[tuple[set[str], set[str]]]) -> dict[str, int]:
+    """What each term is worth: the rarer among the memories, the more; nothing where it is never about anything."""
+    frequency = Counter(term for title, rest in about for term in title | rest)
+    most = math.log(1 + max(len(about), FEWEST))
+    weights = dict.fromkeys(_NOT_ABOUT, 0)
+    for term in frequency.keys() | _IN_MOST:
+        rarity = math.log(1 + max(len(about), FEWEST) / (frequency[term] or 1)) / most
+        weights[term] = round(WHOLE * rarity * (_COMMON if term in _IN_MOST else 1))
+    return weights
+
+
+def _sized(text: str) -> bytes:
+    encoded = text.encode()
+    return len(encoded).to_bytes(NUMBER_BYTES, "big") + encoded
 
 
 def _checksum(ids: Sequence[str]) -> str:
@@ -87,10 +176,12 @@ def _checksum(ids: Sequence[str]) -> str:
     return short_hash(" ".join(sorted(ids)))
 
 
-def _about(memory: IndexedMemory) -> set[str]:
-    """The terms of a memory; of an episode those of its title alone, as its text is about many things."""
-    text = f"{memory.title} {memory.subject}" + ("" if memory.kind == EPISODE else f" {memory.text}")
-    return set(terms(text)) - _NOT_ABOUT
+def _about(memory: IndexedMemory) -> tuple[set[str], set[str]]:
+    """The terms of a memory's title, and those that only its text has; of an episode the title's alone, as its text is
+    about many things."""
+    title = set(terms(memory.title)) - _NOT_ABOUT
+    text = set() if memory.kind == EPISODE else set(terms(f"{memory.subject} {memory.text}"))
+    return title, text - title - _NOT_ABOUT
 
 
 def _text(memory: IndexedMemory) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter, defaultdict
 from itertools import combinations
@@ -91,6 +92,16 @@ def find_habits(found: Iterable[ConversationSteps]) -> Habits:
         counts.hours,
         counts.weekdays,
     )
+
+
+def short_names(found: Habits) -> dict[str, str]:
+    """The paths of the files that are changed together, from the name of their project's directory on."""
+    directories = sorted((place.directory for place in found.places if place.directory), key=len, reverse=True)
+    names = {}
+    for path in {path for pair in found.together for path in (pair.first, pair.second)}:
+        above = next((directory for directory in directories if path.startswith(directory.rstrip("/") + "/")), "")
+        names[path] = path.removeprefix(os.path.dirname(above).rstrip("/") + "/") if above else path
+    return names
 
 
 def matching_errors(wanted: str, found: Iterable[ConversationSteps]) -> list[ErrorMatch]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
+from ..transcripts.edits import Edit
 from ..transcripts.entries import Entry, Reply, Session, ToolUse
 from ..transcripts.usage import ModelUsage
 from .settings_hooks import Hook
@@ -84,6 +85,9 @@ class RuntimeRecords(Protocol):
     def written(self, record: dict[str, Any], call_id: str) -> str | None:
         """What a call in the record wrote as the whole of a file; None for any other call."""
 
+    def edits(self, record: dict[str, Any], call_id: str) -> list[Edit]:
+        """What a call in the record took out of a file and put in, as pairs of texts; [] for any other call."""
+
     def of_sub_agent(self, record: dict[str, Any]) -> dict[str, Any]:
         """A record of a sub-agent's transcript as one of a session's, which counts."""
 
@@ -115,11 +119,8 @@ class RuntimeFiles(Protocol):
     CONFIG_VARIABLE: str
     """The variable of the environment that names another directory than that."""
 
-    PROJECTS_FOLDER: str
-    """The folder in it that holds a folder of transcripts for each project, or all transcripts."""
-
     DEEPEST: int
-    """How deep transcripts lie in that folder: 2 for `<project>/<session>.jsonl`."""
+    """How deep transcripts lie in `transcripts_dir`: 2 for `<project>/<session>.jsonl`."""
 
     HAS_PROJECT_FOLDERS: bool
     """Whether transcripts lie in a folder for the directory that their session was started in."""
@@ -135,6 +136,14 @@ class RuntimeFiles(Protocol):
 
     def config_dir(self, environ: Mapping[str, str]) -> str:
         """The runtime's own directory, by the environment."""
+
+    def transcripts_dir(self, config_dir: str) -> str:
+        """The directory that holds a folder of transcripts for each project, or all transcripts."""
+
+    def refresh(self, config_dir: str, everything: bool = ...) -> None:
+        """Brings the mirrors that lie there up to date, where the runtime keeps no transcripts: as far as a prompt has
+        time for, or `everything`. To be called before they are listed. Never fails: what cannot be read now is read the
+        next time."""
 
     def project_dir(self, config_dir: str, cwd: str) -> str:
         """The directory for the transcripts of sessions that are started in `cwd`."""
@@ -210,8 +219,13 @@ class RuntimeHooks(Protocol):
         """What names the process that the session runs in, by the event and the environment of the hook; '' where
         neither tells."""
 
-    def is_own(self, event: Mapping[str, Any]) -> bool:
-        """Whether an event comes from this runtime, and not from another that takes its plugins."""
+    def is_own(self, event: Mapping[str, Any], environ: Mapping[str, str]) -> bool:
+        """Whether an event comes from this runtime, and not from another that takes its plugins or runs the hooks in
+        its settings; by the event and the environment of the hook."""
+
+    def prompt_id(self, event: Mapping[str, Any]) -> str:
+        """What tells the prompt of an event from every other, whichever of our hooks it starts; a prompt in the middle
+        of a turn may have that of the turn. '' where nothing does."""
 
     def start_dir(self, event: Mapping[str, Any], environ: Mapping[str, str]) -> str:
         """The directory from which upwards an agent home is looked for."""
@@ -265,8 +279,16 @@ class RuntimeInstall(Protocol):
     SETTINGS_FILE: str
     """The file in the runtime's directory, or in HOME_FOLDER, that hooks are put in; '' if it reads none there."""
 
+    COMMAND: str
+    """The command that starts it, by which an install finds it where it was never used; '' where other programs have
+    the same name."""
+
     SKILLS_FOLDER: str
-    """The folder beside the settings file that holds skills."""
+    """The folder beside the settings file that holds skills; '' where it also looks in the `.agents/skills` that
+    several runtimes share, and needs none of its own."""
+
+    AFTER_INSTALL: str
+    """What its user has to do after an install, beside beginning sessions anew; '' for nothing."""
 
     MANAGED_SETTINGS: Mapping[str, str]
     """Where an administrator's settings lie, by `sys.platform`; empty if there are none."""
@@ -308,12 +330,22 @@ class RuntimeInstall(Protocol):
     def plugin_data_dirs(self, environ: Mapping[str, str], plugin: str) -> list[str]:
         """The directories that the runtime keeps for the data of a plugin of this name, if it has any."""
 
-    def plugins_named(self, config_dir: str, plugin: str) -> list[str]:
-        """The plugins of this name that are switched on for the runtime's directory, each as its user calls it."""
+    def settings_dir(self, environ: Mapping[str, str]) -> str:
+        """The directory of a user's settings of the runtime, which an install goes into: mostly its own directory."""
+
+    def plugins_named(self, settings_dir: str, plugin: str) -> list[str]:
+        """The plugins of this name that are switched on in a directory of settings, each as its user calls it."""
 
     def wanted_hooks(self, declared: str, python: str, app: str) -> list[Hook]:
         """The hooks for the settings that `declared` (the text of hooks.json) lists, to be run by `python` from the
         directory `app`."""
+
+    def wanted_files(self, declared: str, python: str, app: str) -> dict[str, str]:
+        """The files of ours that the runtime is to find below its directory of settings, such as an extension: the text
+        of each, by its path there. The arguments are those of `wanted_hooks`."""
+
+    def untrusted_hooks(self, settings_dir: str) -> list[str]:
+        """The events whose hooks in SETTINGS_FILE the runtime does not run, since its user has not trusted them yet."""
 
     def prompt_event(self, session_id: str, transcript_path: str, cwd: str, prompt: str) -> dict[str, Any]:
         """The event that a prompt hook reads from its stdin."""

@@ -211,7 +211,8 @@ def problem_with(key: Key, value: Any) -> str:
         return f"{key.name} stands there twice, with different values"
     if _CHECKS[key.kind](key, value):
         return ""
-    shown = "as it is" if key.kind == keys.VARIABLE else short(value)  # it may be the secret itself
+    is_secret = key.kind in (keys.VARIABLE, keys.DATABASE)  # it may be one itself, or hold one
+    shown = "as it is" if is_secret else short(value)
     return f"{key.name} is {shown}, not {key.expected}"
 
 
@@ -246,6 +247,16 @@ def _are_prices(key: Key, value: Any) -> bool:
     )
 
 
+def _is_database(value: str) -> bool:
+    """Whether a text is an address of a database without a password: that one belongs where libpq looks for it."""
+    from urllib.parse import urlsplit
+
+    try:
+        return not value or (urlsplit(value).scheme in ("postgresql", "postgres") and not urlsplit(value).password)
+    except ValueError:
+        return False
+
+
 def _is_variable(key: Key, value: Any) -> bool:
     return isinstance(value, str) and (not value or (value.isascii() and value.isidentifier()))
 
@@ -262,6 +273,10 @@ _CHECKS = {
     keys.PATHS: _are_paths,
     keys.PRICES: _are_prices,
     keys.STRATEGIES: _are_strategies,
+    keys.DATABASE: lambda key, value: isinstance(value, str) and _is_database(value),
+    keys.NAMES: lambda key, value: (
+        isinstance(value, dict) and all(isinstance(one, str) and one.strip() for pair in value.items() for one in pair)
+    ),
     keys.URL: lambda key, value: isinstance(value, str) and (not value or value.startswith(("http://", "https://"))),
     keys.VARIABLE: _is_variable,
 }

@@ -27,14 +27,15 @@ DEFAULTS: dict[str, Any] = {
     "recent_conversations": 0,
     "upkeep": "sessions",
 }
+PROMPT_CHARACTERS = 200  # of memories; the default of a key in the section `memories`
 
 
 class Settings:
     """What config.yaml sets, or its defaults; docs/configuration.md tells what each key means.
 
-    `memory`, `memories` and `host` are those sections as far as they are set, for sections.py. `rules` are patterns of
-    sessions with a rule each, `projects` those of directories. `faults` say, a line each, what in the files could not
-    be understood.
+    `memory`, `memories`, `team` and `host` are those sections as far as they are set, for sections.py. `rules` are
+    patterns of sessions with a rule each, `projects` those of directories. `faults` say, a line each, what in the files
+    could not be understood.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class Settings:
         self.upkeep: str = merged["upkeep"]
         self.memory: dict[str, Any] = values.get("memory", {})
         self.memories: dict[str, Any] = values.get("memories", {})
+        self.team: dict[str, Any] = values.get("team", {})
         self.host: dict[str, Any] = values.get("host", {})
         self.faults = faults
         self._rules = [(pattern, rule) for pattern, rule in rules]

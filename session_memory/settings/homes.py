@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 MEMORY_DIR = ".session-memory"
 STORE_FILE = "store/memory.db"  # below the `memory_dir` of a home, or below a host
+PROMPT_INDEX = ".prompt-index"  # below the `memories_dir` of a home
 SEED_MEMORY_DIRS = (MEMORY_DIR, ".volute", ".mind")
 
 ENV_DIR = "SESSION_MEMORY_DIR"
@@ -50,6 +51,7 @@ class Home:
         self.rules_files = rules_files
         self.user_dir = user_dir
         self.state_dir = memory_dir + "/state"
+        self.team_dir = self.state_dir + "/team"
         self.log_file = self.state_dir + "/hook.log"
         self.config_file = memory_dir + "/config.yaml"
         self.compiled_file = self.state_dir + "/config.json"
@@ -63,6 +65,10 @@ class Home:
     def project_index(self, start: str) -> str:
         """The index of the project of sessions that are started in the directory `start`."""
         return f"{self.state_dir}/projects/{_name_and_checksum(start)}.json"
+
+    def team_start(self, start: str) -> str:
+        """The file that says where is kept what a team did in the project of sessions that are started in `start`."""
+        return f"{self.team_dir}/starts/{_name_and_checksum(start)}"
 
     def settings(self) -> Settings:
         """What config.yaml says, every key optional, with the rules of `rules_files`."""

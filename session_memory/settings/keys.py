@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .compiled import ASK, DEFAULTS, OFF, TELL
+from .compiled import ASK, DEFAULTS, OFF, PROMPT_CHARACTERS, TELL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,6 +18,7 @@ ANY_OF, WHOLE, NUMBER, FLAG, TEXT, TEXTS = "choice", "whole number", "number", "
 ASSISTANT, PATHS, RULES, PRICES = "name of the assistant", "paths", "rules", "prices"
 STRATEGIES, MODEL = "ids of strategies", "name of a model"
 URL, VARIABLE = "http(s) address", "name of a variable"
+DATABASE, NAMES = "address of a database", "names of directories"
 
 SAME = object()
 
@@ -69,10 +70,12 @@ _EXPECTED = {
     TEXTS: "a list such as [WebSearch]",
     ASSISTANT: "a name of at most 40 characters, not User, Task or Tool, which archives use themselves",
     PATHS: "an absolute path, or a list of them; ~ is your home directory",
-    RULES: "for each a rule such as {ignore: true}: ignore, text or untrusted, true or false",
+    RULES: "for each a rule such as {ignore: true}: ignore, text or untrusted, true or false; share, as team.share",
     PRICES: "dollars for each model, such as {my-model: {input: 1, output: 5, cached: 0.1}}",
     STRATEGIES: "a list such as [extractive], each id once",
     MODEL: "the name of a model",
+    DATABASE: "postgresql://USER@HOST/DATABASE, without a password",
+    NAMES: "a name for each directory, such as {~/work/app: app}",
     URL: "an address that begins with https:// or http://",
     VARIABLE: "the name of the environment variable that holds the key, never the key itself",
 }
@@ -147,8 +150,8 @@ KEYS = (
     Key("memories.tokens_per_conversation", WHOLE, 200_000, "And for one conversation.", 0, _MOST_TOKENS, if_wrong=0),
     Key("memories.attempts", WHOLE, 5, "How often is tried what failed, each time later.", 1, 100),
     Key(
-        "memories.prompt_characters", WHOLE, 0,
-        "How much is added to a prompt of memories that it is about (0: nothing).", 0, 5000,
+        "memories.prompt_characters", WHOLE, PROMPT_CHARACTERS,
+        "How much of `max_characters` memories may take that a prompt is about.", 0, 500,
     ),
     Key("memories.watch", FLAG, False, "Whether `session-memory watch` makes memories of what has ended."),
     Key("memories.chunking.strategy", ANY_OF, "exchange", "Where a conversation is cut for a model.",
@@ -185,6 +188,21 @@ KEYS = (
         sample="{my-model: {input: 1, output: 5, cached: 0.1}}",
     ),
     Key(
+        "team.url", DATABASE, "", "Its database: `session-memory team join` sets it.", if_wrong="",
+        sample="postgresql://ann@db.example.org/team",
+    ),
+    Key("team.machine", TEXT, "", "What this machine is called there.", sample="laptop"),
+    Key(
+        "team.share", ANY_OF, "mine",
+        "Who may read a session there, where no rule says otherwise:\n"
+        "you on all your machines, the team, or (off) nobody.",
+        choices=("mine", "team", "off"), if_wrong="off",
+    ),
+    Key(
+        "team.projects", NAMES, {}, "What repositories without a remote `origin` are called.",
+        sample="{~/work/app: app}",
+    ),
+    Key(
         "host.model", MODEL, None, "The model, as Claude Code knows it; without it the runtime's own choice.",
         sample="claude-sonnet-5",
     ),
@@ -212,6 +230,7 @@ SECTIONS = {
     "memories.filtering": "What a model gets to read of a conversation.",
     "memories.summary": "",
     "memories.graphiti": "",
+    "team": "A store that several machines or people share: `session-memory team`.",
     "host": "A host of several groups of agents: `session-memory host run`.",
 }
 # Under these ids a strategy finds its own keys, and refuses to work with wrong ones.

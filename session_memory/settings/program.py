@@ -13,6 +13,11 @@ from session_memory import NAME
 
 PACKAGED = "packaged"  # in a wheel: the directory in the package that holds what lies beside it in the repository
 LEDGER_NAME = "installed.json"
+_ALWAYS_INSTALLED = ("", "page")  # by an install, which knows only the larger extras
+_EXTRA_OF = {
+    "claude_agent_sdk": "sdk", "croniter": "sdk", "graphiti_core": "graphiti", "jinja2": "page", "markdown_it": "page",
+    "psycopg": "team", "pygments": "page", "starlette": "page", "uvicorn": "page",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -83,10 +88,16 @@ def program_paths(environ: Mapping[str, str]) -> ProgramPaths:
 
 
 def how_to_add(extra: str) -> str:
-    """The command that installs what an extra needs, for the program that runs: an installed one or a package."""
+    """The command that installs what an extra of pyproject.toml needs, for the program that runs: an installed one or a
+    package. With '' what everything needs."""
     if source_dir().name == "app" and (source_dir().parent / LEDGER_NAME).is_file():
-        return f"{NAME} install --with {extra}"
-    return f"pip install '{NAME}[{extra}]'"
+        return f"{NAME} install{f' --with {extra}' if extra not in _ALWAYS_INSTALLED else ''}"
+    return f"pip install '{NAME}[{extra}]'" if extra else "run install.py where a package index can be reached"
+
+
+def how_to_add_module(module: str) -> str:
+    """The command that installs what an import of `module` has missed."""
+    return how_to_add(_EXTRA_OF.get(module.partition(".")[0], ""))
 
 
 def python_in(env: Path) -> Path:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import keys
 from .replaced_keys import replacement
-from .rules import HIDDEN
+from .rules import HIDDEN, SHARES
 
 if TYPE_CHECKING:
     from .rules import PatternRule
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 SESSIONS, PROJECTS = SECTIONS = ("sessions", "projects")
 ALL = "*"
 WORDS = ("ignore", "text", "untrusted")
+SHARE = "share"  # a word too, which excludes nothing here: who of a team may read it
 _VALUE_CHARACTERS = 60
 _STRICTEST = {"ignore": True, "text": False, "untrusted": True}
 # Words for excluding something: an unknown key like one of these may have been meant to.
@@ -73,12 +74,18 @@ class RulesCheck:
             return
         self._add(section, pattern, self._words(at, key, pattern, rule))
 
-    def _words(self, at: tuple[str, ...], key: str, pattern: str, rule: dict[str, Any]) -> dict[str, bool]:
+    def _words(self, at: tuple[str, ...], key: str, pattern: str, rule: dict[str, Any]) -> dict[str, Any]:
         """The words of a rule."""
-        taken = {}
+        taken: dict[str, Any] = {}
         for word, value in rule.items():
-            if word not in WORDS:
-                meant = closest(word, WORDS)
+            if word == SHARE:
+                share = SHARES[0] if value is False else value  # YAML takes `off` for false
+                taken[word] = share if share in SHARES else SHARES[0]
+                if share not in SHARES:
+                    problem = f"{key}: share is {short(value)}, not {', '.join(SHARES[:-1])} or {SHARES[-1]}"
+                    self.faults.append((at, f"{problem}; {SHARES[0]} holds"))
+            elif word not in WORDS:
+                meant = closest(word, (*WORDS, SHARE))
                 told = self._hide(at[0], [pattern])
                 text = f"{key}: unknown key {word}" + (f", perhaps {meant}" if meant else replacement(word))
                 self.faults.append((at, f"{text}; nothing is told of {told}"))
@@ -97,7 +104,7 @@ class RulesCheck:
         every = "any project" if section == PROJECTS and names else "any session"
         return every if not names or ALL in names else ", ".join(names)
 
-    def _add(self, section: str, pattern: str, rule: dict[str, bool]) -> None:
+    def _add(self, section: str, pattern: str, rule: dict[str, Any]) -> None:
         if section == SESSIONS:
             self.sessions.append((pattern, rule))
         if section == PROJECTS or is_path(pattern):

@@ -55,6 +55,16 @@ class MemorySettings(NamedTuple):
     values: Mapping[str, Any] = {}
 
 
+class TeamSettings(NamedTuple):
+    """The section `team`: the address of its database ('' for none), what this machine is called, who may read what no
+    rule is for, and the names of projects by their directories."""
+
+    url: str = ""
+    machine: str = ""
+    share: str = _DEFAULTS["team.share"]
+    projects: Mapping[str, str] = {}
+
+
 class HostSettings(NamedTuple):
     """The section `host`."""
 
@@ -101,6 +111,13 @@ def strategy_settings(name: str, values: Any) -> dict[str, Any]:
 
     section = f"memories.{name}"
     return require([key for key in keys.KEYS if key.section == section], values, f"memories: {name}")
+
+
+def team_settings(section: Mapping[str, Any], user_home: str) -> TeamSettings:
+    """The settings in the section `team` as it was checked; `~` in its paths stands for `user_home`."""
+    values = keys.filled("team", section)
+    projects = {_expanded(path, user_home): name for path, name in values["projects"].items()}
+    return TeamSettings(**{**values, "projects": projects})
 
 
 def host_settings(section: Mapping[str, Any]) -> HostSettings:

@@ -80,7 +80,8 @@ def _yaml(path: str) -> Any:
         import site
 
         site.main()
-        plugin_data.add_site_packages()
+        beside = f"{os.path.dirname(path)}/{plugin_data.SHARED_FOLDER}"  # where it is the person's own file
+        plugin_data.add_site_packages([os.environ.get(plugin_data.ENV_DATA, ""), beside])
         try:
             import yaml
         except ImportError:

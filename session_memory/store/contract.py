@@ -1,4 +1,7 @@
-"""What an engine of the store offers. tests/store/test_store_contract.py says how each method behaves."""
+"""What an engine of the store offers. tests/store/test_store_contract.py says how each method behaves that reads, and
+tests/store/test_store_ingest.py how each that writes.
+
+A machine's own store offers all of it; a team's is read from and searched, and is pushed to (store/postgres/)."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 
 from ..errors import SessionMemoryError
 from ..runtimes import all_runtimes
@@ -121,7 +122,7 @@ def _runtime_homes(directory: str, environ: Mapping[str, str]) -> Iterator[tuple
     for files in asking or all_files:
         config_dir = directory or files.config_dir(environ)
         home = homes.runtime_home(config_dir, files.USUAL_DIR, environ)
-        is_meant = os.path.isdir(f"{config_dir}/{files.PROJECTS_FOLDER}") if directory else bool(home.rules_files)
+        is_meant = os.path.isdir(files.transcripts_dir(config_dir)) if directory else bool(home.rules_files)
         if asking or is_meant:
             yield files, home
 
@@ -130,7 +131,7 @@ def _of_person(home: Home, environ: Mapping[str, str]) -> StoreLocation:
     """All sessions of a user in the usual directories of whatever runtimes."""
     settings = store_settings(home.settings().memory, home.root)
     watched = [
-        SourceDirectory(f"{home.root}/{files.USUAL_DIR}/{files.PROJECTS_FOLDER}", deepest=files.DEEPEST)
+        _all_transcripts(files, f"{home.root}/{files.USUAL_DIR}")
         for files in [runtime.FILES for runtime in all_runtimes()]
     ]
     return _place(home, watched, settings, environ)
@@ -139,8 +140,13 @@ def _of_person(home: Home, environ: Mapping[str, str]) -> StoreLocation:
 def _of_runtime(files: RuntimeFiles, home: Home, user: str, environ: Mapping[str, str]) -> StoreLocation:
     """The sessions of a runtime whose directory is not the usual one."""
     settings = store_settings(home.settings().memory, user)
-    watched = SourceDirectory(f"{home.root}/{files.PROJECTS_FOLDER}", deepest=files.DEEPEST)
-    return _place(home, [watched], settings, environ)
+    return _place(home, [_all_transcripts(files, home.root)], settings, environ)
+
+
+def _all_transcripts(files: RuntimeFiles, config_dir: str, within: tuple[str, ...] | None = None) -> SourceDirectory:
+    """Where the transcripts of a runtime's sessions lie, all of them or those `within` some folders."""
+    refresh = partial(files.refresh, config_dir, everything=True)
+    return SourceDirectory(files.transcripts_dir(config_dir), within=within, deepest=files.DEEPEST, refresh=refresh)
 
 
 def _of_agent(home: Home, environ: Mapping[str, str], user: str) -> StoreLocation:
@@ -153,17 +159,16 @@ def _of_agent(home: Home, environ: Mapping[str, str], user: str) -> StoreLocatio
         named = homes.agent_home(home.root, environ, stop=stop, folder=files.SESSIONS_FOLDER)
         sessions = files.named_sessions(named.sessions_dir, config_dir, home.root) if named else []
         for directory in [f"{home.root}{below}/{files.USUAL_DIR}" for below in _WORK_DIRS]:
-            root = f"{directory}/{files.PROJECTS_FOLDER}"
-            if os.path.isdir(root):
-                own[os.path.realpath(root)] = SourceDirectory(root, deepest=files.DEEPEST)
+            if os.path.isdir(files.transcripts_dir(directory)):
+                own[os.path.realpath(files.transcripts_dir(directory))] = _all_transcripts(files, directory)
         if named and any(session.path.startswith(named.sessions_dir + "/") for session in sessions):
             own[os.path.realpath(named.sessions_dir)] = SourceDirectory(named.sessions_dir)
         if not files.HAS_PROJECT_FOLDERS:  # which of the user's are the agent's, only their content tells
             continue
-        root = f"{config_dir}/{files.PROJECTS_FOLDER}"
+        root = files.transcripts_dir(config_dir)
         within = [os.path.basename(files.project_dir(config_dir, home.root + below)) for below in _WORK_DIRS]
         within += [session.path[len(root) + 1 :] for session in sessions if session.path.startswith(root + "/")]
-        own.setdefault(os.path.realpath(root), SourceDirectory(root, within=tuple(dict.fromkeys(within))))
+        own.setdefault(os.path.realpath(root), _all_transcripts(files, config_dir, tuple(dict.fromkeys(within))))
     return _place(home, list(own.values()), settings, environ)
 
 
@@ -177,9 +182,7 @@ def _of_host(host: str, group_root: str, environ: Mapping[str, str]) -> StoreLoc
     names = [os.path.basename(group_root)] if group_root else _group_names(layout.groups_dir)
     groups = [layout.group(name) for name in names]
     watched = [
-        SourceDirectory(
-            f"{group.config_dir}/{group.runtime.FILES.PROJECTS_FOLDER}", group.name, confined_to=layout.root
-        )
+        SourceDirectory(group.runtime.FILES.transcripts_dir(group.config_dir), group.name, confined_to=layout.root)
         for group in groups
     ]
     archives = [Archives(group.conversations_dir, group.name, layout.root) for group in groups]

@@ -129,18 +129,19 @@ def _only_read(store: SqliteStore, obstacle: DatabaseError, work: Callable[[], R
 
 def refresh(
     store: SqliteStore, location: StoreLocation, note: Note, shown: ProgressShown | None = None, *, workers: int = 0
-) -> None:
+) -> str:
     """Takes in what is new before a question is answered: everything where the store is empty, with its progress
     `shown` and read by so many `workers` (see Ingestion), else as much as REFRESH_SECONDS allow. Where that fails the
-    question is answered from what is known, and `note` is called with the reason. Raises CorruptDatabaseError."""
+    question is answered from what is known, and `note` is called with the reason. Returns how much is missing where the
+    time was too short, else ''. Raises CorruptDatabaseError."""
     if store.is_newer:
-        return
+        return ""
     with explained(location.database):
         if count_unchanged(store.connection, location, now_milliseconds()):
-            return
+            return ""
     if store.obstacle:
         note(not_taken_in(store.obstacle))
-        return
+        return ""
     from .ingest.intake import take_in  # only now: usually nothing is new
 
     try:
@@ -156,11 +157,14 @@ def refresh(
     except _OutOfTimeError:
         with explained(location.database):
             missing, total = not_in_yet(store.connection, location)
-        note(f"{missing:,} of {counted(total, 'session')} are not all in yet: session-memory ingest takes them in")
+        reach = f"{missing:,} of {counted(total, 'session')} are not all in yet: session-memory ingest takes them in"
+        note(reach)
+        return reach
     except CorruptDatabaseError:
         raise
     except DatabaseError as error:
         note(not_taken_in(error))
+    return ""
 
 
 def not_taken_in(error: Exception) -> str:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 ITEM_BITS = 32  # an item's id is `file id << ITEM_BITS | its number in the file`
 ENTRY_ROLES = ("user", "assistant")
 TOOL_ROLE = "tool"
+KINDS = ("command", "edit", "read", "other")  # of tool uses
 STATUSES = ("active", "ready", "processing", "archived", "skipped")
 
 
@@ -107,7 +108,7 @@ class Batch(NamedTuple):
 
 class Conversation(NamedTuple):
     """Entries of one file without a silence longer than the gap. `entry_count` counts messages: several records of one
-    API message are one."""
+    API message are one. `who` is the member and the machine, as in ann@laptop, where a team's store tells of it."""
 
     id: int
     session_id: str
@@ -121,6 +122,19 @@ class Conversation(NamedTuple):
     entry_count: int
     status: str
     reason: str
+    who: str = ""
+
+
+class StoredSpan(NamedTuple):
+    """A conversation as a range of a file: the numbers of its first and its last item there, its times, how many
+    messages it has, how many bytes of text."""
+
+    first_number: int
+    last_number: int
+    first_at: int | None
+    last_at: int | None
+    message_count: int
+    text_bytes: int
 
 
 class StoredEntry(NamedTuple):
@@ -154,7 +168,7 @@ class StoredEntry(NamedTuple):
 class Filter(NamedTuple):
     """What a listing or a search is limited to. `homes` None is all groups. `project` is part of a directory or of
     a file key, `directories` are those of which one is meant with all below it; `session` an id, or how it begins;
-    `since` and `until` are in milliseconds since the epoch."""
+    `since` and `until` are in milliseconds since the epoch; `kind` is that of a tool use, and leaves out all else."""
 
     homes: tuple[str, ...] | None = None
     project: str = ""
@@ -165,6 +179,8 @@ class Filter(NamedTuple):
     since: int | None = None
     until: int | None = None
     limit: int = 20
+    runtime: str = ""
+    kind: str = ""
 
 
 class Hit(NamedTuple):

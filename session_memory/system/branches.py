@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 
-from .git import Worktree, find_worktree, head_moves, head_of, is_commit
+from .git import HeadMove, Worktree, find_worktree, head_moves, head_of, is_commit
 
 SECONDS = 5.0  # for one question; whatever takes longer is not told
 MOST_COMMITS = 200  # of those that touch a branch's files are compared with it
@@ -31,13 +31,17 @@ class Branches:
     def __init__(self, user_dir: str = "") -> None:
         self._user_dir = user_dir
         self._is_merged: dict[tuple[str, str], bool | None] = {}
+        self._moves: dict[str, list[HeadMove]] = {}
 
     def checked_out(self, directory: str, time: float) -> str:
         """The branch that was checked out in the worktree of `directory` at a time, as the log of HEAD has it; '' where
         that does not show, or it was no branch."""
         worktree = self._worktree(directory)
-        moves = head_moves(worktree.git_dir, 0.0) if worktree else []
-        if worktree is None or not moves or time < moves[0].time:
+        if worktree is None:
+            return ""
+        git_dir = worktree.git_dir
+        moves = self._moves[git_dir] = self._moves[git_dir] if git_dir in self._moves else head_moves(git_dir, 0.0)
+        if not moves or time < moves[0].time:
             return ""
         switches = [(move.time, move.branches) for move in moves if move.branches]
         later = [branches[0] for when, branches in switches if branches and when > time]

@@ -23,9 +23,10 @@ _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
 _WIDEST = 100
 
 
-def exit_code(command: Callable[[], int]) -> int:
+def exit_code(command: Callable[[], int], how_to_add: Callable[[str], str] = lambda module: _MISSING_HINT) -> int:
     """What the command returns. Where it raises SessionMemoryError or OSError, or a package is not installed, one line
     and a hint are printed to stderr, and the exit code is 1. Where stdout's encoding lacks a character, `?` is printed.
+    `how_to_add` says what to type where a module is missing.
     """
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")
@@ -36,7 +37,7 @@ def exit_code(command: Callable[[], int]) -> int:
     except ModuleNotFoundError as error:
         if not error.name or error.name.partition(".")[0] in (__package__.partition(".")[0], *sys.stdlib_module_names):
             raise  # a fault of ours
-        print_error(f"{error.name} is needed for this, and not installed", _MISSING_HINT)
+        print_error(f"{error.name} is needed for this, and not installed", how_to_add(error.name))
     except BrokenPipeError:  # as of `| head`; what is still buffered must not fail at the end of the process
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:

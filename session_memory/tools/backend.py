@@ -9,6 +9,7 @@ from ..errors import SessionMemoryError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from ..memories.strategies.graphiti.strategy import GraphFact
     from ..patterns.habits import ErrorMatch
     from ..store.sqlite.memory_index import IndexedMemory
     from ..transcripts.entries import Entry
@@ -154,6 +155,10 @@ class Backend(Protocol):
     def administration(self) -> Administration | None:
         """What the host of the agent's group does for it; None where there is no host."""
 
+    @property
+    def has_graph(self) -> bool:
+        """Whether there is a knowledge graph that `search_graph` can ask."""
+
     def sessions(self) -> list[ListedSession]:
         """The sessions, the latest first."""
 
@@ -167,11 +172,15 @@ class Backend(Protocol):
     def errors(self, text: str) -> list[ErrorMatch]:
         """Where a tool failed with the same error as a line of `text`, the best match first."""
 
+    def search_graph(self, query: str, limit: int) -> list[GraphFact]:
+        """At most `limit` facts of the knowledge graph that fit the query, the best first; of several groups so many of
+        each."""
+
     def remember(self, kind: str, text: str, quote: str) -> IndexedMemory:
         """Keeps a memory that a quotation from the agent's session bears out; returns it as it is kept."""
 
-    def forget(self, id: str) -> IndexedMemory:
-        """Forgets a memory of the agent's own; returns it."""
+    def forget(self, id: str) -> tuple[IndexedMemory, str]:
+        """Forgets a memory of the agent's own; returns it, and the command by which a person takes it back."""
 
     def clear(self, name: str) -> str:
         """Keeps the session under a name, so that the next message begins a new one. Returns what the model is told."""

@@ -80,6 +80,11 @@ def _seen_error(backend: Backend, arguments: Arguments) -> str:
     return results.seen_errors(backend.errors(arguments["error"]), arguments.get("limit", 3))
 
 
+def _search_graph(backend: Backend, arguments: Arguments) -> str:
+    limit = arguments.get("limit", 10)
+    return results.graph_facts(backend.search_graph(arguments["query"], limit), limit)
+
+
 def _remember(backend: Backend, arguments: Arguments) -> str:
     kept = backend.remember(arguments.get("kind", "fact"), arguments["text"], arguments["quote"])
     found = (
@@ -89,8 +94,7 @@ def _remember(backend: Backend, arguments: Arguments) -> str:
 
 
 def _forget(backend: Backend, arguments: Arguments) -> str:
-    gone = backend.forget(arguments["id"])
-    undo = f"session-memory memories forget {gone.id} --undo"
+    gone, undo = backend.forget(arguments["id"])
     return f"Forgotten: {results.memory(gone)}. For a day the user takes it back with `{undo}`."
 
 
@@ -259,6 +263,22 @@ TOOLS = (
         True,
     ),
 )
+
+
+SEARCH_GRAPH = Tool(
+    "search_graph",
+    "Search the knowledge graph",
+    "Searches the facts about people, projects and things that were drawn from past conversations, with the days from "
+    "which and until which each held. Use it for how things relate ('who owns the shop?', 'what uses Redis?') and for "
+    "what changed; for what was said, word for word, use search_sessions. Answers with facts, each with the ids of its "
+    "sessions; read_session shows more of those.",
+    arguments_schema(
+        {"query": text_argument("A question, or what it is about.", QUERY_CHARACTERS)},
+        {"limit": number_argument("How many facts to show.", 10, 1, MOST_FOUND)},
+    ),
+    _search_graph,
+    True,
+)  # only where there is a graph
 
 
 def chosen(listed: list[ListedSession], wanted: str) -> ListedSession:

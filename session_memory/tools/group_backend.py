@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..transcripts.entries import Entry
     from ..transcripts.pointers import PutBy, SessionManager
     from .backend import Administration, Search, SearchLimits, SearchResult
-    from .store_backend import MemoryChanges
+    from .store_backend import GraphSearch, MemoryChanges
     from .store_search import MemorySearch
 
 _UNTITLED = "the present conversation"
@@ -49,13 +49,14 @@ class GroupBackend(StoreBackend):
         memory_search: MemorySearch | None = None,
         administration: Administration | None = None,
         memory_changes: MemoryChanges | None = None,
+        graph_search: GraphSearch | None = None,
     ) -> None:
         self._layout = layout
         self._group = layout.group(group)
         self._sessions = sessions
         self.administration = administration
         root = layout.root if self._group.is_main else self._group.root
-        super().__init__(root, self._group.root, {}, search, memory_search, memory_changes)
+        super().__init__(root, self._group.root, {}, search, memory_search, memory_changes, graph_search)
 
     def sessions(self) -> list[ListedSession]:
         """See Backend. Those of other groups come last."""

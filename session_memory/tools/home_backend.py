@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..transcripts.entries import Entry
     from ..transcripts.sessions import FoundSession
     from .backend import Search, SearchLimits, SearchResult
-    from .store_backend import MemoryChanges
+    from .store_backend import GraphSearch, MemoryChanges
     from .store_search import MemorySearch
 
 _ONLY_THE_USER = "Nothing has changed yet, since only the user can do that. Tell them to"
@@ -40,8 +40,9 @@ class HomeBackend(StoreBackend):
         search: Search | None = None,
         memory_search: MemorySearch | None = None,
         memory_changes: MemoryChanges | None = None,
+        graph_search: GraphSearch | None = None,
     ) -> None:
-        super().__init__(path, path, environ, search, memory_search, memory_changes)
+        super().__init__(path, path, environ, search, memory_search, memory_changes, graph_search)
         self._path = path
         self._found: dict[str, FoundSession] = {}
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from . import results
 from .backend import RefusedError
-from .definitions import TOOLS, Tool, arguments_schema, choice_argument, text_argument
+from .definitions import SEARCH_GRAPH, TOOLS, Tool, arguments_schema, choice_argument, text_argument
 
 if TYPE_CHECKING:
     from .backend import Administration, Backend
@@ -23,12 +23,23 @@ _TIMES = (
 def tools_for(backend: Backend) -> tuple[Tool, ...]:
     """The tools that an agent has over its backend."""
     administration = backend.administration
-    return TOOLS if administration is None else tools_of_group(is_main=administration.is_main)
+    if administration is None:
+        return (*TOOLS, *_graph_tools(has_graph=backend.has_graph))
+    return tools_of_group(is_main=administration.is_main, has_graph=backend.has_graph)
 
 
-def tools_of_group(*, is_main: bool) -> tuple[Tool, ...]:
+def tools_of_group(*, is_main: bool, has_graph: bool = False) -> tuple[Tool, ...]:
     """The tools of the agent of a host's group."""
-    return (*TOOLS, *_task_tools(is_main=is_main), *(_GROUP_TOOLS if is_main else ()))
+    return (
+        *TOOLS,
+        *_graph_tools(has_graph=has_graph),
+        *_task_tools(is_main=is_main),
+        *(_GROUP_TOOLS if is_main else ()),
+    )
+
+
+def _graph_tools(*, has_graph: bool) -> tuple[Tool, ...]:
+    return (SEARCH_GRAPH,) if has_graph else ()
 
 
 def _of(backend: Backend) -> Administration:

@@ -6,24 +6,28 @@ import shlex
 from typing import TYPE_CHECKING
 
 from .. import NAME
-from .definitions import TOOLS
+from .definitions import SEARCH_GRAPH, TOOLS
 
 if TYPE_CHECKING:
     from ..runtimes import Runtime
     from ..settings.program import ProgramPaths
 
 # The subcommands that change nothing but what is made from transcripts anyway, and that the skills teach.
-LOOKUPS = ("search", "show", "conversations", "errors", "patterns", "memories search", "memories show")
+LOOKUPS = (
+    "search", "show", "conversations", "sessions", "read", "errors", "patterns", "memories search", "memories show"
+)  # fmt: skip
 # What the server of the tools is called by templates and whoever adds it by hand, and what the plugin's is called.
 SERVERS = ("sessions", f"plugin_{NAME}_sessions")
 
 
 def lookup_rules(runtime: Runtime, paths: ProgramPaths, python: str, conversations_dir: str) -> list[str]:
     """The runtime's rules that let these commands of an installed program, whose reader `python` runs, these tools and
-    the reading of the archives in `conversations_dir` pass without asking."""
+    the reading of the archives in `conversations_dir` pass without asking; none where it has no such rules."""
     rules = runtime.INSTALL
+    if not rules.COMMAND_RULE:
+        return []
     commands = [*(f"{paths.command} {name}" for name in LOOKUPS), shlex.join(paths.reader(python))]
-    tools = [tool.name for tool in TOOLS if tool.is_read_only]
+    tools = [tool.name for tool in (*TOOLS, SEARCH_GRAPH) if tool.is_read_only]
     return [
         *(rules.COMMAND_RULE.format(command=command) for command in commands),
         rules.READ_RULE.format(directory=conversations_dir),

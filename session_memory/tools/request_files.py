@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import os
 import time
+from typing import TYPE_CHECKING
 
 from ..settings.host_layout import MAIN
 from ..system.files import open_regular, read_at, write_private
 from .call import Served, ToolResult
 from .host_tools import tools_of_group
+
+if TYPE_CHECKING:
+    from .definitions import Tool
 
 REQUEST_BYTES = 64 * 1024
 RESPONSE_BYTES = 256 * 1024
@@ -29,21 +33,24 @@ class RequestFiles:
 
     def served(self) -> Served:
         """The tools that the host offers to this group, which asks for them here. Whose they are the host decides."""
-        return Served(tools_of_group(is_main=self._is_mains()), self.call)
+        return Served(self._offered(), self.call)
 
-    def _is_mains(self) -> bool:
-        """Whether the group is main, as the host tells it: only main is told of main."""
+    def _offered(self) -> tuple[Tool, ...]:
+        """The tools of the group, as the host tells what there is: only main is told of main."""
+        is_main = has_graph = False
         try:
             descriptor = open_regular(self._groups_file)
-        except OSError:
-            return False
+        except OSError:  # nothing is told yet
+            return tools_of_group(is_main=False)
         try:
-            groups = json.loads(read_at(descriptor, 0, SNAPSHOT_BYTES))["groups"]
-            return any(group["folder"] == MAIN for group in groups)
-        except (ValueError, KeyError, TypeError):
-            return False
+            told = json.loads(read_at(descriptor, 0, SNAPSHOT_BYTES))
+            is_main = any(group["folder"] == MAIN for group in told["groups"])
+            has_graph = told.get("has_graph") is True
+        except (ValueError, KeyError, TypeError, AttributeError):
+            pass
         finally:
             os.close(descriptor)
+        return tools_of_group(is_main=is_main, has_graph=has_graph)
 
     def call(self, name: str, arguments: object) -> ToolResult:
         """What the host answers."""

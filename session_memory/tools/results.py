@@ -15,6 +15,7 @@ from .backend import SearchResults
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ..memories.strategies.graphiti.strategy import GraphFact
     from ..patterns.habits import ErrorMatch
     from ..store.sqlite.memory_index import IndexedMemory
     from .backend import ListedChat, ListedSession, ListedTask, SearchResult
@@ -25,9 +26,14 @@ SNIPPET_CHARACTERS = 400
 TASK_CHARACTERS = 300
 COMMAND_CHARACTERS = 200
 CANDIDATES = 12
+FACT_SESSIONS = 3
 NOTHING_FOUND = (
     "Nothing was found in earlier conversations. Try other words for the same thing, or fewer. What was said in a "
     "session that is still open is perhaps not searched yet: see list_sessions and read_session."
+)
+NO_FACTS = (
+    "The graph knows nothing about that. Ask with other words, or look with search_sessions for what was said: the "
+    "graph learns of a conversation some time after its end."
 )
 NEVER_SEEN = "That error was never seen: no tool has failed with these words in any session."
 LIMITED = "Or leave out since, until and project, which limit it."
@@ -105,6 +111,19 @@ def seen_errors(found: list[ErrorMatch], limit: int) -> str:
             f"call seen_error with limit={limit + left}" if len(blocks) == limit else "give a longer piece of the error"
         )
         heading += f" {left} more: {more}."
+    return "\n\n".join([heading, *blocks])
+
+
+def graph_facts(found: list[GraphFact], limit: int) -> str:
+    """What the knowledge graph knows, numbered, with the sessions in which it was said."""
+    if not found:
+        return NO_FACTS
+    blocks = _with_room(_graph_fact(one, number) for number, one in enumerate(found, 1))
+    heading = f"{counted(len(blocks), 'fact')}, the best first. {RECORD}"
+    if len(blocks) < len(found):
+        heading += f" {len(found) - len(blocks)} more had no room: ask about less at a time."
+    elif len(found) >= limit:
+        heading += " There may be more: ask for a higher limit, or about less at a time."
     return "\n\n".join([heading, *blocks])
 
 
@@ -245,6 +264,14 @@ def _seen_error(one: ErrorMatch, number: int) -> str:
         else "Solved: not that it was seen",
     ]
     return "\n".join(lines)
+
+
+def _graph_fact(one: GraphFact, number: int) -> str:
+    fact = shorten(one_line(for_prompt(one.fact)), SNIPPET_CHARACTERS)
+    ids = [one_line(for_prompt(id)) for id in one.sessions if id]
+    more = f" and {len(ids) - FACT_SESSIONS} more" if len(ids) > FACT_SESSIONS else ""
+    said = [f"said in {', '.join(ids[:FACT_SESSIONS])}{more}"] if ids else []
+    return f"{number}. {fact} ({'; '.join([part for part in (one.times, *said) if part]) or 'no date'})"
 
 
 def _search_result(one: SearchResult, number: int) -> str:

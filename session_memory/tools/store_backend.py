@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
+from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..errors import SessionMemoryError
 from .backend import EVERYWHERE, RefusedError
 from .store_search import error_search, location_with_store, note, store_search
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from ..memories.strategies.graphiti.strategy import GraphFact
     from ..patterns.habits import ErrorMatch
     from ..store.location import StoreLocation
     from ..store.refresh import Note
@@ -19,6 +23,7 @@ if TYPE_CHECKING:
     from .store_search import MemorySearch
 
 NO_MEMORIES = "memories cannot be changed: the store that they belong to is not there yet, or cannot be used"
+NO_GRAPH = "there is no knowledge graph that could be asked"
 
 
 class MemoryChanges(NamedTuple):
@@ -27,6 +32,14 @@ class MemoryChanges(NamedTuple):
 
     remember: Callable[[StoreLocation, str, str, str, str, Note], IndexedMemory]
     forget: Callable[[StoreLocation, str, Note], IndexedMemory]
+
+
+class GraphSearch(NamedTuple):
+    """What asks the knowledge graph: `is_offered(path, environ)` says whether there is one for the home `path`,
+    `search(location, query, limit)` finds facts in it. Passed as MemoryChanges are."""
+
+    is_offered: Callable[[str | None, Mapping[str, str]], bool]
+    search: Callable[[StoreLocation, str, int], list[GraphFact]]
 
 
 class StoreBackend(ABC):
@@ -45,12 +58,15 @@ class StoreBackend(ABC):
         search: Search | None,
         memory_search: MemorySearch | None,
         changes: MemoryChanges | None,
+        graph: GraphSearch | None,
     ) -> None:
+        self._searched_path = path
         self._own_path = own_path
         self._environ = environ
         self._search = search or store_search(path, environ, self._search_archives, memory_search, self._own_session)
         self._errors = error_search(path, environ, self._own_session)
         self._changes = changes
+        self._graph = graph
 
     def search(self, query: str, limit: int, limits: SearchLimits = EVERYWHERE) -> list[SearchResult]:
         """See Backend."""
@@ -60,6 +76,21 @@ class StoreBackend(ABC):
         """See Backend."""
         return self._errors(text)
 
+    @cached_property
+    def has_graph(self) -> bool:
+        """See Backend. It is found out once, as an agent is told of its tools once."""
+        try:
+            return self._graph is not None and self._graph.is_offered(self._searched_path, self._environ)
+        except SessionMemoryError:  # settings that are wrong, which `doctor` tells of
+            return False
+
+    def search_graph(self, query: str, limit: int) -> list[GraphFact]:
+        """See Backend."""
+        location = location_with_store(self._searched_path, self._environ)
+        if location is None or self._graph is None:
+            raise RefusedError(NO_GRAPH, "go on without it")
+        return self._graph.search(location, query, limit)
+
     def remember(self, kind: str, text: str, quote: str) -> IndexedMemory:
         """See Backend."""
         session = self._own_session()
@@ -68,10 +99,12 @@ class StoreBackend(ABC):
         location, changes = self._memories()
         return changes.remember(location, session, kind, text, quote, note)
 
-    def forget(self, id: str) -> IndexedMemory:
+    def forget(self, id: str) -> tuple[IndexedMemory, str]:
         """See Backend."""
         location, changes = self._memories()
-        return changes.forget(location, id, note)
+        gone = changes.forget(location, id, note)
+        home = f" --home {quote(self._own_path)}" if self._own_path else ""
+        return gone, f"session-memory memories forget {gone.id} --undo{home}"
 
     def _memories(self) -> tuple[StoreLocation, MemoryChanges]:
         location = location_with_store(self._own_path, self._environ)

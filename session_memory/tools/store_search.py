@@ -76,7 +76,7 @@ def error_search(
             location = location_with_store(path, environ)
             if location is None:
                 raise RefusedError(NO_STORE, "go on without it")
-            with _question(location, own_session()) as (store, _):
+            with _question(location, own_session()) as (store, *_):
                 wanted = Filter(homes=location.homes, limit=_EVERY)
                 return matching_errors(text, conversation_steps(store, wanted, with_errors=True))
         except ImportError:  # apsw is not installed
@@ -98,8 +98,9 @@ def location_with_store(path: str | None, environ: Mapping[str, str]) -> StoreLo
 
 
 @contextmanager
-def _question(location: StoreLocation, own_session: str) -> Iterator[tuple[SqliteStore, Patience]]:
-    """The store with what is new, as far as the patience of a question goes. Raises SessionMemoryError, ImportError."""
+def _question(location: StoreLocation, own_session: str) -> Iterator[tuple[SqliteStore, Patience, str]]:
+    """The store with what is new, as far as the patience of a question goes, and how much is missing, '' for nothing.
+    Raises SessionMemoryError, ImportError."""
     from ..store.refresh import PATIENCE_SECONDS, open_store, refresh
     from ..store.sqlite.exclusions import Lifts
     from ..system.sqlite import Patience
@@ -107,8 +108,7 @@ def _question(location: StoreLocation, own_session: str) -> Iterator[tuple[Sqlit
     patience = Patience(PATIENCE_SECONDS)
     store = open_store(location, note, patience, Lifts((own_session,) if own_session else ()))
     try:
-        refresh(store, location, note)
-        yield store, patience
+        yield store, patience, refresh(store, location, note)
     finally:
         store.close()
 
@@ -118,7 +118,7 @@ def _add_packages(environ: Mapping[str, str]) -> None:
     from importlib import invalidate_caches
     from importlib.util import find_spec
 
-    from ..settings.plugin_data import add_all_packages
+    from ..settings.plugin_packages import add_all_packages
 
     if find_spec("apsw") is None:
         add_all_packages({**os.environ, **environ})
@@ -133,13 +133,13 @@ def _search(
 
     since, until, project = limits
     wanted = Filter(homes=location.homes, project=project, since=since, until=until, limit=limit)
-    with _question(location, own_session) as (store, patience):
+    with _question(location, own_session) as (store, patience, missing):
         said = [_said(hit) for hit in store.search(query, wanted)]
     memories = []
     if memory_search:
         fits = None if limits == EVERYWHERE else partial(_is_within, limits)
         memories = memory_search(location, query, min(limit, MOST_MEMORIES), note, patience, fits)
-    return [*map(_remembered, memories), *said][:limit]
+    return SearchResults([*map(_remembered, memories), *said][:limit], f"{missing}." if missing else "")
 
 
 def note(text: str) -> None:

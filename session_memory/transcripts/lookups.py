@@ -7,9 +7,11 @@ lookup. What the agent says about what it found stays.
 
 from __future__ import annotations
 
-TOOLS = ("search_sessions", "read_session", "list_sessions", "seen_error")
+TOOLS = ("search_sessions", "read_session", "list_sessions", "seen_error", "search_graph")
 SKILLS = ("recall", "sessions")
-COMMANDS = frozenset(("search", "show", "conversations", "errors", "patterns", "memories", "graph"))
+COMMANDS = frozenset((
+    "search", "show", "conversations", "sessions", "read", "errors", "patterns", "memories", "graph"
+))  # fmt: skip
 SCRIPTS = ("session_reader.py",)
 COMMAND_SCRIPT = "scripts/memory.py"  # the command, as plugins and packages bring it
 ARCHIVES = ("/.session-memory/conversations/", "/.session-memory}/conversations/")

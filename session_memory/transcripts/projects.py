@@ -8,12 +8,12 @@ still the same.
 
 from __future__ import annotations
 
-from ..system.files import names_in, path_stamp, read_whole
+from ..system.files import path_stamp, read_whole
 from ..system.json import unsealed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     from ..runtimes import Runtime
@@ -52,19 +52,19 @@ def sessions_of_others(places: Places, folders: FoldersByRuntime, scope: str) ->
 
 
 def sessions_of_project(
-    projects_dir: str, own_dir: str, folders: Folders, scope: str, sessions_in: Callable[..., list[Session]]
+    own_dir: str, folders: Folders, scope: str, all_folders: Iterable[str], sessions_in: Callable[..., list[Session]]
 ) -> list[Session]:
-    """The sessions in the folder `own_dir` and in `folders`, and with the scope `all` those in the other folders of
-    `projects_dir`. `sessions_in` tells a runtime's sessions in a folder."""
+    """The sessions in the folder `own_dir` and in `folders`, and with the scope `all` those in the others of
+    `all_folders`, which is not asked before. `sessions_in` tells a runtime's sessions in a folder."""
     found = sessions_in(own_dir) if own_dir else []
     for folder, worktree in folders:
         if folder != own_dir:
             found += sessions_in(folder, worktree=worktree)
     if scope == "all":
         of_project = {own_dir, *[folder for folder, _ in folders]}
-        for name in names_in(projects_dir):
-            if f"{projects_dir}/{name}" not in of_project:
-                found += sessions_in(f"{projects_dir}/{name}", is_elsewhere=True)
+        for folder in all_folders:
+            if folder not in of_project:
+                found += sessions_in(folder, is_elsewhere=True)
     return found
 
 

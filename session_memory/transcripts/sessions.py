@@ -108,11 +108,12 @@ def what_may_be_told(entries: list[Entry], privacy: Privacy, rule: Rule, start: 
 
 def find_sessions(
     path: str | None, all_projects: bool, environ: Mapping[str, str], *, own_id: str = "", with_private: bool = False,
-    former_names: Callable[[Home], Mapping[str, Sequence[str]]] | None = None,
+    since: float = 0, former_names: Callable[[Home], Mapping[str, Sequence[str]]] | None = None,
 ) -> list[FoundSession]:  # fmt: skip
     """The sessions of the home `path`, else of the one at hand: an agent home's, or those of the project, or of all.
 
-    The latest first, without those that are excluded, unless a person asks `with_private`. That with `own_id`, or the
+    The latest first, without those that are excluded, unless a person asks `with_private`, and those that wrote nothing
+    `since` (seconds since the epoch). That with `own_id`, or the
     one that the environment names, is whoever asks, and told all of itself. `former_names` returns the names that the
     sessions of a home had, by their ids; an agent's that were put by under one are found too. Raises
     UnknownSessionError where there is no home with sessions.
@@ -135,6 +136,8 @@ def find_sessions(
         try:
             status = os.stat(session.path, follow_symlinks=False)
         except OSError:
+            continue
+        if status.st_mtime < since:
             continue
         try:
             is_named = session.name and not privacy.has_rules(home.root)
@@ -171,7 +174,7 @@ def unreadable_projects(path: str | None, environ: Mapping[str, str]) -> list[tu
     `find_sessions` has none of their sessions."""
     found = []
     for runtime, home in _plain_homes(path and os.path.abspath(path), environ):
-        projects = f"{home.root}/{runtime.FILES.PROJECTS_FOLDER}"
+        projects = runtime.FILES.transcripts_dir(home.root)
         for name in sorted(os.listdir(projects)):
             try:
                 os.scandir(f"{projects}/{name}").close()
@@ -197,12 +200,22 @@ def choose(found: list[FoundSession], name: str) -> FoundSession:
     fitting = exact or [one for one in found if one.name.casefold().startswith(wanted) or one.id.startswith(wanted)]
     if len(fitting) == 1:
         return fitting[0]
-    candidates = fitting or found
+    near = fitting or _nearest(found, wanted)
+    candidates = near or found
     names = [f"  {one.name}  ({one.id})" for one in candidates[:CANDIDATES]]
     if len(candidates) > CANDIDATES:
-        names.append(f"  and {len(candidates) - CANDIDATES} more: see --list")
-    problem = f"{name!r} could be any of:" if fitting else f"no session goes by {name!r}; there are:"
+        names.append(f"  and {len(candidates) - CANDIDATES} more: session-memory sessions --all lists them")
+    there_are = "the nearest" if near else "there are"
+    problem = f"{name!r} could be any of:" if fitting else f"no session goes by {name!r}; {there_are}:"
     raise UnknownSessionError(problem, "\n".join(names or ["  none"]))
+
+
+def _nearest(found: list[FoundSession], wanted: str) -> list[FoundSession]:
+    """The sessions whose names are most like `wanted`, which is in lower case: it may be mistyped."""
+    from difflib import get_close_matches
+
+    by_name = {one.name.casefold(): one for one in found[::-1]}  # of those of one name the latest
+    return [by_name[name] for name in get_close_matches(wanted, by_name, CANDIDATES)]
 
 
 def _candidates(path: str | None, all_projects: bool, environ: Mapping[str, str]) -> Iterator[Candidate]:
@@ -251,7 +264,8 @@ def _plain_homes(path: str | None, environ: Mapping[str, str]) -> list[tuple[Run
     for runtime in all_runtimes():
         places = [path, f"{path}/{runtime.FILES.USUAL_DIR}"] if path else [runtime.FILES.config_dir(environ)]
         for place in places:
-            if os.path.isdir(f"{place}/{runtime.FILES.PROJECTS_FOLDER}"):
+            runtime.FILES.refresh(place, everything=True)
+            if os.path.isdir(runtime.FILES.transcripts_dir(place)):
                 found.append((runtime, homes.runtime_home(place, runtime.FILES.USUAL_DIR, environ)))
                 break
     return found

@@ -18,13 +18,15 @@ from ..system.quick_json import decode_line
 from ..transcripts.lines import lines_forward
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ..memories.tokens import Prices
     from ..runtimes import Runtime
     from ..store.ingest.sources import SourceDirectory, SourceFile
     from ..store.values import Conversation
     from ..transcripts.usage import ModelUsage
+
+    _Answer = tuple[Runtime, ModelUsage, int | None]  # with its time in milliseconds since the epoch
 
 # What it costs to put tokens into a cache, as a multiple of reading them anew.
 WRITTEN, WRITTEN_FOR_AN_HOUR = 1.25, 2.0
@@ -63,15 +65,34 @@ class SessionFiles:
         return [one for one in self.files if moment is None or one[0].modified >= moment]
 
 
+class KnownAnswers:
+    """The answers in files that were read before, for as long as a file stays as it is: for a program that goes on."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, int], tuple[tuple[int, int], list[_Answer]]] = {}
+
+    def of(self, runtime: Runtime, descriptor: int) -> list[_Answer]:
+        """The answers in a file."""
+        status = os.fstat(descriptor)
+        file, stamp = (status.st_dev, status.st_ino), (status.st_size, status.st_mtime_ns)
+        known = self._known.get(file)
+        if known is None or known[0] != stamp:
+            known = stamp, list(_answers_in(runtime, descriptor))
+            self._known[file] = known
+        return known[1]
+
+
 def expenses(
-    files: Sequence[tuple[SourceFile, Conversation]], prices: Prices, advance: Callable[[str, int], None]
-) -> Iterator[Expense]:
+    files: Sequence[tuple[SourceFile, Conversation]], prices: Prices, advance: Callable[[str, int], None],
+    known_answers: KnownAnswers | None = None,
+) -> Iterator[Expense]:  # fmt: skip
     """What each answer in `files` took; what can not be read is left out. `advance` is called with each file and its
-    size."""
+    size. What is in `known_answers` is not read again."""
+    read = known_answers.of if known_answers else _answers_in
     known: set[tuple[str, str]] = set()
     copies: list[tuple[tuple[str, str], Expense]] = []
     for file, session in files:
-        for runtime, usage, at in _answers_of(file):
+        for runtime, usage, at in _answers_of(file, read):
             expense = Expense(session, at, usage, price_of(usage, prices))
             key = runtime.name, usage.id
             if usage.is_copy:
@@ -98,7 +119,7 @@ def price_of(usage: ModelUsage, prices: Prices) -> float | None:
     return plain + WRITTEN * written + WRITTEN_FOR_AN_HOUR * for_an_hour
 
 
-def _answers_of(file: SourceFile) -> Iterator[tuple[Runtime, ModelUsage, int | None]]:
+def _answers_of(file: SourceFile, read: Callable[[Runtime, int], Iterable[_Answer]]) -> Iterator[_Answer]:
     """The answers in a transcript and in those of its sub-agents, each with its time."""
     try:
         descriptor = file.open()
@@ -108,7 +129,7 @@ def _answers_of(file: SourceFile) -> Iterator[tuple[Runtime, ModelUsage, int | N
         runtime = runtime_of(descriptor)
         if runtime is None:
             return
-        yield from _answers_in(runtime, descriptor)
+        yield from read(runtime, descriptor)
     except OSError:  # what was read of it counts
         return
     finally:
@@ -120,14 +141,14 @@ def _answers_of(file: SourceFile) -> Iterator[tuple[Runtime, ModelUsage, int | N
         except (OSError, OutsideGroupError):
             continue
         try:
-            yield from _answers_in(runtime, descriptor)
+            yield from read(runtime, descriptor)
         except OSError:
             continue
         finally:
             os.close(descriptor)
 
 
-def _answers_in(runtime: Runtime, descriptor: int) -> Iterator[tuple[Runtime, ModelUsage, int | None]]:
+def _answers_in(runtime: Runtime, descriptor: int) -> Iterator[_Answer]:
     """The answers in one file. Of the records of one answer that counts which tells of the most tokens: the first ones
     may have been written while it still went on."""
     records = runtime.RECORDS

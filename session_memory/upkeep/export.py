@@ -37,13 +37,18 @@ _PAGE = """<!DOCTYPE html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Conversations</title>
 <style>
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 50em; margin: 2em auto; padding: 0 1em; }
-:root { color-scheme: light dark; }
-article { border-top: 1px solid; margin-top: 3em; }
-h3 { font-size: 1em; margin: 1.5em 0 0; }
-.about, time { opacity: .7; font-weight: normal; }
+body { font: 14px/1.5 system-ui, sans-serif; max-width: 56em; margin: 2em auto; padding: 0 1em; }
+:root { color-scheme: light dark; --line: #8885; --soft: #8881; }
+article + article { border-top: 1px solid var(--line); margin-top: 3em; }
+h2 { font-size: 1.3em; overflow-wrap: anywhere; }
+h3 { font-size: .8em; margin: 1.5em 0 .2em; }
+.about { font-size: .9em; }
+.about, time { opacity: .75; font-weight: normal; }
 .text { white-space: pre-wrap; overflow-wrap: anywhere; }
-.tool { font-family: ui-monospace, monospace; font-size: .85em; opacity: .8; }
+.User + .text { background: var(--soft); border-left: 3px solid var(--line); border-radius: .3em; padding: .5em .8em; }
+.tool { font: .85em/1.4 ui-monospace, monospace; opacity: .85; }
+.tool { border-left: 2px solid var(--line); margin: .2em 0; padding-left: .8em; }
+@media print { body { max-width: none; margin: 0; } h2, h3 { break-after: avoid; } }
 </style>
 </head>
 <body>
@@ -283,7 +288,8 @@ def _html_of(item: StoredEntry) -> str:
         shown = f"{item.tool} {item.text}".strip() + (f": {outcome}" if outcome else "")
         return f'<p class="text tool">{_html_time(item)} {escape_html(shown)}</p>\n'
     message = _message(item)
-    heading = f"<h3>{escape_html(message.speaker)} {_html_time(item)}</h3>"
+    kind = ' class="User"' if item.role == "user" else ""
+    heading = f"<h3{kind}>{escape_html(message.speaker)} {_html_time(item)}</h3>"
     return f'{heading}\n<div class="text">{escape_html(message.text)}</div>\n'
 
 

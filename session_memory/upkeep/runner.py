@@ -18,7 +18,7 @@ from ..hooks.log import HookLog
 from ..hooks.upkeep_start import is_due, lock_file
 from ..runtimes import all_runtimes
 from ..settings.homes import ENV_GUARD
-from ..settings.plugin_data import add_all_packages
+from ..settings.plugin_packages import add_all_packages
 from ..store.location import NoStoreError, find_location
 from ..system.files import lock
 from ..text.format import one_line
@@ -135,6 +135,8 @@ def _work(location: StoreLocation, environ: Mapping[str, str], run: UpkeepRun, r
     follow_rules(location, environ, note)
     if not allowance.is_spent():
         _make_memories(location, run, allowance)
+    if location.home.settings().team.get("url") and not allowance.is_spent():
+        _push_to_team(location, allowance, log)
     run.is_cut_short = allowance.is_spent()
 
 
@@ -177,6 +179,21 @@ def _make_memories(location: StoreLocation, run: UpkeepRun, allowance: Allowance
             run.memories += len(done.memories)
             if done.status == "stopped":
                 run.stopped.append(f"{done.strategy}: {one_line(for_people(done.reason))}")
+
+
+def _push_to_team(location: StoreLocation, allowance: Allowance, log: HookLog) -> None:
+    """Pushes what is new. What cannot be pushed waits, and is said once, until it is another problem."""
+    from ..store.refresh import open_store
+    from .team import note_problem, push_to_team
+
+    store = open_store(location)
+    try:
+        push_to_team(store, location, allowance.is_spent)
+    except SessionMemoryError as error:
+        if note_problem(location.home, _said(error)):
+            log.write(EVENT, f"team: {_said(error)}")
+    finally:
+        store.close()
 
 
 def _lower_priority() -> None:

@@ -13,9 +13,12 @@ from records import (
     append,
     assistant,
     codex_exchange,
+    copilot_exchange,
     exchange,
+    gemini_exchange,
     lines,
     new_id,
+    opencode_exchange,
     qwen_exchange,
     record,
     show_told,
@@ -28,7 +31,7 @@ from session_memory.activity.changes import OwnSession
 from session_memory.activity.delivery import Delivery, open_update
 from session_memory.runtimes import Runtime, all_runtimes
 from session_memory.settings.compiled import Settings
-from session_memory.transcripts.entries import Session
+from session_memory.transcripts.entries import INTRODUCTION, Session
 
 
 class Told:
@@ -49,6 +52,12 @@ class Told:
     def turn(self, question: str, answer: str) -> list[dict[str, object]]:
         if self.runtime.name == "codex":
             return codex_exchange(question, answer)[1:]
+        if self.runtime.name == "gemini":
+            return gemini_exchange(question, answer)
+        if self.runtime.name == "opencode":
+            return opencode_exchange(question, answer)
+        if self.runtime.name == "copilot":
+            return copilot_exchange(question, answer)
         if self.runtime.name == "qwen-code":
             return qwen_exchange(question, answer)
         if self.runtime.name == "claude-code":
@@ -67,7 +76,7 @@ class Told:
             prompt_id=self.turn_id or new_id(), process=self.process,
         )  # fmt: skip
         others = [Session("other", str(self.other))]
-        return open_update(own, others, settings=Settings({}), now=time.time(), limit=500)
+        return open_update(own, others, settings=Settings({}), now=time.time(), limit=500, introduction=INTRODUCTION)
 
     def show(self, text: str, *, is_answered: bool = True) -> None:
         show_told(self.own, json.dumps(self.runtime.HOOKS.context_output(text)).encode(), is_answered=is_answered)

@@ -6,17 +6,25 @@ import json
 import time
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from git_scene import git, repository
 from hooks_scene import run, told
+from opencode_scene import OpenCodeDatabase, tool
 from records import (
     append,
     codex_exchange,
     codex_item,
     codex_line,
     codex_message,
+    copilot_exchange,
+    copilot_message,
+    copilot_start,
     exchange,
+    gemini_exchange,
+    gemini_message,
+    lines,
     new_id,
     qwen_exchange,
     write,
@@ -26,14 +34,16 @@ from session_memory.runtimes.claude.files import encode_cwd
 
 
 class Person:
-    """Somebody with a repository, who uses Claude Code and Codex in it."""
+    """Somebody with a repository, who uses several runtimes in it."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.app = repository(root / "src" / "app", src__app="1\n")
-        self.ids = {"claude": new_id(), "codex": new_id(), "qwen": new_id()}
-        for directory in (".claude", ".codex", ".qwen"):
+        self.ids = {"claude": new_id(), "codex": new_id(), "qwen": new_id(), "copilot": new_id(), "gemini": new_id()}
+        for directory in (".claude", ".codex", ".qwen", ".copilot"):
             (root / directory).mkdir()
+        self.opencode = OpenCodeDatabase(root / ".local" / "share" / "opencode")
+        self.opencode_id = self.opencode.session(self.app)
 
     def claude_session(self, directory: Path, question: str) -> Path:
         path = self.root / ".claude" / "projects" / encode_cwd(str(directory)) / f"{new_id()}.jsonl"
@@ -108,6 +118,78 @@ class Person:
             )
         return text
 
+    def copilot_session(self, directory: Path, question: str, *, session_id: str = "") -> Path:
+        session_id = session_id or new_id()
+        start = copilot_start(session_id, str(directory), at=time.time() - 61)
+        return write(self.events(session_id), start, *copilot_exchange(question, "Done.", at=time.time() - 60))
+
+    def events(self, session_id: str) -> Path:
+        return self.root / ".copilot" / "session-state" / session_id / "events.jsonl"
+
+    def prompt_in_copilot(self, directory: Path, *arguments: str, at: str = "", **fields: str) -> str:
+        """What a prompt is told by our hook for Copilot, which has the argument `copilot`; without any by that in the
+        settings of Claude Code."""
+        event = {
+            "hook_event_name": "UserPromptSubmit",
+            "session_id": self.ids["copilot"],
+            "timestamp": at or new_id(),
+            "cwd": str(directory),
+            "prompt": "hi",
+            **fields,
+        }
+        output = run(event, self.root, arguments=list(arguments), COPILOT_CLI="1")
+        text = json.loads(output)["additionalContext"] if output else ""
+        if text:
+            told = [copilot_message("user", "hi", told=text), copilot_message("assistant", "ok")]
+            write(self.events(self.ids["copilot"]), copilot_start("", str(directory), at=time.time()), *told)
+        return text
+
+    def prompt_in_opencode(self, prompt: str = "hi") -> str:
+        """What our plugin file is given for a prompt, which OpenCode then writes down with it."""
+        event = {
+            "hook_event_name": "chat.message",
+            "runtime": "opencode",
+            "session_id": self.opencode_id,
+            "cwd": str(self.app),
+            "prompt": prompt,
+        }
+        output = run(event, self.root)
+        text = str(json.loads(output)["text"]) if output else ""
+        self.opencode.turn(self.opencode_id, prompt, "ok", told=text)
+        return text
+
+    def gemini_chat(self, directory: Path, session_id: str, *records: dict[str, Any]) -> Path:
+        """Adds to a chat of Gemini, which names its directory beside it."""
+        project = self.root / ".gemini" / "tmp" / directory.name
+        chat = project / "chats" / f"session-2026-11-20T10-00-{session_id[9:23]}.jsonl"
+        if not chat.exists():
+            chat.parent.mkdir(parents=True, exist_ok=True)
+            (project / ".project_root").write_text(str(directory))
+            header = {"sessionId": session_id, "projectHash": "0" * 64, "startTime": "", "kind": "main"}
+            chat.write_bytes(lines(header))
+        with chat.open("ab") as file:
+            file.write(lines(*records))
+        return chat
+
+    def gemini_session(self, directory: Path, question: str) -> Path:
+        return self.gemini_chat(directory, new_id(), *gemini_exchange(question, "Done.", at=time.time() - 60))
+
+    def prompt_in_gemini(self, directory: Path) -> str:
+        chat = self.gemini_chat(directory, self.ids["gemini"])
+        event = {
+            "session_id": self.ids["gemini"],
+            "transcript_path": str(chat),
+            "cwd": str(directory),
+            "hook_event_name": "BeforeAgent",
+            "timestamp": new_id(),
+            "prompt": "hi",
+        }
+        output = run(event, self.root, arguments=["gemini"], GEMINI_SESSION_ID=self.ids["gemini"])
+        text = json.loads(output)["hookSpecificOutput"]["additionalContext"] if output else ""
+        answered = [gemini_message("user", "hi", told=text), gemini_message("gemini", "ok")]
+        self.gemini_chat(directory, self.ids["gemini"], *answered)
+        return text
+
     def rules(self, text: str) -> None:
         (self.root / ".session-memory").mkdir(exist_ok=True)
         (self.root / ".session-memory" / "config.yaml").write_text(text)
@@ -156,6 +238,168 @@ def test_qwen_code_is_told_nothing_where_no_prompt_was_typed(person):
     person.claude_session(person.app, "tidy the docs")
     assert person.prompt_in_qwen(person.app, "") == ""
     assert "tidy the docs" in person.prompt_in_qwen(person.app)
+
+
+def test_copilot_hears_of_the_others_and_they_of_it(person):
+    person.claude_session(person.app, "tidy the docs")
+    person.codex_session(person.app, "fix the flaky test")
+    person.copilot_session(person.app, "write the tests")
+    text = person.prompt_in_copilot(person.app, "copilot")
+    assert '- claude-code: "tidy the docs" (' in text
+    assert '- codex: "fix the flaky test" (' in text
+    assert '- "write the tests" (' in text
+    assert person.prompt_in_copilot(person.app, "copilot") == ""
+    assert '- copilot: "write the tests" (' in person.prompt_in_claude(person.app)
+
+
+def test_gemini_hears_of_the_others_and_they_of_it(person):
+    person.claude_session(person.app, "tidy the docs")
+    person.codex_session(person.app, "fix the flaky test")
+    chat = person.gemini_session(person.app, "write the tests")
+    text = person.prompt_in_gemini(person.app)
+    assert '- claude-code: "tidy the docs" (' in text
+    assert '- codex: "fix the flaky test" (' in text
+    assert '- "write the tests" (' in text
+    assert person.prompt_in_gemini(person.app) == ""
+    assert '- gemini: "write the tests" (' in person.prompt_in_claude(person.app)
+    person.gemini_chat(
+        person.app, json.loads(chat.read_text().split("\n")[0])["sessionId"], *gemini_exchange("more", "ok")
+    )
+    assert "more" in person.prompt_in_claude(person.app)
+    assert person.prompt_in_claude(person.app) == ""
+
+
+def test_a_chat_that_gemini_deleted_is_told_all_the_same(person):
+    """As it does with one that it has resumed."""
+    chat = person.gemini_session(person.app, "write the tests")
+    person.prompt_in_gemini(person.app)
+    chat.unlink()
+    assert '- gemini: "write the tests" (' in person.prompt_in_claude(person.app)
+
+
+def test_rules_hold_for_gemini_too(person):
+    person.gemini_session(person.app, "the secret plan")
+    person.rules(f"projects: {{{person.app}: {{text: false}}}}\n")
+    text = person.prompt_in_claude(person.app)
+    assert "gemini:" in text
+    assert "plan" not in text
+
+
+def test_copilot_is_told_once_where_it_runs_the_hook_of_claude_code_too(person):
+    """As where the repository's `.claude/settings.json` has it. Hooks of one prompt get the same time."""
+    person.claude_session(person.app, "tidy the docs")
+    for first, second in (((), ("copilot",)), (("copilot",), ())):
+        assert "tidy the docs" in person.prompt_in_copilot(person.app, *first, at="2026-11-22T15:20:53.199Z")
+        assert person.prompt_in_copilot(person.app, *second, at="2026-11-22T15:20:53.199Z") == ""
+        person.ids["copilot"] = new_id()
+
+
+def test_what_another_hook_of_copilot_outdid_is_told_again(person):
+    """Of the hooks of a prompt it hears the last one that says something."""
+    person.claude_session(person.app, "tidy the docs")
+    assert "tidy the docs" in person.prompt_in_copilot(person.app, "copilot")
+    path = person.events(person.ids["copilot"])
+    path.write_bytes(path.read_bytes().replace(b"A record of your other sessions", b"Something else"))
+    assert "tidy the docs" in person.prompt_in_copilot(person.app, "copilot")
+
+
+def test_a_sub_agent_of_copilot_is_not_answered(person):
+    person.claude_session(person.app, "tidy the docs")
+    child = {"session_id": new_id(), "agent_id": "a-child", "parent_agent_id": person.ids["copilot"]}
+    assert person.prompt_in_copilot(person.app, "copilot", **child) == ""
+    assert person.prompt_in_copilot(person.app, **child) == ""
+    assert "tidy the docs" in person.prompt_in_copilot(person.app, "copilot")
+
+
+def test_the_name_that_its_user_gave_a_session_of_copilot_is_told(person):
+    path = person.copilot_session(person.app, "fix the flaky test")
+    for named, name in (("false", '"fix the flaky test"'), ("true", "it's flaky")):
+        path.with_name("workspace.yaml").write_text(f"cwd: /srv\nname: 'it''s flaky'\nuser_named: {named}\n")
+        person.ids["claude"] = new_id()
+        assert f"- copilot: {name} (" in person.prompt_in_claude(person.app)
+
+
+def test_cursor_is_told_nothing(person):
+    """It runs the hooks in the settings of Claude Code, with events of its own."""
+    person.claude_session(person.app, "tidy the docs")
+    event = {
+        "conversation_id": new_id(),
+        "generation_id": new_id(),
+        "session_id": person.ids["claude"],
+        "hook_event_name": "UserPromptSubmit",
+        "cursor_version": "3.18.2",
+        "workspace_roots": [str(person.app)],
+        "cwd": str(person.app),
+        "transcript_path": None,
+        "prompt": "hi",
+    }
+    transcripts = person.root / ".cursor" / "projects" / "app" / "agent-transcripts"
+    for path in (None, str(transcripts / "x.jsonl"), str(transcripts / "x" / "x.jsonl")):
+        assert run({**event, "transcript_path": path}, person.root) == b""
+    assert not (person.root / ".session-memory").exists()
+
+
+def test_opencode_hears_of_the_others_and_they_of_it(person):
+    person.claude_session(person.app, "tidy the docs")
+    person.codex_session(person.app, "fix the flaky test")
+    person.qwen_session(person.app, "write the tests")
+    text = person.prompt_in_opencode("paint the door")
+    for said in ('claude-code: "tidy the docs"', 'codex: "fix the flaky test"', 'qwen-code: "write the tests"'):
+        assert f"- {said} (" in text
+    assert person.prompt_in_opencode() == ""
+    for prompt in (person.prompt_in_claude, person.prompt_in_codex, person.prompt_in_qwen):
+        assert '- opencode: "paint the door" (' in prompt(person.app)
+        assert prompt(person.app) == ""
+
+
+def test_opencode_hears_of_other_sessions_of_its_own_and_of_what_is_new_in_them(person):
+    session = person.opencode.exchange(person.app, "paint the door", "Done.")
+    assert '- "paint the door" (' in person.prompt_in_opencode()
+    person.opencode.turn(session, "and the window", "Done.")
+    assert "and the window" in person.prompt_in_opencode()
+
+
+def test_what_a_prompt_of_opencode_was_told_and_never_wrote_down_is_told_again(person):
+    person.claude_session(person.app, "tidy the docs")
+    person.opencode.turn(person.opencode_id, "one", "first")
+    event = {
+        "hook_event_name": "chat.message", "runtime": "opencode", "session_id": person.opencode_id,
+        "cwd": str(person.app), "prompt": "two",
+    }  # fmt: skip
+    assert b"tidy the docs" in run(event, person.root)
+    assert "tidy the docs" in person.prompt_in_opencode("two")
+    assert person.prompt_in_opencode("three") == ""
+
+
+def test_of_opencode_a_sub_agent_is_not_told_of_and_a_fork_without_what_it_copied(person):
+    session = person.opencode.exchange(person.app, "paint the door", "Done.")
+    child = person.opencode.session(person.app, title="count (@general subagent)", parent=session)
+    person.opencode.turn(child, "count the doors", "Two.")
+    text = person.prompt_in_claude(person.app)
+    assert "paint the door" in text
+    assert "count" not in text
+    fork = person.opencode.fork(session, "door (fork #1)")
+    assert person.prompt_in_claude(person.app) == ""
+    person.opencode.turn(fork, "and in green", "Done.")
+    text = person.prompt_in_claude(person.app)
+    assert "and in green" in text
+    assert "paint the door" not in text
+
+
+def test_a_database_of_opencode_that_cannot_be_read_keeps_nothing_of_the_others_from_being_told(person):
+    person.codex_session(person.app, "fix the flaky test")
+    person.opencode.path.write_bytes(b"no database")
+    assert "fix the flaky test" in person.prompt_in_claude(person.app)
+
+
+def test_a_file_that_opencode_edited_after_claude_code_read_it_is_a_collision(person):
+    read = ("Read", {"file_path": str(person.app / "src" / "app.py")})
+    own = person.root / ".claude" / "projects" / encode_cwd(str(person.app)) / f"{person.ids['claude']}.jsonl"
+    write(own, *exchange("look at it", read, cwd=str(person.app), at=time.time() - 600))
+    (person.app / "src" / "app.py").write_text("2\n")
+    edit = tool("edit", {"filePath": str(person.app / "src" / "app.py")}, at=time.time() - 60)
+    person.opencode.exchange(person.app, "mend it", "Done.", edit)
+    assert "! src/app.py: opencode: mend it edited it 1m ago, after you read it" in person.prompt_in_claude(person.app)
 
 
 def test_codex_hears_of_other_sessions_of_its_own(person):

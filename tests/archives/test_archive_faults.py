@@ -28,6 +28,7 @@ def folder(tmp_path):
 
 
 class TestCrashes:
+    @pytest.mark.timeout(1200)  # it waits for as long as an archive takes on this machine, a thousand times
     def test_killed_at_a_thousand_moments_the_archive_is_the_old_or_the_new_whole(self, tmp_path, folder):
         """Each child renews the archive; the parent kills it at some moment and looks."""
         records = [

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bench.corpus import FORMATS, Author, Texts, append_turns, write_session
+from session_memory.runtimes import runtime as runtime_of
 from session_memory.runtimes.claude import records as claude
 from session_memory.runtimes.pi import records as pi
 from session_memory.system.json import decode_line
@@ -37,8 +38,8 @@ def records(path: Path) -> list[dict]:
     return [json.loads(line) for line in path.read_bytes().splitlines()]
 
 
-def times(path: Path) -> list[float]:
-    entries = [claude.entry(record, 0) or pi.entry(record, 0) for record in records(path)]
+def times(path: Path, format: str) -> list[float]:
+    entries = [runtime_of(format).RECORDS.entry(record, 0) for record in records(path)]
     return [entry.timestamp for entry in entries if entry is not None and entry.timestamp is not None]
 
 
@@ -73,11 +74,19 @@ def test_its_records_are_read_as_those_of_the_runtime(texts, tmp_path, format, r
 
 
 @pytest.mark.parametrize("format", FORMATS)
+def test_every_runtime_s_records_hold_what_users_and_agents_said(texts, tmp_path, format):
+    write_session(tmp_path / "a.jsonl", author(texts), format)
+    own = runtime_of(format).RECORDS
+    entries = [entry for record in records(tmp_path / "a.jsonl") if (entry := own.entry(record, 0))]
+    assert {entry.role for entry in entries if entry.text} == {"user", "assistant"}
+
+
+@pytest.mark.parametrize("format", FORMATS)
 def test_time_never_goes_back_and_ends_when_it_was_said_to(texts, tmp_path, format):
     path = tmp_path / "a.jsonl"
     write_session(path, author(texts), format)
-    assert times(path) == sorted(times(path))
-    assert END - 1800 < times(path)[-1] <= END  # behind the last entry there may be a large result
+    assert times(path, format) == sorted(times(path, format))
+    assert END - 1800 < times(path, format)[-1] <= END  # behind the last entry there may be a large result
     assert path.stat().st_mtime == END
 
 

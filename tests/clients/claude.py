@@ -70,7 +70,7 @@ class Claude:
         self.config_dir = self.home / ".claude"
         scratch = root / "tmp"
         for directory in (self.config_dir, self.project, scratch):
-            directory.mkdir(parents=True)
+            directory.mkdir(parents=True, exist_ok=True)
         self.environment = {
             "PATH": os.defpath,
             "HOME": str(self.home),

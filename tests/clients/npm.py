@@ -18,6 +18,10 @@ VERSIONS = {
     "@earendil-works/pi-coding-agent": "0.87.1",
     "@openai/codex": "0.169.0",
     "@qwen-code/qwen-code": "0.24.4",
+    "@github/copilot": "1.0.102",
+    "@google/gemini-cli": "0.61.0",
+    "opencode-ai": "1.18.33",
+    "axe-core": "4.14.1",
 }
 NpmPlace = Callable[[str], Path]
 NODE = 22  # what Pi and Qwen Code run on, installed beside them: the one on the PATH may be older

@@ -1,4 +1,4 @@
-"""The real Codex and Qwen Code, from npm, run offline on a machine of their own, with a fake model behind them."""
+"""The real Codex, Qwen Code, Copilot CLI and OpenCode, from npm, run offline on a machine of their own, with a fake model behind them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from fakes.loopback import LoopbackServer
 
 CODEX = "@openai/codex"
 QWEN = "@qwen-code/qwen-code"
-RUN_SECONDS = 60
+COPILOT = "@github/copilot"
+GEMINI = "@google/gemini-cli"
+OPENCODE = "opencode-ai"
+RUN_SECONDS = 120
 
 
 class OtherRuntime:
@@ -24,7 +27,7 @@ class OtherRuntime:
         self.home = root / "home"
         self.project = root / "project"
         for directory in (self.home / ".claude", self.project):
-            directory.mkdir(parents=True)
+            directory.mkdir(parents=True, exist_ok=True)
         self.environment = {"PATH": os.defpath, "HOME": str(self.home), "LANG": "C.UTF-8", "OPENAI_API_KEY": "dummy"}
 
     def execute(self, *words: str) -> str:
@@ -79,3 +82,92 @@ class Qwen(OtherRuntime):
         """Runs `qwen` with a prompt, behind words like `--continue`."""
         self.environment.update(OPENAI_BASE_URL=f"{self.model.base_url}/v1", OPENAI_MODEL="fake-1")
         return self.execute("--auth-type", "openai", *words)
+
+
+class Copilot(OtherRuntime):
+    """Copilot CLI: a marketplace, and a plugin from it, which is used in place."""
+
+    def __init__(self, root: Path, package_place: Path, model: LoopbackServer) -> None:
+        super().__init__(root, package_place, model)
+        settings = {"banner": "never", "autoUpdate": False, "trusted_folders": [str(self.project)]}
+        (self.home / ".copilot").mkdir()
+        (self.home / ".copilot" / "config.json").write_text(json.dumps(settings))
+        self.environment.update(
+            COPILOT_OFFLINE="true", COPILOT_PROVIDER_BASE_URL=f"{model.base_url}/v1", COPILOT_PROVIDER_API_KEY="dummy",
+            COPILOT_MODEL="fake-1", COPILOT_AUTO_UPDATE="false",
+        )  # fmt: skip
+
+    @property
+    def command(self) -> list[str]:
+        (binary,) = self.place.glob("node_modules/@github/copilot-*/copilot")
+        return [str(binary)]
+
+    def run(self, *words: str) -> str:
+        """Runs `copilot -p` with a prompt, behind words like `--continue`."""
+        *options, prompt = words
+        return self.execute(*options, "-p", prompt, "--allow-all-tools", "-s")
+
+
+class OpenCode(OtherRuntime):
+    """OpenCode: a plugin is a file. Where there is one, it asks npm at each start for a package of its own, and goes on
+    without."""
+
+    def __init__(self, root: Path, package_place: Path, model: LoopbackServer) -> None:
+        super().__init__(root, package_place, model)
+        provider = {
+            "npm": "@ai-sdk/openai-compatible",
+            "options": {"baseURL": f"{model.base_url}/v1", "apiKey": "dummy"},
+            "models": {"fake-1": {"limit": {"context": 200_000, "output": 8_000}}},
+        }
+        settings = {"autoupdate": False, "share": "disabled", "model": "fake/fake-1", "provider": {"fake": provider}}
+        self.plugin_file = self.home / ".config" / "opencode" / "plugin" / "session-memory.js"
+        self.plugin_file.parents[1].mkdir(parents=True, exist_ok=True)
+        (self.plugin_file.parents[1] / "opencode.json").write_text(json.dumps(settings))
+        (self.home / ".npmrc").write_text("registry=http://127.0.0.1:9/\nfetch-retries=0\n")
+        self.environment.update(
+            OPENCODE_DISABLE_AUTOUPDATE="1", OPENCODE_DISABLE_MODELS_FETCH="1", OPENCODE_DISABLE_LSP_DOWNLOAD="1",
+            OPENCODE_DISABLE_DEFAULT_PLUGINS="1",
+        )  # fmt: skip
+
+    @property
+    def command(self) -> list[str]:
+        (binary,) = self.place.glob("node_modules/opencode-*[!e]/bin/opencode")
+        return [str(binary)]
+
+    def run(self, *words: str) -> str:
+        """Runs `opencode run` with a prompt, behind words like `--continue`. It puts quotes around an argument with
+        spaces."""
+        *options, prompt = words
+        return self.execute("run", *options, *prompt.split(" "))
+
+    def add_plugin(self, source: Path) -> None:
+        """Puts a plugin file there that loads the one in a copy of the repository."""
+        self.plugin_file.parent.mkdir(exist_ok=True)
+        self.plugin_file.write_text(f'export {{ SessionMemory }} from "{source}/hooks/opencode/index.js";\n')
+
+
+class Gemini(OtherRuntime):
+    """Gemini CLI, which takes no plugin: its settings have the hooks."""
+
+    SETTINGS = (
+        '{\n  "security": {"auth": {"selectedType": "gemini-api-key"}},\n'
+        '  "privacy": {"usageStatisticsEnabled": false},\n  "general": {"enableAutoUpdate": false}\n}\n'
+    )
+
+    def __init__(self, root: Path, package_place: Path, model: LoopbackServer) -> None:
+        super().__init__(root, package_place, model)
+        (self.home / ".gemini").mkdir()
+        (self.home / ".gemini" / "settings.json").write_text(self.SETTINGS)
+        self.environment.update(
+            GEMINI_API_KEY="dummy", GOOGLE_GEMINI_BASE_URL=model.base_url, GEMINI_CLI_TRUST_WORKSPACE="true"
+        )
+
+    @property
+    def command(self) -> list[str]:
+        (script,) = self.place.glob("node_modules/@google/gemini-cli/bundle/gemini.js")
+        return [npm.node_at(self.place), str(script)]
+
+    def run(self, *words: str) -> str:
+        """Runs `gemini -p` with a prompt, behind words like `--resume latest`."""
+        *options, prompt = words
+        return self.execute("-m", "gemini-2.5-flash", *options, "-p", prompt)

@@ -69,7 +69,7 @@ class Pi:
         self.agent_dir = self.home / ".pi" / "agent"
         environment = self.home / ".local/share/session-memory/env"  # so that the package makes none of its own
         for directory in (self.agent_dir, self.project, environment):
-            directory.mkdir(parents=True)
+            directory.mkdir(parents=True, exist_ok=True)
         self.environment = {
             "PATH": os.defpath,
             "HOME": str(self.home),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pty
 import re
@@ -20,8 +19,7 @@ from session_memory.commands.process import numbers_of
 from session_memory.memories.queue import PartResult
 
 WITH_HOME = ["archive", "config", "conversations", "costs", "errors", "filter", "graph", "health-check", "ingest"]
-WITH_HOME += ["export", "mcp", "memories", "patterns", "process", "search", "show", "watch"]
-ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+WITH_HOME += ["export", "mcp", "memories", "patterns", "process", "read", "search", "sessions", "show", "watch"]
 
 
 @pytest.fixture
@@ -47,11 +45,10 @@ class TestHelp:
         }
 
     def test_every_command_stands_on_a_line_with_what_it_does(self, machine):
-        for words in (["--help"], []):
-            listed = machine.run(*words).stdout.partition("commands:\n")[2].splitlines()
-            starts = [line.split()[0] for line in listed if not line.startswith("   ")]
-            assert starts == list(COMMANDS)
-            assert len({re.match(r"  \S+ +|  +", line).end() for line in listed}) == 1
+        listed = machine.run("--help").stdout.partition("commands:\n")[2].splitlines()
+        starts = [line.split()[0] for line in listed if not line.startswith("   ")]
+        assert starts == list(COMMANDS)
+        assert len({re.match(r"  \S+ +|  +", line).end() for line in listed}) == 1
 
     @pytest.mark.parametrize(("typed", "meant"), [("serch", "search"), ("conversation", "conversations")])
     def test_a_wrong_command_is_answered_with_the_nearest(self, machine, typed, meant):
@@ -62,10 +59,41 @@ class TestHelp:
     def test_a_command_like_no_other_is_answered_with_where_they_are_listed(self, machine):
         assert machine.run("xyzzy").stderr.endswith("\n  session-memory --help lists them\n")
 
+    def test_a_wrong_option_is_answered_with_the_nearest(self, machine):
+        done = machine.run("search", "rye", "--limt", "3")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.endswith("error: unrecognized arguments: --limt 3 (did you mean --limit?)\n")
+        assert machine.run("search", "rye", "--xyzzy").stderr.endswith("error: unrecognized arguments: --xyzzy\n")
+
+    def test_a_wrong_session_is_answered_with_the_nearest(self, machine):
+        done = machine.run("read", "8f3a-trap", "--all")
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.startswith("session-memory: no session goes by '8f3a-trap'; ")
+        assert "(8f3a-trip)" in done.stderr
+
     def test_a_wrong_key_is_answered_with_the_nearest(self, machine):
         assert "did you mean scope?" in machine.run("config", "scpoe").stderr
         machine.config("scpoe: all\n")
         assert "unknown key scpoe, perhaps scope" in machine.run("ingest").stderr
+
+
+class TestWithoutACommand:
+    def next_steps(self, machine):
+        done = machine.run()
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith(machine.run("status").stdout.partition("state ")[0])
+        lines = done.stdout.partition("What you can do next\n")[2].splitlines()
+        return [line.split()[1] for line in lines]
+
+    def test_it_shows_the_status_and_what_can_be_done_next(self, machine):
+        steps = self.next_steps(machine)
+        assert steps[:2] == ["install", "ingest"]
+        assert set(steps) <= {*COMMANDS, "--help"}
+
+    def test_what_was_done_is_not_proposed(self, machine):
+        machine.run("ingest")
+        (machine.home / ".session-memory" / "state").mkdir()
+        assert self.next_steps(machine)[0] == "search"
 
 
 class TestHints:
@@ -143,47 +171,6 @@ class TestNotFound:
     def test_where_none_is_like_it_the_latest_are_named(self, machine):
         said = machine.run("conversations", "--project", "qqq").stderr
         assert said.endswith("\n  the latest:\n    /srv/agent\n    /srv/bakery\n")
-
-
-class TestTimes:
-    def times(self, value, name=""):
-        """Every value in JSON that is a time by its name."""
-        if isinstance(value, dict):
-            return [found for key, one in value.items() for found in self.times(one, key)]
-        if isinstance(value, list):
-            return [found for one in value for found in self.times(one, name)]
-        is_time = name in ("at", "timestamp", "modified") or name.endswith("_at")
-        return [value] if is_time and value is not None else []
-
-    @pytest.mark.parametrize(
-        "words",
-        [
-            ("search", "cherry"),
-            ("show", "1"),
-            ("conversations",),
-            ("memories",),
-            ("errors", "No module named yaml"),
-            ("patterns",),
-            ("process", "--dry-run"),
-        ],
-        ids=" ".join,
-    )
-    def test_in_json_they_are_iso_8601(self, machine, words):
-        call = {"type": "tool_use", "id": "t9", "name": "Bash", "input": {"command": "python app.py"}}
-        error = {"tool_use_id": "t9", "type": "tool_result", "is_error": True, "content": "No module named yaml"}
-        machine.session("77aa-yaml", *exchange("run it", "yes", at=MONDAY), assistant(call, at=MONDAY), user([error]))
-        machine.run("process" if words == ("memories",) else "ingest")
-        found = self.times(machine.result(*words))
-        assert found
-        assert all(ISO.fullmatch(one) for one in found)
-
-    def test_also_those_of_the_reader_of_sessions(self, machine):
-        script = "import sys; from session_memory.commands.session_reader import main; sys.exit(main())"
-        for words in (["--all", "--list"], ["--all", "8f3a"]):
-            done = machine.run_command(sys.executable, "-c", script, *words, "--json")
-            found = self.times(json.loads(done.stdout))
-            assert found
-            assert all(ISO.fullmatch(one) for one in found)
 
 
 class TestCounts:

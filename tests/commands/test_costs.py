@@ -81,6 +81,9 @@ def test_a_fork_costs_what_it_added_and_a_sub_agent_is_its_session_s(machine):
         ("pi", ".pi/agent/sessions/--srv-site--"),
         ("codex", ".codex/sessions/2026/11/20"),
         ("qwen-code", ".qwen/projects/-srv-site/chats"),
+        ("copilot", ".copilot/session-state"),
+        ("opencode", ".session-memory/state/opencode/-srv-site"),
+        ("gemini", ".session-memory/state/gemini/-srv-site"),
     ],
 )
 def test_the_other_runtimes_say_it_in_their_own_words(machine, runtime, folder):

@@ -214,3 +214,12 @@ def test_of_what_may_not_be_told_there_is_no_text(machine):
     assert "Japan" in exported(machine, "8f3a", "--include-private")
     machine.config("projects: {/srv/agent: {ignore: true}}\n")
     assert "8f3a" not in exported(machine, "--all", "--full", "--json", "--include-private")
+
+
+def test_page_writes_a_session_to_one_file(machine, tmp_path):
+    done = machine.run("page", "--export", "8f3a", "--out", tmp_path / "trip.html")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "trip.html").read_text() == exported(machine, "8f3a", "--full", "--format", "html")
+    refused = machine.run("page", "--out", tmp_path / "trip.html")
+    assert refused.returncode == 1
+    assert "name the session: --export SESSION" in refused.stderr

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from records import append, assistant, user
+from records import append, assistant, gemini_exchange, lines, new_id, user
 from store_scene import MONDAY, StoreUser
 
 DAY = 24 * 3600
@@ -145,3 +145,28 @@ def test_what_is_kept_of_it_is_nothing_that_anybody_can_read(person: Person) -> 
     kept = Path(f"{person.database}.forgotten.jsonl").read_text()
     assert (OLD in kept, str(person.work) in kept) == (False, False)
     assert all(json.loads(line)["before"] for line in kept.splitlines())
+
+
+def test_of_a_session_that_we_mirror_the_mirror_is_emptied_and_what_the_runtime_keeps_stays(tmp_path: Path) -> None:
+    person, id = StoreUser(tmp_path), new_id()
+    project = tmp_path / ".gemini" / "tmp" / "site"
+    (project / "chats").mkdir(parents=True)
+    (project / ".project_root").write_text("/srv/site")
+    chat = project / "chats" / f"session-2026-11-20T10-00-{id[:8]}.jsonl"
+    said = gemini_exchange("Is the cherimoya ripe?", "The cherimoya is ripe.", at=MONDAY)
+    chat.write_bytes(lines({"sessionId": id, "projectHash": "0" * 64, "kind": "main"}, *said))
+    place = tmp_path / ".session-memory"
+    assert len(person.result("search", "cherimoya")["hits"]) > 0
+    assert [path.name for path in place.rglob(f"{id}.jsonl") if b"cherimoya" in path.read_bytes()] == [f"{id}.jsonl"]
+
+    done = person.run("forget", id, "--yes")
+    assert "What the runtime itself keeps of 1 session stays too" in done.stdout
+    assert person.run("ingest").returncode == 0
+    assert [path.name for path in place.rglob("*") if path.is_file() and b"cherimoya" in path.read_bytes()] == []
+    assert b"cherimoya" in chat.read_bytes()
+
+    with chat.open("ab") as file:
+        file.write(lines(*gemini_exchange("And the tamarind?", "The tamarind too.")))
+    assert person.result("search", "cherimoya", code=1)["hits"] == []
+    assert len(person.result("search", "tamarind")["hits"]) > 0
+    assert [path.name for path in place.rglob("*") if path.is_file() and b"cherimoya" in path.read_bytes()] == []

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sqlite3
+from contextlib import closing
 
 import pytest
+from opencode_scene import OpenCodeDatabase
 from records import NamedHome, PiSession, exchange, new_id, user, write
 from store_scene import MONDAY, StoreUser, trip
 
@@ -28,7 +31,9 @@ class TestIngest:
     def test_without_any_transcripts_it_says_where_it_looked(self, machine):
         done = machine.run("ingest")
         assert (done.returncode, done.stdout) == (
-            0, "No transcripts in ~/.claude/projects, ~/.pi/agent/sessions, ~/.codex/sessions, ~/.qwen/projects.\n",
+            0, "No transcripts in ~/.claude/projects, ~/.pi/agent/sessions, ~/.codex/sessions, ~/.qwen/projects, "
+            "~/.copilot/session-state, ~/.session-memory/state/opencode, "
+            "~/.session-memory/state/gemini.\n",
         )  # fmt: skip
 
     def test_the_sessions_of_all_runtimes_are_taken_in(self, machine):
@@ -36,8 +41,21 @@ class TestIngest:
         pi = PiSession()
         pi.exchange("from pi", "yes")
         pi.write(machine.home / ".pi" / "agent" / "sessions" / "--srv-agent--")
+        OpenCodeDatabase(machine.home / ".local" / "share" / "opencode").exchange("/srv/app", "from opencode", "sure")
         machine.run("ingest")
-        assert sorted(machine.stored()) == ["from pi", "hello", "hi", "yes"]
+        assert sorted(machine.stored()) == ["from opencode", "from pi", "hello", "hi", "sure", "yes"]
+
+    def test_of_opencode_what_a_fork_copied_is_stored_once_and_what_is_new_is_taken_in(self, machine):
+        opencode = OpenCodeDatabase(machine.home / ".local" / "share" / "opencode")
+        session = opencode.exchange("/srv/app", "one", "first")
+        fork = opencode.fork(session, "x (fork #1)")
+        opencode.turn(fork, "two", "second")
+        machine.run("ingest")
+        opencode.turn(session, "three", "third")
+        machine.run("ingest")
+        with closing(sqlite3.connect(machine.database)) as connection:
+            texts = [text for (text,) in connection.execute("SELECT text FROM entries ORDER BY text")]
+        assert texts == ["first", "one", "second", "third", "three", "two"]
 
     def test_only_what_is_configured_is_taken_in(self, machine):
         machine.session("one", *exchange("hello", "hi"))
@@ -53,6 +71,15 @@ class TestIngest:
         assert done.returncode == 1
         assert "~/mine: No such file or directory" in done.stdout
         assert machine.stored() == ["hello", "hi"]
+
+    def test_transcripts_that_a_runtime_has_compressed_are_counted_by_health_check(self, machine):
+        machine.session("one", *exchange("hello", "hi"))
+        day = machine.home / ".codex" / "sessions" / "2026" / "11" / "20"
+        day.mkdir(parents=True)
+        (day / f"rollout-2026-11-20T10-00-00-{new_id()}.jsonl.zst").write_bytes(b"\x28\xb5\x2f\xfd")
+        machine.run("ingest")
+        assert machine.result("health-check")["compressed"] == 1
+        assert "1 transcript compressed by its runtime" in machine.run("health-check").stdout
 
     def test_a_backup_and_what_it_is_of_are_one(self, machine):
         machine.session("one", *exchange("hello", "hi"))

@@ -153,7 +153,7 @@ class TestPlainUser:
 
     def test_json_is_for_programs(self, project, tmp_path):
         session_id = self.session(project, "Docs", user("hello"), assistant("hi", ("Bash", {"command": "ls"})))
-        (listed,) = json.loads(read("--list", "--json", cwd=tmp_path).stdout)
+        (listed,) = json.loads(read("--list", "--json", cwd=tmp_path).stdout)["sessions"]
         assert (listed["name"], listed["id"]) == ("Docs", session_id)
         log = json.loads(read("docs", "--json", cwd=tmp_path).stdout)
         assert [entry["text"] for entry in log["entries"]] == ["hello", "hi"]
@@ -253,7 +253,7 @@ def test_a_session_whose_file_is_not_called_in_utf_8_is_listed_and_read(tmp_path
     os.rename(write(tmp_path / "one.jsonl", *exchange("plan", "Beans."), *titled), folder + b"/gart\xe9n.jsonl")
     listed = read("--list", "--json", cwd=tmp_path)
     assert (listed.returncode, listed.stderr) == (0, "")
-    (one,) = json.loads(listed.stdout)
+    (one,) = json.loads(listed.stdout)["sessions"]
     assert one["name"].startswith("caf" if title else "plan")
     assert os.path.exists(one["path"])
     plain = read("--list", cwd=tmp_path)

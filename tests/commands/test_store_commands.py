@@ -132,6 +132,8 @@ class TestSearch:
             return [hit["entry"]["text"] for hit in json.loads(done.stdout)["hits"]]
 
         assert found("--role", "user") == ["apples"]
+        assert found("--runtime", "claude-code")
+        assert found("--runtime", "codex") == found("--kind", "command") == []
         assert found("--since", "2h") == []
         assert found("--session", "on")
 

@@ -10,13 +10,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
 from clients.claude import REPOSITORY, Claude, activity
+from memories_scene import EXPIRY, MemoryDirectory
 from records import NamedHome, append, exchange, new_id, show_told
 
 from session_memory.activity import cursor_file as cursors
@@ -92,6 +93,15 @@ def test_a_prompt_through_the_sdk_is_told_once_what_the_other_sessions_did(host:
         ["- discord"],
         [],
     ]
+
+
+def test_a_prompt_through_the_sdk_is_told_once_what_is_remembered_about_it(host: Host) -> None:
+    with closing(MemoryDirectory(Path(host.claude.project))) as memories:
+        memories.keep(EXPIRY)
+    prompt = "Why does the login JWT have such a short expiry?"
+    host.ask("main", "plan the garden", prompt, prompt)
+    told = [request.news for request in host.claude.api.prompts()]
+    assert ["3600 seconds" in news for news in told] == [False, True, False]
 
 
 def test_nothing_is_repeated_after_a_compaction_through_the_sdk(host: Host) -> None:

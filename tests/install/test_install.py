@@ -48,6 +48,7 @@ def test_it_says_how_to_have_a_model_summarise_and_what_a_usual_week_of_that_cos
         then = time.time() - days * 24 * 3600
         os.utime(path, (then, then))
     shown = machine.install().stdout
+    assert "  session-memory install --with sdk\n" in shown
     assert '  session-memory config memories.strategies "[extractive, summary]"\n' in shown
     assert "summarise conversations as well: at most $1.21 for a week like your last ones" in shown
 

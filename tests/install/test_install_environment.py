@@ -36,7 +36,7 @@ def test_without_a_package_index_all_that_needs_none_is_installed(bare_machine: 
     assert done.returncode == 0
     said = " ".join(done.stdout.split())
     assert (
-        "Not installed: filelock, orjson, pyyaml, apsw, claude-agent-sdk, croniter, rich, watchfiles (no package"
+        "Not installed: filelock, orjson, pyyaml, apsw, rich, watchfiles, jinja2, markdown-it-py, pygments, starlette, uvicorn (no package"
         in said
     )
     assert "To add it where a package index can be reached: python3" in said
@@ -88,6 +88,8 @@ def test_the_environment_holds_the_pinned_versions_and_nothing_else(bare_machine
     assert {_canonical(pin) for pin in frozen} <= set(_pins())
     subprocess.run([result["environment"]["python"], "-m", "pip", "check"], check=True, capture_output=True)
     assert not (bare_machine.home / ".cache").exists()
+    environment_bytes = sum(path.lstat().st_size for path in (bare_machine.program_dir / "env").rglob("*"))
+    assert environment_bytes < 60e6
     config = bare_machine.home / ".session-memory" / "config.yaml"
     config.parent.mkdir()
     config.write_text(yaml.safe_dump({"sessions": {"ship it": {"ignore": True}}}))
@@ -131,12 +133,11 @@ def test_the_installed_hook_of_a_session_s_start_has_what_was_said_taken_in(bare
 def test_the_lock_pins_exactly_one_version_of_all_that_is_asked_for() -> None:
     names = [pin.partition("==")[0] for pin in _pins()]
     assert len(set(names)) == len(names)
-    wanted = re.search(
-        r"^dependencies = (\[.*?\])", (REPOSITORY / "pyproject.toml").read_text(), re.MULTILINE | re.DOTALL
-    )
-    assert wanted
-    asked = {re.split("[<>=~]", name)[0] for name in ast.literal_eval(wanted.group(1))}
-    assert asked == set(environment.names_of(environment.GROUPS))
+    declared = (REPOSITORY / "pyproject.toml").read_text()
+    wanted = re.findall(r"^(?:dependencies|page|sdk) = (\[.*?\])", declared, re.MULTILINE | re.DOTALL)
+    assert len(wanted) == 3
+    asked = {re.split("[<>=~]", name)[0] for some in wanted for name in ast.literal_eval(some)}
+    assert asked == set(environment.names_of([*environment.GROUPS, "sdk"]))
     assert asked <= set(names)
 
 
@@ -175,12 +176,32 @@ def test_what_the_graph_needs_is_installed_where_it_is_asked_for_and_stays(machi
     assert "graphiti" in json.loads((machine.program_dir / "env/session-memory.json").read_text())["groups"]
 
 
-def test_the_installed_program_says_which_command_installs_what_the_graph_needs(machine: Machine) -> None:
+def test_the_agent_sdk_is_installed_where_it_is_asked_for_or_a_template_needs_it(bare_machine: Machine) -> None:
+    bare_machine.has_claude_code()
+    assert "claude-agent-sdk" not in " ".join(bare_machine.install().stdout.split())
+    for words in (["--with", "sdk"], ["new", "anna", "--template", "agent-sdk"]):
+        said = " ".join(bare_machine.install(*words).stdout.split())
+        assert "claude-agent-sdk, croniter (no package index" in said
+        assert "--with sdk" in said
+
+
+@pytest.mark.parametrize(
+    ("module", "command"),
+    [
+        ("claude_agent_sdk", "session-memory install --with sdk"),
+        ("graphiti_core.nodes", "session-memory install --with graphiti"),
+        ("uvicorn", "session-memory install"),
+        ("apsw", "session-memory install"),
+    ],
+)
+def test_the_installed_program_says_which_command_installs_what_is_missing(
+    machine: Machine, module: str, command: str
+) -> None:
     machine.installed()
-    code = "from session_memory.settings.program import how_to_add; print(how_to_add('graphiti'))"
+    code = f"from session_memory.settings.program import how_to_add_module; print(how_to_add_module('{module}'))"
     start = f"import sys; sys.path.insert(0, {str(machine.program_dir / 'app')!r}); {code}"
     done = machine.run(f"{machine.program_dir}/env/bin/python", "-I", "-c", start)
-    assert done.stdout == "session-memory install --with graphiti\n"
+    assert done.stdout == f"{command}\n"
 
 
 def test_a_command_of_that_name_which_is_not_ours_is_left_alone(machine: Machine) -> None:

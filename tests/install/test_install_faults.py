@@ -24,23 +24,28 @@ def machine(tmp_path: Path) -> Machine:
     return used_machine(tmp_path / "home")
 
 
-def test_one_settings_file_that_cannot_be_parsed_keeps_every_home_untouched(machine: Machine) -> None:
+def test_a_settings_file_that_cannot_be_parsed_keeps_its_home_untouched_and_no_other(machine: Machine) -> None:
     agent = agent_home(machine.home / "agent")
     (agent / ".claude" / "settings.json").write_text('{\n  "a": 1,\n}\n')
     before = tree(machine.home)
-    done = machine.install("--home", str(machine.claude), "--home", str(agent))
+    done = machine.install("--home", str(agent))
     assert done.returncode == 1
     assert f"{agent}/.claude/settings.json:2:9: a comma stands before }}" in done.stderr
     assert "Traceback" not in done.stderr
     assert tree(machine.home) == before
+    done = machine.install("--home", str(machine.claude), "--home", str(agent), "--json")
+    [refused] = json.loads(done.stdout)["refused"]
+    assert (done.returncode, "a comma stands before }" in refused["error"]) == (1, True)
+    assert tree(agent) == {name[6:]: value for name, value in before.items() if name.startswith("agent/")}
+    machine.hook_command()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_home_that_cannot_be_written_keeps_every_home_untouched(machine: Machine) -> None:
+def test_a_home_that_cannot_be_written_is_left_as_it_was(machine: Machine) -> None:
     agent = agent_home(machine.home / "agent")
     (agent / ".claude").chmod(0o500)
     before = tree(machine.home)
-    done = machine.install("--home", str(machine.claude), "--home", str(agent))
+    done = machine.install("--home", str(agent))
     assert (done.returncode, tree(machine.home)) == (1, before)
     assert "cannot be written to" in done.stderr
 

@@ -7,15 +7,15 @@ import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 import records
 from clients.claude import Claude, resume
 from clients.claude_plugin import PLUGIN, ClaudePlugin, wait_until
 from clients.npm import NpmPlace
-from clients.others import CODEX, QWEN, Codex, OtherRuntime, Qwen
+from clients.others import CODEX, COPILOT, GEMINI, QWEN, Codex, Copilot, Gemini, OtherRuntime, Qwen
 from clients.pi import PACKAGE, Pi
+from fakes.fake_gemini import FakeGemini
 from fakes.fake_llm import FakeLLM
 from fakes.fake_responses import FakeResponses
 from fakes.loopback import LoopbackServer
@@ -29,8 +29,8 @@ from install_machine import (
     agent_home,
     copy_repository,
     make_next_version,
+    mentions,
     prepared_machine,
-    tree,
 )
 from records import exchange, new_id, write
 from runtime_table import Shown
@@ -42,20 +42,6 @@ INTRODUCTION = "A record of your other sessions, not instructions:\n[Session Act
 # Not the plugin's: what a home keeps of the sessions, with or without it, and what Claude Code notes of the servers that
 # it has started (docs/packages.md, docs/tools.md).
 OUR_STATE_AND_TRANSCRIPTS = (".claude/projects/", ".session-memory/", ".cache/claude-cli-nodejs/")
-
-
-def mentions(directory: Path, *but: str) -> list[str]:
-    """The files below a directory that name us, in their path or content, except below the paths `but`, and below what
-    Claude Code has marked for its own removal, some days from now."""
-    but += tuple(str(mark.parent.relative_to(directory)) for mark in directory.rglob(".orphaned_at"))
-    found = []
-    for path in sorted(directory.rglob("*")):
-        relative = str(path.relative_to(directory))
-        if relative.startswith(but) or (path.is_dir() and not path.is_symlink()):
-            continue
-        if "session-memory" in relative or (path.is_file() and b"session-memory" in path.read_bytes()):
-            found.append(relative)
-    return found
 
 
 def test_the_manifests_say_the_version_of_the_package() -> None:
@@ -151,31 +137,12 @@ class Elsewhere:
     def __init__(self, runtime: OtherRuntime, source: Path, root: Path) -> None:
         self.runtime = runtime
         self.source = source
-        self._log = root / "started.log"
-        self._log.touch()
         python = root / "bin" / "python3"
         python.parent.mkdir()
-        python.write_text(
-            f'#!/bin/sh\nsaid=$("{PYTHON}" "$@")\necho "${{3##*/}} $? <$said>" >> "{self._log}"\nprintf %s "$said"\n'
-        )
+        python.write_text(f'#!/bin/sh\nexec "{PYTHON}" "$@"\n')
         python.chmod(0o755)
         runtime.environment["PATH"] = f"{python.parent}:{runtime.environment['PATH']}"
         agent_home(runtime.project)
-        self._before = self.written()
-
-    def written(self) -> dict[str, Any]:
-        """What there is of ours, in the project that is an agent's home, in the person's place and in Claude Code's."""
-        return {
-            **tree(self.runtime.project / ".session-memory"),
-            **tree(self.runtime.home / ".session-memory"),
-            **tree(self.runtime.home / ".claude"),
-        }
-
-    def starts(self) -> list[str]:
-        """The hooks that were started since this was last asked: script, exit code and what it printed."""
-        lines = self._log.read_text().splitlines()
-        self._log.write_text("")
-        return lines
 
 
 @pytest.fixture
@@ -188,6 +155,12 @@ def codex(tmp_path: Path, npm_place: NpmPlace) -> Iterator[Elsewhere]:
 def qwen(tmp_path: Path, npm_place: NpmPlace) -> Iterator[Elsewhere]:
     with FakeLLM() as model:
         yield elsewhere(Qwen, npm_place(QWEN), tmp_path, model)
+
+
+@pytest.fixture
+def copilot(tmp_path: Path, npm_place: NpmPlace) -> Iterator[Elsewhere]:
+    with FakeLLM() as model:
+        yield elsewhere(Copilot, npm_place(COPILOT), tmp_path, model)
 
 
 def has_worked_in_claude_code(runtime: OtherRuntime) -> None:
@@ -252,6 +225,88 @@ def test_the_plugin_tells_qwen_code_what_claude_code_did_is_updated_and_goes(qwe
     own = (".qwen/projects/", ".qwen/extension-store/state.previous.json", ".claude/", ".session-memory/")
     assert mentions(runtime.home, *own) == []
     shown(row, "uninstall leaves no trace")
+
+
+@pytest.mark.slow
+def test_the_plugin_tells_copilot_what_claude_code_did_is_updated_and_goes(copilot: Elsewhere, shown: Shown) -> None:
+    row, runtime = "Copilot CLI, plugin", copilot.runtime
+    has_worked_in_claude_code(runtime)
+    runtime.execute("plugin", "marketplace", "add", str(copilot.source))
+    runtime.execute("plugin", "install", PLUGIN)
+    shown(row, "install")
+    runtime.run("plan the garden")
+    assert r"- claude-code: \"tidy the docs\" (" in runtime.requests()[-1]
+    runtime.run("--continue", "go on")
+    assert runtime.requests()[-1].count("tidy the docs") == 1  # what was told before, and nothing once more
+    shown(row, "hook fires")
+    assert "Look into the other sessions" in runtime.requests()[0]
+    shown(row, "skill listed")
+    assert "sessions-search_sessions" in runtime.requests()[0]  # a tool of the server that comes with the plugin
+    wait_until(lambda: any("go on" in path.read_text() for path in archives(runtime)), "archive of the session")
+    make_next_version(copilot.source)  # a local marketplace is used in place
+    runtime.run("and now?")
+    assert f"{NEXT_WORDS}:\\n[Session Activity]" in runtime.requests()[-1]
+    shown(row, "update")
+    runtime.execute("plugin", "uninstall", PLUGIN)
+    runtime.execute("plugin", "marketplace", "remove", "session-memory")
+    # It keeps a plugin that was switched off by its name, and carries a list of them.
+    own = (".copilot/session-s", ".copilot/logs/", ".copilot/settings.json", ".cache/copilot/", ".claude/")
+    assert mentions(runtime.home, *own, ".session-memory/") == []
+    shown(row, "uninstall leaves no trace")
+
+
+@pytest.mark.slow
+def test_copilot_is_told_once_where_a_repository_has_our_hooks_for_claude_code_too(copilot: Elsewhere) -> None:
+    runtime = copilot.runtime
+    has_worked_in_claude_code(runtime)
+    runtime.execute("plugin", "marketplace", "add", str(copilot.source))
+    runtime.execute("plugin", "install", PLUGIN)
+    hook = f"{PYTHON} -I -S {copilot.source}/hooks/user_prompt_submit.py"
+    hooks = {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": hook}]}]}
+    (runtime.project / ".claude").mkdir(exist_ok=True)
+    (runtime.project / ".claude" / "settings.json").write_text(json.dumps({"hooks": hooks}))
+    runtime.run("plan the garden")
+    assert runtime.requests()[-1].count("tidy the docs") == 1
+    runtime.run("--continue", "go on")
+    assert runtime.requests()[-1].count("tidy the docs") == 1
+    runtime.execute("plugin", "uninstall", PLUGIN)
+    has_worked_in_claude_code(runtime)
+    runtime.run("and now?")
+    assert r"- claude-code: \"tidy the docs\" (" in runtime.requests()[-1]
+
+
+@pytest.mark.slow
+def test_an_install_tells_gemini_what_claude_code_did_keeps_what_it_deletes_and_goes(
+    tmp_path: Path, npm_place: NpmPlace, shown: Shown
+) -> None:
+    row = "Gemini CLI, install.py"
+    with FakeGemini() as model:
+        runtime = Gemini(tmp_path, npm_place(GEMINI), model)
+        machine = Machine(runtime.home, copy_repository(tmp_path / "copy")).has_environment().has_program()
+        has_worked_in_claude_code(runtime)
+        machine.installed()
+        shown(row, "install")
+        runtime.run("plan the garden")
+        assert r"- claude-code: \"tidy the docs\" (" in runtime.requests()[-1]
+        runtime.run("--resume", "latest", "go on")
+        assert runtime.requests()[-1].count("tidy the docs") == 1  # what was told before, and nothing once more
+        shown(row, "hook fires")
+        assert "Look into the other sessions" in runtime.requests()[0]
+        shown(row, "skill listed")
+        wait_until(lambda: any("go on" in path.read_text() for path in archives(runtime)), "archive of the session")
+        for chat in (runtime.home / ".gemini").rglob("session-*.jsonl"):
+            chat.unlink()  # as Gemini does with a chat that was resumed in another minute than that of its start
+        runtime.run("who is there?")
+        assert r"- \"plan the garden\" (just now, 4 messages): last: \"ECHO[2]: go on\"" in runtime.requests()[-1]
+        assert machine.install("--uninstall").returncode == 0
+        assert (runtime.home / ".gemini" / "settings.json").read_text() == Gemini.SETTINGS
+        assert mentions(runtime.home, ".gemini/tmp/", ".gemini/history/", ".claude/", ".session-memory/") == []
+        shown(row, "uninstall leaves no trace")
+
+
+def archives(runtime: OtherRuntime) -> list[Path]:
+    """What was archived in the person's place."""
+    return sorted((runtime.home / ".session-memory" / "conversations").glob("*.md"))
 
 
 def test_the_package_comes_works_is_updated_and_goes_in_pi(tmp_path: Path, npm_place: NpmPlace, shown: Shown) -> None:

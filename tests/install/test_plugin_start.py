@@ -11,7 +11,10 @@ import pytest
 from clients.claude_plugin import PLUGIN, WAIT_SECONDS, ClaudePlugin, wait_until
 from fakes.fake_anthropic import FakeAnthropic
 from fakes.loopback import Request
-from install_machine import NOBODY_LISTENS, copy_repository, make_index
+from install_machine import NOBODY_LISTENS, PYTHON, copy_repository, make_index
+from records import new_id
+
+from session_memory.runtimes import all_runtimes
 
 
 def test_what_reads_the_configuration_sets_itself_up_in_the_background(plugin: ClaudePlugin, tmp_path: Path) -> None:
@@ -136,3 +139,27 @@ def run_start(plugin: ClaudePlugin, environ: dict[str, str]) -> bytes:
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, b"")
     return done.stdout
+
+
+@pytest.mark.parametrize("name", ["codex", "copilot", "qwen-code"])
+def test_a_plugin_in_another_runtime_sets_up_the_store_in_the_person_s_place(name: str, tmp_path: Path) -> None:
+    source, home = copy_repository(tmp_path / "copy"), tmp_path / "home"
+    index = make_index(tmp_path / "index", source / "requirements.lock")
+    [runtime] = [one for one in all_runtimes() if one.name == name]
+    start, config_dir = str(home / "work"), runtime.FILES.config_dir({"HOME": str(home)})
+    (home / "work").mkdir(parents=True)
+    path = runtime.HOOKS.own_path({"session_id": new_id()}, start, config_dir)
+    event = {**runtime.INSTALL.prompt_event(runtime.FILES.session_id_of(path), path, start, ""), "source": "startup"}
+    event["hook_event_name"] = "SessionStart"
+    environ = {"HOME": str(home), "PATH": "/usr/bin:/bin", "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(index)}
+    environ.update(runtime.INSTALL.hook_variables(event["session_id"], start))
+    command = [PYTHON, "-I", "-S", str(source / "hooks/plugin_start.py")]
+    done = subprocess.run(command, input=json.dumps(event).encode(), env=environ, capture_output=True, check=True)
+    assert done.stdout == b""
+    note = home / ".session-memory/plugin/environment.json"
+    wait_until(lambda: note.exists() and json.loads(note.read_text())["is_made"], "environment")
+    wait_until((home / ".session-memory/store/memory.db").exists, "store")
+    searching = subprocess.run(
+        [PYTHON, source / "scripts/memory.py", "search", "zinnias"], env=environ, capture_output=True, text=True
+    )
+    assert "archives" not in searching.stdout + searching.stderr

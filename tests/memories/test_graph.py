@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import subprocess
 import sys
@@ -14,19 +13,16 @@ from typing import Any
 
 import pytest
 from fakes.fake_openai import DIMENSIONS, FakeOpenAI
-from stored import Stored
+from graph_scene import Machine
 
 from session_memory.commands import graph as graph_command
 from session_memory.errors import ConfigError
-from session_memory.memories.budget import TokenBudget
-from session_memory.memories.queue import PartResult, Queue
 from session_memory.memories.strategies.graphiti import settings as graph_settings
 from session_memory.memories.strategies.graphiti import strategy as graph
 from session_memory.memories.strategies.graphiti.database import checked_url, group_id
-from session_memory.memories.strategies.graphiti.strategy import GraphFact, GraphStrategy
-from session_memory.memories.strategy import StrategyContext, StrategyError, UnavailableError
+from session_memory.memories.strategies.graphiti.graphs import forget_in_graph
+from session_memory.memories.strategy import StrategyError, UnavailableError
 from session_memory.store.location import find_location
-from session_memory.store.sqlite.queue import StoredQueue
 
 pytest.importorskip("graphiti_core", reason="graphiti-core, which the extra [graphiti] installs, is not there")
 pytest.importorskip("kuzu", reason="kuzu, the embedded graph database, is not there")
@@ -45,60 +41,6 @@ def server() -> Iterator[FakeOpenAI]:
 def api(server: FakeOpenAI) -> FakeOpenAI:
     server.reset()
     return server
-
-
-class Machine:
-    """A store, its queue, and a graph."""
-
-    def __init__(self, root: Path, api: FakeOpenAI, **own: Any) -> None:
-        self.root = root
-        self.stored = Stored(root / "store" / "memory.db", least_messages=1)
-        self.work = StoredQueue(self.stored.path)
-        self.values = {"base_url": api.url, "model": "made-up", "dimensions": DIMENSIONS, **own}
-        self.limits = (10**6, 10**6)
-
-    def queue(self, **own: Any) -> tuple[Queue, GraphStrategy]:
-        budget = TokenBudget(self.work.accounts, *self.limits, lambda: self.stored.now)
-        strategy = GraphStrategy({"graphiti": {**self.values, **own}}, budget)
-        strategy.attach(
-            StrategyContext(
-                str(self.root / "strategies"),
-                lambda conversation, text, limit: [],
-                lambda conversation: conversation.session_id == "stranger",
-            )
-        )
-        keep = lambda conversation, entries, id, result: []  # noqa: E731
-        return Queue(self.stored.path, keep, budget, self.work, lambda: self.stored.now), strategy
-
-    def run(self, **own: Any) -> list[PartResult]:
-        queue, strategy = self.queue(**own)
-        return list(queue.work_off([strategy], ("graphiti",)))
-
-    def _in_graph(self, group: str, ask: Any) -> Any:
-        settings = graph_settings.settings_of(self.values)
-        url = graph.url_of(settings, str(self.root / "strategies"))
-
-        async def asked() -> Any:
-            budget = TokenBudget(self.work.accounts, *self.limits, lambda: self.stored.now)
-            budget.open("search", 0, graph.Usage())
-            async with graph.opened(settings, url, group_id(group), budget) as opened:
-                return await ask(opened)
-
-        return asyncio.run(asked())
-
-    def search(self, query: str, group: str = "") -> list[GraphFact]:
-        found: list[GraphFact] = self._in_graph(group, lambda opened: opened.search(query, 10))
-        return found
-
-    def facts(self, query: str, group: str = "") -> list[str]:
-        return [fact.fact for fact in self.search(query, group)]
-
-    def episodes(self, group: str = "") -> list[str]:
-        return sorted(self._in_graph(group, lambda opened: opened.episodes("")))
-
-    def close(self) -> None:
-        self.work.close()
-        self.stored.close()
 
 
 @pytest.fixture
@@ -212,7 +154,7 @@ class TestFailures:
         machine.stored.add(*TALK[:2], name="one")
         machine.run()
         drop = "CALL DROP_FTS_INDEX('RelatesToNode_', 'edge_name_and_fact')"
-        machine._in_graph("", lambda opened: opened.client.driver.execute_query(drop))
+        machine.in_graph("", lambda opened: opened.client.driver.execute_query(drop))
         machine.stored.add(*TALK, "Cleo uses Redis and Dan uses Redis. Ada likes Tea.", name="two")
         assert [done.status for done in machine.run()] == ["waiting"]
         assert machine.episodes() == ["session-one-0-0"]
@@ -313,7 +255,7 @@ class TestCommand:
         assert self.found(capsys) == ["Eve uses Redis"]
         config.write_text(settings)
         location = find_location(None, {"HOME": str(machine.root)})
-        assert graph_command.forget_in_graph(location, "", {"one": machine.stored.now}) == 1
+        assert forget_in_graph(location, "", {"one": machine.stored.now}) == 1
         assert self.found(capsys) == ["Eve uses Redis"]
         assert len(machine.episodes()) == 1
 

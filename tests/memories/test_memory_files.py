@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from memories_scene import DAY, EXPIRY, FEBRUARY, MemoryDirectory, conversation, fact
+from memories_scene import DAY, EXPIRY, FEBRUARY, MemoryDirectory, conversation, fact, told_with_prompt
 
-from session_memory.activity import prompt_memories
 from session_memory.memories import forgotten, format, pages
 from session_memory.memories.format import Origin, PageMemory
 from session_memory.memories.strategy import Memory
+from session_memory.settings import homes
 from session_memory.store.sqlite.memory_index import IndexedMemory
 from session_memory.store.values import Conversation
 
@@ -65,7 +65,7 @@ class TestPages:
         memory_dir.keep(Memory("fact", f"Token {secret}", f"Use {secret}", f"s {secret}", f"q {secret}"))
         assert secret not in "".join(memory_dir.content().values())
         assert secret not in str(memory_dir.all())
-        assert secret.encode() not in (memory_dir.directory / prompt_memories.FILE).read_bytes()
+        assert secret.encode() not in (memory_dir.directory / homes.PROMPT_INDEX).read_bytes()
 
     def test_text_that_looks_like_an_item_makes_none(self, memory_dir: MemoryDirectory) -> None:
         text = "Before\n## Another ^aaaaaaaaaa\n> a quote\n*From nowhere*\n```\n## code ^bbbbbbbbbb\n"
@@ -152,7 +152,7 @@ class TestUntrusted:
         newer = fact("The JWT expiry of the login service is 7200 seconds", replaces=(id,))
         memory_dir.keep(newer, of=stranger)
         assert [memory.superseded for memory in memory_dir.all()] == ["", ""]
-        told = prompt_memories.relevant(str(memory_dir.directory), "What is the JWT expiry of the login service?", 500)
+        told = told_with_prompt(memory_dir.directory, "What is the JWT expiry of the login service?", 500)
         assert "3600" in told
         assert "7200" not in told
 
@@ -193,7 +193,7 @@ class TestPerson:
         memory_dir.refresh()
         assert memory_dir.found("token") == ["My token"]
         assert secret not in str(memory_dir.all())
-        assert secret.encode() not in (memory_dir.directory / prompt_memories.FILE).read_bytes()
+        assert secret.encode() not in (memory_dir.directory / homes.PROMPT_INDEX).read_bytes()
 
     def test_bytes_that_are_no_text_are_left_as_they_are(self, memory_dir: MemoryDirectory) -> None:
         memory_dir.keep(EXPIRY)
@@ -241,7 +241,7 @@ class TestPerson:
         memory_dir.library().refresh()
         assert memory_dir.all() == []
         (memory_dir.directory / ".lock").unlink()
-        (memory_dir.directory / prompt_memories.FILE).unlink(missing_ok=True)
+        (memory_dir.directory / homes.PROMPT_INDEX).unlink(missing_ok=True)
         memory_dir.directory.rmdir()
         (memory_dir.directory.parent / "elsewhere").rename(memory_dir.directory)
         memory_dir.refresh()

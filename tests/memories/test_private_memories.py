@@ -12,9 +12,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from memories_scene import DAY, FEBRUARY, MemoryDirectory, conversation, fact
+from memories_scene import DAY, FEBRUARY, MemoryDirectory, conversation, fact, told_with_prompt
 
-from session_memory.activity import prompt_memories
 from session_memory.memories import forgotten, pages
 from session_memory.memories.library import Library
 from session_memory.memories.strategy import Memory
@@ -63,7 +62,7 @@ class Scene:
 
     def told(self) -> str:
         prompt = "When are cherimoya and persimmon ripe, in May or November?"
-        return prompt_memories.relevant(str(self.directory), prompt, 5000)
+        return told_with_prompt(self.directory, prompt, 5000)
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ from session_memory.runtimes import Runtime, all_runtimes, runtime
 from session_memory.runtimes.detection import running_session, runtime_of
 from session_memory.session_monitor import parse_jsonl_entries, read_session_log
 from session_memory.store.ingest.extract import Extractor
-from session_memory.system import quick_json
+from session_memory.system import files, quick_json
 from session_memory.system.files import path_stamp
 from session_memory.system.json import decode_line
 from session_memory.text.timestamps import epoch_seconds
@@ -85,11 +85,11 @@ class Fixture(NamedTuple):
 
     def laid_out(self, config_dir: Path) -> Path:
         """A copy of the conversation where the runtime would keep it in its directory `config_dir`."""
-        directory = Path(self.runtime.FILES.project_dir(str(config_dir), self.own["cwd"]))
-        directory.mkdir(parents=True)
+        path = Path(self.runtime.FILES.project_dir(str(config_dir), self.own["cwd"]), self.own["file_name"])
+        path.parent.mkdir(parents=True)
         if self.own.get("names_file"):
             shutil.copyfile(self.path("names.index"), config_dir / self.own["names_file"])
-        return Path(shutil.copyfile(self.path(), directory / self.own["file_name"]))
+        return Path(shutil.copyfile(self.path(), path))
 
     def of_project(self, config_dir: Path, directory: str, scope: str) -> list[Session]:
         """The sessions of the project of a directory that is in no repository, or of all."""
@@ -98,6 +98,12 @@ class Fixture(NamedTuple):
         own = f"{files.project_dir(str(config_dir), directory)}/own" if files.HAS_PROJECT_FOLDERS else "/own"
         return files.other_sessions("", str(config_dir), own, scope, folders)
 
+    def environ(self, config_dir: Path) -> dict[str, str]:
+        """The environment of a hook of the runtime whose directory is `config_dir`."""
+        own = self.own.get("environ", {})
+        places = {"{config}": str(config_dir), "{above config}": str(config_dir.parent)}
+        return {"HOME": "/home/dev", **{key: places.get(value, value) for key, value in own.items()}}
+
     def event(self, transcript: Path) -> dict[str, Any]:
         """The event of a prompt in the session whose transcript lies there."""
         places = {"{transcript}": str(transcript), "{directory}": str(transcript.parent)}
@@ -105,7 +111,9 @@ class Fixture(NamedTuple):
 
 
 @pytest.fixture(params=all_runtimes(), ids=lambda runtime: runtime.name)
-def fixture(request: pytest.FixtureRequest) -> Fixture:
+def fixture(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fixture:
+    """A runtime, for a person of its own: mirrors lie in their place."""
+    monkeypatch.setitem(files.os.environ, b"HOME", os.fsencode(tmp_path / "person"))
     folder = FIXTURES / request.param.name
     return Fixture(request.param, folder, json.loads((folder / "expected.json").read_text()))
 
@@ -398,7 +406,7 @@ class TestUsage:
         records = fixture.runtime.RECORDS
         for line in fixture.lines():
             for odd in (b'"many"', b"-5", b"true", b"null", b"[]", b"1e9", b"9" * 400):
-                [record] = decode_line(re.sub(rb"(tokens|count|put)\":\d+", rb'\1":' + odd, line))[0]
+                [record] = decode_line(re.sub(rb"(?i)(tokens|count|put)\": ?\d+", rb'\1":' + odd, line))[0]
                 usage = records.usage(record)
                 assert usage is None or usage.input + usage.output == 0
 
@@ -430,8 +438,8 @@ class TestFiles:
 
     def test_a_session_is_found_in_its_folder_and_in_its_project(self, fixture, tmp_path):
         path, files = fixture.laid_out(tmp_path), fixture.runtime.FILES
-        assert path.is_relative_to(tmp_path / files.PROJECTS_FOLDER)
-        assert len(path.relative_to(tmp_path / files.PROJECTS_FOLDER).parts) == files.DEEPEST
+        assert path.is_relative_to(files.transcripts_dir(str(tmp_path)))
+        assert len(path.relative_to(files.transcripts_dir(str(tmp_path))).parts) == files.DEEPEST
         assert files.session_id_of(str(path)) == fixture.own["session_id"]
         assert [session.path for session in files.sessions_in(str(path.parent))] == [str(path)]
         for directory, scope, expected in (
@@ -504,7 +512,7 @@ class TestFiles:
         files = fixture.runtime.FILES
         assert files.config_dir({"HOME": "/home/dev"}) == f"/home/dev/{files.USUAL_DIR}"
         moved = {"HOME": "/home/dev", fixture.own["config_variable"]: "/srv/runtime/"}
-        assert files.config_dir(moved) == "/srv/runtime"
+        assert files.config_dir(moved) == fixture.own.get("moved_dir", "/srv/runtime")
 
     def test_a_process_knows_the_session_that_it_runs_in(self, fixture, tmp_path):
         environ = {"HOME": str(tmp_path), fixture.runtime.FILES.OWN_ID_VARIABLE: "one-session"}
@@ -514,11 +522,15 @@ class TestFiles:
 
 class TestHooks:
     def test_an_event_tells_whose_session_it_is_and_where_its_transcript_lies(self, fixture, tmp_path):
-        path, hooks = fixture.laid_out(tmp_path / "runtime"), fixture.runtime.HOOKS
+        directory = tmp_path / Path(fixture.own.get("moved_dir", "/srv/runtime")).name
+        path, hooks = fixture.laid_out(directory), fixture.runtime.HOOKS
         event = fixture.event(path)
-        config_dir = hooks.config_dir(event, {"HOME": "/home/dev"})
-        assert hooks.is_own(event)
-        assert config_dir == str(tmp_path / "runtime")
+        environ = fixture.environ(directory)
+        config_dir = hooks.config_dir(event, environ)
+        assert hooks.is_own(event, environ)
+        others = [other.name for other in all_runtimes() if other.HOOKS.is_own(event, environ)]
+        assert others == [fixture.runtime.name]
+        assert config_dir == str(directory)
         assert hooks.own_path(event, fixture.own["cwd"], config_dir) == str(path)
         assert hooks.start_dir(event, {}) in (fixture.own["cwd"], str(path.parent))
 
@@ -532,7 +544,8 @@ class TestHooks:
         hooks = fixture.runtime.HOOKS
         for value in (None, 7, [], {}, True):
             event = dict.fromkeys(fixture.own["event"], value)
-            hooks.is_own(event)
+            hooks.is_own(event, {"HOME": "/home/dev"})
+            hooks.prompt_id(event)
             hooks.config_dir(event, {"HOME": "/home/dev"})
             hooks.own_path(event, "/srv", "/home/dev")
             assert hooks.own_name(event, "/srv/sessions", []) == ""
@@ -573,9 +586,21 @@ class TestInstall:
 
     def test_its_own_directory_lies_in_the_folder_that_homes_have_too(self, fixture):
         install = fixture.runtime.INSTALL
-        assert fixture.runtime.FILES.USUAL_DIR.split("/")[0] == install.HOME_FOLDER
+        own = fixture.own.get("home_folder") or fixture.runtime.FILES.USUAL_DIR.split("/")[0]
+        assert own == install.HOME_FOLDER
         assert install.TITLE
-        assert install.SKILLS_FOLDER
+
+    def test_what_an_install_puts_there_runs_our_entries_with_the_interpreter_that_it_found(self, fixture):
+        install = fixture.runtime.INSTALL
+        declared = (Path(__file__).parents[2] / "hooks" / "hooks.json").read_text()
+        hooks = install.wanted_hooks(declared, "/env/python", "/app")
+        settings = fixture.own.get("settings_dir", install.HOME_FOLDER)
+        assert install.settings_dir({"HOME": "/home/anna"}).startswith(f"/home/anna/{settings}")
+        assert bool(hooks) == bool(install.SETTINGS_FILE)
+        texts = [hook.command for hook in hooks] or list(install.wanted_files(declared, "/env/python", "/app").values())
+        assert texts
+        assert all("/env/python" in text and "/app/hooks/" in text for text in texts)
+        assert install.untrusted_hooks("/nowhere") == install.plugins_named("/nowhere", "session-memory") == []
 
 
 def test_every_runtime_of_the_table_has_a_fixture_folder_and_every_folder_a_runtime():
@@ -583,7 +608,10 @@ def test_every_runtime_of_the_table_has_a_fixture_folder_and_every_folder_a_runt
 
 
 def test_an_unknown_format_is_refused_by_name():
-    with pytest.raises(ValueError, match="unknown transcript format 'emacs': it is one of agent-sdk, pi, codex, qwen"):
+    with pytest.raises(
+        ValueError,
+        match="unknown transcript format 'emacs': it is one of agent-sdk, pi, codex, qwen, copilot, opencode, gemini",
+    ):
         runtime("emacs")
 
 

@@ -47,7 +47,7 @@ class Project:
             "tool_input": {"command" if tool == "bash" else "path": argument}, "tool_use_id": "toolu_9", **fields,
         }  # fmt: skip
         done = subprocess.run(
-            [sys.executable, "-I", "-S", ROOT / "hooks" / "pi_tool_call.py"],
+            [sys.executable, "-I", "-S", ROOT / "hooks" / "pre_tool_use.py"],
             input=json.dumps(event).encode(), env={"HOME": str(self.root)}, capture_output=True, check=False,
         )  # fmt: skip
         assert (done.returncode, done.stderr) == (0, b"")

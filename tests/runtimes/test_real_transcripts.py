@@ -13,7 +13,7 @@ from session_memory.system.json import decode_line
 from session_memory.transcripts.log import last_entries
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
-FOLDERS = {"agent-sdk": "claude", "pi": "pi"}
+FOLDERS = {"agent-sdk": "claude", "pi": "pi", "copilot": "copilot"}
 TORN_LINES = {"v1.jsonl": 1, "v3torn.jsonl": 1}
 
 

@@ -16,6 +16,7 @@ from session_memory.store.rules import StoreRules
 from session_memory.store.sqlite.engine import SqliteStore
 from session_memory.store.sqlite.exclusions import is_behind
 from session_memory.store.sqlite.queue import StoredQueue
+from session_memory.store.sqlite.when_and_where import work_hours, work_places
 
 AGENT, PRIVATE = "/srv/agent", "/srv/private"
 
@@ -55,8 +56,14 @@ def test_what_is_said_while_in_an_excluded_directory_is_excluded_and_no_more(sce
     assert found(scene, "plum") == ["plum after", "plum before"]
     assert scene.texts() == ["plum before", "plum after"]
     assert [one.entry_count for one in scene.conversations()] == [2]
+    assert [(one.conversations, one.messages) for one in work_hours(scene.store, EVERYTHING)] == [(1, 2)]
     rules(scene, f"projects: {{{PRIVATE}: {{text: false}}}}\n")
     assert [one.entry_count for one in scene.conversations()] == [4]  # tool uses count, too
+    assert [place.directory for place in work_places(scene.store)] == [AGENT]
+    rules(scene, f"projects: {{{AGENT}: {{text: false}}}}\n")
+    assert [place.directory for place in work_places(scene.store)] == [""]
+    rules(scene, f"projects: {{{AGENT}: {{ignore: true}}}}\n")
+    assert work_places(scene.store) == work_hours(scene.store, EVERYTHING) == []
     rules(scene, "")
     assert scene.texts() == ["plum before", "plum there", "Bash cat plum", "plum after"]
     assert "cat plum" in found(scene, "plum")

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from memories_scene import told_with_prompt
 from records import append, assistant, user
 from store_scene import MONDAY, StoreUser
 
-from session_memory.activity import prompt_memories
 from session_memory.commands.mcp import _search_memories
 from session_memory.tools import HomeBackend, call
 
@@ -108,7 +108,7 @@ def told_to_prompt(machine: Machine) -> str:
     machine.run("memories")  # whoever looks at memories has the index written anew
     directory = str(machine.home / ".session-memory" / "memories")
     prompts = [f"remember that {word} number 0 is ripe in May" for word in (SECRET, OTHER)]
-    return "".join(prompt_memories.relevant(directory, prompt, 5000) for prompt in prompts)
+    return "".join(told_with_prompt(directory, prompt, 5000) for prompt in prompts)
 
 
 # Each shows something of both sessions where there is no rule.
@@ -168,6 +168,8 @@ JSON: dict[str, list[object]] = {
     "errors": ["errors", "no rule for"],
     "patterns": ["patterns"],
     "costs": ["costs", "--by", "session"],
+    "sessions": ["sessions", "--all"],
+    "read": ["read", ID, "--all"],
     "process": ["process", "--dry-run"],
     "memories": ["memories", "--limit", 1000],
     "memories search": ["memories", "search", "ripe May", "--limit", 1000],
@@ -335,4 +337,4 @@ def test_the_index_of_memories_tells_a_prompt_nothing_until_it_is_made_anew(mach
     directory = str(machine.home / ".session-memory" / "memories")
     assert both_in(told_to_prompt(machine)) == (True, True)
     machine.rules("sessions: {diary: {ignore: true}}", "person")
-    assert prompt_memories.relevant(directory, f"remember that {SECRET} number 0 is ripe in May", 5000) == ""
+    assert told_with_prompt(directory, f"remember that {SECRET} number 0 is ripe in May", 5000) == ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from datetime import datetime
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -19,11 +18,6 @@ START = 1_780_000_000
 DAY = 86_400
 
 
-@pytest.fixture
-def scene(tmp_path: Path) -> Scene:
-    return Scene(tmp_path)
-
-
 def sessions(scene: Scene, **texts: str) -> None:
     """A session for each text, said by the user, a day apart."""
     for number, (name, text) in enumerate(texts.items()):
@@ -32,7 +26,7 @@ def sessions(scene: Scene, **texts: str) -> None:
 
 
 def search(scene: Scene, query: str, **wanted: object) -> list[Hit]:
-    return scene.store.search(query, Filter(**wanted))
+    return scene.told.search(query, Filter(**wanted))
 
 
 def found(scene: Scene, query: str, **wanted: object) -> list[str]:
@@ -59,6 +53,13 @@ def test_what_has_more_and_rarer_words_of_the_query_comes_first(scene):
         c="a certificate for swimming", d="the server room", e="server, server, server",
     )  # fmt: skip
     assert found(scene, "server certificate expired")[:2] == ["b", "c"]
+
+
+def test_a_phrase_is_found_behind_thousands_of_newer_entries_with_its_words(scene):
+    sessions(scene, old="The plum jam is in the cellar.")
+    scene.write("new", *[user(f"jam number {number} and a plum", at=START + DAY + number) for number in range(5_000)])
+    scene.ingest()
+    assert found(scene, '"plum jam"') == ["old"]
 
 
 def test_a_conversation_that_is_about_the_words_comes_before_one_that_mentions_them(scene):
@@ -325,4 +326,4 @@ def test_secrets_are_neither_found_nor_shown(scene):
 
 def test_nothing_is_found_in_an_empty_store(scene):
     assert search(scene, "anything") == []
-    assert scene.store.search("", EVERYTHING) == []
+    assert scene.told.search("", EVERYTHING) == []

@@ -17,14 +17,16 @@ import pytest
 from clients.claude import REPOSITORY, Claude
 from fakes.fake_anthropic import FakeAnthropic
 from fakes.loopback import Request
-from host_scene import GroupDir
+from host_scene import GroupDir, ingested
 from install_machine import copy_repository
 from records import NamedHome, exchange, write
 
 from session_memory import __version__
-from session_memory.tools import TOOLS, ToolResult, sdk_server
+from session_memory.commands.mcp import _forget, _remember, _search_memories
+from session_memory.tools import TOOLS, GroupBackend, ToolResult, sdk_server
 from session_memory.tools.call import Served
 from session_memory.tools.stdio_server import LINE_BYTES, answers, serve
+from session_memory.tools.store_backend import MemoryChanges
 
 NAMES = [tool.name for tool in TOOLS]
 SERVER = REPOSITORY / "scripts" / "mcp_server.py"
@@ -379,7 +381,7 @@ class TestSDK:
             ("resume_session", {"id": "1"}),
         ]
         api.replies = [{"tools": [{"name": f"mcp__session-memory__{name}", "input": given}]} for name, given in calls]
-        asyncio.run(self.ask(user, host))
+        asyncio.run(self.ask(user, host.backend("family")))
         requests = api.prompts()
         assert set(NAMES) < set(offered(requests[0], "mcp__session-memory__"))
         told = [text for request in requests[1:] for text in results(request)]
@@ -389,13 +391,37 @@ class TestSDK:
         ]  # fmt: skip
         assert host.sessions.get("family") == before
 
-    async def ask(self, user: Claude, host: GroupDir) -> None:
+    def test_an_agent_remembers_and_forgets_in_the_real_cli(
+        self, user: Claude, api: FakeAnthropic, host: GroupDir
+    ) -> None:
+        host.begin("family", *exchange("we leave for Japan on 3 May", "Noted."))
+        ingested(host)
+        changes = MemoryChanges(_remember, _forget)
+        backend = GroupBackend(
+            host.layout, "family", host.sessions, memory_search=_search_memories, memory_changes=changes
+        )
+
+        def ask(tool: str, **arguments: str) -> str:
+            api.replies = [{"tools": [{"name": f"mcp__session-memory__{tool}", "input": arguments}]}]
+            before = len(api.prompts())
+            asyncio.run(self.ask(user, backend))
+            (text,) = [text for request in api.prompts()[before + 1 :] for text in results(request)]
+            return text
+
+        kept = ask("remember", text="The trip to Japan begins on 3 May.", quote="leave for Japan on 3 May")
+        assert kept.startswith("Remembered as fact ")
+        id = kept.split()[3].rstrip(":")
+        assert f"memory {id}" in ask("search_sessions", query="trip to Japan")
+        assert ask("forget", id=id).startswith(f"Forgotten: fact {id}:")
+        assert f"memory {id}" not in ask("search_sessions", query="trip to Japan")
+
+    async def ask(self, user: Claude, backend: GroupBackend) -> None:
         from claude_agent_sdk import ClaudeAgentOptions, ResultMessage, query
 
         options = ClaudeAgentOptions(
             cwd=user.project,
             env=user.environment,
-            mcp_servers={"session-memory": sdk_server(host.backend("family"))},
+            mcp_servers={"session-memory": sdk_server(backend)},
             allowed_tools=["mcp__session-memory"],
             setting_sources=[],
         )

@@ -27,7 +27,7 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path / "agent")
 
 
-ALL = tools_of_group(is_main=True)
+ALL = tools_of_group(is_main=True, has_graph=True)
 
 
 def arguments(schema: dict[str, Any]) -> list[str]:
@@ -43,7 +43,7 @@ class TestDefinitions:
         of_main = ["list_groups", "register_group", "update_group"]
         assert [tool.name for tool in TOOLS] == names
         assert [tool.name for tool in tools_of_group(is_main=False)] == names + of_tasks
-        assert [tool.name for tool in ALL] == names + of_tasks + of_main
+        assert [tool.name for tool in ALL] == [*names, "search_graph", *of_tasks, *of_main]
 
     @pytest.mark.parametrize("tool", ALL, ids=lambda tool: tool.name)
     def test_a_schema_is_one_and_describes_each_argument(self, tool: Any) -> None:
@@ -51,7 +51,7 @@ class TestDefinitions:
         assert all(len(one["description"]) > 15 for one in tool.schema["properties"].values())
         assert len(tool.description) > 60
 
-    @pytest.mark.parametrize("tool", tools_of_group(is_main=False), ids=lambda tool: tool.name)
+    @pytest.mark.parametrize("tool", tools_of_group(is_main=False, has_graph=True), ids=lambda tool: tool.name)
     def test_no_tool_but_those_of_main_takes_a_path_or_a_group(self, tool: Any) -> None:
         known = {"id", "name", "query", "lines", "limit", "skip", "save_as"}
         known |= {"since", "until", "project", "error", "text", "quote", "kind"}

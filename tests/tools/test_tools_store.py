@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from host_scene import GroupDir, three_groups
+from host_scene import ingested, three_groups
 from records import append, assistant, exchange, user
 from store_scene import MONDAY, StoreUser
 from tools_scene import Home
 
 from session_memory.commands.mcp import _forget, _remember, _search_memories
 from session_memory.host.ipc import answer_requests, write_snapshots
-from session_memory.store.location import find_location
-from session_memory.store.refresh import open_store, refresh
 from session_memory.tools import TOOLS, GroupBackend, HomeBackend, ToolResult, call
 from session_memory.tools.request_files import RequestFiles
 from session_memory.tools.results import RESULT_CHARACTERS
@@ -202,6 +200,15 @@ class TestErrors:
             assert "after editing `jars.txt`" in answer.result().text
 
 
+def test_a_search_says_how_far_its_answer_reaches(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "not all in yet" not in person.ask("search_sessions", query="plum jam").text
+    monkeypatch.setattr("session_memory.store.refresh.REFRESH_SECONDS", -1.0)  # no time at all for what is new
+    person.say(SHOP, "webshop", MONDAY, "And quince jam.")
+    for query in ("plum jam", "submarine"):
+        told = person.ask("search_sessions", query=query).text
+        assert " of 2 sessions are not all in yet: session-memory ingest takes them in." in told
+
+
 class TestMemories:
     QUOTE = "plum jam 1 is for the webshop"
 
@@ -248,7 +255,9 @@ class TestMemories:
         assert told.text.startswith(f'Forgotten: fact {kept["id"]}: "The webshop sells plum jam."')
         assert agent.result("memories")["memories"] == []
         assert agent.ask("remember", text="The webshop sells plum jam.", quote=self.QUOTE).is_error
-        agent.run(*told.text.split("`")[1].split()[1:])
+        undo = told.text.split("`")[1]
+        assert undo == f"session-memory memories forget {kept['id']} --undo --home {agent.home}"
+        agent.run(*undo.split()[1:])
         assert [one["id"] for one in agent.result("memories")["memories"]] == [kept["id"]]
 
     def test_no_memory_is_forgotten_by_a_part_of_its_id(self, agent: Person) -> None:
@@ -274,16 +283,33 @@ class TestMemories:
             assert ask(asking, "remember", text="Jam.", quote="jam of work is good").is_error
             assert not ask("work", "forget", id=id).is_error
 
+    def test_a_group_without_a_database_changes_them_through_its_host(self, tmp_path: Path) -> None:
+        with three_groups(tmp_path / "host") as host:
+            host.begin("work", *exchange("jam of work is good", "Yes.", at=MONDAY))
+            ingested(host)
+            backend = GroupBackend(host.layout, "work", host.sessions, memory_changes=CHANGES)
+            write_snapshots(host.layout, "work", host.sessions)
+            asking = RequestFiles(str(host.layout.group("work").ipc_dir))
+
+            def ask(tool: str, **arguments: str) -> ToolResult:
+                with ThreadPoolExecutor() as pool:
+                    answer = pool.submit(asking.call, tool, arguments)
+                    while not answer.done():
+                        answer_requests(host.layout, "work", backend)
+                return answer.result()
+
+            kept = ask("remember", text="Jam of work is good.", quote="jam of work is good")
+            assert kept.text.startswith("Remembered as fact ")
+            id = kept.text.split()[3].rstrip(":")
+            (page,) = Path(host.layout.group("work").root).rglob("facts.md")
+            assert id in page.read_text()
+            assert ask("remember", text="Jam is bad.", quote="jam of work is bad").is_error
+            told = ask("forget", id=id)
+            assert (told.is_error, page.exists()) == (False, False)
+            assert told.text.startswith(f"Forgotten: fact {id}:")
+
     def test_they_are_not_among_what_needs_no_permission(self) -> None:
         assert {tool.name for tool in TOOLS if not tool.is_read_only} >= {"remember", "forget"}
-
-
-def ingested(host: GroupDir) -> None:
-    """Makes the store of a host, of all that was said in its groups."""
-    location = find_location(str(host.root), {})
-    store = open_store(location)
-    refresh(store, location, print)
-    store.close()
 
 
 def test_no_answer_is_longer_than_four_thousand_characters() -> None:

@@ -27,6 +27,8 @@ QUERY = '"kyoto flights"'
         f'python3 "/home/ann lee/.claude/plugins/cache/x/1/scripts/memory.py" memories search {QUERY}',
         "python3 '/home/ann lee/.pi/agent/git/x/scripts/session_reader.py' kyoto",
         "session-memory show 214 --around 37",
+        "session-memory sessions --all",
+        "session-memory read discord --lines 20",
         'session-memory errors "ENOENT: kyoto"',
         "session-memory patterns --project kyoto",
         "session-memory conversations --since 7d",

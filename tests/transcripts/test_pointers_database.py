@@ -40,7 +40,8 @@ def work(root, left):
             os.kill(os.getpid(), signal.SIGKILL)
         return True
     sessions._connection.exec_trace = step
-    sys.addaudithook(lambda event, _: event in ("open", "os.rename", "os.remove", "os.mkdir") and step())
+    is_step = lambda event, given: event in ("open", "os.rename", "os.remove", "os.mkdir") and str(given[0]).startswith(root)
+    sys.addaudithook(lambda event, given: is_step(event, given) and step())
     sessions.clear("main", "beans") if sys.argv[1] == "clear" else sessions.resume("main", entry.id, "second")
 
 for number, root in enumerate(sys.argv[2:]):

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 SESSIONS_FOLDER = "sessions"
 USUAL_DIR = ".claude"
 CONFIG_VARIABLE = "CLAUDE_CONFIG_DIR"
-PROJECTS_FOLDER = "projects"
 DEEPEST = 2  # what lies deeper belongs to sub-agents
 HAS_PROJECT_FOLDERS = True
 OWN_ID_VARIABLE = "CLAUDE_CODE_SESSION_ID"
@@ -30,9 +29,18 @@ def config_dir(environ: Mapping[str, str]) -> str:
     return (environ.get(CONFIG_VARIABLE) or environ.get("HOME", "") + "/.claude").rstrip("/")
 
 
+def transcripts_dir(config_dir: str) -> str:
+    """`projects/`."""
+    return f"{config_dir}/projects"
+
+
+def refresh(config_dir: str, everything: bool = False) -> None:
+    """Nothing is to be done: Claude Code writes its transcripts itself."""
+
+
 def project_dir(config_dir: str, cwd: str) -> str:
     """The directory for the transcripts of sessions that are started in `cwd`."""
-    return f"{config_dir}/{PROJECTS_FOLDER}/{encode_cwd(cwd)}"
+    return f"{config_dir}/projects/{encode_cwd(cwd)}"
 
 
 def transcript_path(config_dir: str, cwd: str, session_id: str) -> str:
@@ -68,13 +76,13 @@ def folders_below(config_dir: str, directory: str) -> list[str]:
     """The folders whose names begin as that of `directory` does, as far as a long one is not shortened."""
     name = encode_cwd(directory)
     within = name[:MOST_UNITS] if len(name) > MOST_UNITS else name + "-"
-    projects_dir = f"{config_dir}/{PROJECTS_FOLDER}"
-    return [f"{projects_dir}/{one}" for one in names_in(projects_dir) if one == name or one.startswith(within)]
+    names = [(folder, folder.rpartition("/")[2]) for folder in _folders(config_dir)]
+    return [folder for folder, one in names if one == name or one.startswith(within)]
 
 
 def listed_dirs(config_dir: str) -> list[str]:
     """The directory of the folders."""
-    return [f"{config_dir}/{PROJECTS_FOLDER}"]
+    return [f"{config_dir}/projects"]
 
 
 def sessions_in(folder: str, is_elsewhere: bool = False, worktree: str = "") -> list[Session]:
@@ -185,16 +193,22 @@ def _sessions(config_dir: str, own_dir: str, scope: str, folders: Folders) -> li
     """The sessions in `own_dir` and in `folders`, and with the scope `all` those elsewhere."""
     from ...transcripts.projects import sessions_of_project
 
-    return sessions_of_project(f"{config_dir}/{PROJECTS_FOLDER}", own_dir, folders, scope, sessions_in)
+    return sessions_of_project(own_dir, folders, scope, _folders(config_dir), sessions_in)
+
+
+def _folders(config_dir: str) -> Iterator[str]:
+    """The folders of all projects. What they lie in is listed when the first is asked for."""
+    projects_dir = f"{config_dir}/projects"
+    for name in names_in(projects_dir):
+        yield f"{projects_dir}/{name}"
 
 
 def _dir_of(config_dir: str, session_id: str, cwd: str) -> str:
     """The directory with the transcript of `session_id`, else the one for `cwd` or a directory above it; else ''."""
-    projects_dir = f"{config_dir}/{PROJECTS_FOLDER}"
     if session_id:
-        for name in names_in(projects_dir):
-            if is_file(f"{projects_dir}/{name}/{session_id}.jsonl"):
-                return f"{projects_dir}/{name}"
+        for folder in _folders(config_dir):
+            if is_file(f"{folder}/{session_id}.jsonl"):
+                return folder
     while cwd.strip("/"):
         directory = project_dir(config_dir, cwd)
         if is_directory(directory):

@@ -37,10 +37,18 @@ def process(event: Event, environ: Mapping[str, str]) -> str:
     return environ.get("CLAUDE_PID", "")
 
 
-def is_own(event: Event) -> bool:
-    """Whether the transcript lies as Claude Code's do. Codex and Qwen Code run the hooks of its plugins too."""
+def is_own(event: Event, environ: Mapping[str, str]) -> bool:
+    """Whether the transcript lies as Claude Code's do. Codex and Qwen Code run the hooks of its plugins too, Copilot
+    (whose events name no transcript) those in its settings. Events of our extensions for others name their runtime."""
     path = as_string(event.get("transcript_path"))
-    return not path or path.rpartition("/")[0].rpartition("/")[0].endswith("/projects")
+    if not path:
+        return not environ.get("COPILOT_CLI") and "runtime" not in event
+    return path.rpartition("/")[0].rpartition("/")[0].endswith("/projects")
+
+
+def prompt_id(event: Event) -> str:
+    """The id that Claude Code gave it: the same for all prompts of a turn."""
+    return as_string(event.get("prompt_id"))
 
 
 def start_dir(event: Event, environ: Mapping[str, str]) -> str:

@@ -17,7 +17,9 @@ TITLE = "Claude Code"
 HOME_FOLDER = ".claude"
 SETTINGS_FILE = "settings.json"
 LOCAL_SETTINGS_FILE = "settings.local.json"
+COMMAND = "claude"
 SKILLS_FOLDER = "skills"
+AFTER_INSTALL = ""
 MANAGED_SETTINGS: Mapping[str, str] = {
     "darwin": "/Library/Application Support/ClaudeCode/managed-settings.json",
     "linux": "/etc/claude-code/managed-settings.json",
@@ -42,10 +44,15 @@ def plugin_data_dirs(environ: Mapping[str, str], plugin: str) -> list[str]:
     return sorted(glob(f"{escape(files.config_dir(environ))}/plugins/data/{plugin}-*"))
 
 
-def plugins_named(config_dir: str, plugin: str) -> list[str]:
+def settings_dir(environ: Mapping[str, str]) -> str:
+    """Claude Code's own directory."""
+    return files.config_dir(environ)
+
+
+def plugins_named(settings_dir: str, plugin: str) -> list[str]:
     """The plugins of this name, as `plugin@marketplace`, that the user's settings have switched on."""
     try:
-        with open(f"{config_dir}/{SETTINGS_FILE}", "rb") as file:
+        with open(f"{settings_dir}/{SETTINGS_FILE}", "rb") as file:
             enabled = json.loads(file.read())["enabledPlugins"]
         return [name for name, is_on in enabled.items() if is_on and name.partition("@")[0] == plugin]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -71,21 +78,37 @@ def hook_variables(session_id: str, start: str) -> dict[str, str]:
 
 
 def wanted_hooks(declared: str, python: str, app: str) -> list[Hook]:
-    """The hooks that `declared` (the text of hooks.json) lists, to be run by `python` from the directory `app`.
+    """The hooks that `declared` (the text of hooks.json) lists, to be run by `python` from the directory `app`."""
+    return hooks_declared(declared, python, app)
 
-    Python ends with 2 where it cannot open the script, and for Claude Code 2 means: drop the prompt. Any failure
+
+def hooks_declared(declared: str, python: str, app: str, argument: str = "") -> list[Hook]:
+    """The same, for Claude Code or another runtime with hooks of its form, which `argument` then names to the scripts.
+
+    Python ends with 2 where it cannot open the script, and here 2 means: drop the prompt. Any failure
     therefore becomes 0: a program directory or an interpreter that is gone locks nobody out, nor is each prompt told of
     it. `session-memory doctor` tells.
     """
     hooks = []
+    behind = f" {argument}" if argument else ""
     for event, groups in json.loads(declared)["hooks"].items():
         for group in groups:
             for entry in group["hooks"]:
                 if _PLUGIN_ONLY in entry["command"]:
                     continue
-                command = _PLUGIN_PATH.sub(lambda match: shlex.quote(app + match.group(1)), entry["command"])
+                command = _PLUGIN_PATH.sub(lambda match: shlex.quote(app + match.group(1)) + behind, entry["command"])
                 command = re.sub(r"^python3 ", lambda _: shlex.quote(python) + " ", command)
                 if "||" not in entry["command"]:
                     command += FAIL_OPEN
                 hooks.append(Hook(event, group.get("matcher"), {**entry, "command": command}))
     return hooks
+
+
+def wanted_files(declared: str, python: str, app: str) -> dict[str, str]:
+    """None: hooks in the settings are all that it needs."""
+    return {}
+
+
+def untrusted_hooks(settings_dir: str) -> list[str]:
+    """None: a user's own hooks are run."""
+    return []

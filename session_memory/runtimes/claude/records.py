@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from ...transcripts.edits import Edit
     from ...transcripts.usage import ModelUsage
     from ..contract import ToolResult
 
@@ -199,6 +200,13 @@ def written(record: Record, call_id: str) -> str | None:
     return written_by(record, call_id, "Write", "input")
 
 
+def edits(record: Record, call_id: str) -> list[Edit]:
+    """What Edit, MultiEdit or Write replaced."""
+    from ...transcripts.edits import block_edits
+
+    return block_edits(record, call_id, "input", "old_string", "new_string")
+
+
 def of_sub_agent(record: Record) -> Record:
     """The record without its mark."""
     return {**record, "isSidechain": False}
@@ -260,7 +268,9 @@ def usage(record: Record) -> ModelUsage | None:
 
 def recognises(line: bytes) -> bool:
     """Whether a line (perhaps cut off) at the beginning of a transcript shows that it is Claude Code's."""
-    if not line.startswith(b"{") or b'"provenance":"' in line or b'","parts":[' in line:  # as in Qwen Code, else alike
+    if not line.startswith(b"{") or line.startswith(b'","data":{', line.find(b'"', 9)):  # as in Copilot
+        return False
+    if b'"provenance":"' in line or b'","parts":[' in line or b'"projectHash":"' in line:  # as in Qwen Code or Gemini
         return False
     return any(key in line for key in (b'"parentUuid":', b'"sessionId":"', b'"leafUuid":"'))
 

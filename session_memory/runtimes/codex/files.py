@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 SESSIONS_FOLDER = "codex-sessions"
 USUAL_DIR = ".codex"
 CONFIG_VARIABLE = "CODEX_HOME"
-PROJECTS_FOLDER = "sessions"
 DEEPEST = 4
 HAS_PROJECT_FOLDERS = False
 OWN_ID_VARIABLE = "CODEX_SESSION_ID"
@@ -36,11 +35,20 @@ def config_dir(environ: Mapping[str, str]) -> str:
     return (environ.get(CONFIG_VARIABLE) or environ.get("HOME", "") + "/" + USUAL_DIR).rstrip("/")
 
 
+def transcripts_dir(config_dir: str) -> str:
+    """`sessions/`."""
+    return f"{config_dir}/sessions"
+
+
+def refresh(config_dir: str, everything: bool = False) -> None:
+    """Nothing is to be done: Codex writes its transcripts itself."""
+
+
 def project_dir(config_dir: str, cwd: str) -> str:
     """The folder of today: there is none for a directory."""
     from time import strftime
 
-    return f"{config_dir}/{PROJECTS_FOLDER}/{strftime('%Y/%m/%d')}"
+    return f"{config_dir}/sessions/{strftime('%Y/%m/%d')}"
 
 
 def folders_below(config_dir: str, directory: str) -> list[str]:
@@ -50,7 +58,7 @@ def folders_below(config_dir: str, directory: str) -> list[str]:
 
 def listed_dirs(config_dir: str) -> list[str]:
     """The directories whose listings change as soon as there is another session."""
-    path = f"{config_dir}/{PROJECTS_FOLDER}"
+    path = f"{config_dir}/sessions"
     found = [path]
     for _ in ("year", "month", "day"):
         names = [name for name in names_in(path) if name.isdigit()]
@@ -125,7 +133,7 @@ def sub_agents(path: str) -> list[str]:
 
 def given_name(path: str) -> str:
     """What the user called the session with `/rename`: the last name for it in the index."""
-    config_dir, session_id = path.rpartition(f"/{PROJECTS_FOLDER}/")[0], session_id_of(path)
+    config_dir, session_id = path.rpartition("/sessions/")[0], session_id_of(path)
     try:
         descriptor = open_regular(f"{config_dir}/{_NAMES_FILE}")
     except OSError:
@@ -147,7 +155,7 @@ def given_name(path: str) -> str:
 def _youngest(config_dir: str, is_elsewhere: bool = False) -> list[Session]:
     """The sessions that began last, by the names of their folders and files."""
     found: list[Session] = []
-    for folder in _days(f"{config_dir}/{PROJECTS_FOLDER}"):
+    for folder in _days(f"{config_dir}/sessions"):
         of_day = sessions_in(folder, is_elsewhere)
         found += sorted(of_day, key=lambda session: session.path, reverse=True)
         if len(found) >= MOST_SESSIONS:

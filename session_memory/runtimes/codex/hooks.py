@@ -33,10 +33,16 @@ def process(event: Event, environ: Mapping[str, str]) -> str:
     return ""
 
 
-def is_own(event: Event) -> bool:
+def is_own(event: Event, environ: Mapping[str, str]) -> bool:
     """Whether the transcript is a rollout; and not in a sub-agent, in which the same events come."""
     path = as_string(event.get("transcript_path"))
-    return not event.get("agent_id") and (not path or path.rpartition("/")[2].startswith("rollout-"))
+    is_its = path.rpartition("/")[2].startswith("rollout-") if path else "transcript_path" in event
+    return is_its and not event.get("agent_id")
+
+
+def prompt_id(event: Event) -> str:
+    """'': prompts of Codex have none."""
+    return ""
 
 
 def start_dir(event: Event, environ: Mapping[str, str]) -> str:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from ...transcripts.edits import Edit
     from ...transcripts.usage import ModelUsage
     from ..contract import ToolResult
 
@@ -103,7 +104,10 @@ class CodexRollout:
 
     def note(self, record: Record) -> None:
         """Takes from a record that is no entry what it says of those behind it."""
-        self._directory = _directory_of(record) or self._directory
+        directory = _directory_of(record)
+        if directory:
+            self._directory = directory
+            self._without_turn = []
 
     def complete(self, entry: Entry) -> None:
         """Adds the directory, unless a command named its own; and whether it was copied."""
@@ -216,6 +220,32 @@ def written(record: Record, call_id: str) -> str | None:
         if _part(item, number) == call_id and isinstance(change, dict) and isinstance(change.get("content"), str):
             return as_string(change["content"])
     return None
+
+
+def edits(record: Record, call_id: str) -> list[Edit]:
+    """What a patch replaced in one of its files."""
+    from ...transcripts.edits import diff_edits, patch_edits
+
+    payload = record.get("payload")
+    if not isinstance(payload, dict):
+        return []
+    item = payload.get("item")
+    if isinstance(item, dict) and item.get("type") == "FileChange":
+        for number, change in enumerate(_changes(item).values()):
+            if _part(item, number) == call_id and isinstance(change, dict):
+                content = change.get("content")
+                is_whole = isinstance(content, str)
+                return [("", as_string(content))] if is_whole else diff_edits(as_string(change.get("unified_diff")))
+        return []
+    base, _, number_text = call_id.partition(":")
+    if base != as_string(payload.get("call_id")):
+        return []
+    patch = as_string(payload.get("input"))
+    if not patch:
+        arguments = _decoded(payload.get("arguments"))
+        given = arguments if isinstance(arguments, dict) else {}
+        patch = _shell_line(given.get("command") or given.get("cmd"))
+    return patch_edits(patch, int(number_text) if number_text.isdecimal() else 0)
 
 
 def of_sub_agent(record: Record) -> Record:

@@ -7,14 +7,13 @@ from ...transcripts.entries import Session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from ..contract import Folders
 
 SESSIONS_FOLDER = "pi-sessions"
 USUAL_DIR = ".pi/agent"
 CONFIG_VARIABLE = "PI_CODING_AGENT_DIR"
-PROJECTS_FOLDER = "sessions"
 DEEPEST = 2
 HAS_PROJECT_FOLDERS = True
 OWN_ID_VARIABLE = "PI_SESSION_ID"
@@ -29,9 +28,18 @@ def config_dir(environ: Mapping[str, str]) -> str:
     return (home + path[1:] if path == "~" or path.startswith("~/") else path).rstrip("/")
 
 
+def transcripts_dir(config_dir: str) -> str:
+    """`sessions/`."""
+    return f"{config_dir}/sessions"
+
+
+def refresh(config_dir: str, everything: bool = False) -> None:
+    """Nothing is to be done: Pi writes its transcripts itself."""
+
+
 def project_dir(config_dir: str, cwd: str) -> str:
     """The directory for the transcripts of sessions that are started in `cwd`."""
-    return f"{config_dir}/{PROJECTS_FOLDER}/{encode_cwd(cwd)}"
+    return f"{config_dir}/sessions/{encode_cwd(cwd)}"
 
 
 def encode_cwd(cwd: str) -> str:
@@ -43,13 +51,13 @@ def folders_below(config_dir: str, directory: str) -> list[str]:
     """The folders whose names begin as that of `directory` does."""
     name = encode_cwd(directory.rstrip("/"))
     within = name[: -len("--")] + "-"
-    sessions_dir = f"{config_dir}/{PROJECTS_FOLDER}"
-    return [f"{sessions_dir}/{one}" for one in names_in(sessions_dir) if one == name or one.startswith(within)]
+    names = [(folder, folder.rpartition("/")[2]) for folder in _folders(config_dir)]
+    return [folder for folder, one in names if one == name or one.startswith(within)]
 
 
 def listed_dirs(config_dir: str) -> list[str]:
     """The directory of the folders."""
-    return [f"{config_dir}/{PROJECTS_FOLDER}"]
+    return [f"{config_dir}/sessions"]
 
 
 def sessions_in(folder: str, is_elsewhere: bool = False, worktree: str = "") -> list[Session]:
@@ -78,16 +86,14 @@ def other_sessions(
         from ...transcripts.projects import sessions_of_project
 
         own_dir = own_path.rpartition("/")[0]
-        found = sessions_of_project(f"{config_dir}/{PROJECTS_FOLDER}", own_dir, folders, scope, sessions_in)
+        found = sessions_of_project(own_dir, folders, scope, _folders(config_dir), sessions_in)
     return [session for session in found if session.path and session.path != own_path]
 
 
 def project_sessions(config_dir: str, own_id: str, directory: str, scope: str, folders: Folders = ()) -> list[Session]:
     """The sessions of the project of `own_id`, or of `directory`, or of `all` projects."""
-    sessions_dir = f"{config_dir}/{PROJECTS_FOLDER}"
-    found = next((f for f in names_in(sessions_dir) if own_id and _holds(f"{sessions_dir}/{f}", own_id)), "")
-    own_dir = f"{sessions_dir}/{found}" if found else project_dir(config_dir, directory)
-    return other_sessions("", config_dir, f"{own_dir}/", scope, folders)
+    found = next((folder for folder in _folders(config_dir) if own_id and _holds(folder, own_id)), "")
+    return other_sessions("", config_dir, f"{found or project_dir(config_dir, directory)}/", scope, folders)
 
 
 def named_sessions(sessions_dir: str, config_dir: str, root: str) -> list[Session]:
@@ -133,6 +139,13 @@ def live_session_id(config_dir: str, pid: int) -> str:
 def live_processes(config_dir: str) -> list[tuple[int, str]]:
     """Always empty: pi notes nothing of its processes."""
     return []
+
+
+def _folders(config_dir: str) -> Iterator[str]:
+    """The folders of all projects. What they lie in is listed when the first is asked for."""
+    sessions_dir = f"{config_dir}/sessions"
+    for name in names_in(sessions_dir):
+        yield f"{sessions_dir}/{name}"
 
 
 def _holds(directory: str, session_id: str) -> bool:

@@ -34,9 +34,14 @@ def process(event: Event, environ: Mapping[str, str]) -> str:
     return ""
 
 
-def is_own(event: Event) -> bool:
+def is_own(event: Event, environ: Mapping[str, str]) -> bool:
     """Whether the event may come from our own extension: Pi's have names in small letters."""
-    return not as_string(event.get("hook_event_name"))[:1].isupper()
+    return event.get("runtime", "pi") == "pi" and not as_string(event.get("hook_event_name"))[:1].isupper()
+
+
+def prompt_id(event: Event) -> str:
+    """'': our extension asks once for each prompt."""
+    return ""
 
 
 def start_dir(event: Event, environ: Mapping[str, str]) -> str:

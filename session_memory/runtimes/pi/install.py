@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+
 from . import files, hooks
 
 TYPE_CHECKING = False
@@ -16,7 +19,9 @@ HOME_FOLDER = ".pi"
 SETTINGS_FILE = LOCAL_SETTINGS_FILE = ""
 HOOKS_ARE_OFF = ONLY_MANAGED_HOOKS = PLUGIN_ROOT = FAIL_OPEN = ""
 COMMAND_RULE = READ_RULE = TOOL_RULE = ""
-SKILLS_FOLDER = "skills"
+COMMAND = ""  # other programs are called `pi`
+SKILLS_FOLDER = ""
+AFTER_INSTALL = ""
 MANAGED_SETTINGS: Mapping[str, str] = {}
 
 RENAME, CLEAR, RESUME = "/name {name}", "/new", "pi --session {id}"
@@ -27,14 +32,50 @@ def plugin_data_dirs(environ: Mapping[str, str], plugin: str) -> list[str]:
     return [f"{files.config_dir(environ)}/{plugin}"]
 
 
-def plugins_named(config_dir: str, plugin: str) -> list[str]:
-    """None: what Pi loads of us is a package, beside which nothing else is installed."""
-    return []
+def settings_dir(environ: Mapping[str, str]) -> str:
+    """Pi's own directory."""
+    return files.config_dir(environ)
+
+
+def plugins_named(settings_dir: str, plugin: str) -> list[str]:
+    """The packages of this name in settings.json: a directory with that in its package.json, or one from npm or git."""
+    try:
+        with open(f"{settings_dir}/settings.json", "rb") as file:
+            packages = json.loads(file.read())["packages"]
+        sources = [source["source"] if isinstance(source, dict) else source for source in packages]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return []
+    return [source for source in sources if _package_name(str(source), settings_dir) == plugin]
 
 
 def wanted_hooks(declared: str, python: str, app: str) -> list[Hook]:
     """None: they come with the extension."""
     return []
+
+
+def wanted_files(declared: str, python: str, app: str) -> dict[str, str]:
+    """An extension that loads the program's own, and names it the interpreter to run its entries with."""
+    interpreter = f"process.env.SESSION_MEMORY_PYTHON ||= {json.dumps(python)};\n"
+    extension = f"export {{ default }} from {json.dumps(f'{app}/hooks/pi/index.ts')};\n"
+    return {"extensions/session-memory.ts": interpreter + extension}
+
+
+def untrusted_hooks(settings_dir: str) -> list[str]:
+    """None: a user's own extensions are loaded."""
+    return []
+
+
+def _package_name(source: str, settings_dir: str) -> str:
+    """What a package is called, by the source that settings.json has for it: `npm:name@1.0`, `git:host/user/name@v1`,
+    the address of a repository, or a directory; '' where nothing tells."""
+    if source.startswith(("npm:", "git:", "https:", "http:", "ssh:")):
+        return source.rpartition("/")[2].rpartition(":")[2].partition("@")[0].removesuffix(".git")
+    directory = os.path.join(settings_dir, os.path.expanduser(source))
+    try:
+        with open(f"{directory}/package.json", "rb") as file:
+            return str(json.loads(file.read())["name"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return ""
 
 
 def prompt_event(session_id: str, transcript_path: str, cwd: str, prompt: str) -> dict[str, Any]:

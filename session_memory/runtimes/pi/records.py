@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from ...transcripts.edits import Edit
     from ...transcripts.usage import ModelUsage
     from ..contract import ToolResult
 
@@ -225,6 +226,13 @@ def time(record: Record) -> float | None:
 def written(record: Record, call_id: str) -> str | None:
     """What the tool write was given as the content of a file."""
     return written_by(record, call_id, "write", "arguments")
+
+
+def edits(record: Record, call_id: str) -> list[Edit]:
+    """What edit or write replaced."""
+    from ...transcripts.edits import block_edits
+
+    return block_edits(record, call_id, "arguments", "oldText", "newText")
 
 
 def of_sub_agent(record: Record) -> Record:

@@ -7,14 +7,13 @@ from ...transcripts.entries import Session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from ..contract import Folders
 
 SESSIONS_FOLDER = "qwen-sessions"
 USUAL_DIR = ".qwen"
 CONFIG_VARIABLE = "QWEN_RUNTIME_DIR"
-PROJECTS_FOLDER = "projects"
 DEEPEST = 3
 HAS_PROJECT_FOLDERS = True
 OWN_ID_VARIABLE = "QWEN_CODE_SESSION_ID"
@@ -28,13 +27,22 @@ def config_dir(environ: Mapping[str, str]) -> str:
     return (environ.get(CONFIG_VARIABLE) or environ.get("HOME", "") + "/" + USUAL_DIR).rstrip("/")
 
 
+def transcripts_dir(config_dir: str) -> str:
+    """`projects/`."""
+    return f"{config_dir}/projects"
+
+
+def refresh(config_dir: str, everything: bool = False) -> None:
+    """Nothing is to be done: Qwen Code writes its transcripts itself."""
+
+
 def project_dir(config_dir: str, cwd: str) -> str:
     """The directory for the chats of sessions that are started in `cwd`."""
     from os.path import realpath
 
     from ...text.paths import dashed
 
-    return f"{config_dir}/{PROJECTS_FOLDER}/{dashed(realpath(cwd))}/{_CHATS}"
+    return f"{config_dir}/projects/{dashed(realpath(cwd))}/{_CHATS}"
 
 
 def folders_below(config_dir: str, directory: str) -> list[str]:
@@ -42,14 +50,13 @@ def folders_below(config_dir: str, directory: str) -> list[str]:
     from ...text.paths import dashed
 
     name = dashed(directory)
-    projects_dir = f"{config_dir}/{PROJECTS_FOLDER}"
-    names = [one for one in names_in(projects_dir) if one == name or one.startswith(f"{name}-")]
-    return [f"{projects_dir}/{one}/{_CHATS}" for one in names]
+    names = [(folder, folder.split("/")[-2]) for folder in _folders(config_dir)]
+    return [folder for folder, one in names if one == name or one.startswith(f"{name}-")]
 
 
 def listed_dirs(config_dir: str) -> list[str]:
     """The directory of the folders."""
-    return [f"{config_dir}/{PROJECTS_FOLDER}"]
+    return [f"{config_dir}/projects"]
 
 
 def sessions_in(folder: str, is_elsewhere: bool = False, worktree: str = "") -> list[Session]:
@@ -70,9 +77,7 @@ def other_sessions(
 
 def project_sessions(config_dir: str, own_id: str, directory: str, scope: str, folders: Folders = ()) -> list[Session]:
     """The sessions of the project of `own_id`, or of `directory`, or of `all` projects."""
-    projects_dir = f"{config_dir}/{PROJECTS_FOLDER}"
-    places = [f"{projects_dir}/{name}/{_CHATS}" for name in names_in(projects_dir)] if own_id else []
-    found = next((place for place in places if f"{own_id}.jsonl" in names_in(place)), "")
+    found = next((folder for folder in _folders(config_dir) if own_id and f"{own_id}.jsonl" in names_in(folder)), "")
     return _sessions(config_dir, found or project_dir(config_dir, directory), scope, folders)
 
 
@@ -118,10 +123,11 @@ def live_processes(config_dir: str) -> list[tuple[int, str]]:
 def _sessions(config_dir: str, own_dir: str, scope: str, folders: Folders) -> list[Session]:
     from ...transcripts.projects import sessions_of_project
 
-    def sessions_in_project(folder: str, is_elsewhere: bool = False, worktree: str = "") -> list[Session]:
-        chats = folder if folder.endswith(f"/{_CHATS}") else f"{folder}/{_CHATS}"
-        return sessions_in(chats, is_elsewhere, worktree)
+    return sessions_of_project(own_dir, folders, scope, _folders(config_dir), sessions_in)
 
-    own = own_dir.removesuffix(f"/{_CHATS}")
-    bare = [(folder.removesuffix(f"/{_CHATS}"), worktree) for folder, worktree in folders]
-    return sessions_of_project(f"{config_dir}/{PROJECTS_FOLDER}", own, bare, scope, sessions_in_project)
+
+def _folders(config_dir: str) -> Iterator[str]:
+    """The folders of all projects. What they lie in is listed when the first is asked for."""
+    projects_dir = f"{config_dir}/projects"
+    for name in names_in(projects_dir):
+        yield f"{projects_dir}/{name}/{_CHATS}"

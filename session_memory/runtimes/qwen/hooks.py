@@ -31,9 +31,15 @@ def process(event: Event, environ: Mapping[str, str]) -> str:
     return ""
 
 
-def is_own(event: Event) -> bool:
+def is_own(event: Event, environ: Mapping[str, str]) -> bool:
     """Whether the transcript lies as Qwen Code's chats do."""
-    return as_string(event.get("transcript_path")).rpartition("/")[0].endswith("/chats")
+    folder = as_string(event.get("transcript_path")).rpartition("/")[0]
+    return folder.endswith("/chats") and "/projects/" in folder
+
+
+def prompt_id(event: Event) -> str:
+    """The id that Qwen Code gave it."""
+    return as_string(event.get("prompt_id"))
 
 
 def start_dir(event: Event, environ: Mapping[str, str]) -> str:

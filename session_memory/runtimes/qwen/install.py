@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from uuid import uuid4
 
-from . import hooks
+from ..claude import install as claude
+from . import files, hooks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,9 +19,12 @@ TITLE = "Qwen Code"
 HOME_FOLDER = ".qwen"
 SETTINGS_FILE = "settings.json"
 LOCAL_SETTINGS_FILE = ""
-HOOKS_ARE_OFF = ONLY_MANAGED_HOOKS = PLUGIN_ROOT = FAIL_OPEN = ""
+FAIL_OPEN = claude.FAIL_OPEN
+HOOKS_ARE_OFF = ONLY_MANAGED_HOOKS = PLUGIN_ROOT = ""
 COMMAND_RULE = READ_RULE = TOOL_RULE = ""
-SKILLS_FOLDER = "skills"
+COMMAND = "qwen"
+SKILLS_FOLDER = ""
+AFTER_INSTALL = ""
 MANAGED_SETTINGS: Mapping[str, str] = {}
 
 RENAME, CLEAR, RESUME = "/rename {name}", "/clear", "qwen --resume {id}"
@@ -30,13 +35,29 @@ def plugin_data_dirs(environ: Mapping[str, str], plugin: str) -> list[str]:
     return []
 
 
-def plugins_named(config_dir: str, plugin: str) -> list[str]:
-    """None: nothing of us is installed beside the hooks."""
-    return []
+def settings_dir(environ: Mapping[str, str]) -> str:
+    """`~/.qwen`: `$QWEN_RUNTIME_DIR` moves the chats alone."""
+    return f"{environ.get('HOME', '')}/{files.USUAL_DIR}"
+
+
+def plugins_named(settings_dir: str, plugin: str) -> list[str]:
+    """The extension of this name, where it is there."""
+    return [plugin] if os.path.isdir(f"{settings_dir}/extensions/{plugin}") else []
 
 
 def wanted_hooks(declared: str, python: str, app: str) -> list[Hook]:
-    """None: they come with the extension."""
+    """The hooks for settings.json, which has the form of Claude Code's: all but those for tools, which it drops."""
+    found = claude.hooks_declared(declared, python, app, "qwen")
+    return [hook for hook in found if hook.event != hooks.TOOL_EVENT]
+
+
+def wanted_files(declared: str, python: str, app: str) -> dict[str, str]:
+    """None: the hooks are all that it needs."""
+    return {}
+
+
+def untrusted_hooks(settings_dir: str) -> list[str]:
+    """None: a user's own hooks are run."""
     return []
 
 
@@ -55,5 +76,5 @@ def prompt_event(session_id: str, transcript_path: str, cwd: str, prompt: str) -
 
 
 def hook_variables(session_id: str, start: str) -> dict[str, str]:
-    """Nothing: hooks get the environment that Codex runs in."""
+    """Nothing: hooks get the environment that Qwen Code runs in."""
     return {}

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from ...transcripts.edits import Edit
     from ...transcripts.usage import ModelUsage
     from ..contract import ToolResult
 
@@ -153,6 +154,19 @@ def written(record: Record, call_id: str) -> str | None:
             content = arguments.get("content") if isinstance(arguments, dict) else None
             return content if isinstance(content, str) else None
     return None
+
+
+def edits(record: Record, call_id: str) -> list[Edit]:
+    """What edit or write_file replaced."""
+    from ...transcripts.edits import argument_edits
+
+    message = record.get("message")
+    parts = message.get("parts") if isinstance(message, dict) else None
+    for part in parts if isinstance(parts, list) else ():
+        call = part.get("functionCall") if isinstance(part, dict) else None
+        if isinstance(call, dict) and call.get("id") == call_id:
+            return argument_edits(call.get("args"), "old_string", "new_string", "content")
+    return []
 
 
 def of_sub_agent(record: Record) -> Record:

@@ -13,7 +13,7 @@ from ...system.files import open_regular, path_text, stamp_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     Unreadable = list[tuple[str, Exception]]  # the keys of folders, each with a slash, and why
 
@@ -33,12 +33,13 @@ class SourceDirectory:
     on a command line, has to be there; a runtime's own comes with its first session. What lies in an `is_backup` never
     takes the place of the file that it is a copy of. Transcripts lie at most `deepest` levels below. No link is
     followed below `confined_to`, a directory above the root, where that is given: the files are an agent's, which may
-    have put a link there.
+    have put a link there. `refresh` brings mirrors up to date that lie there.
     """
 
     def __init__(
         self, root: str, home: str = "", within: tuple[str, ...] | None = None, *, is_named: bool = False,
         is_backup: bool = False, confined_to: str = "", deepest: int = DEEPEST,
+        refresh: Callable[[], None] | None = None,
     ) -> None:  # fmt: skip
         self.path = root
         self.root = path_text(root)
@@ -48,6 +49,7 @@ class SourceDirectory:
         self.is_backup = is_backup
         self.confined_to = confined_to
         self.deepest = deepest
+        self._refresh = refresh
 
     def holds(self, key: str) -> bool:
         """Whether a file of this key, there or not, belongs to it."""
@@ -56,7 +58,9 @@ class SourceDirectory:
         return self.within is None or key in self.within or key.partition("/")[0] in self.within
 
     def is_expected(self) -> bool:
-        """Whether the directory has to be there, or is."""
+        """Whether the directory has to be there, or is, with the mirrors in it brought up to date."""
+        if self._refresh:
+            self._refresh()
         return self.is_named or os.path.isdir(self.path)
 
     def transcripts(self, unreadable: Unreadable | None = None) -> Iterator[tuple[str, os.stat_result]]:

@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 MOST_CONVERSATIONS = 50  # whose items are ranked: reading those of more changes nothing
 EACH = 3  # items of each that are read to rank them
 MOST_READ = 100
-MOST_CHECKED = 2000  # items whose texts are read for phrases
+AT_ONCE = 2000  # items whose texts are read for phrases
+ENOUGH = 200  # items that have them: no older ones are read
+MOST_CHECKED = 20_000  # short ones take half a second
 READ_CHARACTERS = 1500
 CHECKED_CHARACTERS = 100_000
 BYTES_A_TERM = 6
@@ -63,12 +65,12 @@ class Candidates:
         scores = self._conversations()
         found = {one: self._items_of(one) for one in self._index.conversations_at(scores, self._wanted)}
         items = {one: best for one, best in found.items() if best}
-        self._read([item for best in items.values() for item in best])
+        self._read([item for one in sorted(items, key=_order, reverse=True) for item in items[one]])
         for best in items.values():
             best.sort(key=lambda item: (item in self._verbatim, self._scores[item]), reverse=True)
         of_items = shares({one: self._scores[best[0]] for one, best in items.items()})
         totals = {one: scores[one.first_item] + share for one, share in of_items.items()}
-        ranked = sorted(totals, key=lambda one: (totals[one], one), reverse=True)[: self._wanted.limit]
+        ranked = sorted(totals, key=lambda one: (totals[one], one.order), reverse=True)[: self._wanted.limit]
         chosen = [(one, items[one][0]) for one in ranked]
         if len(ranked) <= FEW:
             more = [(one, item) for one in ranked for item in items[one][1:]]
@@ -102,15 +104,19 @@ class Candidates:
         return allowed | self._verbatim
 
     def _checked(self, candidates: set[int], phrases: list[tuple[str, ...]]) -> set[int]:
-        """The candidates whose text has the phrases and no unwanted one; only the newest MOST_CHECKED are read."""
-        kept = set()
+        """The candidates whose text has the phrases and no unwanted one. The newest are read first, AT_ONCE of them,
+        and older ones until enough fit, of MOST_CHECKED in all."""
+        kept: set[int] = set()
         newest = nlargest(MOST_CHECKED, candidates)
-        for item, head in self._index.text_starts(newest, CHECKED_CHARACTERS).items():
-            terms = self._terms.of(head.text)
-            if all(contains(terms, phrase) for phrase in phrases) and not any(
-                contains(terms, phrase) for phrase in self._asked.unwanted_phrases
-            ):
-                kept.add(item)
+        for at in range(0, len(newest), AT_ONCE):
+            for item, head in self._index.text_starts(newest[at : at + AT_ONCE], CHECKED_CHARACTERS).items():
+                terms = self._terms.of(head.text)
+                if all(contains(terms, phrase) for phrase in phrases) and not any(
+                    contains(terms, phrase) for phrase in self._asked.unwanted_phrases
+                ):
+                    kept.add(item)
+            if len(kept) >= ENOUGH:
+                break
         return kept
 
     def _conversations(self) -> dict[int, float]:
@@ -130,7 +136,7 @@ class Candidates:
         if self._allowed is not None:
             allowed = {bisect_right(starts, item) - 1 for item in self._allowed}
             scores = [score if number in allowed else 0.0 for number, score in enumerate(scores)]
-        chosen = best_of(scores, max(MOST_CONVERSATIONS, 2 * self._wanted.limit))
+        chosen = best_of(scores, ends, max(MOST_CONVERSATIONS, 2 * self._wanted.limit))
         latest = max([ends[number] for number in chosen], default=0)
         return {starts[number]: scores[number] / best + recency(latest - ends[number]) for number in chosen}
 
@@ -146,11 +152,11 @@ class Candidates:
         return nlargest(EACH, scores, key=lambda item: (item in self._verbatim, scores[item], -item))
 
     def _read(self, items: list[int]) -> None:
-        """Reads the texts of the best of these items, and scores them by how often they have each part, and by how much
-        of the query stands together."""
+        """Reads the texts of the best of these items, of equals those that come first, and scores them by how often
+        they have each part, and by how much of the query stands together."""
         found = self._found
         neighbours = [f" {first} {second} " for first, second in pairwise(_terms_of(found.parts))]
-        best = nlargest(MOST_READ, items, key=lambda item: (self._scores[item], item))
+        best = nlargest(MOST_READ, items, key=self._scores.__getitem__)
         for item, head in self._index.text_starts(best, READ_CHARACTERS).items():
             terms = self._terms.of(head.text)
             often = [
@@ -182,6 +188,10 @@ class Candidates:
             elif part.is_literal:
                 spans += literal_spans(text, part.terms[0])
         return spans
+
+
+def _order(one: ConversationRange) -> tuple[int, str, int]:
+    return one.order
 
 
 def _terms_of(parts: Iterable[Part]) -> list[str]:

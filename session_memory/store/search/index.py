@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..values import ITEM_BITS
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
             """Within it all that is read is of one state of the store, whatever is written meanwhile."""
 
         def files(self, wanted: Filter) -> tuple[list[int], int] | None:
-            """The ids of the files that a filter allows, the newest first, and the highest id there is; None if it
+            """The ids of the files that a filter allows, the newest first, and how many there are at most; None if it
             allows all. What it says of conversations and entries is not looked at."""
 
         def items_with(self, expression: str, scope: Scope, newest: int = 0) -> list[int]:
@@ -35,8 +37,7 @@ if TYPE_CHECKING:
             that is not 0."""
 
         def count_with(self, expression: str, most: int = 0) -> int:
-            """How many items of the whole store match an expression; no more than `most` are counted, if that is not
-            0."""
+            """How many items of the whole store match an expression; if `most` is not 0, that many may do."""
 
         def size(self) -> tuple[int, float]:
             """How many items are indexed, and how many terms one of them has on average."""
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
             """Entries that have `text` as it stands, among the newest of the scope."""
 
         def fitting(self, items: list[int], wanted: Filter) -> list[int]:
-            """Of `items` those of the role and from the time that are wanted."""
+            """Of `items` those of the role, of the kind and from the time that are wanted."""
 
         def table(self) -> ConversationTable:
             """All conversations of the store."""
@@ -61,6 +62,9 @@ if TYPE_CHECKING:
 
         def conversations(self, ids: Iterable[int]) -> dict[int, Conversation]:
             """The conversations of these ids."""
+
+
+_NUMBER = (1 << ITEM_BITS) - 1
 
 
 class Scope(NamedTuple):
@@ -84,11 +88,19 @@ class ConversationTable(NamedTuple):
 
 
 class ConversationRange(NamedTuple):
-    """A conversation: its first and its last item, its id."""
+    """A conversation: its first and its last item, its id; when it ended, in milliseconds since the epoch (0: not
+    known), and its session's id, by which those are put in order that fit a query as well."""
 
     first_item: int
     last_item: int
     conversation_id: int
+    ended: int
+    session_id: str
+
+    @property
+    def order(self) -> tuple[int, str, int]:
+        """The same in every engine: the time, then the key, that is the session and the number in it."""
+        return self.ended, self.session_id, self.first_item & _NUMBER
 
 
 class TextStart(NamedTuple):

@@ -98,8 +98,8 @@ def _items(index: SearchIndex, part: Part, asked: Query, scope: Scope, wanted: F
 
 
 def _fitting(index: SearchIndex, items: list[int], wanted: Filter) -> list[int]:
-    """Of `items` those of the role and the time that are wanted."""
-    if not wanted.role and wanted.since is None and wanted.until is None:
+    """Of `items` those of the role, the kind and the time that are wanted."""
+    if not wanted.role and not wanted.kind and wanted.since is None and wanted.until is None:
         return items
     return index.fitting(items, wanted)
 

@@ -55,11 +55,11 @@ def conversation_scores(
     return scores
 
 
-def best_of(scores: Sequence[float], most: int) -> list[int]:
-    """The numbers of the `most` highest scores, the highest first; of equals those that come later. Without zeros."""
+def best_of(scores: Sequence[float], ends: Sequence[int], most: int) -> list[int]:
+    """The numbers of the `most` highest scores, the highest first; of equals those that ended later. Without zeros."""
     least = nlargest(most, scores)[-1:] or [0.0]
-    found = [(score, number) for number, score in enumerate(scores) if score and score >= least[0]]
-    return [number for _, number in sorted(found, reverse=True)[:most]]
+    found = [(score, ends[number], number) for number, score in enumerate(scores) if score and score >= least[0]]
+    return [number for *_, number in sorted(found, reverse=True)[:most]]
 
 
 def length_norms(sizes: Sequence[int]) -> list[float]:

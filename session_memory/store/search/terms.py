@@ -84,6 +84,10 @@ class Terms:
         """The terms of `text`, in order."""
         return self._tokens(_encoded(indexable(text)))
 
+    def of_word(self, word: str) -> str:
+        """The term of a word of an expression, or of a pair of characters; '' if it has none."""
+        return "".join(self._tokens(_encoded(word))[:1])
+
     def spans(self, text: str) -> list[tuple[int, int, str]]:
         """The terms of `text` with where they begin and end in it; those of a pair overlap with the next one's."""
         if text.isascii():

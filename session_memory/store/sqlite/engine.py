@@ -268,6 +268,20 @@ class SqliteStore:
                     end = min(begin + _READ_ITEMS - 1, last)
                     yield from items_between(self.connection, begin, end, excluding=excluding)
 
+    def item_ids(self, conversation_id: int) -> tuple[int, int]:
+        """The ids of a conversation's first and last item; (0, -1) where there is none of that id."""
+        sql = "SELECT first_item, last_item FROM memory_conversations WHERE id = ?"
+        with explained(self.path):
+            for first, last in fetch(self.connection, sql, (conversation_id,)):
+                return first, last
+        return 0, -1
+
+    def items(self, first: int, last: int) -> list[StoredEntry]:
+        """The items of one file from one id to another, as far as rules do not exclude them."""
+        excluding = self.is_excluding()
+        with explained(self.path):
+            return list(items_between(self.connection, first, last, excluding=excluding))
+
     def search(self, query: str, wanted: Filter) -> list[Hit]:
         excluding = self.is_excluding()
         with explained(self.path):

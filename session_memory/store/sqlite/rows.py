@@ -35,7 +35,7 @@ def conversation_columns(excluding: bool) -> str:
         c.id, c.session_id, {source_file}, f.home, f.source, {cwd}, coalesce(nullif({title}, ''), (
             SELECT char({ord(_SAID)}) || substr(content, 1, {_SAID_CHARACTERS}) FROM memory_transcript_entries
             WHERE id BETWEEN c.first_item AND c.last_item AND role = 'user' {shown} ORDER BY id LIMIT 1
-        ), ''), c.first_message_at, c.last_message_at, {messages}, c.status, c.reason
+        ), ''), c.first_message_at, c.last_message_at, {messages}, c.status, c.reason, ''
     """
 
 
@@ -78,6 +78,9 @@ def where(wanted: Filter) -> tuple[str, tuple[Any, ...]]:
     if wanted.session:
         conditions.append("substr(f.session_id, 1, length(?)) = ?")
         values += [wanted.session, wanted.session]
+    if wanted.runtime:
+        conditions.append("f.source = ?")
+        values.append(wanted.runtime)
     if wanted.status:
         conditions.append("c.status = ?")
         values.append(wanted.status)

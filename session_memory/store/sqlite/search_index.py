@@ -78,7 +78,7 @@ class SqliteSearchIndex:
 
     def _allows_all(self, wanted: Filter) -> bool:
         """Whether the filter leaves out no file; of several groups that one has all files is not looked for."""
-        in_part = wanted.project or wanted.directories or wanted.session
+        in_part = wanted.project or wanted.directories or wanted.session or wanted.runtime
         if in_part or wanted.since is not None or wanted.until is not None:
             return False
         if wanted.homes is None:
@@ -140,14 +140,16 @@ class SqliteSearchIndex:
             values += [wanted.until, wanted.until]
         ids = ids_of(items)
         kept: set[int] = set()
-        if wanted.role != TOOL_ROLE:
+        if wanted.role != TOOL_ROLE and not wanted.kind:
             role = " AND role = ?" if wanted.role else ""
             sql = f"SELECT id FROM memory_transcript_entries WHERE id IN carray(?){condition}{role}"
             roles = [wanted.role] if wanted.role else []
             kept.update(_column(self._connection.execute(sql, (ids, *values, *roles))))
         if wanted.role in ("", TOOL_ROLE):
-            sql = f"SELECT id FROM memory_tool_uses WHERE id IN carray(?){condition}"
-            kept.update(_column(self._connection.execute(sql, (ids, *values))))
+            kind = " AND kind = ?" if wanted.kind else ""
+            sql = f"SELECT id FROM memory_tool_uses WHERE id IN carray(?){condition}{kind}"
+            kinds = [wanted.kind] if wanted.kind else []
+            kept.update(_column(self._connection.execute(sql, (ids, *values, *kinds))))
         return [item for item in items if item in kept]
 
     def table(self) -> ConversationTable:
@@ -156,7 +158,7 @@ class SqliteSearchIndex:
     def conversations_at(self, starts: Iterable[int], wanted: Filter) -> list[ConversationRange]:
         condition, values = where(wanted)
         sql = (
-            "SELECT c.first_item, c.last_item, c.id "
+            "SELECT c.first_item, c.last_item, c.id, coalesce(c.last_message_at, 0), c.session_id "
             "FROM memory_conversations AS c CROSS JOIN memory_file_states AS f ON f.id = c.file_id "
             f"WHERE {condition} AND c.first_item IN carray(?)"
         )

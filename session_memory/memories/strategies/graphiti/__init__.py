@@ -1,1 +1,10 @@
 """The strategy that fills a Graphiti knowledge graph."""
+
+from __future__ import annotations
+
+
+def missing_packages() -> list[str]:
+    """What graphiti needs of packages that are not installed."""
+    from importlib.util import find_spec
+
+    return [name for name in ("graphiti_core", "httpx", "openai") if find_spec(name) is None]

@@ -72,7 +72,8 @@ async def _kuzu(directory: str, group: str) -> GraphDriver:
         return await open_kuzu(path, group)
     except RuntimeError as error:
         if "lock" in str(error).lower():
-            message, hint = f"{path}: another process has the graph open", "try again when that is done"
+            message = f"{os.path.basename(path)}: another process has the graph open"
+            hint = "try again when that is done"
             raise StrategyError(message, hint, is_temporary=True) from error
         raise UnavailableError(f"{path}: {error}") from error
     finally:

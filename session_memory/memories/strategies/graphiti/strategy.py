@@ -11,11 +11,13 @@ from contextlib import asynccontextmanager
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ....errors import SessionMemoryError
 from ....settings.sections import memory_settings
 from ....text.sanitize import for_people, shortened
 from ....text.timestamps import now_milliseconds
 from ...exchanges import chunks
 from ...strategy import MemoryResult, StrategyContext, StrategyError, UnavailableError, Usage
+from . import missing_packages
 from . import settings as graph_settings
 from .database import EMBEDDED, group_id, open_driver
 from .settings import GraphSettings
@@ -51,6 +53,13 @@ class GraphFact(NamedTuple):
     invalid_at: str
     expired_at: str
     sessions: tuple[str, ...] = ()
+
+    @property
+    def times(self) -> str:
+        """The days from which and until which it held, '' where they are not known."""
+        since = f"since {self.valid_at[:10]}" if self.valid_at else ""
+        until = f"until {self.invalid_at[:10]}" if self.invalid_at else "superseded" if self.expired_at else ""
+        return ", ".join([part for part in (since, until) if part])
 
 
 class GraphStrategy:
@@ -197,7 +206,12 @@ async def opened(settings: GraphSettings, url: str, group: str, budget: Budget) 
     from .metered_client import MeteredClient
 
     logging.getLogger("graphiti_core").setLevel(logging.CRITICAL)  # its errors hold texts of conversations
-    driver = await open_driver(url, group, os.environ.get(settings.password_env, ""))
+    try:
+        driver = await open_driver(url, group, os.environ.get(settings.password_env, ""))
+    except SessionMemoryError:
+        raise
+    except Exception as error:  # that of a driver whose server cannot be reached
+        raise _explained(error) from error
     try:
         async with MeteredClient(budget, settings.timeout_seconds) as http:
             # Our queue tries again later; a client that did would hold graph and budget while it waits.
@@ -235,11 +249,8 @@ def session_in(name: str) -> str:
 def require_graphiti() -> None:
     """Raises UnavailableError where graphiti-core, or what it needs, is not installed; to be called before any of it is
     imported."""
-    from importlib.util import find_spec
-
     graph_settings.silence_telemetry(os.environ)
-
-    missing = [name for name in ("graphiti_core", "httpx", "openai") if find_spec(name) is None]
+    missing = missing_packages()
     if missing:
         from ....settings.program import how_to_add
 

@@ -60,7 +60,9 @@ class Claude:
         try:
             import claude_agent_sdk  # noqa: F401 (it takes over a second)
         except ImportError as error:
-            unavailable = UnavailableError("claude-agent-sdk is not installed", "pip install claude-agent-sdk")
+            from ....settings.program import how_to_add
+
+            unavailable = UnavailableError("claude-agent-sdk is not installed", how_to_add("sdk"))
             raise FailedCallError(unavailable, Usage()) from error
         if self.directory:
             os.makedirs(self.directory, mode=0o700, exist_ok=True)

@@ -1,0 +1,269 @@
+"""`python -m bench.page`: how long the page takes to show what is in the store, in a real Chromium.
+
+The store holds a gigabyte of invented transcripts of a year, one of them with 10,000 entries. First bytes are medians
+beside those of an empty page of the same server, asked for in turn. First paint is what Chromium says of a view that is
+opened; a search as one types is what the browser waits for each answer; live lag is from the end of a write to the
+event that tells of it. With agentsview beside it (`--agentsview PROGRAM`, from PyPI) both show the same transcripts,
+and their answers are taken in turn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from statistics import median, quantiles
+from typing import NamedTuple
+
+from playwright.sync_api import Page, sync_playwright
+
+from .browser import launched
+from .corpus import Author, Texts, write_session
+from .pictures import served
+from .report import Row, as_table
+
+SEED = 7
+SESSIONS = 1000
+LONG_BYTES = 97_000_000  # of the transcript with 10,000 entries
+DAYS = 300
+PROJECTS = ("alpha", "beacon", "cellar", "dune", "ember", "forge", "garden", "harbor")
+VIEWS = ("/", "/timeline", "/timeline?span=week", "/search?q=file+error", "/memories", "/patterns", "/costs", "/list")
+QUERIES = ("file error", "the server request", "branch memory", "cursor update test", "database")
+WAIT_SECONDS = 120
+LIVE_RUNS = 5
+ITS_PORT = 18_080
+SETTLED_SECONDS = 4.0
+
+
+class Server(NamedTuple):
+    """A server that is asked: where it listens, and what is sent with each request."""
+
+    port: int
+    headers: dict[str, str]
+
+    def ask(self, path: str) -> float:
+        """Seconds to the first byte of an answer, which is read to its end. Raises OSError where there is none."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT_SECONDS)
+        began = time.perf_counter()
+        connection.request("GET", path, headers=self.headers)
+        answer = connection.getresponse()
+        seconds = time.perf_counter() - began
+        body = answer.read()
+        connection.close()
+        if answer.status not in (200, 404) or not body:
+            raise OSError(f"{path}: {answer.status}")
+        return seconds
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser("python -m bench.page", description=__doc__)
+    parser.add_argument("--megabytes", type=int, default=1000, metavar="N", help="of transcripts (1000)")
+    parser.add_argument("--runs", type=int, default=20, metavar="N", help="of each measurement (20)")
+    parser.add_argument("--home", type=Path, metavar="DIR", help="keep the transcripts there, and take those that are")
+    parser.add_argument("--agentsview", metavar="PROGRAM", help="race against it, on the same transcripts")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="session-memory-bench-") as name:
+        home = options.home or Path(name)
+        long_session = write_transcripts(home, options.megabytes)
+        with served(home) as link:
+            root = "/" + link.split("/")[3]
+            server = entered(link)
+            print(as_table(first_bytes(server, root, options.runs), options.runs, "seconds to the first byte"), "\n")
+            with sync_playwright() as playwright:
+                browser = launched(playwright)
+                page = browser.new_page(viewport={"width": 1400, "height": 900})
+                page.goto(link)
+                page.wait_for_selector("main h1")
+                base = link.rpartition("/enter")[0]
+                in_browser(page, base, long_session, options.runs)
+                if options.agentsview:
+                    with agentsview(options.agentsview, home, Path(name)) as other:
+                        rows = race(server, root, other, options.runs)
+                        own, its = (f"{base}/", f"http://127.0.0.1:{ITS_PORT}/")
+                        paints = in_turn(
+                            lambda: painted(page, own) / 1000, lambda: painted(page, its) / 1000, options.runs
+                        )
+                        rows.append(Row("first paint of the first page", *paints, "agentsview", 1.0))
+                    print("\n" + as_table(rows, options.runs, "against agentsview"), "\n")
+                browser.close()
+            lag = median(live_lag(server, root, home) for _ in range(min(options.runs, LIVE_RUNS)))
+            print(f"{'live lag':48} {lag:8.0f} ms")
+            print(f"{'memory of the server, at most':48} {peak_megabytes(server.port):8.0f} MB")
+
+
+def write_transcripts(home: Path, megabytes: int) -> str:
+    """Writes the transcripts, unless there are some; the id of the long one."""
+    texts, random = Texts(SEED), Random(SEED)
+    projects = home / ".claude" / "projects"
+    long = Author(texts, "long", PROJECTS[0], min(LONG_BYTES, megabytes * 200_000), time.time() - 3600)
+    path = projects / f"-home-dev-{PROJECTS[0]}" / f"{long.session_id}.jsonl"
+    if not path.exists():
+        write_session(path, long)
+    if len(list(projects.rglob("*.jsonl"))) > 1:
+        return long.session_id
+    for number in range(SESSIONS):
+        size = int(megabytes * 1e6 / SESSIONS * random.lognormvariate(0, 1) / 1.65)
+        project = random.choice(PROJECTS)
+        author = Author(texts, str(number), project, size, time.time() - random.random() ** 1.5 * DAYS * 86_400)
+        write_session(projects / f"-home-dev-{project}" / f"{author.session_id}.jsonl", author)
+    return long.session_id
+
+
+def entered(link: str) -> Server:
+    """The server of the page, as somebody asks it who came by the link."""
+    port, path = int(link.split("/")[2].rpartition(":")[2]), "/" + link.split("/", 3)[3]
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    connection.request("GET", path)
+    cookie = connection.getresponse().headers["set-cookie"].partition(";")[0]
+    return Server(port, {"Cookie": cookie})
+
+
+def first_bytes(server: Server, root: str, runs: int) -> list[Row]:
+    """A row for each view, beside a page with nothing on it."""
+    rows = []
+    for view in VIEWS:
+        own, empty = in_turn(lambda path=view: server.ask(root + path), lambda: server.ask(f"{root}/nothing"), runs)  # type: ignore[misc]
+        rows.append(Row(view, own, empty, "empty page"))
+    return rows
+
+
+def in_turn(first: Callable[[], float], second: Callable[[], float], runs: int) -> tuple[float, float]:
+    """The medians of both, taken in turn, after a first one of each that does not count."""
+    pairs = [(first(), second()) for _ in range(runs + 1)][1:]
+    return median([one for one, _ in pairs]), median([other for _, other in pairs])
+
+
+def in_browser(page: Page, base: str, long_session: str, runs: int) -> None:
+    """Prints what Chromium takes: first paints, a search as one types, and a long session."""
+    for view in VIEWS[:-1]:
+        print(f"{f'first paint of {view}':48} {median(painted(page, base + view) for _ in range(runs)):8.0f} ms")
+    typed = sorted(typed_times(page, base))
+    print(f"{'search as you type, from key to hits: median':48} {median(typed):8.0f} ms")
+    print(f"{'the same, p95':48} {quantiles(typed, n=20)[18]:8.0f} ms")
+    address = f"{base}/session/{long_session}"
+    shown = median(painted(page, address) for _ in range(runs))
+    print(f"{'first paint of a session of 10,000 entries':48} {shown:8.0f} ms")
+    read = median(scrolled(page, address) for _ in range(runs))
+    print(f"{'the same, shown, and its end after a jump there':48} {read:8.0f} ms")
+
+
+def live_lag(server: Server, root: str, home: Path) -> float:
+    """Milliseconds from a line in a transcript to the event that says that something is new."""
+    time.sleep(SETTLED_SECONDS)  # what was written before is told by then
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=WAIT_SECONDS)
+    connection.request("GET", f"{root}/changes", headers=server.headers)
+    events = connection.getresponse()
+    events.readline()
+    transcript = next((home / ".claude" / "projects").rglob("*.jsonl"))
+    last = transcript.read_bytes().rstrip(b"\n").rpartition(b"\n")[2]
+    with transcript.open("ab") as file:
+        file.write(re.sub(rb'("uuid":")[0-9a-f]{8}', rb"\g<1>%08x" % (time.time_ns() & 0xFFFFFFFF), last) + b"\n")
+    began = time.perf_counter()
+    while not events.readline().startswith(b"data:"):
+        pass
+    seconds = time.perf_counter() - began
+    connection.close()
+    return seconds * 1000
+
+
+def painted(page: Page, address: str) -> float:
+    """Milliseconds from the request to the first contentful paint."""
+    page.goto(address, wait_until="load")
+    script = "() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0"
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        if milliseconds := float(page.evaluate(script)):
+            return milliseconds
+    raise OSError(f"{address}: nothing is painted")
+
+
+def typed_times(page: Page, base: str) -> Iterator[float]:
+    """Milliseconds that the server takes to answer each key of the queries, as the browser sees it."""
+    page.goto(f"{base}/search")
+    page.evaluate("performance.setResourceTimingBufferSize(5000)")
+    for query in QUERIES:
+        page.get_by_role("searchbox", name="Search everything").fill("")
+        for letter in query:
+            page.keyboard.type(letter)
+            page.wait_for_timeout(160)
+    script = "performance.getEntriesByType('resource').filter(r => r.name.includes('/search?')).map(r => r.duration)"
+    yield from page.evaluate(script)
+
+
+def scrolled(page: Page, address: str) -> float:
+    """Milliseconds until a session stands there, and its last entries after a jump to the end."""
+    began = time.perf_counter()
+    page.goto(f"{address}?at=1", wait_until="domcontentloaded")
+    page.wait_for_selector("#dialogue article")
+    page.keyboard.press("e")
+    page.wait_for_selector("#dialogue .chunk:last-child article")
+    return (time.perf_counter() - began) * 1000
+
+
+def peak_megabytes(port: int) -> float:
+    """The most memory that the process which listens on a port has had; 0 where the system does not tell."""
+    inode = next(
+        (line.split()[9] for line in Path("/proc/net/tcp").read_text().splitlines() if f":{port:04X} 00000000" in line),
+        "",
+    )
+    for process in Path("/proc").glob("[0-9]*/fd"):
+        try:
+            if any(os.readlink(one) == f"socket:[{inode}]" for one in process.iterdir()):
+                status = (process.parent / "status").read_text()
+                return int(re.findall(r"VmHWM:\s+(\d+)", status)[0]) / 1024
+        except OSError:
+            continue
+    return 0.0
+
+
+@contextmanager
+def agentsview(program: str, home: Path, place: Path) -> Iterator[Server]:
+    """Its server over the same transcripts, once it has taken them in."""
+    environment = {"HOME": str(home), "PATH": "/usr/bin:/bin", "AGENTSVIEW_DATA_DIR": str(place / "agentsview")}
+    command = [program, "serve", "--no-browser", "--no-update-check", "--port", str(ITS_PORT)]
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    server = Server(ITS_PORT, {})
+    try:
+        deadline = time.monotonic() + WAIT_SECONDS
+        known, sizes = -1, [0]
+        while time.monotonic() < deadline and known != sum(sizes):  # as long as it takes something in
+            known = sum(sizes)
+            time.sleep(SETTLED_SECONDS)
+            sizes = [one.stat().st_size for one in (place / "agentsview").glob("sessions.db*")]
+        server.ask("/api/v1/sessions?limit=1")
+        yield server
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def race(server: Server, root: str, other: Server, runs: int) -> list[Row]:
+    """Ours, and what its browser asks for to show the same."""
+    pairs = {
+        "the first page": ("/", "/"),
+        "the list of sessions": ("/list", "/api/v1/sessions?limit=400"),
+        "a search": ("/search?q=database+cursor", "/api/v1/search?q=database+cursor&limit=20"),
+        "activity of the year": ("/timeline", "/api/v1/analytics/heatmap"),
+    }
+    rows = []
+    for title, (ours, its) in pairs.items():
+        try:
+            own, beside = in_turn(lambda at=ours: server.ask(root + at), lambda at=its: other.ask(at), runs)  # type: ignore[misc]
+        except OSError as error:
+            print(f"{title}: {error}", file=sys.stderr)
+            continue
+        rows.append(Row(title, own, beside, "agentsview", 1.5))
+    return rows
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""`python -m bench.prompt_memories`: how often a prompt gets the memory that it is about, and nothing where it is about
+none; and what it costs the prompt hook to look.
+
+Each set of labelled prompts is asked with the memories of both. What users typed in real transcripts is about none of
+them, whatever project it is asked in. The cost is that of a prompt where nothing else is new, with 5,000 memories,
+less that of the same prompt with none, in starts of a bare interpreter. Exits with 1 where any is not what is aimed at.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from .cost import MEMORIES, MOST, added_by_memories
+from .prompts import ABOUT, OTHER_FORMS, SETS, UNRELATED, Answer, ask, read
+from .real import prompts_of
+
+TRANSCRIPTS = Path(__file__).parents[3] / "shared" / "transcripts"
+LEAST_RIGHT, LEAST_SILENT = 0.70, 0.99
+RUNS = 60
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser("python -m bench.prompt_memories", description=__doc__)
+    parser.add_argument("--faults", action="store_true", help="also print which prompts got something else")
+    parser.add_argument("--transcripts", type=Path, default=TRANSCRIPTS, metavar="DIR", help="real ones")
+    parser.add_argument(
+        "--runs", type=int, default=RUNS, metavar="N", help=f"how often the hook is run; 0: not ({RUNS})"
+    )
+    parser.add_argument("--cpu", action="store_true", help="count the processor's time: for a machine that is busy")
+    options = parser.parse_args()
+    sets = {path.stem: read(path) for path in SETS}
+    memories = [memory for found, _ in sets.values() for memory in found]
+    passed = True
+    with tempfile.TemporaryDirectory(prefix="session-memory-bench-") as name:
+        for title, (_, prompts) in sets.items():
+            passed &= _show(title, ask(memories, prompts, Path(name)), with_faults=options.faults)
+        real = prompts_of(options.transcripts, {memory.origins[0][5] for memory in memories})
+        if real:
+            passed &= _show("real transcripts", ask(memories, real, Path(name)), with_faults=options.faults)
+    if options.runs:
+        for title, added in added_by_memories(memories, options.runs, of_processor=options.cpu).items():
+            passed &= added <= MOST
+            print(f"a prompt {title}, {MEMORIES:,} memories: {added:+.2f} x (at most +{MOST} x)")
+    return 0 if passed else 1
+
+
+def _show(title: str, answers: Sequence[Answer], *, with_faults: bool) -> bool:
+    """Prints how many of the answers are right, and returns whether these are enough."""
+    by_sign = {sign: [one for one in answers if one.prompt.sign == sign] for sign in (ABOUT, OTHER_FORMS, UNRELATED)}
+    about = [one for one in answers if one.prompt.memory]
+    shares = []
+    for words, found in (
+        ("about a memory", about),
+        ("of these with other forms of its words", by_sign[OTHER_FORMS]),
+        ("about nothing remembered", by_sign[UNRELATED]),
+    ):
+        if found:
+            right = sum(one.is_right for one in found)
+            share = right / len(found)
+            shares.append(share >= (LEAST_SILENT if words == "about nothing remembered" else LEAST_RIGHT))
+            print(f"{title:18} {words:40} {right:4} of {len(found):4}  {share:.3f}")
+    others = sum(id != one.prompt.memory for one in about for id in one.told.ids)
+    if about:
+        print(f"{title:18} {'other memories told with them':40} {others:4}")
+    for one in answers if with_faults else ():
+        if not one.is_right:
+            print(f"  {one.prompt.sign} {one.prompt.text[:100]!r} got {one.told.text.partition(chr(10))[2]!r}")
+    return all(shares)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

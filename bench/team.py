@@ -1,0 +1,209 @@
+"""`python -m bench.team`: what a team's store costs, and whether it answers as a machine's own does.
+
+Invented entries are written into a store and pushed to a real server, which is started for this, or is the one that
+SESSION_MEMORY_TEST_POSTGRES names. Then the same queries are put to both, in turn: how long each takes, and whether the
+first ten hits are the same, and the first of them. `--kills N`: instead, three machines push at once while each is
+killed again and again, and connections are cut; in the end everything has to be there, once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from contextlib import closing, suppress
+from pathlib import Path
+from random import Random
+from statistics import median, quantiles
+
+import psycopg
+
+from session_memory.store.postgres.connection import UnreachableTeamError
+from session_memory.store.postgres.engine import TeamStore
+from session_memory.store.postgres.push import TeamPush
+from session_memory.store.sqlite.engine import SqliteStore
+from session_memory.store.team_push import SharedAs, push_new
+from session_memory.store.values import Filter, Hit
+from tests.postgres_server import PostgresServer, running_server
+
+from .corpus import Texts
+from .search import ENTRIES_A_FILE, SEED, batch_of, words_and_common
+
+MACHINES = ("laptop", "server", "desk")
+MACHINE_FILES = 60  # of each that is killed
+TABLES = ("item", "posting", "conversation", "session")
+_PUSH = """
+import sys
+from contextlib import closing
+from session_memory.store import team_push
+from session_memory.store.postgres.push import TeamPush
+from session_memory.store.sqlite.engine import SqliteStore
+team_push.BATCH_ITEMS = 200
+url, database, machine = sys.argv[1:]
+store = SqliteStore(database)
+with closing(TeamPush(url, machine)) as team:
+    team_push.push_new(store, team, lambda *_: team_push.SharedAs("p", "team", "/srv/agent"))
+"""
+
+
+def main() -> int:
+    """Returns the exit code: 1 where something was lost or doubled, or answers differ too often."""
+    parser = argparse.ArgumentParser("python -m bench.team", description=__doc__)
+    parser.add_argument("--entries", type=int, default=1_000_000, metavar="N", help="entries in the store (1,000,000)")
+    parser.add_argument("--queries", type=int, default=1000, metavar="N", help="queries put to both (1000)")
+    parser.add_argument("--kills", type=int, default=0, metavar="N", help="kill pushing machines N times instead")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="session-memory-bench-") as name, running_server(is_durable=True) as server:
+        if isinstance(server, str):
+            print(f"bench: {server}", file=sys.stderr)
+            return 1
+        url = server.url_of(server.database, "ann")
+        if options.kills:
+            return _kill(server, url, Path(name), options.kills)
+        return _compare(server, url, Path(name), options.entries, options.queries)
+
+
+def _compare(server: PostgresServer, url: str, root: Path, entries: int, queries: int) -> int:
+    texts, random = Texts(SEED), Random(SEED)
+    store = _store(root / "own.db", texts, random, range(entries // ENTRIES_A_FILE))
+    began = time.perf_counter()
+    _push(store, url, "laptop")
+    seconds = time.perf_counter() - began
+    print(f"pushed {entries:,} entries in {seconds:.0f} s: {entries / seconds:,.0f} a second", flush=True)
+    for table, size in _sizes(server):
+        print(f"  {table}: {size / entries:,.0f} bytes an entry")
+    words, common = words_and_common(texts, random)
+    asked = [_query(words, common, random) for _ in range(queries)]
+    own_times, team_times, same, same_first = [], [], 0, 0
+    wanted = Filter(limit=10)
+    with closing(TeamStore(url)) as team:
+        for query in asked:
+            own, own_seconds = _timed(store, query, wanted)
+            of_team, team_seconds = _timed(team, query, wanted)
+            own_times.append(own_seconds * 1000)
+            team_times.append(team_seconds * 1000)
+            same += own == of_team
+            same_first += own[:1] == of_team[:1]
+    for title, times in (("own store", own_times), ("team", team_times)):
+        print(f"search, {title}: median {median(times):.1f} ms, p95 {quantiles(times, n=20)[-1]:.1f} ms")
+    print(f"of {queries:,} queries the first ten hits are the same for {same:,}, the first for {same_first:,}")
+    return 0 if same >= 0.98 * queries and same_first == queries else 1
+
+
+def _timed(store: SqliteStore | TeamStore, query: str, wanted: Filter) -> tuple[list[tuple[str, int]], float]:
+    """What is found, as sessions and numbers of entries, and how many seconds that took."""
+    began = time.perf_counter()
+    hits: list[Hit] = store.search(query, wanted)
+    seconds = time.perf_counter() - began
+    return [(hit.conversation.session_id, hit.entry.number) for hit in hits], seconds
+
+
+def _query(words: list[str], common: list[str], random: Random) -> str:
+    """One to four words as they occur, a common one, a phrase, or a word that must not be there."""
+    kind = random.randrange(4)
+    if kind == 0:
+        return random.choice(common)
+    some = random.sample(words, random.randint(2, 4))
+    return f'"{some[0]}" {some[1]}' if kind == 1 else f"{some[0]} -{some[1]}" if kind == 2 else " ".join(some)
+
+
+def _kill(server: PostgresServer, url: str, root: Path, kills: int) -> int:
+    texts, random = Texts(SEED), Random(SEED)
+    stores = []
+    for number, machine in enumerate(MACHINES):
+        first = number * MACHINE_FILES
+        stores.append(_store(root / f"{machine}.db", texts, random, range(first, first + MACHINE_FILES)))
+    done = threading.Event()
+    cuts, killed = [0], [0]
+
+    def cut() -> None:
+        while not done.wait(random.uniform(1, 4)):
+            with psycopg.connect(server.url, autocommit=True) as connection:
+                sql = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = 'ann'"
+                cuts[0] += sum(count for (count,) in connection.execute(sql))
+
+    def push(database: Path, machine: str, times: int) -> None:
+        for _ in range(times):
+            process = _start(url, database, machine)
+            time.sleep(random.uniform(0.2, 1.2))
+            killed[0] += process.poll() is None
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            if random.random() < 0.1:  # else all is pushed soon, and the rest kills nothing
+                with suppress(UnreachableTeamError), closing(TeamPush(url, machine)) as team:
+                    some = [one.id for one in team.pushed().values()]
+                    team.withdraw(random.sample(some, len(some) // 2))
+
+    each = -(-kills // len(MACHINES))
+    threads = [threading.Thread(target=push, args=(root / f"{one}.db", one, each)) for one in MACHINES]
+    cutting = threading.Thread(target=cut)
+    for thread in (cutting, *threads):
+        thread.start()
+    for thread in threads:
+        thread.join()
+    done.set()
+    cutting.join()
+    for store, machine in zip(stores, MACHINES):
+        _push(store, url, machine)
+    found = _content(server)
+    with psycopg.connect(server.url_of(server.database), autocommit=True) as connection:
+        connection.execute("TRUNCATE session_memory.session, session_memory.item, session_memory.posting, "
+                           "session_memory.conversation")  # fmt: skip
+    for store, machine in zip(stores, MACHINES):
+        _push(store, url, machine)
+    wanted = _content(server)
+    problems = sum([len(set(found[table]) ^ set(wanted[table])) for table in wanted])
+    problems += sum([abs(len(found[table]) - len(wanted[table])) for table in wanted])
+    print(f"{killed[0]:,} kills, {cuts[0]:,} connections cut: {len(found['item']):,} items, "
+          f"{problems} rows that are not as after one push")  # fmt: skip
+    return 1 if problems else 0
+
+
+def _start(url: str, database: Path, machine: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-c", _PUSH, url, str(database), machine], stderr=subprocess.DEVNULL)
+
+
+def _content(server: PostgresServer) -> dict[str, list[tuple[object, ...]]]:
+    """All rows, known by their machine and transcript."""
+    with psycopg.connect(server.url_of(server.database), autocommit=True) as connection:
+        connection.execute("SET search_path = session_memory")
+        of_session = "SELECT s.machine, s.file_path, t.* FROM {} AS t JOIN session AS s ON s.id = t.session"
+        found: dict[str, list[tuple[object, ...]]] = {}
+        for table in TABLES[:3]:
+            cursor = connection.execute(of_session.format(table))
+            columns = [one.name for one in cursor.description or ()]
+            at = columns.index("session")
+            found[table] = [(*row[:at], *row[at + 1 :]) for row in cursor]
+        found["session"] = list(connection.execute(
+            "SELECT machine, file_path, next_number, mark, item_count, text_count, term_count FROM session"
+        ))  # fmt: skip
+        return found
+
+
+def _store(path: Path, texts: Texts, random: Random, files: range) -> SqliteStore:
+    store = SqliteStore(str(path))
+    for first in range(files.start, files.stop, 100):
+        store.write(batch_of(texts, random, number) for number in range(first, min(first + 100, files.stop)))
+    return store
+
+
+def _push(store: SqliteStore, url: str, machine: str) -> None:
+    with closing(TeamPush(url, machine)) as team:
+        push_new(store, team, lambda *_: SharedAs("example.org/app", "team", "/srv/agent"))
+
+
+def _sizes(server: PostgresServer) -> list[tuple[str, int]]:
+    """The bytes of each table, with its indexes."""
+    with psycopg.connect(server.url_of(server.database), autocommit=True) as connection:
+        connection.execute("VACUUM ANALYZE")
+        sql = "SELECT pg_total_relation_size(%s::regclass)"
+        rows = [(table, connection.execute(sql, (f"session_memory.{table}",)).fetchone()) for table in TABLES]
+        return [(table, int(row[0])) for table, row in rows if row]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

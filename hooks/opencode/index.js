@@ -1,0 +1,124 @@
+// The OpenCode plugin: hands events to the Python entries beside it, and puts their answer behind the prompt, or behind what
+// a tool printed. Whatever goes wrong, it answers nothing: OpenCode has no deadline for a plugin, and ends a run at a throw.
+import { spawn } from "node:child_process";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const ENTRIES = dirname(dirname(fileURLToPath(import.meta.url)));
+const DEADLINE_MS = 2000;
+const MOST_CHARACTERS = 64 * 1024;
+
+// The tools whose calls the hook is asked about, with the argument that says what they do.
+const CALLS = { edit: "filePath", write: "filePath", bash: "command" };
+
+export const SessionMemory = async ({ directory }) => {
+	const subAgents = new Set(); // the ids of their sessions, which are told nothing
+	const starts = new Map(); // what a session is told with its next prompt, by its id: a promise
+	const told = new Map(); // what goes with the results of calls, by their ids
+
+	/** What the hook in an entry has to tell on an event of a session; "" for nothing. */
+	const ask = async (entry, name, sessionID, fields) => {
+		const event = { hook_event_name: name, runtime: "opencode", session_id: sessionID, cwd: directory, ...fields };
+		return textIn(await printedBy(entry, JSON.stringify(event)));
+	};
+
+	return guarded({
+		event: async ({ event }) => {
+			const id = event.properties?.sessionID ?? event.properties?.info?.id;
+			if (event.type === "session.created") {
+				if (event.properties.info?.parentID) subAgents.add(id);
+				else starts.set(id, ask("session_start.py", event.type, id, { source: "startup" }));
+			} else if (event.type === "session.compacted" && !subAgents.has(id)) {
+				starts.set(id, ask("session_start.py", event.type, id, { source: "compact" }));
+			}
+		},
+		"chat.message": async ({ sessionID }, { parts }) => {
+			const last = parts.at(-1);
+			if (subAgents.has(sessionID) || !last?.id || !last.messageID) return;
+			const typed = parts.filter((part) => part.type === "text" && !part.synthetic).map((part) => part.text);
+			const start = starts.get(sessionID);
+			starts.delete(sessionID);
+			const prompt = ask("user_prompt_submit.py", "chat.message", sessionID, { prompt: typed.join("\n\n") });
+			const text = (await Promise.all([start, prompt])).filter(Boolean).join("\n\n");
+			// Parts are read in the order of their ids.
+			const id = `${last.id.slice(0, -4)}zzzz`;
+			if (text) parts.push({ id, sessionID, messageID: last.messageID, type: "text", text, synthetic: true });
+		},
+		"tool.execute.before": async ({ tool, sessionID, callID }, { args }) => {
+			const key = CALLS[tool];
+			const argument = key && args?.[key];
+			const isOne = typeof argument === "string" && (key !== "command" || argument.includes("git"));
+			if (!isOne || subAgents.has(sessionID)) return;
+			const call = { tool_name: tool, tool_input: { [key]: argument }, tool_use_id: callID };
+			const text = await ask("pre_tool_use.py", "tool.execute.before", sessionID, call);
+			if (text) told.set(callID, text);
+		},
+		"tool.execute.after": async ({ callID }, output) => {
+			const text = told.get(callID);
+			told.delete(callID);
+			if (text && typeof output.output === "string") output.output += `\n\n${text}`;
+		},
+		"experimental.session.compacting": async ({ sessionID }) => {
+			await ask("session_end.py", "experimental.session.compacting", sessionID, { reason: "other" });
+		},
+		"shell.env": async ({ sessionID }, output) => {
+			if (sessionID) output.env.OPENCODE_SESSION_ID = sessionID;
+		},
+	});
+};
+
+/** The same hooks, none of which ever throws. */
+function guarded(hooks) {
+	const quiet = (hook) => async (...given) => {
+		try {
+			await hook(...given);
+		} catch {
+			// nothing is told
+		}
+	};
+	return Object.fromEntries(Object.entries(hooks).map(([name, hook]) => [name, quiet(hook)]));
+}
+
+/** What a Python entry prints on an event; "" if it fails or takes too long, and then it is killed with all it started. */
+function printedBy(entry, event) {
+	return new Promise((settle) => {
+		let printed = "";
+		const python = process.env.SESSION_MEMORY_PYTHON || "python3";
+		const child = spawn(python, ["-I", "-S", join(ENTRIES, entry)], {
+			detached: true, // a process group of its own, to be killed as a whole
+			stdio: ["pipe", "pipe", "ignore"],
+			windowsHide: true,
+		});
+		const end = (answer) => {
+			clearTimeout(timer);
+			settle(answer);
+		};
+		const kill = () => {
+			end("");
+			try {
+				process.kill(-child.pid, "SIGKILL");
+			} catch {
+				child.kill("SIGKILL"); // it leads no group: on Windows, or as it is gone
+			}
+		};
+		const timer = setTimeout(kill, DEADLINE_MS);
+		child.on("error", () => end(""));
+		child.on("close", (code) => end(code === 0 ? printed : ""));
+		child.stdin.on("error", () => {}); // EPIPE: it ended before it read
+		child.stdout.setEncoding("utf8").on("data", (text) => {
+			printed += text;
+			if (printed.length > MOST_CHARACTERS) kill();
+		});
+		child.stdin.end(event);
+	});
+}
+
+/** The text in an entry's answer; "" where there is nothing to tell. */
+function textIn(answer) {
+	try {
+		const { text } = JSON.parse(answer);
+		return typeof text === "string" ? text : "";
+	} catch {
+		return "";
+	}
+}

@@ -1,0 +1,83 @@
+"""`session-memory page`: opens a page in the browser that shows what all agents did, were told and remember."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from ..install.program_checks import WRONG
+from ..settings.notices import notices
+from ..settings.program import program_paths
+from ..store.location import find_location
+from ..system.terminal import Terminal
+from .arguments import add_home
+from .doctor import examine
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping
+
+    from ..web.alarms import Alarm
+
+SUMMARY = "open a page in the browser: what all agents did, were told and remember"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of page."""
+    parser.add_argument(
+        "--port", metavar="N", type=_port, default=0, help="the port of the server, else any that is free"
+    )
+    parser.add_argument("--no-browser", action="store_true", help="only print the link")
+    parser.add_argument("--export", metavar="SESSION", help="write this session to a file of HTML instead, and end")
+    parser.add_argument("--out", metavar="FILE", default="", help="where to, with --export; else to stdout")
+    add_home(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serves the page until Ctrl-C, or writes a session to a file. Raises SessionMemoryError, OSError."""
+    if arguments.export or arguments.out:
+        return _export(arguments)
+    from ..web.server import serve
+
+    environ = dict(os.environ)
+    terminal = Terminal(os.environ)
+    serve(
+        lambda: find_location(arguments.home, environ), environ, lambda: _alarms(arguments.home, environ),
+        terminal.line, port=arguments.port, with_browser=not arguments.no_browser,
+    )  # fmt: skip
+    return 0
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    """What `export SESSION --full --format html` does."""
+    import argparse
+
+    from . import export
+
+    if not arguments.export:
+        raise export.ExportError("--out goes with --export", "name the session: --export SESSION")
+    parser = argparse.ArgumentParser()
+    export.add_arguments(parser)
+    words = [arguments.export, "--full", "--format", "html", "--out", arguments.out]
+    return export.run(parser.parse_args([*words, *(["--home", arguments.home] if arguments.home else [])]))
+
+
+def _alarms(path: str | None, environ: Mapping[str, str]) -> list[Alarm]:
+    """What doctor finds wrong where an install has put the hooks, and what is wrong in the settings."""
+    from ..web.alarms import Alarm
+
+    settings = notices(find_location(path, environ).home)
+    found = [Alarm("settings", text, "correct or remove it") for text in settings]
+    if os.path.exists(program_paths(environ).ledger_file):
+        wrong = [one for examined in examine(None, environ) for one in examined.findings if one.state == WRONG]
+        found += [Alarm(one.about, one.text, one.mend) for one in wrong if one.text not in settings]
+    return found
+
+
+def _port(text: str) -> int:
+    """A port of this machine. Raises ArgumentTypeError."""
+    if not text.isdecimal() or not 0 < int(text) < 65536:
+        from argparse import ArgumentTypeError
+
+        raise ArgumentTypeError(f"{text!r} is no port: 1 to 65535")
+    return int(text)

@@ -1,0 +1,120 @@
+"""The graphs of the groups that whoever asks may see: what is in them is found, and forgotten."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, closing, contextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+from ....store.sqlite.memory_index import MemoryIndex
+from ...folders import groups_of, home_of, strategies_directory
+from ...strategy import StrategyError
+from . import settings as graph_settings
+from . import strategy as graph
+from .database import EMBEDDED, group_id
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ....store.location import StoreLocation
+    from ...strategy import Usage
+    from .strategy import GraphFact
+
+MORE = 3  # times as many facts are asked for, as some may be hidden
+
+T = TypeVar("T")
+
+
+class _NoBudget:
+    """A budget without limit: a search costs the embedding of one short text."""
+
+    @contextmanager
+    def call(self, estimate: Usage) -> Iterator[_NoBudget]:
+        yield self
+
+    def report(self, usage: Usage) -> None:
+        """Does nothing: no account is kept."""
+
+
+def search_graph(
+    location: StoreLocation, query: str, limit: int, *, is_untrusted: bool = False, timeout_seconds: float | None = None
+) -> list[GraphFact]:
+    """The facts in the graphs of the groups that may be seen, best first, at most `limit` of each; without those that
+    were said in a session of which rules exclude anything. All that takes at most `timeout_seconds`, else as long as
+    the settings say for each graph. Raises SessionMemoryError."""
+    found: list[GraphFact] = []
+    deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
+
+    async def searched(opened: graph.Graph) -> list[GraphFact]:
+        return await opened.search(query, limit * MORE)
+
+    for group in groups_of(location):
+        left = None if deadline is None else max(0.0, deadline - time.monotonic())
+        facts = _in_graph(location, group_id(group, is_untrusted=is_untrusted), searched, left) or []
+        found += _shown(location, group, facts)[:limit]
+    return found
+
+
+def forget_in_graph(location: StoreLocation, group: str, until: Mapping[str, int]) -> int:
+    """Removes from the graphs of a group what was said in sessions up to a time; returns how many episodes that were.
+    Raises SessionMemoryError."""
+
+    async def forgotten(opened: graph.Graph) -> int:
+        return sum([await opened.forget(session, before) for session, before in until.items()])
+
+    ids = [group_id(group, is_untrusted=is_untrusted) for is_untrusted in (False, True)]
+    return sum([_in_graph(location, id, forgotten) or 0 for id in ids])
+
+
+def _in_graph(
+    location: StoreLocation,
+    group: str,
+    ask: Callable[[graph.Graph], Awaitable[T]],
+    timeout_seconds: float | None = None,
+) -> T | None:
+    """What `ask` returns for the graph of a group; None where there is no such graph. Raises SessionMemoryError."""
+    values = home_of(location).settings().memories.get("graphiti", {})
+    settings = graph_settings.settings_of(values)
+    url = graph.url_of(settings, strategies_directory(location))
+    path = f"{url.removeprefix(f'{EMBEDDED}://')}/{group}.kuzu"
+    if url.startswith(EMBEDDED) and not os.path.exists(path):
+        return None  # opening it would make an empty graph
+
+    return asyncio.run(_asked(graph.opened(settings, url, group, _NoBudget()), ask, timeout_seconds))
+
+
+async def _asked(
+    opening: AbstractAsyncContextManager[graph.Graph],
+    ask: Callable[[graph.Graph], Awaitable[T]],
+    timeout_seconds: float | None,
+) -> T:
+    """What `ask` returns for the graph that is opened, and closed again, in this task: closing Kuzu ends all others."""
+    task, is_late = asyncio.current_task(), False
+
+    def stop() -> None:
+        nonlocal is_late
+        is_late = True
+        if task:
+            task.cancel()
+
+    timer = None if timeout_seconds is None else asyncio.get_running_loop().call_later(timeout_seconds, stop)
+    try:
+        async with opening as opened:
+            try:
+                return await ask(opened)
+            finally:
+                if timer:
+                    timer.cancel()  # closing is never cut short
+    except asyncio.CancelledError as error:
+        if not is_late:
+            raise
+        raise StrategyError("the graph did not answer in time", "try again later", is_temporary=True) from error
+
+
+def _shown(location: StoreLocation, group: str, facts: list[GraphFact]) -> list[GraphFact]:
+    with closing(MemoryIndex(location.database, location.rules)) as index:
+        hidden = index.excluded_sessions(group, [session for fact in facts for session in fact.sessions])
+    return [fact for fact in facts if hidden.isdisjoint(fact.sessions)]

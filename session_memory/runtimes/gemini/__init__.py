@@ -1,0 +1,1 @@
+"""Gemini CLI: its chats, their mirrors, and the events of its hooks."""

@@ -1,0 +1,253 @@
+"""Brings the mirrors of Gemini's chats up to date: what was said in each, and is not there yet, is added to it.
+
+Gemini keeps a chat as a log, `chats/session-<minute>-<beginning of the id>.jsonl`, in older versions as one JSON
+document (`.json`) that it writes anew. It says nowhere in it in which directory that was, and deletes chats, also those
+that it has just resumed. A mirror has the messages alone, each once, behind a header that names the directory.
+
+A mark says how far each file of a chat was read, and which messages were added last: the model's come again with their
+calls.
+"""
+
+from __future__ import annotations
+
+from time import time_ns
+
+from ...errors import LockedError
+from ...system.files import lock, make_private_dir, names_in, open_regular, os, path_stamp, read_at, read_whole
+from ...system.json import as_string, decode, encode, objects_in
+from ...text.names import is_name
+from ...transcripts.cursor import RACY_NANOSECONDS, id_checksum
+from ...transcripts.mirror import Mirror, keep_state, lock_path, read_state
+from .projects import CHATS, folder_name, project_root
+from .records import COMPRESSED, CONTEXT, REFERENCED, WHOLE, said, snapshot_id, title, typed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
+    Record = dict[str, Any]
+    Mark = dict[str, Any]
+
+WATCHED_FILES = 60  # those written to last, of which a prompt asks whether they have changed
+RECENT_NANOSECONDS = 24 * 3600 * 10**9  # for a prompt nothing older is read
+PROMPT_BYTES = 4 * 1024 * 1024  # that a prompt reads at most, of one chat and of all: more waits for upkeep
+MOST_BYTES = 256 * 1024 * 1024
+HEAD_BYTES = 256  # by which a file is known to be the one that was read before
+LAST_IDS = 40
+_READ = ".read"  # where it is kept which files were read, and as they are: not for prompts
+_CALL_KEYS = ("id", "name", "args", "result", "status", "timestamp", "agentId")  # without what is shown on the screen
+
+
+class Source:
+    """A file of a chat: its stamp, the directory of its project ('' if unknown), and the id of the session whose
+    sub-agent's it is ('' for a session's own)."""
+
+    def __init__(self, path: str, stamp: list[int], directory: str, parent: str) -> None:
+        self.path = path
+        self.stamp = stamp
+        self.directory = directory
+        self.parent = parent
+
+
+def bring_up_to_date(config_dir: str, root: str, everything: bool) -> None:
+    """Adds what is new in the chats to the mirrors below `root`: in those that a prompt may be told of, or in all. What
+    cannot be read, or is done by another process just now, is left for the next time."""
+    try:
+        make_private_dir(root)
+        held = lock(lock_path(root), 0)
+    except (LockedError, OSError):
+        return
+    try:
+        _refresh(config_dir, root, everything)
+    except OSError:
+        pass
+    finally:
+        os.close(held)
+
+
+def _refresh(config_dir: str, root: str, everything: bool) -> None:
+    known = read_state(f"{root}/{_READ}").get("read", {})
+    listed, sources = _sources(config_dir)
+    sources.sort(key=lambda source: source.stamp[2], reverse=True)
+    oldest = time_ns() - RECENT_NANOSECONDS
+    room = PROMPT_BYTES
+    read, left = {}, set()
+    for number, source in enumerate(sources):
+        if known.get(source.path) == source.stamp:
+            read[source.path] = source.stamp
+        elif everything or (number < WATCHED_FILES and source.stamp[2] > oldest):
+            try:
+                room -= _add(source, root, MOST_BYTES if everything else room)
+                read[source.path] = source.stamp
+            except (OSError, ValueError):  # it costs this chat alone, for now
+                left.add(source.path)
+    watched = [[path, _settled(path_stamp(path))] for path in listed]
+    watched += [[one.path, one.stamp if one.path not in left else []] for one in sources[:WATCHED_FILES]]
+    if read != known:
+        keep_state(f"{root}/{_READ}", {"read": read})
+    keep_state(root, {"watched": watched})
+
+
+def _settled(stamp: list[int]) -> list[int]:
+    """`stamp`, or one that nothing has, where it is so young that another change may leave it as it is."""
+    return stamp if time_ns() - stamp[2] > RACY_NANOSECONDS else []
+
+
+def _sources(config_dir: str) -> tuple[list[str], list[Source]]:
+    """The directories whose listings tell of chats, and the files of all of them."""
+    projects_dir = f"{config_dir}/tmp"
+    listed, sources = [projects_dir], []
+    for name in names_in(projects_dir):
+        chats = f"{projects_dir}/{name}/{CHATS}"
+        listed += [f"{projects_dir}/{name}", chats]
+        names = names_in(chats)
+        directory = project_root(config_dir, name) if names else ""
+        for file in names:
+            if file.endswith((".json", ".jsonl")):
+                sources.append(Source(f"{chats}/{file}", path_stamp(f"{chats}/{file}"), directory, ""))
+            elif is_name(file):
+                listed.append(f"{chats}/{file}")
+                for inner in names_in(f"{chats}/{file}"):
+                    path = f"{chats}/{file}/{inner}"
+                    sources.append(Source(path, path_stamp(path), directory, file))
+    return listed, sources
+
+
+def _add(source: Source, root: str, most_bytes: int) -> int:
+    """Adds to the mirror of a chat what is new in a file of it, unless that is more than `most_bytes`. Returns how many
+    were read. Raises OSError; ValueError where it cannot be read, or not yet."""
+    descriptor = open_regular(source.path)
+    try:
+        size = os.fstat(descriptor).st_size
+        head = read_at(descriptor, 0, 64 * 1024)
+        header = _header(source.path, head)
+        folder = f"{root}/{folder_name(source.directory)}"
+        if source.parent:
+            folder = f"{folder}/{source.parent}"
+        make_private_dir(folder)
+        path = f"{folder}/{header['sessionId']}.jsonl"
+        with Mirror(path) as mirror:
+            file, checksum = source.path.rpartition("/")[2], id_checksum(repr(head[:HEAD_BYTES]))
+            mark = dict(mirror.mark)
+            at, known_head = mark.get("files", {}).get(file, (0, checksum))
+            is_log = b'"messages":' not in head.partition(b"\n")[0] and source.path.endswith(".jsonl")
+            if known_head != checksum or at > size or not is_log:
+                at = 0
+            if size - at > most_bytes:
+                raise ValueError("too much for now")
+            content = read_at(descriptor, at, size)
+            if is_log:
+                content = content[: content.rfind(b"\n") + 1]
+                records: Iterable[Record] = [one for line in content.split(b"\n") for one in objects_in(line)]
+            else:
+                messages = decode(content.decode("utf-8", "replace")).get("messages")
+                records = [one for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
+            addition = ChatAddition(mark, _mirrored(path) if mark and not at else ())
+            lines = [encode(record).encode() for record in addition.lines(records)]
+            if not mirror.mark:
+                lines.insert(0, encode({**header, "cwd": source.directory}).encode())
+            mark["files"] = {**mark.get("files", {}), file: [at + len(content), checksum]}
+            if mark != mirror.mark:
+                mirror.append(lines, mark, source.stamp[2] // 1_000_000)
+            return len(content)
+    finally:
+        os.close(descriptor)
+
+
+def _mirrored(path: str) -> Iterator[Record]:
+    """The records in a mirror. Raises OSError."""
+    for line in read_whole(path).split(b"\n"):
+        yield from objects_in(line)
+
+
+def _header(path: str, head: bytes) -> Record:
+    """What the beginning of a file says of its chat. Raises ValueError for no chat."""
+    found: Record = next(iter(objects_in(head.partition(b"\n")[0])), {})
+    for key in ("sessionId", "projectHash", "startTime", "kind") if "sessionId" not in found else ():
+        value = head.partition(b'"%b":' % key.encode())[2].partition(b'"')[2].partition(b'"')[0]
+        found = {**found, key: value.decode("utf-8", "replace")} if value else found
+    header: Record = {
+        key: as_string(found[key]) for key in ("sessionId", "projectHash", "startTime", "kind") if key in found
+    }
+    if not is_name(header.get("sessionId")):
+        raise ValueError(f"{path}: no chat")
+    return header
+
+
+class ChatAddition:
+    """What is new in records of a chat, by its `mark`, which is brought up to date, and by those that its mirror has
+    already, where these are not behind the mark."""
+
+    def __init__(self, mark: Mark, mirrored: Iterable[Record]) -> None:
+        self._mark = mark
+        self._ids = dict.fromkeys(mark.get("ids", ()))
+        self._calls = dict.fromkeys(mark.get("calls", ()))
+        for record in mirrored:
+            self._ids[as_string(record.get("id"))] = None
+            self._calls.update(dict.fromkeys([call["id"] for call in _calls(record)]))
+        self._added: dict[str, Record] = {}
+
+    def lines(self, records: Iterable[Record]) -> list[Record]:
+        """The records of the mirror's lines."""
+        found: list[Record] = []
+        for record in records:
+            found += self._lines_of(record)
+        self._mark["ids"], self._mark["calls"] = list(self._ids)[-LAST_IDS:], list(self._calls)[-LAST_IDS:]
+        return found
+
+    def _lines_of(self, record: Record) -> Iterator[Record]:
+        kind, record_id = record.get("type"), as_string(record.get("id"))
+        if isinstance(record.get("$rewindTo"), str):
+            yield {"$rewindTo": record["$rewindTo"]}
+        elif isinstance(record.get("$set"), dict):
+            yield from self._changes(record)
+        elif record_id and kind == "user" and typed(record) and record_id not in self._ids:
+            self._ids[record_id] = None
+            yield _prompt(record)
+        elif record_id and kind == "gemini":
+            yield from self._answer(record, record_id)
+
+    def _changes(self, record: Record) -> Iterator[Record]:
+        compressed, named = snapshot_id(record), title(record)
+        if compressed and compressed not in self._ids:
+            self._ids[compressed] = None
+            yield {"id": compressed, "timestamp": as_string(record["$set"].get("lastUpdated")), "type": COMPRESSED}
+        if named and named[1] != self._mark.get("title"):
+            self._mark["title"] = named[1]
+            yield {"$set": {"summary": named[1]}}
+
+    def _answer(self, record: Record, record_id: str) -> Iterator[Record]:
+        calls = [call for call in _calls(record) if call["id"] not in self._calls]
+        self._calls.update(dict.fromkeys([call["id"] for call in calls]))
+        line: Record = {key: record[key] for key in ("id", "timestamp", "type") if key in record}
+        if record_id not in self._ids:
+            self._ids[record_id] = None
+            line.update({key: record[key] for key in ("model", "tokens") if key in record}, content=said(record))
+            self._added[record_id] = line
+            yield line
+        elif record_id not in self._added and calls:
+            yield {**line, "content": "", "toolCalls": calls}
+            return
+        if calls and record_id in self._added:
+            line = self._added[record_id]
+            line[WHOLE], line["toolCalls"] = True, [*line.get("toolCalls", ()), *calls]
+
+
+def _prompt(record: Record) -> Record:
+    """A message of the user as it was typed, with what hooks told, and without the files that Gemini read for it."""
+    content = record.get("content")
+    parts = content if isinstance(content, list) else [{"text": content}]
+    texts = [as_string(part.get("text")).strip() if isinstance(part, dict) else "" for part in parts]
+    told = [part for part, text in zip(parts, texts) if text.startswith(CONTEXT)]
+    shown = record.get("displayContent") or parts[: texts.index(REFERENCED) if REFERENCED in texts else None]
+    shown = shown if isinstance(shown, list) else [{"text": shown}]
+    kept: Record = {key: record[key] for key in ("id", "timestamp", "type") if key in record}
+    return {**kept, "content": shown + [part for part in told if part not in shown]}
+
+
+def _calls(record: Record) -> list[Record]:
+    """The calls of a message that have an id, without what is shown on the screen."""
+    calls = record.get("toolCalls")
+    found = [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    return [{key: call[key] for key in _CALL_KEYS if key in call} for call in found if as_string(call.get("id"))]

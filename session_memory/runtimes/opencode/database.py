@@ -1,0 +1,147 @@
+"""OpenCode's database, read while OpenCode writes to it. Nothing is written, made or locked for longer than a read.
+
+Every statement goes by an index or by row ids, whatever the size of the database: only the list of all sessions, which
+no prompt asks for twice, reads a table.
+"""
+
+from __future__ import annotations
+
+from ...system.files import is_file, path_stamp
+from ...system.quick_sqlite import Error, connect
+from .rows import MessageRow, SessionRow
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from sqlite3 import Connection
+    from typing import Any
+
+__all__ = ["DatabaseReader", "Error"]
+
+_SESSION = "SELECT id, parent_id, project_id, directory, title, time_created, time_updated, revert FROM session"
+_LAST_ASSISTANT = """
+    SELECT id FROM message WHERE session_id = ? AND data LIKE '%"role":"assistant"%'
+    ORDER BY time_created DESC, id DESC LIMIT 1
+"""
+# The oldest session with a message of then is the one that it was written in: all others have it from there.
+_ORIGINAL = """
+    SELECT message.id FROM session JOIN message ON message.session_id = session.id
+    WHERE session.project_id = ? AND session.time_created < ? AND message.time_created = ? AND message.data LIKE ?
+    ORDER BY session.time_created LIMIT 1
+"""
+
+
+class DatabaseReader:
+    """A connection to the database at `path`, to be used in a `with` block. Raises sqlite3.Error wherever it cannot be
+    read at the moment.
+
+    Without a write-ahead log nobody writes to it, and it is read as it lies there: SQLite would make a log. Where one
+    turns up meanwhile, what was read may not hold (`is_same`).
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._is_still = not is_file(path + "-wal")
+        self._stamp = path_stamp(path)
+
+    def __enter__(self) -> DatabaseReader:
+        name = self._path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+        mode = "mode=ro&immutable=1" if self._is_still else "mode=ro"
+        self._connection: Connection = connect(f"file:{name}?{mode}", uri=True, timeout=0, isolation_level=None)
+        self._connection.text_factory = lambda content: content.decode("utf-8", "replace")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+    def begin(self) -> None:
+        """Has all that is read until `end` be of one moment."""
+        self._connection.execute("BEGIN")
+
+    def end(self) -> None:
+        """Lets OpenCode shorten its log again."""
+        if self._connection.in_transaction:
+            self._connection.execute("COMMIT")
+
+    @property
+    def is_same(self) -> bool:
+        """Whether what was read holds."""
+        return not self._is_still or (not is_file(self._path + "-wal") and path_stamp(self._path) == self._stamp)
+
+    def last_row(self) -> list[Any]:
+        """The row and the id of the message that was added last."""
+        found = self._connection.execute("SELECT rowid, id FROM message ORDER BY rowid DESC LIMIT 1").fetchone()
+        return list(found) if found else [0, ""]
+
+    def message_at(self, row: int) -> str:
+        """The id of the message in a row; '' where there is none."""
+        found = self._connection.execute("SELECT id FROM message WHERE rowid = ?", (row,)).fetchone()
+        return found[0] if found else ""
+
+    def sessions_behind(self, row: int) -> list[str]:
+        """The ids of the sessions with messages behind a row."""
+        rows = self._connection.execute("SELECT session_id FROM message WHERE rowid > ?", (row,))
+        return list(dict.fromkeys([session_id for (session_id,) in rows]))
+
+    def sessions_since(self, updated: int) -> list[SessionRow]:
+        """The sessions that changed since then, in milliseconds since the epoch; the latest first."""
+        rows = self._connection.execute(f"{_SESSION} WHERE time_updated >= ? ORDER BY time_updated DESC", (updated,))
+        return [SessionRow(row) for row in rows]
+
+    def session(self, session_id: str) -> SessionRow | None:
+        """A session; None where it was deleted."""
+        row = self._connection.execute(f"{_SESSION} WHERE id = ?", (session_id,)).fetchone()
+        return SessionRow(row) if row else None
+
+    def parents(self, session: SessionRow) -> SessionRow:
+        """The session whose sub-agent it is, or whose sub-agent's; the same where it is none."""
+        seen = {session.id}
+        while session.parent and session.parent not in seen:
+            seen.add(session.parent)
+            above = self.session(session.parent)
+            if above is None:
+                break
+            session = above
+        return session
+
+    def count_behind(self, session_id: str, created: int) -> int:
+        """How many messages of a session are as young as this, in milliseconds since the epoch, or younger."""
+        statement = "SELECT count(*) FROM message WHERE session_id = ? AND time_created >= ?"
+        return int(self._connection.execute(statement, (session_id, created)).fetchone()[0])
+
+    def message_ids(self, session_id: str) -> list[str]:
+        """The ids of all messages of a session."""
+        rows = self._connection.execute("SELECT id FROM message WHERE session_id = ?", (session_id,))
+        return [message_id for (message_id,) in rows]
+
+    def messages(self, session: SessionRow, created: int) -> Iterator[MessageRow]:
+        """The messages of a session that are as young as this or younger, in order."""
+        last = self._connection.execute(_LAST_ASSISTANT, (session.id,)).fetchone()
+        rows = self._connection.execute(
+            "SELECT id, time_created, data FROM message WHERE session_id = ? AND time_created >= ?"
+            " ORDER BY time_created, id",
+            (session.id, created),
+        )
+        for row in rows:
+            yield MessageRow(row, session, last[0] if last else "")
+
+    def created(self, message_id: str) -> int | None:
+        """When a message was made; None where it is gone."""
+        row = self._connection.execute("SELECT time_created FROM message WHERE id = ?", (message_id,)).fetchone()
+        return int(row[0]) if row else None
+
+    def parts(self, message_id: str) -> list[tuple[str, str]]:
+        """The parts of a message with what they hold, in order."""
+        statement = "SELECT id, data FROM part WHERE message_id = ? ORDER BY id"
+        return self._connection.execute(statement, (message_id,)).fetchall()
+
+    def part_ids(self, message_id: str) -> list[str]:
+        """The ids of the parts of a message, in order."""
+        rows = self._connection.execute("SELECT id FROM part WHERE message_id = ? ORDER BY id", (message_id,))
+        return [part_id for (part_id,) in rows]
+
+    def original(self, session: SessionRow, message: MessageRow) -> str:
+        """The id of the message that one in a fork is a copy of; '' where that is gone."""
+        role = f'%"role":"{message.role}"%'
+        row = self._connection.execute(_ORIGINAL, (session.project, session.created, message.created, role)).fetchone()
+        return row[0] if row else ""

@@ -1,0 +1,259 @@
+"""Brings the mirrors of OpenCode's sessions up to date: what of each is final, and not there yet, is added to it.
+
+A message or a part of it is final once it has ended; until then OpenCode changes its row. A mark says up to which
+message a session was read, which of them go on, and what was taken back. What a user undoes is taken back by a line,
+and what they do again is added again. Messages that are gone, as an undone one is with the next prompt, are taken back
+too.
+"""
+
+from __future__ import annotations
+
+from time import time_ns
+
+from ...errors import LockedError
+from ...system.files import lock, make_private_dir, names_in, os
+from ...text.names import is_name
+from ...transcripts.cursor import RACY_NANOSECONDS
+from ...transcripts.lines import lines_forward
+from ...transcripts.mirror import Mirror, keep_state, lock_path, read_state
+from .database import DatabaseReader, Error
+from .records import ids_in, is_taken_back, is_unnamed
+from .rows import folder_name, is_final, is_kept, part_data, session_line, taken_back_line, title_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .rows import MessageRow, SessionRow
+
+    Place = tuple[str, str]  # the ids of a message and of a part, from which on something is taken back
+
+PROMPT_MESSAGES = 300  # of one session, that a prompt has added to its mirror: a longer one waits for upkeep
+PROMPT_BYTES = 1024 * 1024  # after which a prompt begins no further session
+RECENT_MILLISECONDS = 24 * 3600 * 1000  # after which a session is not expected to go on, nor told of at first
+_NOWHERE: Place = ("", "")
+
+
+def bring_up_to_date(database: str, root: str, stamps: list[list[int]], everything: bool) -> None:
+    """Adds what is new in the database to the mirrors below `root`: in the sessions that a prompt may be told of, or in
+    all. `stamps` are those of the database's files before. What cannot be read, or is done by another process just now,
+    is left for the next time."""
+    try:
+        make_private_dir(root)
+        held = lock(lock_path(root), 0)
+    except (LockedError, OSError):
+        return
+    try:
+        with DatabaseReader(database) as opened:
+            _Refresh(opened, root, everything).run(stamps)
+    except (Error, OSError):
+        pass
+    finally:
+        os.close(held)
+
+
+class _Refresh:
+    """One time that mirrors are brought up to date."""
+
+    def __init__(self, database: DatabaseReader, root: str, everything: bool) -> None:
+        self._database = database
+        self._root = root
+        self._everything = everything
+        self._now = time_ns() // 1_000_000
+        self._bytes = 0
+        self._going_on: list[str] = []  # the sessions in which something is not final, or was left for later
+        self._is_whole = True
+
+    def run(self, stamps: list[list[int]]) -> None:
+        """Adds to each mirror, and keeps what was seen of the database, so that the next time begins there."""
+        before = read_state(self._root)
+        last = self._database.last_row()
+        for session_id in self._changed(before):
+            if not self._everything and self._bytes > PROMPT_BYTES:
+                self._leave(session_id)
+                continue
+            try:
+                self._database.begin()
+                self._add_session(session_id)
+                self._database.end()
+            except (Error, OSError):  # it costs this session alone, for now
+                self._database.end()
+                self._leave(session_id)
+        if self._everything:
+            self._remove_deleted()
+        youngest = max(stamp[2] for stamp in stamps)
+        is_settled = time_ns() - youngest > RACY_NANOSECONDS
+        is_whole = self._is_whole and (self._everything or bool(before.get("is_whole")))
+        keep_state(
+            self._root,
+            {
+                "stamps": stamps if is_settled and self._is_whole else [],
+                "row": last,
+                "going_on": self._going_on,
+                "is_whole": is_whole,
+            },
+        )
+
+    def _changed(self, before: dict[str, Any]) -> list[str]:
+        """The sessions with something new: by their messages, which are rows behind those seen before; where that does
+        not tell, as where rows were deleted, by the times of all."""
+        database = self._database
+        row, message_id = before.get("row") or (0, "")
+        is_same = bool(row) and database.message_at(row) == message_id
+        changed = database.sessions_behind(row) if is_same else []
+        if self._everything or not is_same:
+            since = 0 if self._everything else self._now - RECENT_MILLISECONDS
+            changed += [session.id for session in database.sessions_since(since) if not self._is_known(session)]
+        return list(dict.fromkeys([*before.get("going_on", ()), *changed]))
+
+    def _remove_deleted(self) -> None:
+        """Removes the mirrors of sessions that were deleted in OpenCode; none where it has no session at all, as after
+        its database was lost."""
+        known = {f"{session.id}.jsonl" for session in self._database.sessions_since(0)}
+        folders = [f"{self._root}/{name}" for name in names_in(self._root) if known]
+        for folder in folders:
+            for name in names_in(folder):
+                path = f"{folder}/{name}"
+                if not name.endswith(".jsonl"):
+                    folders.append(path)
+                elif name not in known and self._database.is_same:
+                    os.unlink(path)
+
+    def _is_known(self, session: SessionRow) -> bool:
+        """Whether the mirror of a session is from when that was changed last."""
+        try:
+            return os.stat(self._path(session)).st_mtime_ns == session.updated * 1_000_000
+        except OSError:
+            return False
+
+    def _path(self, session: SessionRow) -> str:
+        """Where the mirror of a session lies: that of a sub-agent in a folder beside the session's."""
+        above = self._database.parents(session)
+        folder = f"{self._root}/{folder_name(above.directory)}"
+        return f"{folder}/{session.id}.jsonl" if above is session else f"{folder}/{above.id}/{session.id}.jsonl"
+
+    def _leave(self, session_id: str) -> None:
+        self._going_on.append(session_id)
+        self._is_whole = False
+
+    def _add_session(self, session_id: str) -> None:
+        """Adds to the mirror of a session what is final in it. Raises sqlite3.Error, OSError."""
+        session = self._database.session(session_id)
+        if session is None or not is_name(session.id):
+            return
+        path = self._path(session)
+        with Mirror(path) as mirror:
+            if not self._everything:
+                created = (mirror.mark.get("after") or [0])[0]
+                if self._database.count_behind(session.id, created) > PROMPT_MESSAGES:
+                    self._leave(session.id)
+                    return
+            addition = Addition(self._database, session, mirror.mark, path)
+            if addition.lines or addition.mark != mirror.mark:
+                if not self._database.is_same:
+                    raise Error("the database is being written to")
+                self._bytes += mirror.append(addition.lines, addition.mark, session.updated)
+            if addition.goes_on and session.updated > self._now - RECENT_MILLISECONDS:
+                self._going_on.append(session.id)
+
+
+class Addition:
+    """What is to be added to the mirror of a session, which has this `mark`: its `lines`, and the `mark` behind them.
+    `goes_on` says that more is to come without another message. Raises sqlite3.Error, OSError."""
+
+    def __init__(self, database: DatabaseReader, session: SessionRow, mark: dict[str, Any], path: str) -> None:
+        self._database = database
+        self._session = session
+        self.lines: list[bytes] = [] if mark else [session_line(session)]
+        self._after: tuple[int, str] = tuple(mark.get("after") or (0, ""))
+        self._open: dict[str, list[str]] = dict(mark.get("open") or {})
+        if session.title != mark.get("title", ""):
+            self.lines.append(title_line(session.title))
+        begin = self._taken_back(mark, path)
+        self.goes_on = bool(session.reverted[0]) or is_unnamed(session.title)
+        self._take(begin)
+        self.mark = {
+            "after": list(self._after),
+            "open": self._open,
+            "title": session.title,
+            "reverted": list(session.reverted),
+        }
+
+    def _taken_back(self, mark: dict[str, Any], path: str) -> Place:
+        """Where what was taken back, or is no more, begins: from there on all that is left is added again."""
+        before: Place = tuple(mark.get("reverted") or _NOWHERE)
+        places = [place for place in (before, self._session.reverted) if place[0]]
+        begin = min(places) if mark and before != self._session.reverted else _NOWHERE
+        if self._after[1] and self._database.created(self._after[1]) is None:
+            gone = _first_gone(path, set(self._database.message_ids(self._session.id)))
+            begin = min(begin, (gone, "")) if begin[0] and gone else (gone, "") if gone else begin
+        if begin[0]:
+            self.lines.append(taken_back_line(*begin))
+            self._open = {key: written for key, written in self._open.items() if key < begin[0]}
+        return begin
+
+    def _take(self, begin: Place) -> None:
+        """Adds what is final of the messages that are new, go on, or stand behind `begin`."""
+        reverted = self._session.reverted
+        before, oldest = self._after, 0
+        if begin[0]:
+            self._after = (0, "")
+        else:
+            created = [self._database.created(message_id) for message_id in self._open]
+            oldest = min([before[0], *[one for one in created if one is not None]])
+        ends_turn = True
+        for message in self._database.messages(self._session, oldest):
+            if reverted[0] and (message.id > reverted[0] or (message.id == reverted[0] and not reverted[1])):
+                break
+            at = (message.created, message.id)
+            is_new = message.id >= begin[0] if begin[0] else at > before
+            if is_new or message.id in self._open:
+                until = reverted[1] if message.id == reverted[0] else ""
+                self._take_message(message, begin[1] if message.id == begin[0] else "", until)
+            self._after = max(self._after, at)
+            ends_turn = message.ends_turn
+        self.goes_on = self.goes_on or not ends_turn or bool(self._open)
+
+    def _take_message(self, message: MessageRow, begin: str, until: str) -> None:
+        """Adds the parts of a message that are final, between the ids `begin` and `until`, and, where it has ended,
+        what it says of itself."""
+        written = self._open.pop(message.id, [])
+        rows = [(part_id, part_data(data)) for part_id, data in self._database.parts(message.id)]
+        originals = self._originals(message, [part_id for part_id, _ in rows]) if message.is_copied else []
+        texts = []
+        for number, (part_id, data) in enumerate(rows):
+            if data.get("type") == "text" and data.get("text"):
+                texts.append(str(data["text"]))
+            is_wanted = part_id not in written and part_id >= begin and (not until or part_id < until)
+            if is_wanted and is_kept(data) and is_final(data, message):
+                self.lines.append(message.part_line(part_id, data, originals[number] if originals else ""))
+                written.append(part_id)
+        if message.is_ended:
+            if message.role == "assistant":
+                self.lines.append(message.line(texts if message.ends_turn else []))
+        else:
+            self._open[message.id] = written
+
+    def _originals(self, message: MessageRow, part_ids: list[str]) -> list[str]:
+        """The ids that the parts of a message had before a fork copied it, which it notes of itself too: the same where
+        the original is gone."""
+        original = self._database.original(self._session, message)
+        parts = self._database.part_ids(original) if original else []
+        message.original = original or message.id
+        return parts if len(parts) >= len(part_ids) else part_ids
+
+
+def _first_gone(path: str, message_ids: set[str]) -> str:
+    """The first message in the mirror at `path` that counts there and is no more in the database; '' for none."""
+    descriptor = os.open(path, os.O_RDONLY)
+    found: set[str] = set()
+    try:
+        for _, line in lines_forward(descriptor, 0, os.fstat(descriptor).st_size):
+            message_id, _ = ids_in(line)
+            if is_taken_back(line):
+                found = {one for one in found if one < message_id}
+            elif message_id:
+                found.add(message_id)
+    finally:
+        os.close(descriptor)
+    return min(found - message_ids, default="")

@@ -1,0 +1,161 @@
+"""The rows of OpenCode's database as lines of a mirror: which are final, and what of them is kept."""
+
+from __future__ import annotations
+
+from ...system.json import decode, encode
+from ...text.paths import dashed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Data = dict[str, Any]
+
+MOST_CHARACTERS = 200  # of the name of a folder
+_KEPT = ("text", "tool", "compaction", "file")  # kinds of parts
+_KEPT_OF_PART = ("type", "text", "synthetic", "ignored", "tool", "callID", "mime", "filename", "auto")
+_KEPT_OF_STATE = ("status", "input", "output", "error")
+_KEPT_OF_MESSAGE = ("finish", "tokens", "modelID", "providerID")
+
+
+class SessionRow:
+    """A session; times in milliseconds since the epoch. `reverted` are the ids of the message and of the part from
+    which on it is taken back at the moment, '' for none."""
+
+    def __init__(self, row: tuple[Any, ...]) -> None:
+        self.id: str
+        self.updated: int
+        self.id, self.parent, self.project, self.directory, self.title, self.created, self.updated, revert = row
+        taken = _decoded(revert) if revert else {}
+        self.reverted = (str(taken.get("messageID") or ""), str(taken.get("partID") or ""))
+
+
+class MessageRow:
+    """A message of a session. `is_ended` says that none of its parts changes any more."""
+
+    def __init__(self, row: tuple[Any, ...], session: SessionRow, last_assistant: str) -> None:
+        """`last_assistant` is the id of the last message of the model in the session: those before it have ended."""
+        self.id, self.created, data = row
+        self.data = _decoded(data)
+        self.role = str(self.data.get("role"))
+        self.is_copied = self.created < session.created  # by a fork, which is younger than what it begins with
+        self.original = ""  # the message that it is a copy of
+        path, time = self.data.get("path"), self.data.get("time")
+        self.cwd = str((path.get("cwd") if isinstance(path, dict) else "") or session.directory)
+        is_done = bool(self.data.get("error")) or (isinstance(time, dict) and bool(time.get("completed")))
+        self.is_ended = self.id < last_assistant or (self.role == "assistant" and is_done)
+
+    @property
+    def ends_turn(self) -> bool:
+        """Whether the model is done, or was stopped: else more of the turn follows."""
+        return self.role == "assistant" and self.is_ended and self.data.get("finish") != "tool-calls"
+
+    def line(self, texts: list[str]) -> bytes:
+        """The message once it has ended, with what it says of itself and its last `texts`."""
+        record: Data = {"type": "message", "id": self.id, "role": self.role}
+        if self.data.get("summary") is True:
+            record["summary"] = True
+        if self.original:
+            record["copied"] = ["", self.original]
+        error = self.data.get("error")
+        record["data"] = {
+            **{key: self.data[key] for key in _KEPT_OF_MESSAGE if key in self.data},
+            **({"error": error.get("name")} if isinstance(error, dict) else {}),
+            **({"text": "\n\n".join(texts)} if texts else {}),
+        }
+        return _line(record)
+
+    def part_line(self, part_id: str, data: Data, original: str) -> bytes:
+        """A part of it that is final; `original` is the id of the one that it is a copy of, if it is."""
+        record: Data = {"type": "part", "id": part_id, "message": self.id, "role": self.role}
+        if self.role == "assistant":
+            record["parent"] = str(self.data.get("parentID") or "")
+        record["time"] = _began(data) or self.created
+        record["cwd"] = self.cwd
+        if self.data.get("summary") is True:
+            record["summary"] = True
+        if self.original:
+            record["copied"] = [original, self.original]
+        record["data"] = _kept(data)
+        return _line(record) if data else _line(record)[:-1]  # what cannot be read is counted as such
+
+
+def folder_name(directory: str) -> str:
+    """What the folder for the mirrors of sessions is called that are started in `directory`."""
+    return dashed(directory)[:MOST_CHARACTERS]
+
+
+def session_line(session: SessionRow) -> bytes:
+    """The first line of a mirror."""
+    return _line(
+        {
+            "type": "opencode_session",
+            "id": session.id,
+            "directory": session.directory,
+            "parent": session.parent or "",
+            "time": session.created,
+        }
+    )
+
+
+def title_line(title: str) -> bytes:
+    """A title of the session."""
+    return _line({"type": "title", "title": title})
+
+
+def taken_back_line(message_id: str, part_id: str) -> bytes:
+    """That all from this message on, or from this part of it on, is taken back."""
+    return _line({"type": "taken_back", "message": message_id, "id": part_id})
+
+
+def part_data(data: str) -> Data:
+    """What a part holds; of one that cannot be read, that."""
+    return _decoded(data)
+
+
+def is_kept(data: Data) -> bool:
+    """Whether a part belongs in a mirror: what was said and done."""
+    return data.get("type") in _KEPT or not data
+
+
+def is_final(data: Data, message: MessageRow) -> bool:
+    """Whether a part does not change any more: what the model writes is empty until it has ended."""
+    if message.is_ended or message.role != "assistant":
+        return True
+    if data.get("type") == "tool":
+        state = data.get("state")
+        return isinstance(state, dict) and state.get("status") in ("completed", "error")
+    time = data.get("time")
+    return data.get("type") != "text" or (isinstance(time, dict) and bool(time.get("end")))
+
+
+def _kept(data: Data) -> Data:
+    """What is told of a part: without the copies of files that an edit holds, and without pictures."""
+    kept = {key: data[key] for key in _KEPT_OF_PART if key in data}
+    state = data.get("state")
+    if isinstance(state, dict):
+        kept["state"] = {key: state[key] for key in _KEPT_OF_STATE if key in state}
+        metadata = state.get("metadata")
+        if isinstance(metadata, dict) and "exit" in metadata:
+            kept["state"]["metadata"] = {"exit": metadata["exit"]}
+    return kept
+
+
+def _began(data: Data) -> int | None:
+    """When a part was begun, in milliseconds."""
+    state = data.get("state")
+    time = state.get("time") if isinstance(state, dict) else data.get("time")
+    start = time.get("start") if isinstance(time, dict) else None
+    return int(start) if isinstance(start, (int, float)) and start > 0 else None
+
+
+def _decoded(text: object) -> Data:
+    try:
+        value = decode(text) if isinstance(text, str) else None
+    except ValueError:
+        value = None
+    return value if isinstance(value, dict) else {}
+
+
+def _line(record: Data) -> bytes:
+    return encode(record).encode()

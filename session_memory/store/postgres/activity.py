@@ -1,0 +1,55 @@
+"""What others, and one's own other machines, did lately in projects: what a prompt is to tell of a team."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..values import ITEM_BITS, StoredEntry
+from .connection import explained
+from .rows import ITEMS, entry_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .push import TeamPush
+
+LATELY_HOURS = 48  # by the server's clock, since a session was pushed to
+MOST_SESSIONS = 200
+LAST_ITEMS = 60
+TEXT_CHARACTERS = 2000
+_PROJECTS = (
+    "WHERE s.project = ANY(%s) AND NOT (s.owner = current_user AND s.machine = %s) "
+    f"AND s.pushed_at > (extract(epoch FROM clock_timestamp()) * 1000)::bigint - {LATELY_HOURS * 3_600_000}"
+)
+
+
+class RecentSession(NamedTuple):
+    """A session of somebody else or of another machine: its number in the team, `who` as in ann@laptop, its project, id
+    and title, and the last of its items, in order."""
+
+    id: int
+    who: str
+    project: str
+    session_id: str
+    title: str
+    items: tuple[StoredEntry, ...]
+
+
+def recent_sessions(team: TeamPush, projects: Iterable[str]) -> list[RecentSession]:
+    """The sessions that were pushed lately by others, the latest first. Raises TeamError."""
+    sql = (
+        "SELECT s.id, s.owner || '@' || s.machine, s.project, s.session_id, s.title FROM session AS s "
+        f"{_PROJECTS} ORDER BY s.pushed_at DESC LIMIT {MOST_SESSIONS}"
+    )
+    of_sessions = f"i.session = ANY(%s) AND i.number >= s.next_number - {LAST_ITEMS}"
+    last = f"{ITEMS} WHERE {of_sessions} ORDER BY i.session, i.number"
+    with explained(team.url):
+        cursor = team.connection.cursor(binary=True)
+        sessions = cursor.execute(sql, (list(projects), team.machine)).fetchall()
+        items: dict[int, list[StoredEntry]] = {}
+        for row in cursor.execute(last, ([id for id, *_ in sessions],)):
+            one = entry_of(row)
+            text = one.text[:TEXT_CHARACTERS]
+            items.setdefault(one.id >> ITEM_BITS, []).append(one._replace(text=text))
+    return [RecentSession._make((*session, tuple(items.get(session[0], ())))) for session in sessions]

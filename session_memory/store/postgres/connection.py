@@ -1,0 +1,93 @@
+"""A connection to a team's database, and what PostgreSQL says of what goes wrong, in words."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+from ...system.sqlite import DatabaseError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    import psycopg
+
+    TeamConnection = psycopg.Connection[tuple[Any, ...]]
+
+SCHEMA = "session_memory"
+CONNECT_SECONDS = 10
+STATEMENT_SECONDS = 60  # what takes longer is given up
+# A network that swallows everything is noticed within half a minute.
+_NETWORK = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 20_000}
+_NO_TEAM = "somebody who administers that database runs `session-memory team init URL` first"
+_NO_MEMBER = "somebody who administers that database runs `session-memory team init URL --member NAME`"
+
+
+class TeamError(DatabaseError):
+    """The team's database cannot be used, or not now."""
+
+
+class UnreachableTeamError(TeamError):
+    """The server does not answer, or went away: what was not committed is as if it had not been sent."""
+
+
+class FullTeamError(TeamError):
+    """The server has no room."""
+
+
+def connect(url: str) -> TeamConnection:
+    """A connection to the database at `url`, which commits each statement that stands in no transaction. libpq looks
+    for what the URL does not say, such as the password, where it always does. Raises TeamError."""
+    try:
+        import psycopg
+        from psycopg.conninfo import conninfo_to_dict
+    except ImportError as error:
+        from ...settings.program import how_to_add
+
+        raise TeamError("a team's store needs psycopg, which is not installed", how_to_add("team")) from error
+    with explained(url):
+        given = conninfo_to_dict(url)
+        parameters = {"application_name": "session-memory", "connect_timeout": CONNECT_SECONDS, **_NETWORK, **given}
+        connection = psycopg.connect(**parameters, autocommit=True)  # type: ignore[arg-type]
+        connection.execute(
+            f"SET search_path = {SCHEMA}; SET jit = off; SET statement_timeout = '{STATEMENT_SECONDS}s'; "
+            "SET client_min_messages = warning"
+        )
+    return connection
+
+
+def place_of(url: str) -> str:
+    """Which database a URL names, without user and password: `host:port/database`."""
+    from psycopg.conninfo import conninfo_to_dict
+
+    try:
+        given = conninfo_to_dict(url)
+    except Exception:
+        return "the team's database"
+    port = f":{given['port']}" if given.get("port") else ""
+    return f"{given.get('host') or 'localhost'}{port}/{given.get('dbname') or ''}"
+
+
+@contextmanager
+def explained(url: str) -> Iterator[None]:
+    """Turns what psycopg raises within the block into a TeamError that says what is wrong and what to do."""
+    import psycopg
+    from psycopg import errors
+
+    try:
+        yield
+    except (errors.DiskFull, errors.OutOfMemory) as error:
+        raise FullTeamError(f"{place_of(url)} has no room: {_first_line(error)}", "what is new waits here") from error
+    except (errors.UndefinedTable, errors.InvalidSchemaName) as error:
+        raise TeamError(f"{place_of(url)} holds no store of a team", _NO_TEAM) from error
+    except errors.InsufficientPrivilege as error:
+        raise TeamError(f"{place_of(url)}: {_first_line(error)}", _NO_MEMBER) from error
+    except psycopg.OperationalError as error:
+        raise UnreachableTeamError(f"{place_of(url)}: {_first_line(error)}") from error
+    except psycopg.Error as error:
+        raise TeamError(f"{place_of(url)}: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]

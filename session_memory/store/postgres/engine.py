@@ -1,0 +1,101 @@
+"""What a team has in common, read and searched: the reading half of `contract.Store`, in PostgreSQL."""
+
+from __future__ import annotations
+
+from array import array
+
+from ..search.search import search
+from ..values import ITEM_BITS, TOOL_ROLE, Conversation, Counts, Filter, Hit, StoredEntry
+from .connection import connect, explained, place_of
+from .rows import CONVERSATIONS, ITEMS, NUMBERS, conversation_of, entry_of, where, where_session
+from .schema import check_member
+from .search_index import PostgresSearchIndex, TeamTables
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+    from .connection import TeamConnection
+
+_READ_ITEMS = 1000  # of a conversation, at a time
+
+
+class TeamStore:
+    """What the member whose URL this is sees of a team: their own sessions of all machines, and what is shared with the
+    team. See the protocol for what each method returns; what is to be done with a conversation is not known here."""
+
+    def __init__(self, url: str) -> None:
+        """Raises TeamError where the database cannot be had, or holds no team's store."""
+        self.url = url
+        self.connection: TeamConnection = connect(url)
+        from psycopg import IsolationLevel
+
+        try:
+            with explained(url):
+                self.schema = check_member(self.connection, place_of(url))
+                [(self.member,)] = self.connection.execute("SELECT current_user::text")
+        except BaseException:
+            self.connection.close()
+            raise
+        self._tables = TeamTables()
+        self.connection.isolation_level = IsolationLevel.REPEATABLE_READ  # of what is read in one transaction
+        self.connection.read_only = True
+
+    @property
+    def is_newer(self) -> bool:
+        """Whether a newer version changed the schema, so that it is only read."""
+        return self.schema.is_newer
+
+    def conversations(self, wanted: Filter) -> list[Conversation]:
+        condition, values = where(wanted)
+        sql = f"{CONVERSATIONS} WHERE {condition} ORDER BY c.last_at DESC NULLS LAST, 1 DESC LIMIT %s"
+        return [conversation_of(row) for row in self._rows(sql, [*values, wanted.limit])]
+
+    def conversation_ids(self, wanted: Filter) -> Sequence[int]:
+        condition, values = where(wanted)
+        sql = (
+            f"SELECT c.session << {ITEM_BITS} | c.first_number FROM conversation AS c "
+            f"JOIN session AS s ON s.id = c.session WHERE {condition} ORDER BY c.first_at NULLS FIRST, 1 LIMIT %s"
+        )
+        return array("q", (id for (id,) in self._rows(sql, [*values, wanted.limit])))
+
+    def conversation(self, conversation_id: int, homes: tuple[str, ...] | None = None) -> Conversation | None:
+        condition, values = where(Filter(homes=homes))
+        sql = f"{CONVERSATIONS} WHERE {condition} AND c.session = %s AND c.first_number = %s"
+        rows = self._rows(sql, [*values, conversation_id >> ITEM_BITS, conversation_id & NUMBERS])
+        return conversation_of(rows[0]) if rows else None
+
+    def entries(self, conversation_id: int) -> Iterator[StoredEntry]:
+        session, first = conversation_id >> ITEM_BITS, conversation_id & NUMBERS
+        sql = "SELECT last_number FROM conversation WHERE session = %s AND first_number = %s"
+        for (last,) in self._rows(sql, [session, first]):
+            for begin in range(first, last + 1, _READ_ITEMS):
+                end = min(begin + _READ_ITEMS - 1, last)
+                some = f"{ITEMS} WHERE i.session = %s AND i.number BETWEEN %s AND %s ORDER BY i.number"
+                yield from [entry_of(row) for row in self._rows(some, [session, begin, end])]
+
+    def search(self, query: str, wanted: Filter) -> list[Hit]:
+        with explained(self.url):
+            return search(PostgresSearchIndex(self.connection, self._tables), query, wanted)
+
+    def counts(self, homes: tuple[str, ...] | None = None) -> Counts:
+        condition, values = where_session(Filter(homes=homes))
+        [(sessions,)] = self._rows(f"SELECT count(*) FROM session AS s WHERE {condition}", values)
+        sql = (
+            f"SELECT count(*) FILTER (WHERE i.role != '{TOOL_ROLE}'), count(*) FILTER (WHERE i.role = '{TOOL_ROLE}'), "
+            f"coalesce(sum(octet_length(i.text)), 0)::bigint "
+            f"FROM item AS i JOIN session AS s ON s.id = i.session WHERE {condition}"
+        )
+        [(entries, tools, text_bytes)] = self._rows(sql, values)
+        sql = f"SELECT count(*) FROM conversation AS c JOIN session AS s ON s.id = c.session WHERE {condition}"
+        [(conversations,)] = self._rows(sql, values)
+        [(size,)] = self._rows("SELECT pg_database_size(current_database())", [])
+        return Counts(sessions, 0, 0, entries, tools, {"": conversations}, text_bytes, size)
+
+    def close(self) -> None:
+        self.connection.close()
+
+    def _rows(self, sql: str, values: list[Any]) -> list[tuple[Any, ...]]:
+        with explained(self.url):
+            return self.connection.cursor(binary=True).execute(sql, values).fetchall()

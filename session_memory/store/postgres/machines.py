@@ -1,0 +1,32 @@
+"""Which machines belong to a team."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .connection import explained
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .engine import TeamStore
+
+
+class TeamMachine(NamedTuple):
+    """A machine: `who` as in ann@laptop, when it pushed last (milliseconds since the epoch, None: never), with which
+    version of session-memory, and how many of its sessions whoever asks may read."""
+
+    who: str
+    pushed_at: int | None
+    program: str
+    sessions: int
+
+
+def machines_of(store: TeamStore) -> list[TeamMachine]:
+    """All machines, in the order of their names. Raises TeamError."""
+    sql = """
+        SELECT m.owner || '@' || m.name, m.pushed_at, m.program,
+            (SELECT count(*) FROM session AS s WHERE s.owner = m.owner AND s.machine = m.name)
+        FROM machine AS m ORDER BY 1
+    """
+    with explained(store.url):
+        return [TeamMachine._make(row) for row in store.connection.execute(sql)]

@@ -1,0 +1,256 @@
+"""`search.index.SearchIndex` in PostgreSQL: what has a term, the newest first, and the tables beside it.
+
+A session has one row for each of its terms, in an index by term and session: one scan of it, backwards, gives the
+newest sessions that have a term. docs/team.md says why, and what else was measured.
+"""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+from zlib import crc32
+
+from ..search.index import ConversationRange, ConversationTable, Scope, TextStart
+from ..search.ranking import length_norms
+from ..search.terms import Terms
+from ..sqlite.search_index import terms_of
+from ..values import ITEM_BITS, TOOL_ROLE, Conversation, Filter, StoredEntry
+from .expressions import items_of
+from .rows import CONVERSATIONS, ITEMS, NUMBERS, conversation_of, entry_of, where, where_session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
+    from .connection import TeamConnection
+
+MOST_SESSIONS = 20_000  # of those that have a term: the newest
+MOST_NAMED = 2000  # sessions that are named one by one where a search is limited to them
+LONGEST_TERM = 500
+LITERAL_ITEMS = 20_000  # whose texts are looked through for what is no term
+
+
+class KnownTeam(NamedTuple):
+    """What tells whether anything that a member sees has changed; how many sessions they see, how many texts in them
+    can be found, and how many terms these have; the table of conversations as it was then."""
+
+    version: tuple[int, ...]
+    sessions: int
+    texts: int
+    terms: int
+    table: ConversationTable
+
+
+class TeamTables:
+    """The table of conversations over a connection, read anew where it has changed since."""
+
+    def __init__(self) -> None:
+        import apsw
+
+        self.terms = terms_of(apsw.Connection(":memory:"))  # the tokenizer of every machine's own store
+        self._known: KnownTeam | None = None
+
+    def of(self, connection: TeamConnection) -> KnownTeam:
+        """What there is, as it is."""
+        sql = (
+            "SELECT count(*), coalesce(max(id), 0), coalesce(sum(pushes), 0)::bigint, "
+            "coalesce(sum(text_count), 0)::bigint, coalesce(sum(term_count), 0)::bigint FROM session"
+        )
+        version = connection.execute(sql).fetchone() or (0, 0, 0, 0, 0)
+        if self._known is None or self._known.version != version:
+            self._known = KnownTeam(version, version[0], version[3], version[4], _table(connection))
+        return self._known
+
+
+class PostgresSearchIndex:
+    """See the protocol for what each method returns. Made for one search, within which a term is asked for once."""
+
+    def __init__(self, connection: TeamConnection, tables: TeamTables) -> None:
+        self._connection = connection
+        self._tables = tables
+        self._team: KnownTeam | None = None
+        self._postings: dict[tuple[frozenset[int] | None, str, bool], list[int]] = {}
+        self.terms: Terms = tables.terms
+
+    @contextmanager
+    def snapshot(self) -> Iterator[object]:
+        with self._connection.transaction():
+            self._team = self._tables.of(self._connection)
+            yield self
+
+    @property
+    def _known(self) -> KnownTeam:
+        assert self._team is not None, "a search reads within a snapshot"
+        return self._team
+
+    def files(self, wanted: Filter) -> tuple[list[int], int] | None:
+        condition, values = where_session(wanted)
+        if wanted.since is not None:
+            condition += " AND s.last_at >= %s"
+            values.append(wanted.since)
+        if wanted.until is not None:
+            condition += " AND s.first_at <= %s"
+            values.append(wanted.until)
+        if condition == "true":
+            return None
+        rows = self._rows(f"SELECT s.id FROM session AS s WHERE {condition} ORDER BY s.id DESC", values)
+        return [id for (id,) in rows], self._known.sessions
+
+    def items_with(self, expression: str, scope: Scope, newest: int = 0) -> list[int]:
+        items = items_of(expression, self.terms, partial(self._items, scope.files))
+        return items[-newest:] if newest else items
+
+    def count_with(self, expression: str, most: int = 0) -> int:
+        return len(items_of(expression, self.terms, partial(self._items, None)))
+
+    def size(self) -> tuple[int, float]:
+        return self._known.texts, self._known.terms / max(1, self._known.texts)
+
+    def _items(self, files: frozenset[int] | None, term: str, is_prefix: bool) -> list[int]:
+        """The items that have a term, in the order of ids; of these files, if that is not None."""
+        key = files, term, is_prefix
+        if key not in self._postings:
+            self._postings[key] = self._read_items(*key)
+        return self._postings[key]
+
+    def _read_items(self, files: frozenset[int] | None, term: str, is_prefix: bool) -> list[int]:
+        values: list[Any]
+        condition, values = "term = %s", [clipped(term)]
+        if is_prefix:
+            condition, values = "term >= %s AND term < %s", [term, term[:-1] + chr(ord(term[-1]) + 1)]
+        if files is not None and len(files) <= MOST_NAMED:
+            condition += " AND session = ANY(%s)"
+            values.append(list(files))
+        sql = f"SELECT session, numbers FROM posting WHERE {condition} ORDER BY session DESC LIMIT {MOST_SESSIONS}"
+        rows = self._connection.cursor(binary=True).execute(sql, values).fetchall()
+        items: list[int] = []
+        for session, numbers in reversed(rows):
+            if files is not None and session not in files:
+                continue
+            first = session << ITEM_BITS
+            if len(numbers) == 4:
+                items.append(first | int.from_bytes(numbers, "big"))
+            else:
+                items += [first | number for number in unpacked(numbers)]
+        return sorted(set(items)) if is_prefix else items
+
+    def items_saying(self, text: str, scope: Scope) -> list[int]:
+        condition = ""
+        values: list[Any] = []
+        if scope.files is not None:
+            condition, values = " AND session = ANY(%s)", [list(scope.files)]
+        sql = (
+            f"SELECT id FROM (SELECT session << {ITEM_BITS} | number AS id, text FROM item "
+            f"WHERE role != '{TOOL_ROLE}'{condition} "
+            f"ORDER BY session DESC, number DESC LIMIT {LITERAL_ITEMS}) AS newest WHERE strpos(text, %s) > 0"
+        )
+        return [id for (id,) in self._rows(sql, [*values, text])]
+
+    def fitting(self, items: list[int], wanted: Filter) -> list[int]:
+        condition = ""
+        values: list[Any] = []
+        if wanted.role:
+            condition += " AND i.role = %s"
+            values.append(wanted.role)
+        if wanted.kind:
+            condition += " AND i.kind = %s"
+            values.append(wanted.kind)
+        if wanted.since is not None:
+            condition += " AND coalesce(i.at, %s) >= %s"
+            values += [wanted.since, wanted.since]
+        if wanted.until is not None:
+            condition += " AND coalesce(i.at, %s) <= %s"
+            values += [wanted.until, wanted.until]
+        sql = f"SELECT i.session << {ITEM_BITS} | i.number FROM item AS i JOIN {_NAMED} WHERE true{condition}"
+        kept = {id for (id,) in self._rows(sql, [*_named(items), *values])}
+        return [item for item in items if item in kept]
+
+    def table(self) -> ConversationTable:
+        return self._known.table
+
+    def conversations_at(self, starts: Iterable[int], wanted: Filter) -> list[ConversationRange]:
+        condition, values = where(wanted)
+        sql = (
+            f"SELECT c.session << {ITEM_BITS} | c.first_number, c.session << {ITEM_BITS} | c.last_number, "
+            f"c.session << {ITEM_BITS} | c.first_number, coalesce(c.last_at, 0), s.session_id "
+            "FROM conversation AS c JOIN session AS s ON s.id = c.session "
+            f"JOIN {_NAMED_CONVERSATIONS} WHERE {condition}"
+        )
+        return [ConversationRange._make(row) for row in self._rows(sql, [*_named(starts), *values])]
+
+    def text_starts(self, items: Iterable[int], characters: int) -> dict[int, TextStart]:
+        sql = (
+            f"SELECT i.session << {ITEM_BITS} | i.number, left(i.text, %s), octet_length(i.text), "
+            f"i.role = '{TOOL_ROLE}' FROM item AS i JOIN {_NAMED}"
+        )
+        rows = self._rows(sql, [characters, *_named(items)])
+        return {item: TextStart(text, size, is_tool) for item, text, size, is_tool in rows}
+
+    def items(self, ids: Iterable[int]) -> dict[int, StoredEntry]:
+        return {row[0]: entry_of(row) for row in self._rows(f"{ITEMS} JOIN {_NAMED}", _named(ids))}
+
+    def conversations(self, ids: Iterable[int]) -> dict[int, Conversation]:
+        rows = self._rows(f"{CONVERSATIONS} JOIN {_NAMED_CONVERSATIONS}", _named(ids))
+        return {row[0]: conversation_of(row) for row in rows}
+
+    def _rows(self, sql: str, values: list[Any]) -> list[tuple[Any, ...]]:
+        return self._connection.cursor(binary=True).execute(sql, values).fetchall()
+
+
+_NAMED = (
+    "unnest(%s::bigint[], %s::integer[]) AS named (session, number) "
+    "ON (i.session, i.number) = (named.session, named.number)"
+)
+_NAMED_CONVERSATIONS = (
+    "unnest(%s::bigint[], %s::integer[]) AS named (session, number) "
+    "ON (c.session, c.first_number) = (named.session, named.number)"
+)
+
+
+def _named(items: Iterable[int]) -> list[Any]:
+    """Ids of items as the values of `_NAMED`."""
+    ids = list(items)
+    return [[id >> ITEM_BITS for id in ids], [id & NUMBERS for id in ids]]
+
+
+def _table(connection: TeamConnection) -> ConversationTable:
+    """The table of all conversations that the member sees, in one value: row by row takes four times as long."""
+    sql = (
+        "SELECT string_agg(int8send(session) || int8send(first_number) || int8send(last_number) || "
+        "int8send(coalesce(last_at, 0)) || int8send(text_bytes), '' ORDER BY session, first_number) FROM conversation"
+    )
+    packed = (connection.cursor(binary=True).execute(sql).fetchone() or (None,))[0] or b""
+    values = array("q", packed)
+    if sys.byteorder == "little":
+        values.byteswap()
+    sessions, firsts, lasts, ends, sizes = (values[column::5].tolist() for column in range(5))
+    return ConversationTable(
+        [session << ITEM_BITS | first for session, first in zip(sessions, firsts)],
+        [last - first + 1 for first, last in zip(firsts, lasts)],
+        ends,
+        length_norms(sizes),
+    )
+
+
+def clipped(term: str) -> str:
+    """A term as it is kept: an index takes none that are longer, so that of these there are beginning and checksum."""
+    return term if len(term) <= LONGEST_TERM else term[:LONGEST_TERM] + f"{crc32(term.encode()):08x}"
+
+
+def unpacked(numbers: bytes) -> array[int]:
+    """The numbers of a row of `posting`."""
+    values = array("I", numbers)
+    if sys.byteorder == "little":
+        values.byteswap()
+    return values
+
+
+def packed(numbers: Iterable[int]) -> bytes:
+    """Numbers as a row of `posting` has them."""
+    values = array("I", numbers)
+    if sys.byteorder == "little":
+        values.byteswap()
+    return values.tobytes()

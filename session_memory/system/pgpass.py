@@ -1,0 +1,69 @@
+"""The file in which libpq looks for passwords of databases, and addresses of databases without them."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from .files import make_private_dir, read_whole, write_atomically
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_PORT = 5432
+
+
+class DatabaseAddress(NamedTuple):
+    """An address: the `url` without its password, which is `password` ('' for none), and what it is the password of."""
+
+    url: str
+    password: str
+    host: str
+    port: int
+    database: str
+    user: str
+
+
+def address_of(url: str) -> DatabaseAddress:
+    """What a URL says. Raises ValueError where it is none of a PostgreSQL database."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("postgresql", "postgres"):
+        raise ValueError("it does not begin with postgresql://")
+    who, _, where = parts.netloc.rpartition("@")
+    user = who.partition(":")[0]
+    bare = urlunsplit(parts._replace(netloc=f"{user}@{where}" if user else where))
+    return DatabaseAddress(
+        bare, unquote(parts.password or ""), parts.hostname or "", parts.port or _PORT, parts.path.strip("/"),
+        unquote(user),
+    )  # fmt: skip
+
+
+def keep_password(address: DatabaseAddress, environ: Mapping[str, str]) -> str:
+    """Puts the password of an address into the file, in the place of an earlier one; returns the file's path. Raises
+    OSError."""
+    path = password_file(environ)
+    known = (address.host or "localhost", str(address.port), address.database or "*", address.user or "*")
+    start = ":".join([_escaped(part) for part in known]) + ":"
+    try:
+        lines = read_whole(path).decode("utf-8", "surrogateescape").splitlines()
+    except FileNotFoundError:
+        lines = []
+    lines = [start + _escaped(address.password), *[line for line in lines if not line.startswith(start)]]
+    make_private_dir(os.path.dirname(path))
+    write_atomically(path, ("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"))
+    os.chmod(path, 0o600)  # else libpq does not read it
+    return path
+
+
+def password_file(environ: Mapping[str, str]) -> str:
+    """Where the file lies, by the environment."""
+    if environ.get("PGPASSFILE"):
+        return environ["PGPASSFILE"]
+    if os.name == "nt":
+        return os.path.join(environ.get("APPDATA", ""), "postgresql", "pgpass.conf")
+    return os.path.join(environ.get("HOME") or os.path.expanduser("~"), ".pgpass")
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace(":", "\\:")

@@ -1,0 +1,62 @@
+"""What edits took out and put in, as pairs of texts: by the arguments of a call, a patch, or a unified diff. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Edit = tuple[str, str]  # what was there before, '' where nothing is known of that, and what is there now
+
+_FILE_MARKS = ("*** Update File:", "*** Add File:", "*** Delete File:", "*** Move to:")
+
+
+def block_edits(record: dict[str, Any], call_id: str, arguments_key: str, before: str, after: str) -> list[Edit]:
+    """The edits of the call `call_id` in the message of a record, whose blocks have their arguments at `arguments_key`;
+    as `argument_edits` has them."""
+    message = record.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    for block in content if isinstance(content, list) else ():
+        if isinstance(block, dict) and block.get("id") == call_id:
+            return argument_edits(block.get(arguments_key), before, after, "content")
+    return []
+
+
+def argument_edits(arguments: object, before: str, after: str, whole: str) -> list[Edit]:
+    """The edits of a call whose arguments, or each of the `edits` in them, have the texts under the keys `before` and
+    `after`; or that has the whole of a file under `whole`."""
+    if not isinstance(arguments, dict):
+        return []
+    several = arguments.get("edits")
+    parts = several if isinstance(several, list) else [arguments]
+    pairs = [(part.get(before), part.get(after)) for part in parts if isinstance(part, dict)]
+    found = [(old, new) for old, new in pairs if isinstance(old, str) and isinstance(new, str)]
+    content = arguments.get(whole)
+    return found or ([("", content)] if isinstance(content, str) else [])
+
+
+def patch_edits(patch: str, number: int) -> list[Edit]:
+    """The edits of the file with this number in a patch, counted from 0."""
+    parts: list[list[str]] = []
+    for line in patch.splitlines():
+        if line.startswith(_FILE_MARKS):
+            parts.append([])
+        elif parts and not line.startswith("*** "):
+            parts[-1].append(line)
+    return diff_edits("\n".join(parts[number])) if number < len(parts) else []
+
+
+def diff_edits(diff: str) -> list[Edit]:
+    """The edits of a unified diff, one for each hunk."""
+    hunks: list[tuple[list[str], list[str]]] = []
+    for line in diff.splitlines():
+        if line.startswith(("--- ", "+++ ")) and not hunks:
+            continue
+        if line.startswith("@@") or not hunks:
+            hunks.append(([], []))
+        if line.startswith("@@") or line.startswith("\\"):
+            continue
+        before, after = hunks[-1]
+        if not line.startswith("+"):
+            before.append(line[1:])
+        if not line.startswith("-"):
+            after.append(line[1:])
+    return [("\n".join(before), "\n".join(after)) for before, after in hunks if before or after]

@@ -1,0 +1,154 @@
+"""Mirrors: transcripts that we write for a runtime which keeps its sessions in another form.
+
+All that reads transcripts takes files of lines to which nothing but lines are added. Where a runtime changes what it
+has written (rows of a database, files that it writes anew), a mirror is such a file for one session: what is final is
+appended to it, once, and where the runtime takes something back, a line that says so. What those lines are is the
+runtime's own.
+
+Each addition ends in a mark, a line that says up to where the runtime's own form was read. What lies behind the last
+mark was being written when a process was killed: it is taken away, and read again. A mirror that is gone is made anew,
+with the same ids.
+"""
+
+from __future__ import annotations
+
+from ..system.files import is_file, lock, names_in, open_private, open_regular, os, read_whole, write_atomically
+from ..system.json import decode, encode, sealed, unsealed
+from .lines import last_line_end, windows_backward
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    Mark = dict[str, Any]
+
+_MARK = b'{"type": "mirrored", "mark": '
+_STATE_FILE = ".mirrored"
+_LOCK_FILE = ".lock"
+LOCK_SECONDS = 10.0
+
+
+class Mirror:
+    """The mirror at `path`, opened to be added to; `mark` is its last one, empty where there is none yet.
+
+    To be used in a `with` block, by one process at a time (see `lock_path`). Raises OSError.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self.mark: Mark = {}
+        self._descriptor = -1
+        self._end = 0
+
+    def __enter__(self) -> Mirror:
+        try:
+            descriptor = open_regular(self._path)
+        except FileNotFoundError:
+            return self
+        try:
+            size = os.fstat(descriptor).st_size
+            self._end, self.mark = _last_mark(descriptor, size)
+        finally:
+            os.close(descriptor)
+        if self._end < size:
+            self._open()
+            os.ftruncate(self._descriptor, self._end)
+        return self
+
+    def append(self, lines: Iterable[bytes], mark: Mark, modified: int) -> int:
+        """Adds `lines`, which have no line feeds, and `mark`. Returns the number of bytes. The session was written to
+        at `modified`, in milliseconds since the epoch, and so is the file. Raises OSError: then nothing was added."""
+        content = b"\n".join([*lines, _marked(mark), b""])
+        self._open()
+        os.lseek(self._descriptor, self._end, 0)
+        try:
+            written = 0
+            while written < len(content):
+                written += os.write(self._descriptor, content[written:])
+        except OSError:
+            os.ftruncate(self._descriptor, self._end)
+            raise
+        self._end += written
+        os.utime(self._path, ns=(modified * 1_000_000, modified * 1_000_000))
+        self.mark = mark
+        return written
+
+    def __exit__(self, *_: object) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+
+    def _open(self) -> None:
+        if self._descriptor < 0:
+            self._descriptor = open_private(self._path, os.O_WRONLY)
+
+
+def empty(path: str) -> bool:
+    """Deletes what was said in the mirror at `path` and in those of its sub-agents: all but the head and the last mark,
+    so that none of it is added again. False for what is no mirror. Raises OSError, LockedError."""
+    if not is_mirror(path):
+        return False
+    held = lock(lock_path(_root_of(path)), LOCK_SECONDS)
+    try:
+        folder = path.removesuffix(".jsonl")
+        for one in (path, *[f"{folder}/{name}" for name in names_in(folder) if name.endswith(".jsonl")]):
+            with Mirror(one) as mirror:
+                mark = mirror.mark
+            if not mark:
+                return False
+            modified = os.stat(one).st_mtime_ns
+            head = read_whole(one).partition(b"\n")[0]
+            write_atomically(one, head + b"\n" + _marked(mark) + b"\n")
+            os.utime(one, ns=(modified, modified))
+    finally:
+        os.close(held)
+    return True
+
+
+def is_mirror(path: str) -> bool:
+    """Whether the transcript at `path` is one of ours."""
+    return is_file(path) and is_file(lock_path(_root_of(path)))
+
+
+def lock_path(root: str) -> str:
+    """The file whose lock is held by whoever writes the mirrors below `root`."""
+    return f"{root}/{_LOCK_FILE}"
+
+
+def read_state(root: str) -> dict[str, Any]:
+    """What was kept with the mirrors below `root`; empty where there are none."""
+    try:
+        state = unsealed(read_whole(f"{root}/{_STATE_FILE}"))
+    except (OSError, ValueError):
+        return {}
+    return state if isinstance(state, dict) else {}
+
+
+def keep_state(root: str, state: dict[str, Any]) -> None:
+    """Keeps `state` with the mirrors. Raises OSError."""
+    write_atomically(f"{root}/{_STATE_FILE}", sealed(state))
+
+
+def is_mark(line: bytes) -> bool:
+    """Whether a line of a mirror is a mark."""
+    return line.startswith(_MARK)
+
+
+def _root_of(path: str) -> str:
+    return path.rpartition("/")[0].rpartition("/")[0]
+
+
+def _marked(mark: Mark) -> bytes:
+    return _MARK + encode(mark).encode() + b"}"
+
+
+def _last_mark(descriptor: int, size: int) -> tuple[int, Mark]:
+    """The offset behind the last mark in a file, and what it says; 0 and nothing where there is none."""
+    for lines in windows_backward(descriptor, 0, last_line_end(descriptor, 0, size, size) or 0):
+        for offset, line in reversed(lines):
+            if is_mark(line):
+                try:
+                    return offset + len(line) + 1, decode(line.decode())["mark"]
+                except (ValueError, KeyError, TypeError):
+                    continue
+    return 0, {}

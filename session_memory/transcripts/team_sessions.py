@@ -1,0 +1,64 @@
+"""The sessions of a team as upkeep keeps them on this machine: a folder a project, a small file a session, which is
+read as any transcript is.
+
+A folder is found by the directory that a session was started in: a file called after that holds the folder's name.
+"""
+
+from __future__ import annotations
+
+from ..system.files import names_in, read_whole
+from . import team_records
+from .entries import Session
+
+ENDING = ".jsonl"
+_SEPARATOR = "~"
+
+
+class TeamFiles:
+    """What is asked of the files of a runtime, for those of a team."""
+
+    @staticmethod
+    def session_id_of(path: str) -> str:
+        """The number of the session in the team."""
+        return path.rpartition(_SEPARATOR)[2].removesuffix(ENDING)
+
+    @staticmethod
+    def sub_agents(path: str) -> list[str]:
+        """None are told of."""
+        return []
+
+    @staticmethod
+    def given_name(path: str) -> str:
+        """'': the title stands in the file."""
+        return ""
+
+
+class TeamRuntime:
+    """Stands for the runtime of a session of a team: `name` is whose it is, as in ann@laptop."""
+
+    RECORDS = team_records
+    FILES = TeamFiles
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+def team_sessions(team_dir: str, start_file: str) -> list[Session]:
+    """The sessions of the project for which `start_file` holds the folder's name; none where it is not there."""
+    try:
+        folder = f"{team_dir}/{read_whole(start_file).decode()}"
+    except (OSError, ValueError):
+        return []
+    found = []
+    for name in names_in(folder):
+        if name.endswith(ENDING):
+            session = Session(f"team:{name}", f"{folder}/{name}")
+            session.runtime = TeamRuntime(name.rpartition(_SEPARATOR)[0])  # type: ignore[assignment]
+            found.append(session)
+    return found
+
+
+def file_name(who: str, number: int) -> str:
+    """What the file of a session is called: whose it is, and its number in the team."""
+    safe = "".join([c if c.isalnum() or c in "@._-" else "-" for c in who]).lstrip(".")
+    return f"{safe}{_SEPARATOR}{number}{ENDING}"

@@ -1,0 +1,96 @@
+"""What sessions cost by day, project, session or model, and what memories cost, as sums."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from ..memories.tokens import cost
+from ..store.sqlite.queue import StoredQueue
+from ..store.sqlite.token_accounts import day_of
+from ..text.sanitize import for_prompt
+from ..text.timestamps import local_time
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..memories.tokens import Prices
+    from ..store.location import StoreLocation
+    from ..store.values import Filter
+    from .costs import Expense
+
+BY = ("day", "project", "session", "model")
+
+
+class CostSum:
+    """What several answers took together. `dollars` is None where none of them has a price; `unpriced` are the models
+    among them that have none."""
+
+    def __init__(self, name: str = "", title: str = "") -> None:
+        self.name = name
+        self.title = title
+        self.input = self.output = self.cached = self.written = 0
+        self.dollars: float | None = None
+        self.unpriced: set[str] = set()
+
+    def add(self, expense: Expense) -> None:
+        """Adds an answer."""
+        usage = expense.usage
+        self.input += usage.input
+        self.output += usage.output
+        self.cached += usage.cached
+        self.written += usage.written + usage.written_for_an_hour
+        if expense.dollars is None:
+            self.unpriced.add(usage.model)
+        else:
+            self.dollars = (self.dollars or 0.0) + expense.dollars
+
+
+def is_within(expense: Expense, wanted: Filter) -> bool:
+    """Whether an answer is of the time that is wanted."""
+    if wanted.since is None and wanted.until is None:
+        return True
+    at = expense.at
+    return at is not None and (wanted.since or 0) <= at and (wanted.until is None or at <= wanted.until)
+
+
+def sums_by(found: Iterable[Expense], by: str) -> list[CostSum]:
+    """What was spent by each of BY, days (in local time) in their order from the latest, all else from the dearest."""
+    sums: dict[str, CostSum] = {}
+    for one in found:
+        name = {
+            "day": local_time(one.at / 1000)[:10] if one.at is not None else "",
+            "project": one.session.cwd,
+            "session": one.session.session_id,
+            "model": one.usage.model,
+        }[by]
+        if name not in sums:
+            sums[name] = CostSum(name, one.session.title if by == "session" else "")
+        sums[name].add(one)
+    if by == "day":
+        return sorted(sums.values(), key=lambda one: one.name, reverse=True)
+    return sorted(sums.values(), key=lambda one: (-(one.dollars or 0.0), -one.input - one.output, one.name))
+
+
+def total_of(found: Iterable[Expense]) -> CostSum:
+    """What was spent together."""
+    total = CostSum()
+    for one in found:
+        total.add(one)
+    return total
+
+
+def of_memories(location: StoreLocation, wanted: Filter, prices: Prices) -> list[CostSum]:
+    """What our strategies spent in the days (UTC) that are asked for, by model."""
+    since = day_of(wanted.since) if wanted.since is not None else ""
+    until = day_of(wanted.until) if wanted.until is not None else "9"
+    with closing(StoredQueue(location.database)) as queue:
+        spent = queue.accounts.by_model(since, until)
+    found = []
+    for usage in spent:
+        one = CostSum(for_prompt(usage.model))
+        one.input, one.output, one.cached = usage.input_tokens, usage.output_tokens, usage.cached_tokens
+        one.dollars = cost(usage, prices)
+        one.unpriced = {usage.model} if one.dollars is None else set()
+        found.append(one)
+    return found

@@ -1,0 +1,173 @@
+"""What of a machine's store a team gets: which sessions are shared, as what, and when they were pushed last."""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from .. import __version__
+from ..errors import SessionMemoryError
+from ..settings import forgotten
+from ..settings.rules import SHARES
+from ..settings.sections import TeamSettings, team_settings
+from ..store.rules import JudgedFile
+from ..store.sqlite.shareable import stored_files
+from ..store.team_push import SharedAs, TeamPushReport, push_new
+from ..system.files import read_whole, write_atomically
+from ..system.git import find_worktree, worktrees_of
+from ..system.git_origin import origin_of
+from ..system.json import sealed, unsealed
+from ..text.timestamps import now_milliseconds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from ..settings.homes import Home
+    from ..store.location import StoreLocation
+    from ..store.postgres.outgoing import OutgoingSession
+    from ..store.rules import ReadRules
+    from ..store.sqlite.engine import SqliteStore
+    from ..store.sqlite.shareable import StoredFile
+
+NOBODY = SHARES[0]
+
+
+class TeamState(NamedTuple):
+    """How it went with the team last: when all was pushed, and what went wrong since ('' for nothing), when first.
+    Times are in milliseconds since the epoch, 0 for never."""
+
+    pushed_at: int = 0
+    problem: str = ""
+    problem_since: int = 0
+
+
+def team_of(home: Home) -> TeamSettings:
+    """What the settings of a home say of its team. Raises ConfigError."""
+    return team_settings(home.settings().team, home.user_dir or os.path.expanduser("~"))
+
+
+class NoTeamError(SessionMemoryError):
+    """The home has joined no team."""
+
+
+def joined_team(home: Home) -> TeamSettings:
+    """The team of a home. Raises NoTeamError, ConfigError."""
+    team = team_of(home)
+    if not team.url:
+        raise NoTeamError("this machine has joined no team", "session-memory team join postgresql://USER@HOST/DATABASE")
+    return team
+
+
+def read_state(home: Home) -> TeamState:
+    """How it went last."""
+    try:
+        return TeamState(*unsealed(read_whole(_state_file(home))))
+    except (OSError, ValueError, TypeError):
+        return TeamState()
+
+
+def note_pushed(home: Home) -> None:
+    """Notes that all was pushed. Raises OSError."""
+    write_atomically(_state_file(home), sealed(TeamState(now_milliseconds())))
+
+
+def note_problem(home: Home, problem: str) -> bool:
+    """Notes what went wrong; returns whether that is new. Raises OSError."""
+    before = read_state(home)
+    since = before.problem_since or now_milliseconds()
+    write_atomically(_state_file(home), sealed(TeamState(before.pushed_at, problem, since)))
+    return problem != before.problem
+
+
+def push_to_team(
+    store: SqliteStore, location: StoreLocation, is_spent: Callable[[], bool] = lambda: False
+) -> TeamPushReport:
+    """Pushes what is new to the team that the home has joined, and keeps on this machine what others did lately in its
+    projects. Raises DatabaseError, ConfigError, OSError."""
+    from ..store.postgres.activity import recent_sessions
+    from ..store.postgres.push import TeamPush
+    from .team_activity import keep_activity
+
+    team = team_of(location.home)
+    sharing = Sharing(location, team)
+    with closing(TeamPush(team.url, team.machine)) as pushing:
+        report = push_new(
+            store, pushing, sharing.shared_as,
+            is_forgotten=partial(_is_forgotten, forgotten.read(location.database)), is_spent=is_spent,
+        )  # fmt: skip
+        pushing.note_machine(__version__, pushed=report.is_complete)
+        starts = sharing.starts()
+        recent = recent_sessions(pushing, set(starts.values()))
+    own_ids = {file.session_id for file in stored_files(store)}
+    keep_activity(location.home, recent, starts, own_ids)
+    if report.is_complete:
+        note_pushed(location.home)
+    return report
+
+
+def shared_files(store: SqliteStore, location: StoreLocation) -> list[tuple[StoredFile, SharedAs]]:
+    """What would be shared, as what. Raises DatabaseError, ConfigError."""
+    sharing = Sharing(location, team_of(location.home))
+    told = [file for file in stored_files(store) if file.item_count and not file.is_excluded]
+    found = [(file, sharing.shared_as(file, None)) for file in told]
+    return [(file, shared) for file, shared in found if shared]
+
+
+class Sharing:
+    """Which sessions of a store are shared, by the rules as they are when this is made."""
+
+    def __init__(self, location: StoreLocation, team: TeamSettings) -> None:
+        self._team = team
+        self._user_dir = location.home.user_dir
+        self._rules: ReadRules = location.rules.read()
+        self._projects: dict[str, tuple[str, str]] = {}
+
+    def shared_as(self, file: StoredFile, known: OutgoingSession | None) -> SharedAs | None:
+        """As what a transcript is shared; None: not at all. `known` is what the team has of it: a project whose
+        directory is gone stays what it was."""
+        judged = JudgedFile(file.id, file.home, file.session_id, file.title, file.cwd, file.file_path)
+        share = self._rules.rule(judged).share or self._team.share
+        if share == NOBODY:
+            return None
+        if file.cwd not in self._projects:
+            self._projects[file.cwd] = project_of(file.cwd, self._team.projects, self._user_dir)
+        project, root = self._projects[file.cwd]
+        if not project and known and not os.path.isdir(file.cwd):
+            project = known.project
+            root = file.cwd.removesuffix(known.cwd.removeprefix(project))
+        return SharedAs(project, share, root) if project else None
+
+    def starts(self) -> dict[str, str]:
+        """The projects of the sessions that were asked for, by the directories that these were started in, and by their
+        roots."""
+        known = [(start, project, root) for start, (project, root) in self._projects.items() if project]
+        return {path: project for start, project, root in known for path in (root, start)}
+
+
+def project_of(directory: str, names: Mapping[str, str], user_dir: str) -> tuple[str, str]:
+    """The project that a directory belongs to on all machines, and where its root lies on this one: as `names` call the
+    nearest directory above, or the main worktree of its repository, else by the repository's origin. ('', '') where
+    nothing says so."""
+    if not directory.startswith("/"):
+        return "", ""
+    real = os.path.realpath(directory)
+    above = [path for path in names if f"{directory}/".startswith(f"{path}/") or f"{real}/".startswith(f"{path}/")]
+    worktree = find_worktree(directory, user_dir)
+    if above:
+        nearest = max(above, key=len)
+        return names[nearest], nearest
+    if worktree is None or not worktree.root:
+        return "", ""
+    main = next((one.root for one in worktrees_of(worktree.common_dir) if one.git_dir == one.common_dir), "")
+    return names.get(main) or origin_of(worktree.common_dir), worktree.root
+
+
+def _is_forgotten(tombstones: list[forgotten.ForgottenSession], session: OutgoingSession) -> bool:
+    until = forgotten.forgotten_until(tombstones, session.home, session.session_id, "")
+    return until is not None and (session.last_at or 0) <= until
+
+
+def _state_file(home: Home) -> str:
+    return f"{home.state_dir}/team.json"

@@ -1,0 +1,84 @@
+"""Keeps on this machine what a team did lately in one's projects, so that a prompt tells it without a network."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from contextlib import suppress
+from hashlib import blake2b
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from ..store.values import TOOL_ROLE
+from ..system.files import make_private_dir, read_whole, write_atomically
+from ..transcripts.team_sessions import ENDING, file_name
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from ..settings.homes import Home
+    from ..store.postgres.activity import RecentSession
+    from ..store.values import StoredEntry
+
+
+def keep_activity(
+    home: Home, sessions: list[RecentSession], starts: Mapping[str, str], own_ids: Collection[str]
+) -> int:
+    """Writes a file for each of the sessions, and deletes those of others; returns how many there are. `starts` are the
+    projects by the directories that sessions are started in; sessions with one of `own_ids` lie on this machine, too,
+    and are left out. A file changes only where something is new. Raises OSError."""
+    wanted: dict[str, dict[str, bytes]] = {project: {} for project in starts.values()}
+    for session in sessions:
+        if session.session_id not in own_ids and session.project in wanted:
+            wanted[session.project][file_name(session.who, session.id)] = _content(session)
+    for project, files in wanted.items():
+        folder = f"{home.team_dir}/{_folder(project)}"
+        make_private_dir(folder)
+        for name in os.listdir(folder):
+            if name.endswith(ENDING) and name not in files:
+                os.unlink(f"{folder}/{name}")
+        for name, content in files.items():
+            if _known(f"{folder}/{name}") != content:
+                write_atomically(f"{folder}/{name}", content)
+    for start, project in starts.items():
+        if _known(home.team_start(start)) != _folder(project).encode():
+            write_atomically(home.team_start(start), _folder(project).encode())
+    return sum(map(len, wanted.values()))
+
+
+def drop_activity(home: Home) -> None:
+    """Deletes all that was kept. Raises OSError."""
+    with suppress(FileNotFoundError):
+        shutil.rmtree(home.team_dir)
+
+
+def _content(session: RecentSession) -> bytes:
+    """The lines of a session's file. The tool uses of a message belong to the entry that they follow, or make one."""
+    records: list[dict[str, object]] = [{"title": session.title}] if session.title else []
+    for message, items in groupby(session.items, key=lambda item: item.message):
+        records.append(_record(message, list(items)))
+    return b"".join([json.dumps(record).encode() + b"\n" for record in records])
+
+
+def _record(message: int, items: list[StoredEntry]) -> dict[str, object]:
+    said = [item for item in items if item.role != TOOL_ROLE]
+    at = items[0].timestamp
+    return {
+        "role": said[0].role if said else "assistant",
+        "text": "\n\n".join([item.text for item in said]),
+        "at": None if at is None else at / 1000,
+        "id": f"{message}",
+        "tools": [[item.tool, item.kind, item.text] for item in items if item.role == TOOL_ROLE],
+    }
+
+
+def _folder(project: str) -> str:
+    return blake2b(project.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+
+
+def _known(path: str) -> bytes | None:
+    try:
+        return read_whole(path)
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,126 @@
+"""Who may see the page: whoever came by a link that the terminal shows or the browser was opened with, and nobody else.
+
+Cookies know no ports: what another server on 127.0.0.1 must not get is limited to a path that nobody can guess, below
+which all of the page lies. Other sites are kept out by the checks of Host (DNS rebinding) and Origin.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs
+
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+COOKIE = "session_memory"
+ENTRANCE = "/enter"
+MOST_BODY_BYTES = 64 * 1024
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Embedder-Policy": "require-corp",
+    "Cache-Control": "no-store",
+}
+_HEADERS = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+_NO_ENTRY = "This page is for whoever started it: open the link that `session-memory page` shows in its terminal.\n"
+_USED = "This link was used before. The one that `session-memory page` shows in its terminal goes on working.\n"
+
+
+class Access:
+    """What one run of the page goes by. `root` is the path below which all of it lies; `form_token` is in every form of
+    ours, and in no other."""
+
+    def __init__(self, port: int) -> None:
+        self.root = "/" + secrets.token_urlsafe(16)
+        self.form_token = secrets.token_urlsafe(24)
+        self._cookie = secrets.token_urlsafe(32)
+        self._token = secrets.token_urlsafe(24)
+        self._single_use: set[str] = set()
+        self._hosts = (f"127.0.0.1:{port}", f"localhost:{port}")
+
+    @property
+    def link(self) -> str:
+        """The link for the terminal: only its user reads that, so that it works as long as the page runs."""
+        return self._link(self._token)
+
+    def single_use_link(self) -> str:
+        """A link that works once: to start a browser with, whose arguments any user of the machine can read."""
+        token = secrets.token_urlsafe(24)
+        self._single_use.add(token)
+        return self._link(token)
+
+    def _link(self, token: str) -> str:
+        return f"http://{self._hosts[0]}{self.root}{ENTRANCE}?token={token}"
+
+    def refusal(self, scope: Scope) -> Response | None:
+        """What a request gets that comes from elsewhere, or asks for what lies elsewhere; None where all is well."""
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        host, path = headers.get(b"host", ""), scope["path"]
+        if host not in self._hosts:
+            return PlainTextResponse("This page is not served under that name.\n", 421)
+        if not path.startswith(self.root + "/"):
+            return PlainTextResponse("There is nothing here.\n", 404)
+        if path == self.root + ENTRANCE:
+            return self._enter(scope)
+        if not self._knows(headers.get(b"cookie", "")):
+            return PlainTextResponse(_NO_ENTRY, 403)
+        is_change = scope["method"] not in ("GET", "HEAD")
+        site, own = headers.get(b"sec-fetch-site", "none"), f"http://{host}"
+        origin = headers.get(b"origin", "" if is_change else own)
+        # A form of a page without referrers comes with the origin `null`. Only a browser says that it is of the same.
+        if not (origin == own or (origin == "null" and site == "same-origin")) or site not in ("same-origin", "none"):
+            return PlainTextResponse("This was asked for by another site.\n", 403)
+        return None
+
+    def _enter(self, scope: Scope) -> Response:
+        """Lets in whoever has a token. What comes next is asked for by a page of our own: a browser keeps the cookie
+        back while it follows a link that another site, or a file, has shown."""
+        token = "".join(parse_qs(scope["query_string"].decode("latin-1")).get("token", [])[:1])
+        if token in self._single_use:
+            self._single_use.remove(token)
+        elif not hmac.compare_digest(token.encode(), self._token.encode()):
+            return PlainTextResponse(_USED, 403)
+        response = HTMLResponse(
+            '<!DOCTYPE html><meta charset="utf-8"><title>Session memory</title><link rel="icon" href="data:,">'
+            f'<meta http-equiv="refresh" content="0;url={self.root}/">'
+            f'<p><a href="{self.root}/">Session memory</a></p>'
+        )
+        response.set_cookie(COOKIE, self._cookie, path=self.root + "/", httponly=True, samesite="strict")
+        return response
+
+    def _knows(self, cookies: str) -> bool:
+        pairs = [pair.strip().partition("=") for pair in cookies.split(";")]
+        given = [value for name, _, value in pairs if name == COOKIE]
+        return any(hmac.compare_digest(value.encode(), self._cookie.encode()) for value in given)
+
+
+class Guard:
+    """Lets through to `app` what `access` lets through, and puts the headers on every answer."""
+
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self._app = app
+        self._access = access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                own = {name for name, _ in message["headers"]}
+                message["headers"] = [*message["headers"], *(pair for pair in _HEADERS if pair[0] not in own)]
+            await send(message)
+
+        answer = self._access.refusal(scope) or self._app
+        await answer(scope, receive, send_with_headers)

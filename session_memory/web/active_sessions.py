@@ -1,0 +1,173 @@
+"""The sessions that were active today, read from their transcripts: those tell more, and sooner, than the store. For
+those that nobody but the store knows, as in the groups of a host, that has to do."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..activity.report import summarize
+from ..errors import SessionMemoryError, described
+from ..hooks.delivery_state import delivery_state
+from ..store.values import TOOL_ROLE, Filter
+from ..system.git import find_worktree, head_of
+from ..text.paths import relative
+from ..text.sanitize import for_people, shortened
+from ..transcripts.log import last_entries
+from ..transcripts.sessions import UnknownSessionError, find_sessions
+from ..transcripts.titles import is_request
+from .session_list import ShownRuntime, project_of, shown_runtime
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..store.sqlite.engine import SqliteStore
+    from ..store.values import Conversation
+    from ..transcripts.entries import Entry
+    from ..transcripts.sessions import FoundSession
+    from .store_pool import StorePool
+
+ENTRIES = 60  # of each transcript, from its end
+CONVERSATIONS = 200
+REQUEST_CHARACTERS = 300
+WORDS_CHARACTERS = 500
+FILES = 8
+_COLLISION = "! "  # begins the lines that say whose hands meet: see activity/collision_lines.py
+
+
+class Told(NamedTuple):
+    """What a session was told at its last prompt: when, the very text, and whether it arrived (None: not known)."""
+
+    at: float
+    text: str
+    has_arrived: bool | None
+
+
+class ActiveSession(NamedTuple):
+    """A session at work. `files` are those that it edited last, `collisions` the lines that say whose hands meet;
+    `waiting` is the very text that its next prompt gets, `problem` why that cannot be told."""
+
+    id: str
+    name: str
+    runtime: ShownRuntime
+    project: str
+    cwd: str
+    last_at: float
+    branch: str = ""
+    request: str = ""
+    words: str = ""
+    files: tuple[str, ...] = ()
+    told: Told | None = None
+    waiting: str = ""
+    collisions: tuple[str, ...] = ()
+    problem: str = ""
+    group: str = ""
+
+
+class ActiveSessions:
+    """The active sessions of one store, as they were when they were read last: `sessions`, the latest first."""
+
+    def __init__(self, pool: StorePool, environ: Mapping[str, str]) -> None:
+        self.sessions: list[ActiveSession] = []
+        self._pool = pool
+        self._environ = environ
+        self._lock = threading.Lock()
+
+    def read(self) -> bool:
+        """Reads them anew; returns whether anything is another than it was."""
+        with self._lock:
+            since = midnight(time.time())
+            home = self._pool.location.home
+            path = home.root if home.sessions_dir or not home.user_dir else None
+            try:
+                listed = find_sessions(path, path is None, self._environ, since=since)
+            except (UnknownSessionError, OSError):
+                listed = []
+            found = [_from_transcript(one, self._environ) for one in listed]
+            try:
+                with self._pool.store() as store:
+                    known = {one.id for one in found}
+                    found += _from_store(store, self._pool.location.homes, since, known)
+            except (SessionMemoryError, OSError):  # then the page says what is wrong with the store
+                pass
+            found.sort(key=lambda one: -one.last_at)
+            is_new = found != self.sessions
+            self.sessions = found
+            return is_new
+
+
+def midnight(now: float) -> float:
+    """When the day of `now` began here; both in seconds since the epoch."""
+    return time.mktime((*time.localtime(now)[:3], 0, 0, 0, 0, 0, -1))
+
+
+def _from_transcript(one: FoundSession, environ: Mapping[str, str]) -> ActiveSession:
+    runtime = shown_runtime(one.runtime.name)
+    try:
+        entries = one.told(last_entries(one.runtime, one.session.path, ENTRIES)[0])
+    except Exception as error:  # whatever it is, costs this session's card alone
+        problem = for_people(described(error))
+        return ActiveSession(one.id, for_people(one.name), runtime, "", "", one.modified, problem=problem)
+    cwd = next((entry.cwd for entry in reversed(entries) if entry.cwd), "")
+    summary = summarize(entries)
+    found = ActiveSession(
+        one.id, for_people(one.name), runtime, project_of(cwd), for_people(cwd), one.modified, _branch(cwd),
+        _last_request(entries),
+        shortened(summary.last_assistant_text, WORDS_CHARACTERS) if summary else "",
+        tuple(for_people(path) for path in summary.edited_files[: -FILES - 1 : -1]) if summary else (),
+    )  # fmt: skip
+    return _with_delivery(found, one, environ)
+
+
+def _with_delivery(found: ActiveSession, one: FoundSession, environ: Mapping[str, str]) -> ActiveSession:
+    """The session with what it was told and what waits for it."""
+    try:
+        delivered, waiting = delivery_state(one, environ)
+    except Exception as error:  # see above
+        return found._replace(problem=for_people(described(error)))
+    told = Told(delivered.at, for_people(delivered.text or ""), delivered.acknowledged) if delivered else None
+    waiting = for_people(waiting)
+    lines = [*waiting.splitlines(), *(told.text.splitlines() if told else ())]
+    collisions = [line.removeprefix(_COLLISION) for line in lines if line.startswith(_COLLISION)]
+    return found._replace(told=told, waiting=waiting, collisions=tuple(dict.fromkeys(collisions)))
+
+
+def _from_store(
+    store: SqliteStore, homes: tuple[str, ...] | None, since: float, known: set[str]
+) -> list[ActiveSession]:  # fmt: skip
+    """The sessions that said something since then, without the `known` ones."""
+    found = {}
+    for one in store.conversations(Filter(homes, since=round(since * 1000), limit=CONVERSATIONS)):
+        if one.session_id not in known and one.session_id not in found:
+            found[one.session_id] = _of_conversation(store, one)
+    return list(found.values())
+
+
+def _of_conversation(store: SqliteStore, one: Conversation) -> ActiveSession:
+    said = {"user": "", "assistant": ""}
+    files: dict[str, None] = {}
+    for item in store.entries(one.id):
+        if item.role == TOOL_ROLE and item.kind == "edit":
+            files.pop(item.text, None)
+            files[item.text] = None
+        elif item.role in said and item.text and (item.role == "assistant" or is_request(item.text)):
+            said[item.role] = item.text
+    return ActiveSession(
+        one.session_id, for_people(one.title), shown_runtime(one.runtime), project_of(one.cwd), for_people(one.cwd),
+        (one.last_message_at or 0) / 1000, _branch(one.cwd), shortened(said["user"], REQUEST_CHARACTERS),
+        shortened(said["assistant"], WORDS_CHARACTERS),
+        tuple(for_people(relative(path, one.cwd)) for path in list(files)[: -FILES - 1 : -1]), group=one.home,
+    )  # fmt: skip
+
+
+def _last_request(entries: list[Entry]) -> str:
+    said = [entry.text for entry in entries if entry.role == "user" and is_request(entry.text)]
+    return shortened(said[-1], REQUEST_CHARACTERS) if said else ""
+
+
+def _branch(cwd: str) -> str:
+    found = find_worktree(cwd, os.path.expanduser("~")) if cwd.startswith("/") else None
+    head = head_of(found.git_dir) if found else ""
+    return head[:12] if len(head) == 40 else for_people(head)

@@ -1,0 +1,168 @@
+"""The application: a request becomes a value, a view makes values of that, a template makes HTML of these."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from .. import __version__
+from ..errors import SessionMemoryError, described
+from ..system.sqlite import CorruptDatabaseError, NewerDatabaseError
+from .access import MOST_BODY_BYTES, Guard
+from .jinja import TEMPLATES, environment
+from .page_request import NotFoundError, PageRequest, VisitorGoneError
+from .pages import ACTIONS, VIEWS
+from .store_pool import StoreMissingError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+
+    from starlette.requests import Request
+    from starlette.types import ASGIApp
+
+    from .access import Access
+    from .active_sessions import ActiveSessions
+    from .alarms import Alarms
+    from .live import Live
+    from .pages import Action, View
+    from .store_pool import StorePool
+
+    Endpoint = Callable[[Request], Awaitable[Response]]
+
+LEFT_SECONDS = 0.5  # after which it is seen whether the visitor of a view that takes long is still there
+PART = "x-part"  # the header by which our script asks for what a view shows, without what stands around it
+
+
+class PageApp:
+    """What all requests have in common. `say` is called with what went wrong that nobody expected."""
+
+    def __init__(
+        self, pool: StorePool, live: Live, access: Access, environ: Mapping[str, str],
+        active: ActiveSessions, alarms: Alarms, say: Callable[[str], None],
+    ) -> None:  # fmt: skip
+        self._pool = pool
+        self._live = live
+        self._access = access
+        self._environ = environ
+        self._active = active
+        self._alarms = alarms
+        self._say = say
+        self._templates = environment(access)
+
+    def app(self) -> ASGIApp:
+        """The whole application, guarded."""
+        routes = [Route(view.path, self._shown(view), methods=["GET"]) for view in VIEWS]
+        routes += [Route(action.path, self._done(action), methods=["POST"]) for action in ACTIONS]
+        routes += [Route("/changes", self._changes, methods=["GET"])]
+        static = Mount("/static", StaticFiles(directory=TEMPLATES.with_name("static")))
+        found = Starlette(
+            routes=[Mount(self._access.root, routes=[*routes, static])], exception_handlers={404: self._not_found}
+        )
+        return Guard(found, self._access)
+
+    def _shown(self, view: View) -> Endpoint:
+        async def endpoint(request: Request) -> Response:
+            is_part = PART in request.headers
+            gone = threading.Event()
+            answer = asyncio.ensure_future(run_in_threadpool(self._answer, view, request, is_part, gone.is_set))
+            while not (await asyncio.wait({answer}, timeout=LEFT_SECONDS))[0]:
+                if await request.is_disconnected():
+                    gone.set()
+            return answer.result()
+
+        return endpoint
+
+    def _answer(self, view: View, request: Request, is_part: bool, is_gone: Callable[[], bool]) -> Response:
+        status = 200
+        template, values = view.name, {}
+        try:
+            with self._pool.store() as store:
+                values = view.values(self._page_request(store, request)._replace(is_gone=is_gone))
+        except VisitorGoneError:
+            return Response(status_code=204)
+        except (SessionMemoryError, OSError) as error:
+            template, values = "state", self._state(error)
+            status = 404 if isinstance(error, NotFoundError) else 503
+        except Exception as error:  # a fault of ours costs this view, and is told
+            self._say(f"{request.url.path}: {error!r}")
+            template, values = "state", {"title": "This view failed", "text": repr(error), "hint": "", "kind": "fault"}
+            status = 500
+        html = self._rendered(f"{template}.html", view, values, is_part)
+        return HTMLResponse(html.encode("utf-8", "replace"), status)
+
+    def _rendered(self, name: str, view: View | None, values: dict[str, Any], is_part: bool) -> str:
+        around = {
+            "views": [one for one in VIEWS if one.label], "view": view, "is_part": is_part, "version": __version__,
+            "intake": self._live.intake, "live_version": self._live.version, "is_live": False,
+        }  # fmt: skip
+        html: str = self._templates.get_template(name).render({**around, **values})
+        return html
+
+    def _state(self, error: Exception) -> dict[str, Any]:
+        """What to say of the store, or of what was asked for, in place of a view."""
+        hint = error.hint if isinstance(error, SessionMemoryError) else ""
+        if isinstance(error, NotFoundError):
+            kind, title = "missing", "Not here"
+        elif isinstance(error, StoreMissingError):
+            kind, title = "empty", "No store yet"
+        elif isinstance(error, CorruptDatabaseError):
+            kind, title = "rebuilt", "The store is being made anew"
+            hint = hint or "it was damaged; all of it is read from the transcripts again, and this page shows it then"
+        elif isinstance(error, NewerDatabaseError):
+            kind, title = "newer", "The store is of a newer version"
+        else:
+            kind, title = "fault", "The store cannot be read"
+        return {"kind": kind, "title": title, "text": described(error), "hint": hint}
+
+    def _page_request(self, store: Any, request: Request) -> PageRequest:
+        return PageRequest(
+            store, self._pool.location, self._environ, self._active.sessions, self._alarms.found,
+            self._access.root, time.time(), request.path_params, parse_qs(request.url.query, keep_blank_values=True),
+        )  # fmt: skip
+
+    def _done(self, action: Action) -> Endpoint:
+        async def endpoint(request: Request) -> Response:
+            body = b""
+            async for piece in request.stream():
+                body += piece
+                if len(body) > MOST_BODY_BYTES:
+                    return Response("That is too much.\n", 413)
+            fields = {name: values[0] for name, values in parse_qs(body.decode("utf-8", "replace")).items()}
+            if not hmac.compare_digest(fields.pop("form_token", "").encode(), self._access.form_token.encode()):
+                return Response("This form is not one of this page: load it again.\n", 403)
+            return await run_in_threadpool(self._do, action, request, fields)
+
+        return endpoint
+
+    def _do(self, action: Action, request: Request, fields: dict[str, str]) -> Response:
+        try:
+            with self._pool.store() as store:
+                path = action.work(self._page_request(store, request), fields)
+        except (SessionMemoryError, OSError) as error:
+            html = self._rendered("state.html", None, self._state(error), is_part=False)
+            return HTMLResponse(html, 404 if isinstance(error, NotFoundError) else 503)
+        self._live.changed()
+        return RedirectResponse(f"{self._access.root}{path}", 303)
+
+    async def _changes(self, request: Request) -> Response:
+        """Server-sent events: the version, whenever something is new."""
+
+        async def events() -> AsyncIterator[str]:
+            async for version in self._live.versions():
+                yield ": still here\n\n" if version is None else f"data: {version}\n\n"
+
+        return StreamingResponse(events(), media_type="text/event-stream")
+
+    async def _not_found(self, request: Request, error: Exception) -> Response:
+        values = {"kind": "missing", "title": "Not here", "text": "There is no such page.", "hint": ""}
+        return HTMLResponse(self._rendered("state.html", None, values, is_part=False), 404)

@@ -1,0 +1,132 @@
+"""What a tool call did, in full: the store has only its main argument and how it ended, so the transcript is read where
+the call stands in it."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..errors import SessionMemoryError
+from ..runtimes import all_runtimes
+from ..system.json import decode_line
+from ..text.sanitize import all_for_people, for_people, for_storage
+from ..transcripts.lines import first_line, lines_forward
+from ..transcripts.reader import TranscriptReader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..runtimes import Runtime
+    from ..store.location import StoreLocation
+    from ..store.values import Conversation, StoredEntry
+    from ..transcripts.edits import Edit
+    from ..transcripts.entries import ToolUse
+    from ..transcripts.lines import Line
+
+RESULT_BYTES = 8 * 1024 * 1024  # of the transcript, behind the call, in which its result is looked for
+RESULT_CHARACTERS = 20_000
+MOST_DIFF_LINES = 2000  # comparing takes longer than a look at them where there are more
+
+
+class DiffLine(NamedTuple):
+    """A line of a diff. `kind` is add, del, at (where it is) or ''."""
+
+    kind: str
+    text: str
+
+
+class CallDetail(NamedTuple):
+    """A call: its `argument`, the `diffs` of an edit, the `result`, how many characters of that are left out, and why
+    there is no more to see."""
+
+    argument: str
+    diffs: tuple[tuple[DiffLine, ...], ...] = ()
+    result: str = ""
+    left_out: int = 0
+    problem: str = ""
+
+
+def call_detail(location: StoreLocation, conversation: Conversation, item: StoredEntry) -> CallDetail:
+    """The call that an item of a conversation is."""
+    found = CallDetail(for_people(item.text))
+    runtime = next((one for one in all_runtimes() if one.name == conversation.runtime), None)
+    try:
+        descriptor = _opened(location, conversation)
+        if runtime is None or descriptor is None:
+            return found._replace(problem="its transcript is gone: this is what the store has")
+        try:
+            return _read(found, runtime, descriptor, item)
+        finally:
+            os.close(descriptor)
+    except (OSError, SessionMemoryError) as error:
+        return found._replace(problem=for_people(f"its transcript cannot be read: {error}"))
+
+
+def diff(before: str, after: str) -> tuple[DiffLine, ...]:
+    """How one text became the other; where nothing is known of what was there, all of it is new."""
+    old, new = before.splitlines(), after.splitlines()
+    if not before or len(old) + len(new) > MOST_DIFF_LINES:
+        return (*(DiffLine("del", line) for line in old), *(DiffLine("add", line) for line in new))
+    kinds = {"+": "add", "-": "del", "@": "at"}
+    lines = list(difflib.unified_diff(old, new, lineterm="", n=3))[2:]
+    found = [DiffLine(kinds.get(line[0], ""), line[1:] if line[0] in "+- " else "") for line in lines]
+    return tuple(found[1:] if found and found[0].kind == "at" else found)
+
+
+def _opened(location: StoreLocation, conversation: Conversation) -> int | None:
+    """A descriptor of the transcript; None where it is gone, or may not be shown."""
+    key = conversation.source_file
+    for directory in location.watched if key else ():
+        if directory.home == conversation.home and directory.holds(key):
+            file = directory.file_at(f"{directory.path}/{key}")
+            if file is not None:
+                return file.open()
+    return None
+
+
+def _read(found: CallDetail, runtime: Runtime, descriptor: int, item: StoredEntry) -> CallDetail:
+    lines = lines_forward(descriptor, item.offset, min(item.offset + RESULT_BYTES, os.fstat(descriptor).st_size))
+    reader = TranscriptReader(runtime, first_line(descriptor))
+    call, edits = _call_in(next(lines, (0, b"")), runtime, reader, item)
+    if call is None:
+        return found._replace(problem="its transcript has changed since: this is what the store has")
+    pairs = iter(all_for_people([text for edit in edits for text in edit]))
+    diffs = tuple(diff(before, after) for before, after in zip(pairs, pairs))
+    result = _result(lines, runtime, reader, call.call_id)
+    text = for_people(result[: RESULT_CHARACTERS + 1000])[:RESULT_CHARACTERS]
+    return found._replace(diffs=diffs, result=text, left_out=max(0, len(result) - RESULT_CHARACTERS))
+
+
+def _call_in(
+    line: Line, runtime: Runtime, reader: TranscriptReader, item: StoredEntry
+) -> tuple[ToolUse | None, list[Edit]]:
+    """The call in a line that an item was made of, and its edits."""
+    for index, record in enumerate(reader.records(line[1])):
+        entry = runtime.RECORDS.entry(record, line[0] + index)
+        for tool in entry.tools if entry is not None else ():
+            if tool.name == item.tool and for_storage([tool.argument]) == [item.text]:
+                return tool, runtime.RECORDS.edits(record, tool.call_id)
+    return None, []
+
+
+def _result(lines: Iterator[Line], runtime: Runtime, reader: TranscriptReader, call_id: str) -> str:
+    """The text of a call's result, looked for in the lines behind it; '' for none."""
+    for _, line in lines:
+        if not runtime.RECORDS.may_bring_results(line):
+            continue
+        results = runtime.RECORDS.results_in(line, decode_line)
+        if results is None:
+            results = [one for record in reader.records(line) for one in runtime.RECORDS.results(record)]
+        for found_id, _, content in results:
+            if found_id == call_id or found_id == call_id.partition(":")[0]:
+                return _text_of(content)
+    return ""
+
+
+def _text_of(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    blocks = content if isinstance(content, list) else []
+    texts = [block.get("text") if isinstance(block, dict) else block for block in blocks]
+    return "\n".join(text for text in texts if isinstance(text, str))

@@ -1,0 +1,102 @@
+"""Charts as inline SVG, made of plain values. Colours come from the style sheet, by class; numbers stand in titles, and
+each chart has a label for who cannot see it."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup, escape
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_CELL, _GAP = 11, 3
+_LEVELS = 4
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+def bars(values: Sequence[tuple[str, float]], label: str, width: int = 320, height: int = 64) -> Markup:
+    """A bar for each pair of what it is of and how much, side by side."""
+    top = max((value for _, value in values), default=0) or 1
+    step = width / max(len(values), 1)
+    shapes = []
+    for index, (name, value) in enumerate(values):
+        tall = max(value / top * height, 1 if value else 0)
+        shapes.append(
+            f'<rect class="bar" x="{index * step + 0.5:.1f}" y="{height - tall:.1f}" width="{max(step - 1.5, 1):.1f}" '
+            f'height="{tall:.1f}" rx="1"><title>{escape(name)}: {amount(value)}</title></rect>'
+        )
+    return _svg(width, height, label, shapes, "bars")
+
+
+def heat(days: Mapping[str, float], until: float, label: str, weeks: int = 53) -> Markup:
+    """A year of days (`2026-02-21`), a column a week from Monday on, up to the day of `until` (seconds since 1970)."""
+    top = max(days.values(), default=0) or 1
+    last = date.fromtimestamp(until)
+    first = last.toordinal() - last.weekday() - 7 * (weeks - 1)
+    shapes = []
+    month = 0
+    for index in range(last.toordinal() - first + 1):
+        day = date.fromordinal(first + index)
+        column, row = divmod(index, 7)
+        x = column * (_CELL + _GAP)
+        if row == 0 and day.month != month:
+            month = day.month
+            shapes.append(f'<text class="axis" x="{x}" y="9">{_MONTHS[month - 1]}</text>')
+        name = day.isoformat()
+        value = days.get(name, 0)
+        shapes.append(
+            f'<rect class="heat-{level(value, top)}" x="{x}" y="{14 + row * (_CELL + _GAP)}" width="{_CELL}" '
+            f'height="{_CELL}" rx="2" data-day="{name}"><title>{name}: {amount(value)}</title></rect>'
+        )
+    return _svg(weeks * (_CELL + _GAP), 14 + 7 * (_CELL + _GAP), label, shapes, "heat")
+
+
+def grid(rows: Sequence[tuple[str, Sequence[float]]], columns: Sequence[str], label: str) -> Markup:
+    """A table of squares: a row for each name, a column for each of `columns`, as days of the week by hours."""
+    top = max((value for _, values in rows for value in values), default=0) or 1
+    left, step = 34, 15
+    shapes = [
+        f'<text class="axis" x="{left + index * step}" y="9">{escape(name)}</text>'
+        for index, name in enumerate(columns) if name
+    ]  # fmt: skip
+    for row, (name, values) in enumerate(rows):
+        y = 14 + row * step
+        safe = escape(name)
+        shapes.append(f'<text class="axis" x="0" y="{y + 9}">{safe}</text>')
+        for index, value in enumerate(values):
+            shapes.append(
+                f'<rect class="heat-{level(value, top)}" x="{left + index * step}" y="{y}" width="12" height="12" '
+                f'rx="2"><title>{safe} {escape(columns[index] or index)}: {amount(value)}</title></rect>'
+            )
+    return _svg(left + len(columns) * step, 14 + len(rows) * step, label, shapes, "grid")
+
+
+def meter(value: float, top: float, label: str, width: int = 120) -> Markup:
+    """One amount of another, as a line that is filled so far."""
+    share = min(max(value / top, 0), 1) if top else 0
+    shapes = [
+        f'<rect class="track" width="{width}" height="6" rx="3"/>',
+        f'<rect class="bar" width="{share * width:.1f}" height="6" rx="3"/>',
+    ]
+    return _svg(width, 6, f"{label}: {share:.0%}", shapes, "meter")
+
+
+def level(value: float, top: float) -> int:
+    """How strong a colour is, from 0 for nothing to 4: by the root, so that one busy day does not pale the rest."""
+    return 0 if value <= 0 else min(_LEVELS, 1 + int((value / top) ** 0.5 * _LEVELS * 0.999))
+
+
+def amount(value: float) -> str:
+    """A number for people."""
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"
+
+
+def _svg(width: float, height: float, label: str, shapes: list[str], kind: str) -> Markup:
+    """The chart of shapes, in which every text is escaped already: Markup, made shape by shape, takes three times as
+    long."""
+    return Markup(
+        f'<svg class="chart {kind}" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" '
+        f'aria-label="{escape(label)}">{"".join(shapes)}</svg>'
+    )

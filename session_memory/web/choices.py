@@ -1,0 +1,63 @@
+"""What several views let one choose: a time, a project, a runtime."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..store.sqlite.when_and_where import work_places
+from ..text.moments import milliseconds_at
+from ..text.sanitize import for_people
+from .session_list import project_of, shown_runtime
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .page_request import PageRequest
+
+PERIODS = (("today", "Today"), ("7d", "7 days"), ("30d", "30 days"), ("365d", "A year"), ("all", "Any time"))
+
+
+class Choice(NamedTuple):
+    """One of what there is to choose from."""
+
+    value: str
+    label: str
+    is_chosen: bool
+
+
+class Places(NamedTuple):
+    """The projects and runtimes that there are, to choose from; `directories` are those of the project that is chosen,
+    none where that is any."""
+
+    projects: list[Choice]
+    runtimes: list[Choice]
+    directories: tuple[str, ...]
+
+
+def chosen_of(pairs: Iterable[tuple[str, str]], chosen: str) -> list[Choice]:
+    """Pairs of a value and a label, with the one that is chosen."""
+    return [Choice(value, label, value == chosen) for value, label in pairs]
+
+
+def period(request: PageRequest, default: str) -> tuple[list[Choice], int | None]:
+    """The times to choose from, and where the one begins that is chosen by `since`, in milliseconds since the epoch;
+    None for any time."""
+    chosen = request.one("since", default)
+    if chosen not in dict(PERIODS):
+        chosen = default
+    return chosen_of(PERIODS, chosen), None if chosen == "all" else milliseconds_at(chosen, request.now)
+
+
+def places(request: PageRequest) -> Places:
+    """The projects, the latest first, and the runtimes; what is chosen is in `project` and `runtime`. A project that
+    there is not has a directory that nothing is in."""
+    found = [(project_of(place.directory), place) for place in work_places(request.store, request.location.homes)]
+    names = dict.fromkeys(name for name, place in found if place.directory)
+    kinds = {place.runtime: shown_runtime(place.runtime).title for _, place in found}
+    project = request.one("project")
+    directories = {place.directory for name, place in found if name == project and place.directory}
+    return Places(
+        chosen_of([("", "All projects"), *((name, for_people(name)) for name in names)], project),
+        chosen_of([("", "All runtimes"), *sorted(kinds.items())], request.one("runtime")),
+        tuple(sorted(directories)) or ((project,) if project else ()),
+    )

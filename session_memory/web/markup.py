@@ -1,0 +1,85 @@
+"""Markdown and code as HTML. Markdown is rendered by markdown-it-py with HTML off, so that every tag in it is text; its
+images become links, since nothing is fetched from anywhere."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from markdown_it import MarkdownIt
+from markupsafe import Markup, escape
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
+from pygments.util import ClassNotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from markdown_it.renderer import RendererHTML
+    from markdown_it.token import Token
+    from pygments.lexer import Lexer
+
+MOST_HIGHLIGHTED = 20_000  # characters of one piece of code: pygments takes about a second for a million
+MOST_RENDERED = 200_000  # characters of one text: what is longer is shown as it is
+_FORMATTER = HtmlFormatter(nowrap=True)
+_WEB = ("http://", "https://", "mailto:")
+
+
+@lru_cache(maxsize=500)
+def markdown(text: str) -> Markup:
+    """`text`, which is Markdown, as HTML."""
+    if len(text) > MOST_RENDERED:
+        return Markup('<div class="as-is">{}</div>').format(text)
+    return Markup(_renderer().render(text))
+
+
+def code(text: str, name: str = "", path: str = "") -> Markup:
+    """`text` as code of the language `name`, or of that in the file `path`; as it is where neither is known."""
+    lexer = (_lexer_named(name) if name else _lexer_of(path)) if len(text) <= MOST_HIGHLIGHTED else None
+    return escape(text) if lexer is None else Markup(highlight(text, lexer, _FORMATTER))
+
+
+@lru_cache(maxsize=1)
+def _renderer() -> MarkdownIt:
+    made = MarkdownIt("commonmark", {"html": False, "linkify": False, "highlight": _highlighted}).enable(
+        ["table", "strikethrough"]
+    )
+    made.validateLink = lambda url: url.lower().startswith(_WEB)  # type: ignore[method-assign]
+    made.add_render_rule("link_open", _link_open)
+    made.add_render_rule("image", _image)
+    return made
+
+
+def _highlighted(text: str, name: str, _: str) -> str:
+    return str(code(text, name or "text"))
+
+
+def _link_open(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+    """A link to another site tells it nothing of where it was clicked, and cannot reach back."""
+    tokens[index].attrs.update(rel="noopener noreferrer", target="_blank")
+    return self.renderToken(tokens, index, options, env)
+
+
+def _image(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+    token = tokens[index]
+    label = token.content or "image"
+    return str(Markup('<a href="{}" rel="noopener noreferrer" target="_blank">{}</a>').format(
+        str(token.attrs.get("src", "")), f"[{label}]"
+    ))  # fmt: skip
+
+
+@lru_cache(maxsize=64)
+def _lexer_named(name: str) -> Lexer | None:
+    try:
+        return get_lexer_by_name(name, stripnl=False)
+    except ClassNotFound:
+        return None
+
+
+@lru_cache(maxsize=256)
+def _lexer_of(path: str) -> Lexer | None:
+    try:
+        return get_lexer_for_filename(path.rpartition("/")[2], stripnl=False)
+    except ClassNotFound:
+        return None

@@ -1,0 +1,53 @@
+"""The table of what the page offers: a new view is a line here, a function in `views/`, and a template."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .views import costs, memories, now, patterns, search, session, sessions, timeline
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from .page_request import PageRequest
+
+
+class View(NamedTuple):
+    """`values` makes what the template `<name>.html` shows. `path` is below the root, `{name}` in it stands for
+    anything. Those with a `label` are in the navigation, and `g` and their `key` lead there."""
+
+    name: str
+    path: str
+    values: Callable[[PageRequest], dict[str, Any]]
+    label: str = ""
+    key: str = ""
+
+
+class Action(NamedTuple):
+    """What a form does: `work` gets the fields that were sent, and returns the path below the root to show then."""
+
+    path: str
+    work: Callable[[PageRequest, Mapping[str, str]], str]
+
+
+VIEWS = (
+    View("now", "/", now.values, "Now", "n"),
+    View("timeline", "/timeline", timeline.values, "Timeline", "t"),
+    View("search", "/search", search.values, "Search", "s"),
+    View("around", "/search/around", search.around),
+    View("memories", "/memories", memories.values, "Memories", "m"),
+    View("patterns", "/patterns", patterns.values, "Patterns", "p"),
+    View("patterns_counted", "/patterns/counted", patterns.counted),
+    View("costs", "/costs", costs.values, "Costs", "c"),
+    View("costs_counted", "/costs/counted", costs.counted),
+    View("session", "/session/{session}", session.values),
+    View("session_items", "/session/{session}/items", session.items),
+    View("session_outline", "/session/{session}/outline", session.outline),
+    View("session_call", "/session/{session}/call", session.call),
+    View("list", "/list", sessions.listed),
+    View("palette", "/palette", sessions.found),
+)
+ACTIONS = (
+    Action("/memories/forget", memories.forget),
+    Action("/memories/take-back", memories.unforget),
+)

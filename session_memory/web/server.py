@@ -1,0 +1,108 @@
+"""The server: one process on the loopback interface, which ends within a second of Ctrl-C; nothing stays running."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import sys
+import webbrowser
+from typing import TYPE_CHECKING
+
+import uvicorn
+from anyio import to_thread
+
+from ..errors import SessionMemoryError
+from .access import Access
+from .active_sessions import ActiveSessions
+from .alarms import Alarms
+from .app import PageApp
+from .live import Live
+from .store_pool import StorePool
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import FrameType
+
+    from ..store.location import StoreLocation
+    from .alarms import Alarm
+
+END_SECONDS = 0.5
+THREADS = 4  # that answer: each has a connection to the store, with a cache
+
+
+class PortError(SessionMemoryError):
+    """Another program has the port."""
+
+
+def serve(
+    find_location: Callable[[], StoreLocation], environ: Mapping[str, str], alarms: Callable[[], list[Alarm]],
+    say: Callable[[str], None], *, port: int = 0, with_browser: bool = True,
+) -> None:  # fmt: skip
+    """Serves the page until SIGINT or SIGTERM. `port` 0 is any that is free. `say` is called with lines for the
+    terminal, `alarms` asks what is wrong with the installation. Raises PortError, SessionMemoryError."""
+    with _listening(port) as listener:
+        access = Access(listener.getsockname()[1])
+        pool = StorePool(find_location())
+        active = ActiveSessions(pool, environ)
+        live = Live(pool, find_location, active.read)
+        checks = Alarms(alarms, live.changed)
+        page = PageApp(pool, live, access, environ, active, checks, say)
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+        config = uvicorn.Config(
+            page.app(), log_config=None, access_log=False, lifespan="off", ws="none", http="h11", loop="asyncio",
+            server_header=False, date_header=False, timeout_graceful_shutdown=1,
+        )  # fmt: skip
+        server = _Server(config, live)
+        live.start()
+        checks.start()
+        say(f"the page: {access.link}")
+        if with_browser and _has_screen(environ):
+            webbrowser.open(access.single_use_link())
+        say("Ctrl-C ends it")
+        try:
+            server.run(sockets=[listener])
+        except KeyboardInterrupt:  # uvicorn raises the signal again when it has ended
+            pass
+        finally:
+            checks.stop()
+            live.stop()
+            live.join(END_SECONDS)
+            pool.close()
+
+
+class _Server(uvicorn.Server):
+    """Lets go of whoever listens to changes as soon as it is to end: it waits for them otherwise."""
+
+    def __init__(self, config: uvicorn.Config, live: Live) -> None:
+        super().__init__(config)
+        self._live = live
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        to_thread.current_default_thread_limiter().total_tokens = THREADS
+        await super().startup(sockets)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._live.stop()
+        super().handle_exit(sig, frame)
+
+
+def _listening(port: int) -> socket.socket:
+    """A socket on the loopback interface. Raises PortError."""
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    if os.name == "posix":  # elsewhere it would let two programs have one port
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(("127.0.0.1", port))
+        listener.listen(128)
+    except OSError as error:
+        listener.close()
+        hint = "leave out --port, and a free one is taken"
+        raise PortError(f"port {port} cannot be had: {error.strerror or error}", hint) from error
+    return listener
+
+
+def _has_screen(environ: Mapping[str, str]) -> bool:
+    """Whether a browser can open a window: one that draws on the terminal would take that away."""
+    is_other = sys.platform in ("darwin", "win32")
+    return is_other or bool(environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY"))

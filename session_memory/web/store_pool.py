@@ -1,0 +1,86 @@
+"""The open stores that requests are answered from: each request has one for itself, and gives it back."""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from ..errors import SessionMemoryError
+from ..store.refresh import open_store
+from ..store.sqlite.exclusions import Lifts
+from ..store.sqlite.repair import damage_recognised
+from ..system.sqlite import CorruptDatabaseError, Patience
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..store.location import StoreLocation
+    from ..store.sqlite.engine import SqliteStore
+
+PATIENCE_SECONDS = 2.0
+_MOST_KEPT = 4
+
+
+class StoreMissingError(SessionMemoryError):
+    """There is no store yet."""
+
+
+class StorePool:
+    """Stores of one location. One that was replaced by another file meanwhile is opened anew."""
+
+    def __init__(self, location: StoreLocation) -> None:
+        self.location = location
+        self._lock = threading.Lock()
+        self._free: list[tuple[int, SqliteStore]] = []
+
+    @contextmanager
+    def store(self) -> Iterator[SqliteStore]:
+        """A store for one thread. Raises StoreMissingError, DatabaseError."""
+        inode = self._inode()
+        store = self._kept(inode) or open_store(self.location, None, Patience(PATIENCE_SECONDS), self._lifts())
+        try:
+            with damage_recognised(store):
+                yield store
+        except CorruptDatabaseError:
+            store.close()
+            raise
+        except BaseException:
+            self._give_back(inode, store)
+            raise
+        self._give_back(inode, store)
+
+    def close(self) -> None:
+        """Closes those that nobody has."""
+        with self._lock:
+            stores, self._free = self._free, []
+        for _, store in stores:
+            store.close()
+
+    def _lifts(self) -> Lifts:
+        return Lifts(self.location.own_sessions, False)
+
+    def _inode(self) -> int:
+        try:
+            return os.stat(self.location.database).st_ino
+        except OSError:
+            raise StoreMissingError(
+                "there is no store yet", "it is made of all transcripts that there are, as soon as there is one"
+            ) from None
+
+    def _kept(self, inode: int) -> SqliteStore | None:
+        with self._lock:
+            old = [store for known, store in self._free if known != inode]
+            self._free = [pair for pair in self._free if pair[0] == inode]
+            found = self._free.pop()[1] if self._free else None
+        for store in old:
+            store.close()
+        return found
+
+    def _give_back(self, inode: int, store: SqliteStore) -> None:
+        with self._lock:
+            if len(self._free) < _MOST_KEPT:
+                self._free.append((inode, store))
+                return
+        store.close()

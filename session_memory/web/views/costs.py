@@ -1,0 +1,106 @@
+"""Costs: tokens and dollars by day, model, project and session, and what memories cost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...memories.runner import settings_of
+from ...memories.tokens import all_prices
+from ...store.values import Filter
+from ...text.sanitize import for_people
+from ...text.timestamps import local_time
+from ...upkeep.cost_sums import is_within, of_memories, sums_by, total_of
+from ...upkeep.costs import KnownAnswers, SessionFiles, expenses
+from ..choices import period, places
+from ..session_list import project_of
+
+if TYPE_CHECKING:
+    from ...upkeep.cost_sums import CostSum
+    from ..page_request import PageRequest
+
+SHOWN = 12
+DEFAULT_PERIOD = "7d"
+EVERYTHING = 10**9
+DAY_SECONDS = 86_400
+_ANSWERS = KnownAnswers()  # of all requests: a gigabyte of transcripts takes seconds to read
+
+
+class ShownSum(NamedTuple):
+    """What answers took together: tokens read, written, from and into a cache; dollars, None without a price."""
+
+    name: str
+    id: str
+    input: int
+    output: int
+    cached: int
+    written: int
+    dollars: float | None
+
+
+def values(request: PageRequest) -> dict[str, Any]:
+    """What there is to choose from: transcripts are read for the rest, which takes longer than a page may."""
+    times, _ = period(request, DEFAULT_PERIOD)
+    asked = {name: request.one(name) for name in ("since", "project")}
+    return {"times": times, "projects": places(request).projects, "asked": asked}
+
+
+def counted(request: PageRequest) -> dict[str, Any]:
+    """The costs of the time and the project that are asked for; `days` as pairs for a chart, without a gap."""
+    _, since = period(request, DEFAULT_PERIOD)
+    prices = all_prices(settings_of(request.location).prices)
+    directories = places(request).directories
+    wanted = Filter(request.location.homes, directories=directories, limit=EVERYTHING)
+    sessions = SessionFiles(request.location.watched, request.store.conversations(wanted))
+    files = sessions.written_since(since)
+    wanted = wanted._replace(since=since)
+    answers = request.while_wanted(expenses(files, prices, lambda *_: None, _ANSWERS))
+    found = [one for one in answers if is_within(one, wanted)]
+    is_of_all = request.location.homes is None and not directories
+    by_day = sums_by(found, "day")
+    total = total_of(found)
+    return {
+        "total": _shown(total, "all"),
+        "days": _every_day(by_day, request.now),
+        "tables": [
+            ("Model", [_shown(one, for_people(one.name)) for one in sums_by(found, "model")]),
+            ("Project", _by_project(sums_by(found, "project"))),
+            ("Session", [_shown(one, for_people(one.title), one.name) for one in sums_by(found, "session")[:SHOWN]]),
+            ("Day", [_shown(one, one.name) for one in by_day]),
+        ],
+        "memories": [
+            _shown(one, one.name) for one in (of_memories(request.location, wanted, prices) if is_of_all else [])
+        ],
+        "unpriced": sorted(for_people(model) or "(unknown)" for model in total.unpriced),
+        "missing": sessions.missing,
+    }
+
+
+def _by_project(sums: list[CostSum]) -> list[ShownSum]:
+    """Directories of one project together."""
+    found: dict[str, ShownSum] = {}
+    for one in sums:
+        name = project_of(for_people(one.name)) or "(unknown)"
+        old = found.get(name, ShownSum(name, "", 0, 0, 0, 0, None))
+        dollars = old.dollars if one.dollars is None else (old.dollars or 0.0) + one.dollars
+        found[name] = ShownSum(
+            name, "", old.input + one.input, old.output + one.output, old.cached + one.cached,
+            old.written + one.written, dollars,
+        )  # fmt: skip
+    return sorted(found.values(), key=lambda one: -(one.dollars or 0.0))[:SHOWN]
+
+
+def _every_day(by_day: list[CostSum], now: float) -> list[tuple[str, float]]:
+    """The dollars of each day from the first one to today."""
+    dollars = {one.name: one.dollars or 0.0 for one in by_day if one.name}
+    if not dollars:
+        return []
+    days = []
+    at = now
+    while local_time(at)[:10] >= min(dollars):
+        days.append(local_time(at)[:10])
+        at -= DAY_SECONDS
+    return [(day, dollars.get(day, 0.0)) for day in reversed(days)]
+
+
+def _shown(one: CostSum, name: str, id: str = "") -> ShownSum:
+    return ShownSum(name or "(unknown)", id, one.input, one.output, one.cached, one.written, one.dollars)

@@ -1,0 +1,152 @@
+"""Memories: what is remembered, with what bears it out and what speaks against it; forgotten and taken back here."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...memories import undo
+from ...memories.doubts import with_doubts
+from ...memories.folders import folder_of, groups_of
+from ...memories.format import EPISODE, KINDS
+from ...memories.library import forget_memories, open_index, take_back
+from ...memories.pages import file_of
+from ...store.sqlite.memory_index import MemoryFilter
+from ...system.sqlite import Patience
+from ...text.format import one_line, shorten
+from ...text.sanitize import all_for_people, for_people
+from ..choices import Choice, chosen_of
+from ..page_request import NotFoundError
+from ..session_list import project_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ...store.sqlite.memory_index import IndexedMemory
+    from ..page_request import PageRequest
+
+LIMIT = 50
+MOST = 2000
+PATIENCE_SECONDS = 1.0
+TITLE_CHARACTERS = 120
+
+
+class ShownOrigin(NamedTuple):
+    """Where a memory came from: a session, the number of an entry in it (0 for none), when (seconds since the epoch)
+    and by which strategy."""
+
+    session: str
+    number: int
+    at: float | None
+    strategy: str
+
+
+class ShownMemory(NamedTuple):
+    """A memory. `file` is the page that it lies on, where a person changes it; `doubts` say what speaks against it."""
+
+    id: str
+    kind: str
+    title: str
+    text: str
+    subject: str
+    quote: str
+    project: str
+    is_untrusted: bool
+    is_superseded: bool
+    file: str
+    origins: list[ShownOrigin]
+    doubts: tuple[str, ...]
+
+
+def values(request: PageRequest) -> dict[str, Any]:
+    """`memories`, the latest first, or those that fit `q` best; how many there are of each kind; `notes` on what the
+    index could not be brought up to date with; `forgotten` is what can be taken back. What speaks against them is only
+    looked for if `doubts` is asked for, since that starts git."""
+    query, kind, project = request.one("q").strip(), request.one("kind"), request.one("project")
+    notes: list[str] = []
+    with open_index(request.location, notes.append, Patience(PATIENCE_SECONDS)) as index:
+        wanted = MemoryFilter(request.location.homes, with_superseded=bool(request.one("superseded")), limit=MOST)
+        found = index.search(query, wanted) if query else index.memories(wanted)
+    projects = dict.fromkeys(filter(None, map(_project, found)))
+    found = [one for one in found if not project or _project(one) == project]
+    kinds = Counter(one.kind for one in found)
+    found = [one for one in found if not kind or one.kind == kind]
+    shown = found[: request.number("limit", LIMIT, MOST) or LIMIT]
+    if request.one("doubts"):
+        shown = with_doubts(shown, os.path.expanduser("~"))
+    asked = {name: request.one(name) for name in ("q", "kind", "project", "superseded", "limit")}
+    return {
+        "query": query,
+        "memories": _shown(request, shown),
+        "count": len(found),
+        "kinds": [
+            (Choice(one, one, one == kind), kinds[one]) for one in (*KINDS, EPISODE) if kinds[one] or one == kind
+        ],
+        "all_kinds": sum(kinds.values()),
+        "projects": chosen_of([("", "All projects"), *((one, one) for one in projects)], project),
+        "asked": asked,
+        "is_limited": bool(query or kind or project),
+        "notes": [for_people(note) for note in notes],
+        "forgotten": _forgotten(request),
+        "has_doubts": bool(request.one("doubts")),
+    }
+
+
+def forget(request: PageRequest, fields: Mapping[str, str]) -> str:
+    """Forgets the memory `id`, which can be taken back for a day. Raises NotFoundError."""
+    wanted = fields.get("id", "")
+    with open_index(request.location, lambda _: None) as index:
+        found = [one for one in index.beginning_with(wanted, request.location.homes) if one.id == wanted]
+    if not found:
+        raise NotFoundError("there is no such memory", "it may have been forgotten already")
+    forget_memories(request.location, found, lambda _: None)
+    return "/memories"
+
+
+def unforget(request: PageRequest, fields: Mapping[str, str]) -> str:
+    """Takes back the memory `id`. Raises NotFoundError."""
+    wanted = fields.get("id", "")
+    if not wanted or not take_back(request.location, [wanted], lambda _: None):
+        raise NotFoundError("nothing like that was forgotten within a day")
+    return "/memories"
+
+
+def _project(memory: IndexedMemory) -> str:
+    """The project of the session that a memory was drawn from last."""
+    return next((project_of(for_people(origin[5])) for origin in reversed(memory.origins) if origin[5]), "")
+
+
+def _forgotten(request: PageRequest) -> list[tuple[str, str]]:
+    """What can be taken back, the latest first: ids, and what the memories are called."""
+    found = [one for group in groups_of(request.location) for one in undo.read(folder_of(request.location, group))]
+    return [(one.id, _title(one.part)) for one in sorted(found, key=lambda one: -one.time)]
+
+
+def _title(part: str) -> str:
+    first = one_line(for_people(part.strip().partition("\n")[0].lstrip("# ")))
+    return shorten(first.rpartition(" ^")[0] or first, TITLE_CHARACTERS)
+
+
+def _shown(request: PageRequest, found: list[IndexedMemory]) -> list[ShownMemory]:
+    texts = iter(all_for_people([text for one in found for text in (one.title, one.text, one.subject, one.quote)]))
+    return [
+        ShownMemory(
+            one.id,
+            one.kind,
+            next(texts),
+            next(texts),
+            next(texts),
+            next(texts),
+            _project(one),
+            one.is_untrusted,
+            bool(one.superseded),
+            file_of(folder_of(request.location, one.home), one.path),
+            [
+                ShownOrigin(origin[1], origin[4], origin[0] / 1000 if origin[0] else None, origin[3])
+                for origin in one.origins
+            ],
+            one.doubts,
+        )
+        for one in found
+    ]

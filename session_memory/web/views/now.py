@@ -1,0 +1,26 @@
+"""Now: the sessions that were active today, what each has in hand, what it was told, and what waits for it."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from ..active_sessions import midnight
+
+if TYPE_CHECKING:
+    from ..page_request import PageRequest
+
+
+def values(request: PageRequest) -> dict[str, Any]:
+    """`projects` as pairs of a name and its sessions, the latest first; `alarms` that somebody has to mend."""
+    sessions = [one for one in request.active if one.last_at >= midnight(request.now)]
+    first_at: dict[str, int] = {}
+    for position, one in enumerate(sessions):
+        first_at.setdefault(one.project, position)
+    ordered = sorted(sessions, key=lambda one: first_at[one.project])
+    return {
+        "projects": [(project, list(some)) for project, some in groupby(ordered, key=lambda one: one.project)],
+        "colliding": sum(bool(one.collisions) for one in sessions),
+        "count": len(sessions),
+        "alarms": request.alarms,
+    }

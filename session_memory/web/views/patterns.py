@@ -1,0 +1,96 @@
+"""Patterns: commands that fail and what helped, when work happens, which files are edited together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...patterns.habits import find_habits, short_names
+from ...store.sqlite.tool_uses import conversation_steps
+from ...store.values import Filter
+from ...text.sanitize import all_for_people, for_people
+from ..choices import period, places
+from ..session_list import project_of
+
+if TYPE_CHECKING:
+    from ...patterns.habits import FailingCommand, Habits
+    from ..page_request import PageRequest
+
+SHOWN = 10
+DEFAULT_PERIOD = "30d"
+EVERYTHING = 10**9
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+
+class ShownCommand(NamedTuple):
+    """A command that fails: how often it ran and failed, its errors and what helped, each with how often."""
+
+    command: str
+    runs: int
+    failures: int
+    errors: list[tuple[str, int]]
+    helped: list[tuple[str, int]]
+
+
+class ShownPair(NamedTuple):
+    """Two files that are edited together: how often, and how often each of them is at all."""
+
+    first: str
+    second: str
+    times: int
+    first_times: int
+    second_times: int
+
+
+def values(request: PageRequest) -> dict[str, Any]:
+    """What there is to choose from: counting takes longer than a page may."""
+    times, _ = period(request, DEFAULT_PERIOD)
+    asked = {name: request.one(name) for name in ("since", "project")}
+    return {"times": times, "projects": places(request).projects, "asked": asked}
+
+
+def counted(request: PageRequest) -> dict[str, Any]:
+    """The habits of the time and the project that are asked for."""
+    _, since = period(request, DEFAULT_PERIOD)
+    wanted = Filter(request.location.homes, directories=places(request).directories, since=since, limit=EVERYTHING)
+    found = find_habits(request.while_wanted(conversation_steps(request.store, wanted)))
+    names = short_names(found)
+    return {
+        "conversations": found.conversations,
+        "tool_uses": found.tool_uses,
+        "commands": [_shown(one) for one in found.commands[:SHOWN]],
+        "together": [
+            ShownPair(
+                for_people(names[one.first]),
+                for_people(names[one.second]),
+                one.times,
+                one.first_times,
+                one.second_times,
+            )
+            for one in found.together[:SHOWN]
+        ],
+        "hours": [(f"{hour}:00", number) for hour, number in enumerate(found.hours)],
+        "weekdays": list(zip(_DAYS, found.weekdays)),
+        "places": _places(found)[:SHOWN],
+    }
+
+
+def _shown(one: FailingCommand) -> ShownCommand:
+    texts = iter(
+        all_for_people([one.command, *(error for error, _ in one.errors), *(what for what, _ in one.then_worked)])
+    )
+    return ShownCommand(
+        next(texts),
+        one.runs,
+        one.failures,
+        [(next(texts) or "no output", times) for _, times in one.errors],
+        [(next(texts), times) for _, times in one.then_worked],
+    )
+
+
+def _places(found: Habits) -> list[tuple[str, int]]:
+    """The projects with how many messages there were in each, the most first."""
+    messages: dict[str, int] = {}
+    for place in found.places:
+        project = project_of(for_people(place.directory)) or "(unknown)"
+        messages[project] = messages.get(project, 0) + place.messages
+    return sorted(messages.items(), key=lambda pair: -pair[1])

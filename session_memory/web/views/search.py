@@ -1,0 +1,133 @@
+"""Search: what was said in any session, in the order of the command, and what is remembered of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...store.values import ENTRY_ROLES, KINDS, TOOL_ROLE, Filter
+from ...text.format import shorten
+from ...text.sanitize import all_for_people, beginning
+from ..choices import chosen_of, period, places
+from ..session_list import ShownRuntime, project_of, shown_runtime
+
+if TYPE_CHECKING:
+    from ...store.values import Hit
+    from ..page_request import PageRequest
+
+LIMIT = 20
+MOST = 100
+AROUND = 3  # entries on each side of a hit
+AROUND_CHARACTERS = 600
+_ROLES = (
+    ("", "Anybody"),
+    ("user", "You"),
+    ("assistant", "Agents"),
+    (TOOL_ROLE, "Tools"),
+    ("command", "Commands"),
+    ("edit", "Edits"),
+    ("read", "Files read"),
+    ("other", "Other tools"),
+)
+
+
+class ShownHit(NamedTuple):
+    """What was found: the conversation's title, who said it, when (seconds since the epoch), and the words around it as
+    pairs of a text and whether it was searched for."""
+
+    session: str
+    conversation: int
+    number: int
+    title: str
+    runtime: ShownRuntime
+    project: str
+    who: str
+    at: float | None
+    pieces: list[tuple[str, bool]]
+
+
+def values(request: PageRequest) -> dict[str, Any]:
+    """`hits`, best first, at most LIMIT of them unless more are asked for; and what there is to choose from."""
+    query = request.one("q").strip()
+    times, since = period(request, "all")
+    found = places(request)
+    who = request.one("who")
+    wanted = Filter(
+        request.location.homes,
+        directories=found.directories,
+        session=request.one("session"),
+        since=since,
+        role=who if who in (*ENTRY_ROLES, TOOL_ROLE) else "",
+        kind=who if who in KINDS else "",
+        runtime=request.one("runtime"),
+        limit=request.number("limit", LIMIT, MOST) or LIMIT,
+    )
+    hits = request.store.search(query, wanted) if query else []
+    return {
+        "query": query,
+        "hits": _shown(hits),
+        "more": {**_asked(request), "limit": MOST} if len(hits) == wanted.limit < MOST else None,
+        "session": wanted.session,
+        "times": times,
+        "projects": found.projects,
+        "runtimes": found.runtimes,
+        "roles": chosen_of(_ROLES, who),
+        "is_limited": bool(found.directories or wanted.session or since or who or wanted.runtime),
+    }
+
+
+def around(request: PageRequest) -> dict[str, Any]:
+    """`lines`: what was said around an entry of a conversation, each as who, what, and whether it is that entry."""
+    conversation = request.number("conversation", 0, 1 << 62)
+    number = request.number("number", 0, 1 << 32)
+    known = request.store.conversation(conversation, request.location.homes)
+    entries = list(request.store.entries(conversation)) if known else []
+    at = next((index for index, entry in enumerate(entries) if entry.number == number), None)
+    near = [] if at is None else entries[max(0, at - AROUND) : at + AROUND + 1]
+    texts = all_for_people([beginning(entry.text, AROUND_CHARACTERS) for entry in near])
+    return {
+        "lines": [
+            (entry.tool or entry.role, shorten(text, AROUND_CHARACTERS), entry.number == number)
+            for entry, text in zip(near, texts)
+        ]
+    }
+
+
+def _asked(request: PageRequest) -> dict[str, str]:
+    return {name: request.one(name) for name in ("q", "project", "runtime", "who", "since", "session")}
+
+
+def _shown(hits: list[Hit]) -> list[ShownHit]:
+    """The hits, without what no person should see: at once, since one text after the other takes longer than the
+    search."""
+    texts = [[hit.conversation.title, hit.conversation.cwd, *(text for text, _ in _pieces(hit))] for hit in hits]
+    safe = iter(all_for_people([text for of_hit in texts for text in of_hit]))
+    shown = []
+    for hit in hits:
+        title, cwd = next(safe), next(safe)
+        pieces = [(next(safe), is_marked) for _, is_marked in _pieces(hit)]
+        at = hit.entry.timestamp or hit.conversation.last_message_at
+        who = hit.entry.tool if hit.entry.role == TOOL_ROLE else dict(_ROLES)[hit.entry.role]
+        shown.append(
+            ShownHit(
+                hit.conversation.session_id,
+                hit.conversation.id,
+                hit.entry.number,
+                title or "Untitled",
+                shown_runtime(hit.conversation.runtime),
+                project_of(cwd),
+                who,
+                at / 1000 if at else None,
+                pieces,
+            )
+        )
+    return shown
+
+
+def _pieces(hit: Hit) -> list[tuple[str, bool]]:
+    """The snippet in parts: what fits the query, and what stands between."""
+    pieces = []
+    end = 0
+    for start, stop in hit.marks:
+        pieces += [(hit.snippet[end:start], False), (hit.snippet[start:stop], True)]
+        end = stop
+    return [(text, is_marked) for text, is_marked in [*pieces, (hit.snippet[end:], False)] if text]

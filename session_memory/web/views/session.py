@@ -1,0 +1,156 @@
+"""A session: what was said and done in it, to be read and followed live."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...memories.library import open_index
+from ...runtimes import all_runtimes
+from ...store.sqlite.memory_index import MemoryFilter
+from ...store.values import TOOL_ROLE, Filter
+from ...system.sqlite import Patience
+from ...text.format import one_line, shorten
+from ...text.paths import relative
+from ...text.sanitize import beginning, for_people
+from ...transcripts.titles import is_request
+from ..active_sessions import midnight
+from ..call_detail import call_detail
+from ..dialogue import DialoguePart, blocks_of, chunks_of, items_of
+from ..page_request import NotFoundError
+from ..session_list import project_of, shown_runtime
+
+if TYPE_CHECKING:
+    from ...store.values import Conversation
+    from ..page_request import PageRequest
+
+NO_LIMIT = 10**9
+ITEM_HEIGHT = 56  # pixels that an item takes on average: so tall is a chunk before it is loaded
+REQUEST_CHARACTERS = 110
+PATIENCE_SECONDS = 1.0
+_HIGHEST = 1 << 32
+
+
+class ShownRequest(NamedTuple):
+    """What the user asked for, in one line."""
+
+    number: int
+    at: float | None
+    text: str
+
+
+class ChangedFile(NamedTuple):
+    """A file that was edited, as seen from where the session was started, with the numbers of the calls."""
+
+    path: str
+    numbers: list[int]
+
+
+def values(request: PageRequest) -> dict[str, Any]:
+    """The whole page; of the dialogue one chunk: that with the entry `at`, or the first of the conversation that is
+    named, else the last one of a session that is at work, else the first."""
+    conversations = _conversations(request)
+    chunks = chunks_of(request.store, conversations)
+    latest = conversations[-1]
+    named = request.number("conversation", 0, 1 << 62)
+    at = request.number("at", 0, _HIGHEST) or next((one.first for one in chunks if one.conversation == named), 0)
+    last_at = (latest.last_message_at or 0) / 1000
+    is_active = last_at >= midnight(request.now)
+    shown = next((one for one in chunks if one.first <= at <= one.last), None)
+    if shown is None:
+        shown = chunks[-1] if is_active or at else chunks[0]
+    active = next((one for one in request.active if one.id == latest.session_id), None)
+    return {
+        "session_id": latest.session_id,
+        "name": for_people(conversations[0].title) or "Untitled",
+        "runtime": shown_runtime(latest.runtime),
+        "project": project_of(for_people(latest.cwd)),
+        "cwd": for_people(latest.cwd),
+        "group": latest.home,
+        "first_at": (conversations[0].first_message_at or 0) / 1000,
+        "last_at": last_at,
+        "messages": sum(one.entry_count for one in conversations),
+        "resume": _resume(latest),
+        "active": active,
+        "chunks": chunks,
+        "shown": shown,
+        "blocks": list(blocks_of(items_of(request.store, shown))),
+        "at": at,
+        "is_active": is_active,
+        "item_height": ITEM_HEIGHT,
+    }
+
+
+def items(request: PageRequest) -> dict[str, Any]:
+    """The `blocks` of one chunk: items `from` to `to` of the conversation `of`, all from there on without a `to`."""
+    conversation = _conversation(request)
+    first, last = request.number("from", 1, _HIGHEST), request.number("to", 0, _HIGHEST)
+    chunk = DialoguePart(conversation.id, max(first, 1), last, not last, 0)
+    return {
+        "session_id": conversation.session_id, "shown": chunk, "blocks": list(blocks_of(items_of(request.store, chunk)))
+    }  # fmt: skip
+
+
+def outline(request: PageRequest) -> dict[str, Any]:
+    """What the session was asked for, which files it changed, and what is remembered of it."""
+    conversations = _conversations(request)
+    start = next((one.cwd for one in conversations if one.cwd), "")
+    requests: list[ShownRequest] = []
+    files: dict[str, list[int]] = {}
+    for one in conversations:
+        for item in request.store.entries(one.id):
+            if item.role == TOOL_ROLE:
+                if item.kind == "edit" and item.outcome != "error":
+                    files.setdefault(item.text, []).append(item.number)
+            elif item.role == "user" and is_request(item.text):
+                text = shorten(one_line(for_people(beginning(item.text, 1000))), REQUEST_CHARACTERS)
+                requests.append(ShownRequest(item.number, item.timestamp and item.timestamp / 1000, text))
+    changed = [ChangedFile(for_people(relative(path, start)), numbers) for path, numbers in files.items()]
+    session = conversations[-1].session_id
+    with open_index(request.location, lambda _: None, Patience(PATIENCE_SECONDS)) as index:
+        memories = [
+            (for_people(one.id), for_people(one.kind), for_people(one.title))
+            for one in index.memories(MemoryFilter(request.location.homes))
+            if any(origin[1] == session for origin in one.origins)
+        ]
+    return {"session_id": session, "requests": requests, "files": changed, "memories": memories}
+
+
+def call(request: PageRequest) -> dict[str, Any]:
+    """What the tool call with the number `item` of the conversation `of` did."""
+    conversation = _conversation(request)
+    number = request.number("item", 0, _HIGHEST)
+    found = items_of(request.store, DialoguePart(conversation.id, number, number, False, 0)) if number else []
+    if not found or found[0].role != TOOL_ROLE:
+        raise NotFoundError("there is no such tool call")
+    detail = call_detail(request.location, conversation, found[0])
+    return {"call": detail, "kind": found[0].kind, "path": for_people(found[0].text)}
+
+
+def _conversations(request: PageRequest) -> list[Conversation]:
+    """The conversations of the session that is asked for, the earliest first. Raises NotFoundError."""
+    wanted = request.path["session"]
+    found = request.store.conversations(Filter(request.location.homes, session=wanted, limit=NO_LIMIT))
+    found = [one for one in found if one.session_id == wanted]
+    if not found:
+        raise NotFoundError(
+            "no session of that id is in the store", "it may be excluded by a rule, forgotten, or not taken in yet"
+        )
+    return found[::-1]
+
+
+def _conversation(request: PageRequest) -> Conversation:
+    """The conversation `of` of the session that is asked for. Raises NotFoundError."""
+    found = request.store.conversation(request.number("of", 0, _HIGHEST), request.location.homes)
+    if found is None or found.session_id != request.path["session"]:
+        raise NotFoundError("that part of the session is not there any more", "load the page again")
+    return found
+
+
+def _resume(latest: Conversation) -> str:
+    """What goes on with the session in a terminal; '' where nothing does."""
+    runtime = next((one for one in all_runtimes() if one.name == latest.runtime), None)
+    if runtime is None or not runtime.INSTALL.RESUME or latest.home:
+        return ""
+    resumed = runtime.INSTALL.RESUME.format(id=shlex.quote(latest.session_id))
+    return f"cd {shlex.quote(latest.cwd)} && {resumed}" if latest.cwd else resumed

@@ -1,0 +1,46 @@
+"""The sessions as a list: at the left of every view, and in the palette."""
+
+from __future__ import annotations
+
+import time
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from ...store.values import Filter
+from ..session_list import SessionLine, session_lines
+
+if TYPE_CHECKING:
+    from ..page_request import PageRequest
+
+CONVERSATIONS = 120  # at the left: the latest ones
+PALETTE_LINES = 12
+
+
+def listed(request: PageRequest) -> dict[str, Any]:
+    """`days` as pairs of what people call a day and its sessions; `here` is the id of the one that is shown."""
+    lines = session_lines(request, Filter(request.location.homes, limit=CONVERSATIONS))
+    days = groupby(lines, key=lambda line: day_name(line.last_at, request.now))
+    return {"days": [(day, list(some)) for day, some in days], "here": request.one("here")}
+
+
+def found(request: PageRequest) -> dict[str, Any]:
+    """`lines` of the sessions whose title, project or id holds every word of the query `q`."""
+    words = request.one("q").casefold().split()
+    lines = session_lines(request, Filter(request.location.homes, limit=4 * CONVERSATIONS))
+    fitting = [line for line in lines if all(word in _text_of(line) for word in words)]
+    return {"lines": fitting[:PALETTE_LINES], "q": request.one("q").strip()}
+
+
+def day_name(at: float | None, now: float) -> str:
+    """Today, Yesterday, the day of the week, or the month."""
+    if at is None:
+        return "Without a time"
+    noon = time.mktime((*time.localtime(now)[:3], 12, 0, 0, 0, 0, -1))
+    days = round((noon - time.mktime((*time.localtime(at)[:3], 12, 0, 0, 0, 0, -1))) / 86400)
+    if days < 2:
+        return ("Today", "Yesterday")[max(days, 0)]
+    return time.strftime("%A" if days < 7 else "%B %Y", time.localtime(at))
+
+
+def _text_of(line: SessionLine) -> str:
+    return f"{line.title} {line.project} {line.runtime.title} {line.id}".casefold()

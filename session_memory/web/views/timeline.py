@@ -1,0 +1,210 @@
+"""Timeline: the conversations of a day, a week or a month, a lane for each project; and a year at a glance."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from datetime import date
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...store.sqlite.when_and_where import work_hours
+from ...store.values import Filter
+from ...text.sanitize import all_for_people
+from ..choices import chosen_of
+from ..session_list import ShownRuntime, project_of, shown_runtime
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ...store.sqlite.when_and_where import WorkHour
+    from ...store.values import Conversation
+    from ..page_request import PageRequest
+
+SPANS = {"day": 1, "week": 7, "month": 28}  # days
+MOST = 1000  # conversations in a span: more would not be legible
+YEAR_DAYS = 371  # 53 weeks
+LONGEST = 6
+LEAST_WIDTH = 0.4  # of a bar, in percent of the span
+ROOM = {"day": 14.0, "week": 0.8, "month": 0.8}  # of a bar at least: that of a day has its title
+_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+
+class Bar(NamedTuple):
+    """A conversation. `left` and `width` are in percent of the span, `room` is what it has to itself, `row` the row
+    of its lane; `begin` and `end` are in seconds since the epoch."""
+
+    session: str
+    conversation: int
+    title: str
+    runtime: ShownRuntime
+    project: str
+    messages: int
+    begin: float
+    end: float
+    left: float
+    width: float
+    room: float
+    row: int
+
+
+class Lane(NamedTuple):
+    """The conversations of a project, in so many rows that none stands on another; `above` counts the rows and the
+    headings of the lanes before it."""
+
+    project: str
+    bars: list[Bar]
+    rows: int
+    rows_above: int
+
+
+class Tick(NamedTuple):
+    """A line of the scale, in percent of the span, with what stands at it."""
+
+    left: float
+    label: str
+
+
+def values(request: PageRequest) -> dict[str, Any]:
+    """The lanes of the span that ends with `day`, by default the last day with a conversation; `year` by days, `week`
+    by weekdays and hours."""
+    hours = work_hours(request.store, Filter(request.location.homes, since=_milliseconds(request.now, YEAR_DAYS)))
+    span = request.one("span") if request.one("span") in SPANS else "day"
+    today = _day_of(request.now)
+    day = request.one("day") or (min(hours[-1].day, today) if hours else today)
+    last = _noon_of(day) or _noon_of(today) or request.now
+    begin, end = _midnight(last, 1 - SPANS[span]), _midnight(last, 1)
+    found = request.store.conversations(
+        Filter(request.location.homes, since=round(begin * 1000), until=round(end * 1000) - 1, limit=MOST)
+    )
+    lanes = lanes_of(_bars(found, begin, end, ROOM[span]))
+    bars = [bar for lane in lanes for bar in lane.bars]
+    here = (request.now - begin) / (end - begin) * 100
+    return {
+        "lanes": lanes,
+        "bars": sorted(bars, key=lambda bar: bar.begin, reverse=True),
+        "longest": sorted(bars, key=lambda bar: -bar.messages)[:LONGEST],
+        "rows": sum(lane.rows for lane in lanes),
+        "ticks": _ticks(span, begin, end),
+        "here": round(here, 2) if 0 < here < 100 else None,
+        "span": span,
+        "spans": chosen_of(((name, name.title()) for name in SPANS), span),
+        "day": _day_of(last),
+        "today": today,
+        "title": _title(span, begin, last),
+        "before": _day_of(_midnight(last, -SPANS[span]) + 43_200),
+        "after": _day_of(_midnight(last, SPANS[span]) + 43_200) if end < request.now else "",
+        "messages": sum(bar.messages for bar in bars),
+        "is_cut": len(found) == MOST,
+        "year": _by_day(hours),
+        "week": _by_weekday(hours),
+        "hours": [str(hour) if hour % 3 == 0 else "" for hour in range(24)],
+        "now": request.now,
+    }
+
+
+def lanes_of(bars: Iterable[Bar]) -> list[Lane]:
+    """The bars by projects, those with the most messages first, each bar in the first row that has room for it."""
+    by_project: dict[str, list[Bar]] = {}
+    for bar in sorted(bars, key=lambda bar: (bar.left, bar.title)):
+        by_project.setdefault(bar.project, []).append(bar)
+    lanes = []
+    above = 0
+    for project, some in sorted(by_project.items(), key=lambda pair: (-sum(bar.messages for bar in pair[1]), pair[0])):
+        taken: list[float] = []  # up to where each row is
+        placed = []
+        for bar in some:
+            row = next((row for row, until in enumerate(taken) if until <= bar.left), len(taken))
+            taken[row : row + 1] = [bar.left + bar.room]
+            placed.append(bar._replace(row=row))
+        lanes.append(Lane(project, placed, len(taken), above))
+        above += len(taken)
+    return lanes
+
+
+def _bars(found: Sequence[Conversation], begin: float, end: float, least_room: float) -> list[Bar]:
+    """A bar for each conversation that has a time."""
+    texts = iter(all_for_people([text for one in found for text in (one.title, one.cwd)]))
+    bars = []
+    for one in found:
+        title, cwd = next(texts), next(texts)
+        if one.first_message_at is None or one.last_message_at is None:
+            continue
+        first, last = one.first_message_at / 1000, one.last_message_at / 1000
+        left = max(0.0, (first - begin) / (end - begin) * 100)
+        width = max(LEAST_WIDTH, min(100.0, (last - begin) / (end - begin) * 100) - left)
+        left = min(left, 100 - width)
+        room = max(width, least_room)
+        project = project_of(cwd) or "Without a project"
+        bars.append(
+            Bar(
+                one.session_id,
+                one.id,
+                title or "Untitled",
+                shown_runtime(one.runtime),
+                project,
+                one.entry_count,
+                first,
+                last,
+                round(left, 3),
+                round(width, 3),
+                round(min(room, 100 - left), 3),
+                0,
+            )
+        )
+    return bars
+
+
+def _ticks(span: str, begin: float, end: float) -> list[Tick]:
+    """Each third hour of a day, each day of a week, each second day of a month."""
+    if span == "day":
+        return [Tick(hour / 24 * 100, f"{hour}:00") for hour in range(0, 24, 3)]
+    days = SPANS[span]
+    shown = []
+    for number in range(0, days, 1 if span == "week" else 2):
+        at = time.localtime(_midnight(begin + 43_200, number) + 43_200)
+        label = f"{_WEEKDAYS[at.tm_wday]} {at.tm_mday}" if span == "week" else str(at.tm_mday)
+        shown.append(Tick(round((_midnight(begin + 43_200, number) - begin) / (end - begin) * 100, 2), label))
+    return shown
+
+
+def _by_day(hours: Iterable[WorkHour]) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for one in hours:
+        found[one.day] += one.messages
+    return dict(found)
+
+
+def _by_weekday(hours: Iterable[WorkHour]) -> list[tuple[str, list[int]]]:
+    """The messages of each hour of each day of the week."""
+    found = [[0] * 24 for _ in range(7)]
+    for one in hours:
+        found[date.fromisoformat(one.day).weekday()][one.hour] += one.messages
+    return list(zip(_WEEKDAYS, found))
+
+
+def _title(span: str, begin: float, last: float) -> str:
+    day = time.strftime("%A, %Y-%m-%d", time.localtime(last))
+    return day if span == "day" else f"{_day_of(begin + 43_200)} to {_day_of(last)}"
+
+
+def _milliseconds(now: float, days: int) -> int:
+    return round(_midnight(now, -days) * 1000)
+
+
+def _midnight(at: float, days: int) -> float:
+    """When the day began, here, that is so many days after that of `at`: days of 23 hours count as others."""
+    year, month, day, *_ = time.localtime(at)
+    return time.mktime((year, month, day + days, 0, 0, 0, 0, 0, -1))
+
+
+def _noon_of(day: str) -> float | None:
+    """Noon of `2026-02-21` in seconds since the epoch; None where that is no day."""
+    try:
+        found = date.fromisoformat(day)
+        return time.mktime((found.year, found.month, found.day, 12, 0, 0, 0, 0, -1))
+    except (ValueError, OverflowError):
+        return None
+
+
+def _day_of(at: float) -> str:
+    return time.strftime("%Y-%m-%d", time.localtime(at))

@@ -1,0 +1,110 @@
+"""`--json` is the same for every command: one object, times as ISO 8601, nothing else on stdout."""
+
+from __future__ import annotations
+
+import json
+import re
+from argparse import ArgumentParser
+from typing import Any
+
+import pytest
+from records import assistant, exchange, user
+from store_scene import MONDAY, StoreUser, trip
+
+from session_memory.cli import COMMANDS, parser_of
+from session_memory.commands.completion import words_of
+
+ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+# What is given to a command beside --json; to any other nothing. FILE is a transcript, TASK one of the host.
+WORDS: dict[str, list[str]] = {
+    "search": ["cherry"],
+    "show": ["1"],
+    "read": ["8f3a", "--all"],
+    "sessions": ["--all"],
+    "process": ["--dry-run"],
+    "export": ["--all"],
+    "forget": ["5e1d-gone", "--yes"],
+    "errors": ["No module named yaml"],
+    "filter": ["FILE"],
+    "graph": ["search", "cherry"],
+    "archive": ["--all"],
+    "team init": ["ADMIN"],
+    "team join": ["MEMBER"],
+    "team project": ["harbour"],
+    "team remove": ["ADMIN", "cleo"],
+    "host init": ["host"],
+    "host add": ["garden"],
+    "host set": ["garden", "--trigger", "@garden"],
+    "host remove": ["garden"],
+    "host say": ["main", "hello", "--no-wait"],
+    "host schedule": ["main", "water", "--every", "3600"],
+    "host pause": ["TASK"],
+    "host unpause": ["TASK"],
+    "host drop": ["TASK"],
+    "new": ["anna", "--template", "pi", "--dry-run"],
+    "install": ["--dry-run"],
+    "uninstall": ["--dry-run"],
+}  # fmt: skip
+STREAMS = ("host tail",)  # an object a line, as they come
+
+
+def commands_with_json() -> list[str]:
+    """All commands, and actions of commands, that have `--json`."""
+    found: dict[str, ArgumentParser] = {}
+    for name in COMMANDS:
+        parser = parser_of(name)
+        actions = words_of(parser).actions
+        found |= {f"{name} {action}": own for action, own in actions.items()} if actions else {name: parser}
+    return [name for name, parser in found.items() if "--json" in words_of(parser).options and name not in STREAMS]
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> StoreUser:
+    machine = StoreUser(tmp_path_factory.mktemp("user"))
+    machine.session("8f3a-trip", *trip())
+    call = {"type": "tool_use", "id": "t9", "name": "Bash", "input": {"command": "python app.py"}}
+    error = {"tool_use_id": "t9", "type": "tool_result", "is_error": True, "content": "No module named yaml"}
+    machine.session("77aa-yaml", *exchange("run it", "yes", at=MONDAY), assistant(call, at=MONDAY), user([error]))
+    machine.session("5e1d-gone", *exchange("hello", "hi", at=MONDAY))
+    machine.run("process")
+    for words in (["host", "init", "host"], ["host", "add", "--at", "host", "rose"]):
+        assert machine.run(*words).returncode == 0
+    scheduled = machine.result("host", "schedule", "--at", "host", "rose", "water", "--every", "3600")
+    machine.known = {
+        "FILE": str(machine.projects / "-srv-agent" / "8f3a-trip.jsonl"),
+        "TASK": str(scheduled["task"]["id"]),
+    }
+    return machine
+
+
+def points_in_time(value: Any) -> list[Any]:
+    """Every value that could be one: by the name that it has, or a number as large as today's seconds or milliseconds."""
+
+    def found(value: Any, name: str) -> list[Any]:
+        if isinstance(value, dict):
+            return [one for key, each in value.items() for one in found(each, key)]
+        if isinstance(value, list):
+            return [one for each in value for one in found(each, name)]
+        is_named = name in ("at", "timestamp", "modified", "began", "ended", "since") or name.endswith("_at")
+        is_large = isinstance(value, (int, float)) and (1.5e9 < value < 2.5e9 or 1.5e12 < value < 2.5e12)
+        return [value] if value is not None and (is_named or is_large) else []
+
+    return found(value, "")
+
+
+@pytest.mark.parametrize("command", commands_with_json())
+def test_every_command_prints_one_object_with_times_as_iso_8601(
+    machine: StoreUser, command: str, request: pytest.FixtureRequest
+) -> None:
+    if command.startswith("team "):
+        team = request.getfixturevalue("team")
+        machine.known |= {"ADMIN": team.typed_url(), "MEMBER": team.typed_url("ann")}
+        machine.run("team", "join", machine.known["MEMBER"])
+    words = [machine.known.get(word, word) for word in WORDS.get(command, [])]
+    at = ["--at", "host"] if command.startswith("host ") and command != "host init" else []
+    done = machine.run(*command.split(), *at, *words, "--json")
+    assert done.returncode in (0, 1), done.stderr
+    assert done.stdout, done.stderr
+    found = json.loads(done.stdout)
+    assert isinstance(found, dict)
+    assert [time for time in points_in_time(found) if not ISO.fullmatch(str(time))] == []

@@ -1,0 +1,274 @@
+"""`session-memory team`, and what upkeep shares: machines with homes of their own, and a real server between them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import hooks_scene
+import pytest
+from postgres_server import PostgresServer
+from psycopg.conninfo import conninfo_to_dict
+from records import append, assistant, exchange, user
+from store_scene import MONDAY, StoreUser
+from team_scene import Team
+
+from session_memory.system.git_origin import normalised
+from session_memory.system.pgpass import address_of
+
+ORIGIN = "https://ann:token@example.org/acme/app.git"
+PROJECT = "example.org/acme/app"
+
+
+class Member(StoreUser):
+    """A machine of somebody, with a clone of the repository."""
+
+    def __init__(self, home: Path, origin: str = ORIGIN) -> None:
+        super().__init__(home)
+        self.clone = home / "work" / "app"
+        self.clone.mkdir(parents=True)
+        for command in (["init", "-q"], ["remote", "add", "origin", origin]):
+            subprocess.run(["git", *command], cwd=self.clone, check=True, env={"PATH": os.defpath, "HOME": str(home)})
+
+    def says(self, session: str, text: str, below: str = "", cwd: str = "") -> Path:
+        directory = cwd or f"{self.clone}{below}"
+        return self.session(session, *exchange(text, "All right.", at=MONDAY, cwd=directory), project=session)
+
+
+@pytest.fixture
+def machine(tmp_path):
+    return lambda name, origin=ORIGIN: Member(tmp_path / name, origin)
+
+
+def shared(team: Team) -> list[tuple[str, ...]]:
+    return team.rows("SELECT owner || '@' || machine, session_id, project, share, cwd FROM session ORDER BY 1, 2")
+
+
+def test_a_machine_joins_shares_what_is_new_and_leaves(machine, team):
+    ann = machine("laptop")
+    ann.says("plan", "plan the harbour", "/src")
+    ann.says("elsewhere", "nothing of that", cwd=str(ann.home / "notes"))
+    joined = ann.result("team", "join", team.typed_url("ann"), "--as", "ann@laptop")
+    assert (joined["member"], joined["machine"]) == ("ann", "laptop")
+    assert [one["session_id"] for one in ann.result("team", "preview")["sessions"]] == ["plan"]
+    assert ann.result("team", "push")["items"] == 2
+    assert shared(team) == [("ann@laptop", "plan", PROJECT, "mine", f"{PROJECT}/src")]
+    assert ann.result("team", "push")["items"] == 0
+    [status] = ann.result("team", "status")["machines"]
+    assert (status["who"], status["sessions"]) == ("ann@laptop", 1)
+    assert ann.result("team", "leave", "--purge")["withdrawn"] == 1
+    assert shared(team) == []
+    assert ann.run("team", "push").returncode == 1
+
+
+def test_rules_say_who_may_read_a_session_and_the_stricter_wins(machine, team):
+    ann = machine("laptop")
+    for session in ("open", "own", "kept", "secret", "told"):
+        ann.says(session, f"about {session}")
+    ann.run("team", "join", team.typed_url("ann"), "--as", "laptop")
+    config = ann.home / ".session-memory" / "config.yaml"
+    config.write_text(
+        f"{config.read_text()}projects: {{{ann.clone}: {{share: team}}}}\n"
+        "sessions:\n  own: {share: mine}\n  kept: {share: off}\n  secret: {ignore: true}\n  told: {text: false}\n"
+    )
+    ann.run("team", "push")
+    assert [(session, share) for _, session, _, share, _ in shared(team)] == [("open", "team"), ("own", "mine")]
+    ann.run("config", "sessions.open.share", "off")
+    assert ann.result("team", "push")["withdrawn"] == 1
+    assert [session for _, session, *_ in shared(team)] == ["own"]
+
+
+def test_what_others_share_is_found_listed_and_read_with_who_and_where(machine, team):
+    ann, bob = machine("laptop"), machine("desk")
+    ann.says("plan", "plan the harbour", "/src")
+    ann.says("own", "the harbour is mine")
+    for one, name in ((ann, "ann"), (bob, "bob")):
+        one.run("team", "join", team.typed_url(name))
+    ann.run("config", "sessions.plan.share", "team")
+    ann.run("team", "push")
+    [hit] = bob.result("search", "--team", "harbour", "--project", ".", cwd=bob.clone)["hits"][:1]
+    who = hit["conversation"]["who"]
+    assert (who.partition("@")[0], hit["conversation"]["session_id"]) == ("ann", "plan")
+    assert f"user of {who}, in {PROJECT}/src" in bob.run("search", "--team", "harbour").stdout
+    [listed] = bob.result("conversations", "--team")["conversations"]
+    assert listed["who"] == who
+    assert who in bob.run("conversations", "--team").stdout
+    shown = bob.run("show", listed["id"], "--team").stdout
+    assert f"of {who}" in shown
+    assert "plan the harbour" in shown
+    assert bob.result("search", "harbour", code=1)["hits"] == []
+    assert len(ann.result("conversations", "--team")["conversations"]) == 2
+
+
+def test_a_prompt_tells_what_others_did_without_asking_the_server(machine, team):
+    ann, bob = machine("laptop"), machine("desk")
+    edit = ("Edit", {"file_path": f"{ann.clone}/src/login.py", "old_string": "a", "new_string": "b"})
+    transcript = ann.session(
+        "login", user("fix login", at=time.time() - 1230, cwd=str(ann.clone)),
+        assistant("The login is fixed.", edit, at=time.time() - 1215, cwd=str(ann.clone)), project="login",
+    )  # fmt: skip
+    bob.says("own", "what bob does")
+    for one, name in ((ann, "ann"), (bob, "bob")):
+        one.run("team", "join", team.typed_url(name), "--as", f"{name}@laptop")
+    ann.run("config", "sessions.login.share", "team")
+    ann.run("team", "push")
+    bob.run("team", "push")
+    bob.run("config", "team.url", "postgresql://bob@127.0.0.1:1/gone")
+    event = {
+        "session_id": "b0b", "transcript_path": str(bob.projects / "x" / "b0b.jsonl"), "cwd": str(bob.clone),
+        "hook_event_name": "UserPromptSubmit", "prompt": "hi",
+    }  # fmt: skip
+    Path(event["transcript_path"]).parent.mkdir()
+    Path(event["transcript_path"]).write_text("")
+    told = run_hook(event, bob.home)
+    assert '- ann@laptop: "fix login" (20m ago, 2 messages): edited src/login.py; last: "The login is fixed."' in told
+    assert "ann@laptop" not in run_hook(event, bob.home), "once"
+    append(transcript, *exchange("now the logout", "Done, too.", at=time.time() - 60, cwd=str(ann.clone)))
+    ann.run("team", "push")
+    bob.run("config", "team.url", team.typed_url("bob"))
+    bob.run("team", "push")
+    told = run_hook(event, bob.home)
+    assert "now the logout" in told
+    assert "login.py" not in told
+    ann.run("config", "sessions.login.share", "mine")
+    ann.run("team", "push")
+    bob.run("team", "push")
+    assert not list((bob.home / ".session-memory" / "state" / "team").rglob("*.jsonl"))
+    assert run_hook(event, bob.home) == ""
+
+
+def run_hook(event: dict[str, str], home: Path) -> str:
+    """What a prompt is told."""
+    printed = hooks_scene.run(event, home)
+    return hooks_scene.told(printed) if printed else ""
+
+
+def test_what_share_cannot_be_is_off_and_is_said(machine, team):
+    ann = machine("laptop")
+    ann.says("plan", "plan the harbour")
+    ann.run("team", "join", team.typed_url("ann"))
+    config = ann.home / ".session-memory" / "config.yaml"
+    config.write_text(f"{config.read_text()}sessions: {{plan: {{share: everybody}}}}\n")
+    assert ann.result("team", "push")["sessions"] == 0
+    assert "share is 'everybody', not off, mine or team; off holds" in " ".join(ann.run("config").stdout.split())
+
+
+def test_a_clone_that_is_gone_keeps_its_project_and_one_without_origin_has_the_name_that_it_is_given(machine, team):
+    ann = machine("laptop", origin="/srv/git/app")
+    ann.says("plan", "plan the harbour", "/src")
+    ann.run("team", "join", team.typed_url("ann"))
+    assert ann.result("team", "push")["sessions"] == 0
+    named = ann.result("team", "project", "harbour", cwd=ann.clone)
+    assert named == {"project": "harbour", "root": str(ann.clone)}
+    ann.run("team", "push")
+    assert shared(team)[0][2:] == ("harbour", "mine", "harbour/src")
+
+
+def test_a_clone_that_is_deleted_takes_nothing_from_the_team(machine, team):
+    ann = machine("laptop")
+    ann.says("plan", "plan the harbour", "/src")
+    ann.run("team", "join", team.typed_url("ann"))
+    ann.run("team", "push")
+    before = shared(team)
+    subprocess.run(["rm", "-r", str(ann.clone)], check=True)
+    assert ann.result("team", "push")["withdrawn"] == 0
+    assert shared(team) == before
+
+
+def test_what_is_forgotten_is_forgotten_by_the_team(machine, team):
+    ann = machine("laptop")
+    ann.says("plan", "plan the harbour")
+    ann.says("other", "another thing")
+    ann.run("team", "join", team.typed_url("ann"))
+    ann.run("team", "push")
+    assert ann.run("forget", "plan", "--yes").returncode == 0
+    assert ann.result("team", "push")["withdrawn"] == 1
+    assert [session for _, session, *_ in shared(team)] == ["other"]
+    assert team.rows("SELECT * FROM posting WHERE term = 'harbour'") == []
+
+
+def test_secrets_stay_on_the_machine(machine, team):
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    ann = machine("laptop")
+    ann.says("plan", f"the token is {token} ok")
+    ann.run("team", "join", team.typed_url("ann"))
+    ann.run("team", "push")
+    texts = str(team.rows("SELECT text FROM item")) + str(team.rows("SELECT term FROM posting"))
+    assert "token" in texts
+    assert token not in texts
+    assert token.lower() not in texts
+
+
+def test_a_password_goes_where_libpq_looks_for_it_and_nowhere_else(machine, team):
+    ann = machine("laptop")
+    host = conninfo_to_dict(team.admin_url)["host"]
+    url = f"postgresql://ann:very%3Asecret@/{team.name}?host={host}"
+    done = ann.run("team", "join", url, "--as", "laptop")
+    assert done.returncode == 0, done.stderr
+    password_file = ann.home / ".pgpass"
+    assert password_file.stat().st_mode & 0o777 == 0o600
+    assert "very\\:secret" in password_file.read_text()
+    others = [path for path in ann.home.rglob("*") if path.is_file() and path != password_file]
+    assert not [path for path in others if b"secret" in path.read_bytes()]
+    assert "secret" not in done.stdout + done.stderr
+    refused = ann.run("config", "team.url", url)
+    assert refused.returncode == 1
+    assert "secret" not in refused.stdout + refused.stderr
+
+
+def test_nobody_joins_as_another_nor_without_a_team(machine, team, postgres: PostgresServer):
+    ann = machine("laptop")
+    refused = ann.run("team", "join", team.typed_url("ann"), "--as", "bob@laptop")
+    assert refused.returncode == 1
+    assert "knows you as ann" in refused.stderr
+    refused = ann.run("team", "join", "mysql://ann@db/team")
+    assert "postgresql://" in refused.stderr
+    gone = ann.run("team", "join", "postgresql://ann@127.0.0.1:1/team")
+    assert gone.returncode == 1
+    assert len(gone.stderr.splitlines()) <= 2
+    assert not (ann.home / ".session-memory" / "config.yaml").exists()
+
+
+def test_agents_neither_join_nor_leave(machine, team):
+    refused = machine("laptop").run("team", "join", team.typed_url("ann"), CLAUDECODE="1")
+    assert refused.returncode == 1
+    assert shared(team) == []
+
+
+def test_a_team_is_made_its_members_added_and_removed(machine, postgres: PostgresServer):
+    postgres.execute("DROP ROLE IF EXISTS gina")
+    admin = machine("admin")
+    sql = admin.run("team", "init", "postgresql:///x", "--member", "gina", "--sql").stdout
+    assert 'GRANT session_memory_member TO "gina"' in sql
+    with postgres.empty_database() as url:
+        given = conninfo_to_dict(url)
+        typed = f"postgresql://{given['user']}@/{given['dbname']}?host={given['host']}"
+        made = admin.result("team", "init", typed, "--member", "gina")
+        assert made["migrations"] == [1]
+        [gina] = made["members"]
+        assert address_of(gina["url"]).password
+        assert admin.result("team", "init", typed)["migrations"] == []
+        assert admin.result("team", "join", gina["url"], "--as", "gina@desk")["member"] == "gina"
+        assert admin.result("team", "remove", typed, "gina", "--purge")["deleted"] == 0
+        assert admin.run("team", "status").returncode == 1
+    postgres.execute("DROP ROLE gina")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://example.org/acme/app.git", "https://ann:token@example.org/acme/app", "git@example.org:acme/app.git",
+        "ssh://git@example.org:2222/acme/app.git/", "git://EXAMPLE.org/acme/app", "example.org:acme/app",
+    ],
+)  # fmt: skip
+def test_an_origin_is_the_same_however_git_is_told_it(url):
+    assert normalised(url) == PROJECT
+
+
+@pytest.mark.parametrize(
+    "url", ["", "/srv/git/app", "../app", "file:///srv/git/app", "C:/git/app", "https://example.org/"]
+)
+def test_an_origin_on_this_machine_is_none(url):
+    assert normalised(url) == ""

@@ -1,0 +1,73 @@
+"""A knowledge graph, with the store and the queue that it is made from, and a model of the fake server."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from fakes.fake_openai import DIMENSIONS, FakeOpenAI
+from stored import Stored
+
+from session_memory.memories.budget import TokenBudget
+from session_memory.memories.queue import PartResult, Queue
+from session_memory.memories.strategies.graphiti import settings as graph_settings
+from session_memory.memories.strategies.graphiti import strategy as graph
+from session_memory.memories.strategies.graphiti.database import group_id
+from session_memory.memories.strategies.graphiti.strategy import GraphFact, GraphStrategy
+from session_memory.memories.strategy import StrategyContext
+from session_memory.store.sqlite.queue import StoredQueue
+
+
+class Machine:
+    """The store `database`, its queue, and a graph, which lies below `root`."""
+
+    def __init__(self, root: Path, api: FakeOpenAI, database: Path | None = None, **own: Any) -> None:
+        self.root = root
+        self.stored = Stored(database or root / "store" / "memory.db", least_messages=1)
+        self.work = StoredQueue(self.stored.path)
+        self.values = {"base_url": api.url, "model": "made-up", "dimensions": DIMENSIONS, **own}
+        self.limits = (10**6, 10**6)
+
+    def queue(self, **own: Any) -> tuple[Queue, GraphStrategy]:
+        budget = TokenBudget(self.work.accounts, *self.limits, lambda: self.stored.now)
+        strategy = GraphStrategy({"graphiti": {**self.values, **own}}, budget)
+        strategy.attach(
+            StrategyContext(
+                str(self.root / "strategies"),
+                lambda conversation, text, limit: [],
+                lambda conversation: conversation.session_id == "stranger",
+            )
+        )
+        keep = lambda conversation, entries, id, result: []  # noqa: E731
+        return Queue(self.stored.path, keep, budget, self.work, lambda: self.stored.now), strategy
+
+    def run(self, **own: Any) -> list[PartResult]:
+        queue, strategy = self.queue(**own)
+        return list(queue.work_off([strategy], ("graphiti",)))
+
+    def in_graph(self, group: str, ask: Any) -> Any:
+        settings = graph_settings.settings_of(self.values)
+        url = graph.url_of(settings, str(self.root / "strategies"))
+
+        async def asked() -> Any:
+            budget = TokenBudget(self.work.accounts, *self.limits, lambda: self.stored.now)
+            budget.open("search", 0, graph.Usage())
+            async with graph.opened(settings, url, group_id(group), budget) as opened:
+                return await ask(opened)
+
+        return asyncio.run(asked())
+
+    def search(self, query: str, group: str = "") -> list[GraphFact]:
+        found: list[GraphFact] = self.in_graph(group, lambda opened: opened.search(query, 10))
+        return found
+
+    def facts(self, query: str, group: str = "") -> list[str]:
+        return [fact.fact for fact in self.search(query, group)]
+
+    def episodes(self, group: str = "") -> list[str]:
+        return sorted(self.in_graph(group, lambda opened: opened.episodes("")))
+
+    def close(self) -> None:
+        self.work.close()
+        self.stored.close()

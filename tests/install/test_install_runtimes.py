@@ -1,0 +1,200 @@
+"""install.py where several runtimes are used: each is installed into in its own way, and left as it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from install_machine import MINE, Machine, tree, used_machine
+
+CODEX_HOOKS = '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]}}'
+QWEN_SETTINGS = '{\n\t"model": {"name": "qwen3"}\n}'
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    """Somebody who uses Claude Code, Codex, Pi and Qwen Code, each with settings of theirs."""
+    machine = used_machine(tmp_path / "home")
+    for name, text in (
+        (".claude/settings.json", MINE),
+        (".codex/hooks.json", CODEX_HOOKS),
+        (".codex/config.toml", 'model = "gpt-6"\n'),
+        (".pi/agent/settings.json", "{}"),
+        (".qwen/settings.json", QWEN_SETTINGS),
+    ):
+        (machine.home / name).parent.mkdir(parents=True, exist_ok=True)
+        (machine.home / name).write_text(text)
+    return machine
+
+
+def own(machine: Machine) -> dict[str, object]:
+    """What is in the home directory, but for what the program itself has."""
+    return {name: value for name, value in tree(machine.home).items() if not name.startswith(".local")}
+
+
+def commands(path: Path) -> dict[str, list[str]]:
+    """The commands of the hooks in a settings file, by their event."""
+    hooks = json.loads(path.read_text())["hooks"]
+    return {
+        event: [entry["command"] for group in groups for entry in group["hooks"]] for event, groups in hooks.items()
+    }
+
+
+def test_it_goes_into_every_runtime_in_its_own_way_and_comes_out_without_a_trace(machine: Machine) -> None:
+    before = own(machine)
+    done = machine.install()
+    assert (done.returncode, done.stderr) == (0, "")
+    codex, qwen = machine.home / ".codex", machine.home / ".qwen"
+    for path, name in ((codex / "hooks.json", "codex"), (qwen / "settings.json", "qwen")):
+        [command] = commands(path)["UserPromptSubmit"]
+        assert command.endswith(f"/app/hooks/user_prompt_submit.py {name} || exit 0")
+    assert commands(codex / "hooks.json")["Stop"] == ["say done"]
+    assert "PreToolUse" not in commands(qwen / "settings.json")
+    matchers = [group["matcher"] for group in json.loads((codex / "hooks.json").read_text())["hooks"]["PreToolUse"]]
+    assert matchers == ["apply_patch", "Bash"]
+    extension = (machine.home / ".pi/agent/extensions/session-memory.ts").read_text()
+    assert f'from "{machine.program_dir}/app/hooks/pi/index.ts"' in extension
+    assert (codex / "config.toml").read_text() == 'model = "gpt-6"\n'
+    assert sorted(path.name for path in (machine.home / ".agents/skills").iterdir()) == ["recall", "sessions"]
+    for title in ("Claude Code", "Codex", "Pi", "Qwen Code"):
+        assert f"({title})" in done.stdout
+    assert "once you have trusted them" in done.stdout
+    again = machine.installed()["homes"]
+    assert {home["settings"]["change"] for home in again if home["settings"]} == {"unchanged"}
+    assert [change for home in again for change in home["skills"]] == []
+    assert machine.install("--uninstall").returncode == 0
+    assert own(machine) == before
+
+
+def test_some_runtimes_are_named_and_the_others_left_alone(machine: Machine) -> None:
+    before = own(machine)
+    machine.installed("--runtime", "codex", "--runtime", "qwen-code")
+    assert machine.settings.read_text() == MINE
+    assert not (machine.home / ".pi/agent/extensions").exists()
+    machine.install("--uninstall", "--runtime", "qwen")
+    assert (machine.home / ".qwen/settings.json").read_text() == QWEN_SETTINGS
+    assert (machine.home / ".agents/skills/sessions/SKILL.md").exists()  # Codex has them from there
+    machine.install("--uninstall", "--runtime", "codex")
+    assert own(machine) == before
+
+
+def test_a_dry_run_shows_the_change_of_each_and_makes_none(machine: Machine) -> None:
+    before = tree(machine.home)
+    done = machine.install("--dry-run")
+    assert done.returncode == 0
+    for part in (
+        ".codex/hooks.json",
+        ".qwen/settings.json",
+        ".pi/agent/extensions/session-memory.ts",
+        ".agents/skills",
+    ):
+        assert part in done.stdout
+    assert tree(machine.home) == before
+
+
+def test_settings_that_cannot_be_parsed_are_refused_and_the_others_go_on(machine: Machine) -> None:
+    broken = machine.home / ".codex/hooks.json"
+    broken.write_text('{"hooks": {},}')
+    done = machine.install()
+    assert done.returncode == 1
+    assert f"Not installed: {broken}:1:13: a comma stands before }}".replace(str(machine.home), "~") in done.stdout
+    assert broken.read_text() == '{"hooks": {},}'
+    machine.hook_command(machine.home / ".qwen/settings.json")
+    machine.hook_command()
+
+
+def test_nothing_is_put_beside_a_plugin_that_is_there_already(machine: Machine) -> None:
+    (machine.home / ".qwen/extensions/session-memory").mkdir(parents=True)
+    (machine.home / ".codex/config.toml").write_text('[plugins."session-memory@session-memory"]\nenabled = true\n')
+    package = machine.home / "copy/package.json"
+    package.parent.mkdir()
+    package.write_text('{"name": "session-memory"}')
+    (machine.home / ".pi/agent/settings.json").write_text('{"packages": ["../../copy", "npm:other"]}')
+    before = own(machine)
+    homes = machine.installed("--runtime", "codex", "--runtime", "qwen", "--runtime", "pi")["homes"]
+    assert [home["plugins"] for home in homes] == [
+        ["session-memory@session-memory"],
+        ["session-memory"],
+        ["../../copy"],
+    ]
+    assert own(machine) == before
+
+
+def test_a_plugin_that_comes_later_takes_the_place_of_the_hooks(machine: Machine) -> None:
+    machine.installed("--runtime", "qwen")
+    (machine.home / ".qwen/extensions/session-memory").mkdir(parents=True)
+    machine.installed("--runtime", "qwen")
+    assert (machine.home / ".qwen/settings.json").read_text() == QWEN_SETTINGS
+
+
+def test_a_runtime_that_was_never_started_is_found_by_its_command(machine: Machine) -> None:
+    shutil.rmtree(machine.home / ".codex")
+    assert "Codex" not in machine.install("--dry-run").stdout
+    done = machine.install("--runtime", "codex")
+    assert (done.returncode, "Codex is not on this machine" in done.stderr) == (1, True)
+    codex = machine.home / ".local/bin/codex"
+    codex.parent.mkdir(parents=True, exist_ok=True)
+    codex.write_text("#!/bin/sh\n")
+    codex.chmod(0o755)
+    before = own(machine)
+    machine.installed()
+    machine.hook_command(machine.home / ".codex/hooks.json")
+    machine.install("--uninstall")
+    assert own(machine) == before
+
+
+def test_what_codex_does_not_trust_yet_the_doctor_says(machine: Machine) -> None:
+    machine.installed("--runtime", "codex")
+    code, wrong = machine.doctor()
+    assert code == 1
+    [found] = [text for text in wrong if "not trusted yet" in text]
+    assert "UserPromptSubmit" in found
+    assert "start `codex`" in wrong[found]
+    hooks = json.loads((machine.home / ".codex/hooks.json").read_text())["hooks"]
+    names = {"SessionStart": "session_start", "PreCompact": "pre_compact", "SessionEnd": "session_end"}
+    names |= {"PreToolUse": "pre_tool_use", "UserPromptSubmit": "user_prompt_submit"}
+    with (machine.home / ".codex/config.toml").open("a") as config:
+        for event in names:
+            for at in range(len(hooks[event])):
+                key = f"{machine.home}/.codex/hooks.json:{names[event]}:{at}:0"
+                config.write(f'\n[hooks.state."{key}"]\ntrusted_hash = "sha256:00"\n')
+    assert machine.doctor() == (0, {})
+
+
+def test_the_doctor_says_what_is_gone_of_an_extension(machine: Machine) -> None:
+    machine.installed("--runtime", "pi")
+    assert machine.doctor() == (0, {})
+    os.unlink(machine.home / ".pi/agent/extensions/session-memory.ts")
+    code, wrong = machine.doctor()
+    assert (code, list(wrong)) == (1, [f"{machine.home}/.pi/agent/extensions/session-memory.ts is gone"])
+
+
+def test_a_lost_ledger_is_no_obstacle_to_an_uninstall_from_all(machine: Machine) -> None:
+    before = own(machine)
+    machine.installed()
+    (machine.program_dir / "installed.json").unlink()
+    assert machine.install("--uninstall").returncode == 0
+    assert {name for name in own(machine) if "session-memory" in name} == set()
+    for name in (".codex/hooks.json", ".qwen/settings.json", ".claude/settings.json"):
+        assert json.loads((machine.home / name).read_text()) == json.loads(str(before[name][1].decode()))  # type: ignore[index]
+
+
+def test_skills_that_an_install_of_claude_code_shared_are_shared_by_all_from_then_on(machine: Machine) -> None:
+    before = own(machine)
+    machine.installed("--home", str(machine.claude), "--agents-skills")
+    ledger = machine.program_dir / "installed.json"
+    content = json.loads(ledger.read_text())  # as an earlier version wrote it
+    shared = content["homes"].pop(f"{machine.home}/.agents")
+    claude = content["homes"][str(machine.claude)]
+    claude["files"].update(shared["files"])
+    claude["made"] += shared["made"]
+    del claude["runtime"]
+    ledger.write_text(json.dumps(content))
+    machine.installed()
+    machine.install("--uninstall", "--home", str(machine.claude))
+    assert (machine.home / ".agents/skills/sessions/SKILL.md").exists()
+    machine.install("--uninstall")
+    assert own(machine) == before

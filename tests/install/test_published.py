@@ -1,0 +1,153 @@
+"""What is published, by the tools that others check it with: the wheel, the sdist, the skills, the registry's entry."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+from install_machine import REPOSITORY, Machine, copy_repository
+
+from session_memory import NAME, __version__
+
+SECONDS = 240
+SCRIPTS = Path(sysconfig.get_path("scripts"))
+OFFLINE = ("No solution found", "error sending request", "Failed to fetch", "Could not connect", "dns error")
+MEGABYTES = 60
+
+
+def run(*command: object, cwd: Path = REPOSITORY) -> str:
+    """What a command that has to succeed prints."""
+    done = subprocess.run([*map(str, command)], cwd=cwd, capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def build(source: Path, to: Path, *targets: str) -> list[Path]:
+    """What hatchling builds of a copy of the repository."""
+    options = [word for target in targets for word in ("-t", target)]
+    run(sys.executable, "-m", "hatchling", "build", *options, "-d", to, cwd=source)
+    return sorted(to.iterdir())
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The wheel and the sdist."""
+    root = tmp_path_factory.mktemp("built")
+    wheel, sdist = build(copy_repository(root / "copy"), root / "dist", "wheel", "sdist")
+    return wheel, sdist
+
+
+def contents(wheel: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(wheel) as file:
+        return {name: file.read(name) for name in file.namelist()}
+
+
+class TestArchives:
+    def test_the_sdist_builds_the_same_wheel(self, built: tuple[Path, Path], tmp_path: Path) -> None:
+        wheel, sdist = built
+        with tarfile.open(sdist) as file:
+            file.extractall(tmp_path)
+        [again] = build(tmp_path / sdist.name.removesuffix(".tar.gz"), tmp_path / "dist", "wheel")
+        assert contents(again) == contents(wheel)
+
+    def test_twine_and_check_wheel_contents_find_them_in_order(self, built: tuple[Path, Path]) -> None:
+        run(SCRIPTS / "twine", "check", "--strict", *built)
+        run(SCRIPTS / "check-wheel-contents", built[0])
+
+    def test_the_wheel_says_that_it_is_typed_and_needs_no_large_package(self, built: tuple[Path, Path]) -> None:
+        files = contents(built[0])
+        assert "session_memory/py.typed" in files
+        metadata = files[f"session_memory-{__version__}.dist-info/METADATA"].decode()
+        needed = re.findall(r"^Requires-Dist: ([\w-]+)[^;\n]*$", metadata, re.MULTILINE)
+        assert needed == ["apsw", "filelock", "orjson", "pyyaml", "rich", "watchfiles"]
+
+
+class TestManifests:
+    def test_the_package_of_pi_says_the_version_too(self) -> None:
+        assert json.loads((REPOSITORY / "package.json").read_text())["version"] == __version__
+
+    def test_validate_pyproject_finds_nothing(self) -> None:
+        run(SCRIPTS / "validate-pyproject", REPOSITORY / "pyproject.toml")
+
+    @pytest.mark.parametrize("skill", sorted((REPOSITORY / "skills").iterdir()), ids=lambda path: path.name)
+    def test_every_skill_is_one_by_the_reference_of_agent_skills(self, skill: Path) -> None:
+        run(SCRIPTS / "agentskills", "validate", skill)
+
+    def test_the_entry_of_the_mcp_registry_is_what_its_schema_of_2025_12_11_asks_for(self) -> None:
+        entry = json.loads((REPOSITORY / "server.json").read_text())
+        assert re.fullmatch(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+", entry["name"])
+        assert 1 <= len(entry["description"]) <= 100
+        assert entry["version"] == __version__
+        assert [
+            (one["registryType"], one["identifier"], one["version"], one["transport"]) for one in entry["packages"]
+        ] == [("pypi", NAME, __version__, {"type": "stdio"})]
+        # By this line on its page the registry knows that the package on PyPI belongs to the entry.
+        assert f"<!-- mcp-name: {entry['name']} -->" in (REPOSITORY / "README.md").read_text()
+
+
+def uv(*words: object, home: Path) -> str:
+    """What uv prints, with a home of its own; skips where no package index can be reached."""
+    command = [SCRIPTS / "uv", "--no-config", "--quiet", *words]
+    environ = {"HOME": str(home), "PATH": f"{SCRIPTS}:{os.defpath}", "LANG": "C.UTF-8"}
+    environ |= {name: value for name, value in os.environ.items() if name.startswith(("UV_", "SSL_"))}
+    done = subprocess.run(
+        [*map(str, command)], cwd=home, env=environ, capture_output=True, text=True, timeout=SECONDS, check=False
+    )
+    if done.returncode and any(sign in done.stderr for sign in OFFLINE):
+        pytest.skip(f"no package index can be reached from here: {done.stderr.strip().splitlines()[-1]}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def environment(home: Path, *what: object) -> Path:
+    """The bin directory of a new environment with what uv installs by `what`."""
+    uv("venv", "--python", sys.executable, home / "env", home=home)
+    uv("pip", "install", "--python", home / "env", *what, home=home)
+    return home / "env" / "bin"
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    machine = Machine(tmp_path / "home")
+    machine.has_claude_code()
+    return machine
+
+
+@pytest.mark.slow
+class TestFreshHomes:
+    def test_everything_but_the_sdk_takes_less_than_60_mb(self, built: tuple[Path, Path], machine: Machine) -> None:
+        environment(machine.home, f"{built[0]}[page]")
+        size = sum(path.lstat().st_size for path in (machine.home / "env").rglob("*"))
+        assert size < MEGABYTES * 1e6
+
+    def test_the_lowest_versions_that_are_asked_for_do(self, built: tuple[Path, Path], machine: Machine) -> None:
+        lowest = ["--resolution", "lowest-direct", "-r", REPOSITORY / "pyproject.toml", "--extra", "page"]
+        directory = environment(machine.home, *lowest)
+        uv("pip", "install", "--python", machine.home / "env", "--no-deps", built[0], home=machine.home)
+        command = str(directory / NAME)
+        assert machine.run(command, "ingest").stderr == ""
+        assert "A **cookie**" in machine.run(command, "search", "cookie").stdout
+        assert machine.run(command, "process").returncode == 0
+        (machine.home / ".session-memory/config.yaml").write_text("scope: all\n")
+        assert "scope" in machine.run(command, "config").stdout
+        loaded = "import session_memory.web.app, session_memory.web.server, session_memory.upkeep.watch"
+        done = machine.run(str(directory / "python"), "-c", loaded)
+        assert (done.returncode, done.stderr) == (0, "")
+
+    def test_uvx_runs_the_command_and_installs(self, built: tuple[Path, Path], machine: Machine) -> None:
+        shown = uv("tool", "run", "--python", sys.executable, "--from", built[0], NAME, "--version", home=machine.home)
+        assert shown == f"{NAME} {__version__}\n"
+        machine.has_environment()
+        uv("tool", "run", "--python", sys.executable, "--from", built[0], NAME, "install", home=machine.home)
+        shutil.rmtree(machine.home / ".cache")  # the hooks need nothing of it
+        [project_dir] = (machine.claude / "projects").iterdir()
+        assert "ship it" in machine.prompt(project_dir, "other")

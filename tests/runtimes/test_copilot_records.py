@@ -1,0 +1,109 @@
+"""What is Copilot's own: directories that change, patches, what nobody typed, where its sessions lie."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from records import copilot_exchange, copilot_message, copilot_start, write
+
+from session_memory.runtimes import runtime
+from session_memory.transcripts.entries import Entry
+from session_memory.transcripts.lines import first_line
+from session_memory.transcripts.reader import TranscriptReader
+
+COPILOT = runtime("copilot")
+RECORDS, FILES = COPILOT.RECORDS, COPILOT.FILES
+
+
+def event(kind: str, **data: Any) -> dict[str, Any]:
+    return {**copilot_message("user", ""), "type": kind, "data": data}
+
+
+def entries(path: Path, *, backward: bool = False) -> list[Entry]:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        reader = TranscriptReader(COPILOT, first_line(descriptor))
+        if backward:
+            return list(reader.from_end(descriptor))[::-1]
+        return [entry for entry in reader.conversation(descriptor) if entry is not None]
+    finally:
+        os.close(descriptor)
+
+
+def test_a_session_that_goes_on_in_another_directory_is_known_to_in_either_direction(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "events.jsonl",
+        copilot_start("a", "/srv/one", at=time.time() - 9),
+        *copilot_exchange("first", "yes"),
+        event("session.context_changed", cwd="/srv/two", gitRoot="/srv/two"),
+        *copilot_exchange("second", "yes"),
+        event("session.resume", context={"cwd": "/srv/three"}),
+        *copilot_exchange("third", "yes"),
+    )
+    directories = ["/srv/one"] * 2 + ["/srv/two"] * 2 + ["/srv/three"] * 2
+    assert [entry.cwd for entry in entries(path)] == directories
+    assert [entry.cwd for entry in entries(path, backward=True)] == directories
+
+
+@pytest.mark.parametrize(
+    "arguments", ["{patch}", {"input": "{patch}"}, {"patch": "{patch}"}], ids=["bare", "input", "patch"]
+)
+def test_of_a_patch_each_file_is_an_edit_and_has_the_result(arguments: object) -> None:
+    patch = "*** Begin Patch\n*** Update File: /srv/a.py\n@@\n-1\n+2\n*** Add File: b.py\n+1\n*** End Patch\n"
+    given = json.loads(json.dumps(arguments).replace("{patch}", patch.replace("\n", "\\n")))
+    call = {"toolCallId": "call_1", "name": "apply_patch", "arguments": given, "type": "custom"}
+    found = RECORDS.entry(copilot_message("assistant", "", toolRequests=[call]), 0)
+    assert found is not None
+    assert [(use.kind, use.argument, use.call_id) for use in found.tools] == [
+        ("edit", "/srv/a.py", "call_1"),
+        ("edit", "b.py", "call_1:1"),
+    ]
+    edits = [{"path": "/srv/a.py", "kind": "edit"}, {"path": "/srv/b.py", "kind": "create"}]
+    done = event(
+        "tool.execution_complete", toolCallId="call_1", success=True, result={"content": "ok"}, fileEdits=edits
+    )
+    assert RECORDS.results(done) == [("call_1", False, "ok"), ("call_1:1", False, "ok")]
+
+
+def test_a_command_that_its_user_had_run_is_the_user_s() -> None:
+    record = event("tool.user_requested", toolCallId="c", toolName="bash", arguments={"command": "git log"})
+    found = RECORDS.entry(record, 0)
+    assert found is not None
+    assert (found.role, [(use.kind, use.argument) for use in found.tools]) == ("user", [("command", "git log")])
+    assert RECORDS.may_matter(json.dumps(record, separators=(",", ":")).encode())
+
+
+@pytest.mark.parametrize("fields", [{"isAutopilotContinuation": True}, {"source": "skill-pdf"}, {"source": "agent-1"}])
+def test_what_copilot_put_in_as_a_prompt_is_left_out(fields: dict[str, Any]) -> None:
+    assert RECORDS.entry(copilot_message("user", "Go on.", **fields), 0) is None
+    assert RECORDS.entry(copilot_message("user", "Go on.", source="user"), 0) is not None
+
+
+def test_a_pasted_image_shows_as_one() -> None:
+    found = RECORDS.entry(copilot_message("user", "", attachments=[{"type": "blob", "mimeType": "image/png"}]), 0)
+    assert found is not None
+    assert found.text == "[image]"
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [("name: Plain words", "Plain words"), ('name: "a: \\"b\\""', 'a: "b"'), ("name: 'it''s'", "it's"), ("id: 1", "")],
+)
+def test_a_name_is_read_however_it_is_quoted(tmp_path: Path, line: str, name: str) -> None:
+    (tmp_path / "workspace.yaml").write_text(f"{line}\nuser_named: true\n")
+    assert FILES.given_name(f"{tmp_path}/events.jsonl") == name
+
+
+def test_of_very_many_sessions_the_youngest_may_be_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FILES, "MOST_SESSIONS", 3)
+    for number in range(5):
+        path = write(tmp_path / "session-state" / f"s{number}" / "events.jsonl", *copilot_exchange("a", "b"))
+        os.utime(path, (number, number))
+    (tmp_path / "session-state" / "begun").mkdir()
+    found = FILES.folders_below(str(tmp_path), "/srv")
+    assert [FILES.session_id_of(path) for path in found] == ["s4", "s3", "s2"]

@@ -1,0 +1,191 @@
+"""A row belongs to its owner: what a member can do with a login and SQL of their own, row by row and operation by operation."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import psycopg
+import pytest
+from postgres_server import PostgresServer
+from psycopg import errors
+from store_scene import Scene, put, said, state
+from team_scene import AS_IT_IS, Team
+
+from session_memory.store.postgres.connection import TeamError, connect
+from session_memory.store.postgres.engine import TeamStore
+from session_memory.store.postgres.schema import remove_member
+from session_memory.store.values import Filter
+
+TABLES = ("session", "item", "posting", "conversation")
+OF_SESSION = ("item", "posting", "conversation")
+MACHINE = "INSERT INTO machine (name, joined_at) VALUES ('laptop', 0)"
+
+
+@pytest.fixture
+def shared(team: Team, tmp_path: Path) -> Team:
+    """Ann has a session of her own and one that is shared with the team; so has Bob."""
+    for member in ("ann", "bob"):
+        scene = Scene(tmp_path / member)
+        put(scene, None, state("private"), said(f"{member} plans a secret zeppelin", key=f"{member} 1"))
+        put(scene, None, state("shared"), said(f"{member} paints a shared balloon", key=f"{member} 2"))
+        team.push(
+            scene, member,
+            shared_as=lambda file, _: AS_IT_IS._replace(share="team" if file.session_id == "shared" else "mine"),
+        )  # fmt: skip
+        team.rows(MACHINE, user=member)
+    return team
+
+
+def sessions(team: Team, owner: str, share: str) -> int:
+    """The number of the one session of this kind."""
+    [(id,)] = team.rows("SELECT id FROM session WHERE owner = %s AND share = %s", owner, share)
+    return int(id)
+
+
+def everything(team: Team) -> list[list[str]]:
+    """All that there is, for the administrator."""
+    return [sorted(str(row) for row in team.rows(f"SELECT * FROM {table}")) for table in (*TABLES, "machine")]
+
+
+def test_a_member_reads_their_own_rows_and_those_that_are_shared(shared):
+    for member, other in (("ann", "bob"), ("bob", "ann")):
+        found = set(shared.rows("SELECT owner, share FROM session", user=member))
+        assert found == {(member, "mine"), (member, "team"), (other, "team")}
+        hidden = sessions(shared, other, "mine")
+        for table in OF_SESSION:
+            seen = {id for (id,) in shared.rows(f"SELECT session FROM {table}", user=member)}
+            assert hidden not in seen
+            assert len(seen) == 3
+
+
+def test_a_search_finds_nothing_of_others_that_is_not_shared_and_counts_nothing_of_it(shared):
+    with closing(TeamStore(shared.url("ann"))) as store:
+        assert [hit.conversation.who for hit in store.search("zeppelin", Filter())] == ["ann@laptop"]
+        assert {hit.conversation.who for hit in store.search("balloon", Filter())} == {"ann@laptop", "bob@laptop"}
+        assert store.counts().entries == 3
+        assert store.conversation(sessions(shared, "bob", "mine") << 32) is None
+        assert list(store.entries(sessions(shared, "bob", "mine") << 32)) == []
+
+
+@pytest.mark.parametrize("share", ["mine", "team"])
+def test_nothing_of_another_is_changed_or_deleted(shared, share):
+    before = everything(shared)
+    theirs = sessions(shared, "bob", share)
+    for table in (*TABLES, "machine"):
+        shared.rows(f"DELETE FROM {table} WHERE {'owner' if table in ('session', 'machine') else 'session'} = %s",
+                    "bob" if table in ("session", "machine") else theirs, user="ann")  # fmt: skip
+    shared.rows("UPDATE session SET title = 'x', share = 'team' WHERE owner = 'bob'", user="ann")
+    shared.rows("UPDATE machine SET program = 'x' WHERE owner = 'bob'", user="ann")
+    for column, table in (("text", "item"), ("numbers", "posting"), ("text_bytes", "conversation")):
+        shared.rows(f"UPDATE {table} SET {column} = {column} WHERE session = %s", theirs, user="ann")
+    assert everything(shared) == before
+
+
+@pytest.mark.parametrize("share", ["mine", "team"])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO item (session, number, role, message, byte_offset, text) VALUES (%(id)s, 7, 'user', 7, 0, 'x')",
+        "INSERT INTO item (session, number, role, message, byte_offset, text) VALUES (%(id)s, 0, 'user', 7, 0, 'x') "
+        "ON CONFLICT (session, number) DO UPDATE SET text = excluded.text",
+        "INSERT INTO posting VALUES ('zeppelin', %(id)s, '')",
+        "INSERT INTO posting VALUES ('zeppelin', %(id)s, '') ON CONFLICT (term, session) DO UPDATE SET numbers = ''",
+        "INSERT INTO conversation VALUES (%(id)s, 9, 9, 0, 0, 1, 1)",
+        "UPDATE item SET session = %(id)s, number = 9 WHERE session = %(own)s",
+        "UPDATE posting SET session = %(id)s WHERE session = %(own)s",
+        "UPDATE conversation SET session = %(id)s, first_number = 9 WHERE session = %(own)s",
+    ],
+)
+def test_nothing_is_put_into_a_session_of_another(shared, statement, share):
+    before = everything(shared)
+    values = {"id": sessions(shared, "bob", share), "own": sessions(shared, "ann", "mine")}
+    with closing(connect(shared.url("ann"))) as connection, pytest.raises(errors.InsufficientPrivilege):
+        connection.execute(statement, values)
+    assert everything(shared) == before
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE session SET owner = 'bob'",
+        "UPDATE session SET id = 99",
+        "UPDATE machine SET owner = 'bob', name = 'other'",
+        "INSERT INTO machine (owner, name, joined_at) VALUES ('bob', 'other', 0)",
+        "INSERT INTO session (owner, machine, home, file_path, session_id, runtime, project, share, title, cwd, local_id) "
+        "VALUES ('bob', 'l', '', 'x', 'x', 'x', 'x', 'team', '', '', 1)",
+        "INSERT INTO session (id, machine, home, file_path, session_id, runtime, project, share, title, cwd, local_id) "
+        "OVERRIDING SYSTEM VALUE VALUES (99, 'l', '', 'x', 'x', 'x', 'x', 'team', '', '', 1)",
+        "ALTER TABLE session DISABLE ROW LEVEL SECURITY",
+        "ALTER TABLE session NO FORCE ROW LEVEL SECURITY",
+        "DROP POLICY shared_is_read ON session",
+        "CREATE POLICY mine ON session USING (true)",
+        "SET SESSION AUTHORIZATION bob",
+        "SET ROLE bob",
+        "GRANT bob TO ann",
+        "TRUNCATE session",
+        "DROP TABLE item",
+        "CREATE TABLE session_memory.trap (x integer)",
+        "CREATE FUNCTION session_memory.trap() RETURNS integer LANGUAGE sql AS 'SELECT 1'",
+        "INSERT INTO schema_version VALUES (99)",
+        "SET row_security = off; SELECT * FROM session",
+        "COPY (SELECT pg_read_file('/etc/passwd')) TO STDOUT",
+        "SELECT setval(pg_get_serial_sequence('session', 'id'), 1)",
+    ],
+)
+def test_a_member_is_refused_what_would_make_them_another(shared, statement):
+    before = everything(shared)
+    with closing(connect(shared.url("ann"))) as connection, pytest.raises(psycopg.Error) as refused:
+        connection.execute(statement)
+    assert isinstance(refused.value, errors.InsufficientPrivilege | errors.GeneratedAlways)
+    assert everything(shared) == before
+
+
+def test_who_is_no_member_reads_nothing(shared):
+    shared.server.execute("DROP ROLE IF EXISTS eve", "CREATE ROLE eve LOGIN")
+    with pytest.raises(TeamError) as raised:
+        TeamStore(shared.url("eve"))
+    assert "--member" in raised.value.hint
+    for table in (*TABLES, "machine", "schema_version"):
+        with pytest.raises(errors.InsufficientPrivilege):
+            shared.rows(f"SELECT * FROM session_memory.{table}", user="eve")
+
+
+def test_who_would_see_everything_is_refused_as_a_member(shared):
+    with pytest.raises(TeamError) as raised:
+        TeamStore(shared.admin_url)
+    assert "sees everything" in str(raised.value)
+
+
+def test_what_a_function_of_the_member_s_own_sees_is_what_they_may_read(shared):
+    """A function that is cheap and reports its argument is tried on every row before others: not before the policies."""
+    with closing(connect(shared.url("ann"))) as connection:
+        seen = []
+        connection.add_notice_handler(lambda notice: seen.append(notice.message_primary))
+        connection.execute(
+            "CREATE FUNCTION pg_temp.spy(text) RETURNS boolean COST 0.0000001 LANGUAGE plpgsql AS "
+            "$$ BEGIN RAISE WARNING '%', $1; RETURN true; END $$"
+        )
+        connection.execute("SELECT count(*) FROM item WHERE pg_temp.spy(text)")
+        connection.execute("SELECT count(*) FROM posting WHERE pg_temp.spy(term)")
+    assert "bob paints a shared balloon" in seen
+    assert not [text for text in seen if "bob" in text and "zeppelin" in text]
+
+
+def test_who_is_removed_reads_and_writes_nothing_and_what_they_shared_stays_unless_it_is_purged(
+    shared: Team, postgres: PostgresServer
+) -> None:
+    postgres.execute("DROP ROLE IF EXISTS dora", "CREATE ROLE dora LOGIN", "GRANT session_memory_member TO dora")
+    with closing(connect(shared.url("dora"))) as connection:
+        connection.execute(
+            "INSERT INTO session (machine, home, file_path, session_id, runtime, project, share, title, cwd, local_id) "
+            "VALUES ('l', '', 'x', 'of-dora', 'x', 'x', 'team', '', '', 1)"
+        )
+    with closing(connect(shared.admin_url)) as connection:
+        remove_member(connection, "dora", purge=False)
+        assert shared.rows("SELECT count(*) FROM session WHERE owner = 'dora'", user="ann") == [(1,)]
+        with pytest.raises(errors.InsufficientPrivilege):
+            shared.rows("SELECT * FROM session_memory.session", user="dora")
+        assert remove_member(connection, "dora", purge=True) == 1
+    assert shared.rows("SELECT count(*) FROM session WHERE owner = 'dora'", user="ann") == [(0,)]
+    assert len(shared.rows("SELECT * FROM session", user="ann")) == 3, "policies hold again"

@@ -1,0 +1,131 @@
+"""The page in a real Chromium: every view in both themes and three widths, by keyboard alone, live, and hostile texts."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from browser_scene import SIZES, THEMES, visit
+from clients.npm import NpmPlace
+from page_scene import WAIT_SECONDS, ServedPage, hostile
+from playwright.sync_api import Browser, expect
+from records import append, assistant, exchange, record, user, write
+from store_scene import StoreUser
+
+VIEWS = ("/", "/session/s1", "/timeline", "/search?q=cart", "/memories", "/patterns", "/costs")
+
+
+@pytest.fixture(scope="module")
+def person(tmp_path_factory: pytest.TempPathFactory) -> StoreUser:
+    found = StoreUser(Path(tmp_path_factory.mktemp("person")))
+    edit = {"file_path": "/srv/agent/cart.py", "old_string": "cache = True", "new_string": "cache = False"}
+    records = [*exchange("Why is the cart empty?", "The `cache` was stale."), assistant(("Edit", edit))]
+    records += [one for n in range(60) for one in exchange(f"What of cart {n}?", f"It holds {n} things.")]
+    write(found.projects / "-srv-agent" / "s1.jsonl", *records)
+    found.session("s2", *exchange("Bake a rye bread", "It is in the oven."), project="-srv-bakery")
+    return found
+
+
+@pytest.fixture(scope="module")
+def page(person: StoreUser) -> Iterator[ServedPage]:
+    with ServedPage(person) as page:
+        page.until("rye", "/list")
+        yield page
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("size", SIZES)
+def test_every_view_is_drawn_without_a_fault_and_fits_the_width(
+    browser: Browser, page: ServedPage, size: str, theme: str
+) -> None:
+    tab = visit(browser, page, size=size, theme=theme)
+    for path in VIEWS:
+        tab.goto(f"http://{page.host}{page.root}{path}")
+        expect(tab.locator("main h1").first).to_be_visible()
+        wider = tab.evaluate("document.documentElement.scrollWidth - innerWidth")
+        assert wider <= 0, f"{path} is {wider} pixels too wide"
+    assert tab.faults == []
+    tab.context.close()
+
+
+def test_the_keyboard_does_all_of_it(browser: Browser, page: ServedPage) -> None:
+    tab = visit(browser, page)
+    tab.keyboard.press("?")
+    expect(tab.locator("#keys")).to_be_visible()
+    tab.keyboard.press("Escape")
+    tab.keyboard.press("Control+k")
+    tab.keyboard.type("rye")
+    expect(tab.locator("#found a").first).to_contain_text("rye")
+    tab.keyboard.press("Enter")
+    expect(tab.locator("h1")).to_contain_text("rye")
+    tab.wait_for_load_state()  # before that no key is listened to
+    tab.keyboard.press("g")
+    tab.keyboard.press("n")
+    expect(tab.locator("h1")).to_have_text("Now")
+    tab.wait_for_load_state()
+    tab.keyboard.press("j")
+    expect(tab.locator("[data-step]:focus")).to_have_count(1)
+    before = tab.evaluate("getComputedStyle(document.body).backgroundColor")
+    tab.keyboard.press("t")
+    assert tab.evaluate("getComputedStyle(document.body).backgroundColor") != before
+    tab.reload()
+    assert tab.evaluate("getComputedStyle(document.body).backgroundColor") != before, "the choice stays"
+    assert tab.faults == []
+    tab.context.close()
+
+
+def test_a_session_is_followed_and_its_parts_load_as_one_reads(
+    browser: Browser, page: ServedPage, person: StoreUser
+) -> None:
+    tab = visit(browser, page, "/session/s1")
+    expect(tab.get_by_text("It holds 59 things.")).to_be_in_viewport()
+    append(
+        person.projects / "-srv-agent" / "s1.jsonl", user("And what is new?"), assistant("This was written just now.")
+    )
+    expect(tab.get_by_text("This was written just now.")).to_be_in_viewport(timeout=WAIT_SECONDS * 1000)
+    tab.locator(".outline a", has_text="Why is the cart empty?").click()
+    expect(tab.locator("#e1")).to_be_in_viewport()
+    tab.locator("details.tool summary").first.click()
+    expect(tab.locator(".diff .add").first).to_contain_text("cache = False")
+    assert tab.faults == []
+    tab.context.close()
+
+
+def test_axe_finds_no_violation_in_any_view(browser: Browser, page: ServedPage, npm_place: NpmPlace) -> None:
+    script = npm_place("axe-core") / "node_modules" / "axe-core" / "axe.min.js"
+    context = browser.new_context(bypass_csp=True)  # which keeps axe out as well
+    tab = context.new_page()
+    for theme in THEMES:
+        tab.emulate_media(color_scheme="dark" if theme == "dark" else "light")
+        tab.goto(page.link)
+        tab.wait_for_url(f"http://{page.host}{page.root}/")
+        for path in VIEWS:
+            tab.goto(f"http://{page.host}{page.root}{path}")
+            expect(tab.locator("#list")).not_to_be_empty()
+            tab.add_script_tag(path=script)
+            found = tab.evaluate("axe.run()")
+            assert [(path, one["id"], one["nodes"][0]["target"]) for one in found["violations"]] == []
+            assert len(found["passes"]) > 10
+    context.close()
+
+
+def test_nothing_that_was_said_runs(browser: Browser, tmp_path: Path) -> None:
+    source = random.Random(19)
+    other = StoreUser(tmp_path)
+    records = [record("custom-title", customTitle=hostile(source), sessionId="s1")]
+    for _ in range(25):
+        records += exchange(f"look at {hostile(source)}", hostile(source))
+        records.append(assistant(("Bash", {"command": hostile(source)})))
+    write(other.projects / "-srv-agent" / "s1.jsonl", *records)
+    with ServedPage(other) as page:
+        page.until("/session/s1", "/list")
+        tab = visit(browser, page, "/session/s1")
+        for summary in tab.locator("details.tool summary").all()[:10]:
+            summary.click()
+        tab.goto(f"http://{page.host}{page.root}/")
+        expect(tab.locator("article")).to_have_count(1)
+        assert [fault for fault in tab.faults if not re.search("404", fault)] == []
+        tab.context.close()

@@ -1,0 +1,105 @@
+"""Now: what each session was told and what waits for it, in the very words, and whose hands meet."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+
+import pytest
+from hooks_scene import PlainUser, told
+from page_scene import ServedPage
+from records import append, assistant, exchange, write
+from store_scene import ROOT
+
+from session_memory.host.database import HostDatabase
+from session_memory.settings.host_layout import Layout
+
+
+class Person:
+    """The user of a page who has the hook too."""
+
+    def __init__(self, plain: PlainUser) -> None:
+        self.home: Path = plain.root
+        self.environment = {
+            "HOME": str(plain.root), "PATH": os.defpath, "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8", "TZ": "UTC",
+            "PYTHONUNBUFFERED": "1",
+        }  # fmt: skip
+
+
+@pytest.fixture
+def other(plain: PlainUser) -> Path:
+    """The transcript of a session beside that of the user's, which is called "tend the roses"."""
+    write(plain.project_dir / f"{plain.session_id}.jsonl", *exchange("tend the roses", "Gladly."))
+    path: Path = plain.session(*exchange("plan a trip", "Gladly."))
+    return path
+
+
+@pytest.fixture
+def page(plain: PlainUser, other: Path) -> Iterator[ServedPage]:
+    with ServedPage(Person(plain)) as page:
+        page.until("plan a trip")
+        yield page
+
+
+def test_what_waits_is_there_in_its_very_words_and_looking_takes_nothing_away(
+    plain: PlainUser, other: Path, page: ServedPage
+) -> None:
+    plain.run()
+    append(other, *exchange("and a hotel", "Booked."))
+    shown = unescape(page.until("Booked.").text)
+    assert "Waits for its next prompt" in shown
+    next_told = told(plain.run())
+    assert next_told in shown
+    assert "and a hotel" in next_told
+
+
+def test_what_a_session_was_told_is_there_after_its_prompt(plain: PlainUser, other: Path, page: ServedPage) -> None:
+    plain.run()
+    shown = page.until("Told ")
+    assert "plan a trip" in shown.text
+
+
+def test_two_sessions_with_a_file_in_hand_are_red(plain: PlainUser, other: Path, page: ServedPage) -> None:
+    cart = plain.root / "cart.py"
+    cart.write_text("1\n")
+    own = plain.project_dir / f"{plain.session_id}.jsonl"
+    append(own, assistant(("Read", {"file_path": str(cart)})))
+    plain.run()
+    append(other, assistant(("Edit", {"file_path": str(cart), "old_string": "1", "new_string": "2"})))
+    cart.write_text("2\n")
+    shown = page.until("with a collision")
+    assert 'class="collision"' in shown.text
+    assert "cart.py" in shown.text
+
+
+def test_a_broken_setting_is_said(plain: PlainUser, other: Path) -> None:
+    plain.config("no_such_key: 1\n")
+    with ServedPage(Person(plain)) as page:
+        assert "no_such_key" in page.until("no_such_key").text
+
+
+class Operator(Person):
+    """Who runs the host at `layout`, and has no sessions of their own."""
+
+    def __init__(self, layout: Layout, home: Path) -> None:
+        (home / ".claude" / "projects").mkdir(parents=True)
+        self.home = home
+        self.environment = {"HOME": str(home), "PATH": os.defpath, "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8"}
+        self.environment |= {"TZ": "UTC", "PYTHONUNBUFFERED": "1"}
+
+
+def test_a_host_s_page_shows_its_groups_to_its_operator(layout: Layout, tmp_path: Path) -> None:
+    HostDatabase(f"{layout.root}/store/messages.db").close()
+    for group in ("main", "garden"):
+        write(Path(layout.group(group).transcript(f"id-of-{group}")), *exchange(f"what of {group}?", "All is well."))
+    with ServedPage(Operator(layout, tmp_path / "home"), "--home", layout.root) as page:
+        shown = page.until("what of garden?").text
+        assert "what of main?" in shown
+        assert '<span class="badge">garden</span>' in shown
+        assert "All is well." in page.view("/session/id-of-garden").text
+    alone = ServedPage(Operator(layout, tmp_path / "other"), "--home", f"{layout.root}/groups/garden")
+    with alone as page:
+        assert "what of main?" not in page.until("what of garden?").text
+        assert page.view("/session/id-of-main").status == 404

@@ -1,0 +1,64 @@
+"""The page as a process: it ends at once, leaves nothing running, and takes little memory."""
+
+from __future__ import annotations
+
+import http.client
+import time
+from pathlib import Path
+
+import pytest
+from page_scene import WAIT_SECONDS, ServedPage
+from records import exchange
+from store_scene import StoreUser
+
+
+@pytest.fixture
+def user(tmp_path: Path) -> StoreUser:
+    user = StoreUser(tmp_path)
+    user.session("s1", *exchange("Why is the cart empty?", "The cache was stale."))
+    return user
+
+
+class Listener:
+    """Somebody who listens to what changes."""
+
+    def __init__(self, page: ServedPage) -> None:
+        self.connection = http.client.HTTPConnection("127.0.0.1", page.port, timeout=WAIT_SECONDS)
+        self.connection.request("GET", f"{page.root}/changes", headers={"Host": page.host, "Cookie": page.cookie})
+        self._events = self.connection.getresponse()
+
+    def next(self) -> bytes:
+        """The next version that is told."""
+        while True:
+            line = self._events.readline()
+            assert line, "the page has ended"
+            if line.startswith(b"data: "):
+                return line
+
+
+def test_ctrl_c_ends_it_within_a_second_while_somebody_listens(user: StoreUser) -> None:
+    took = []
+    for _ in range(3):  # the best of them: other tests run beside this one
+        with ServedPage(user) as page:
+            page.until("cart", "/list")
+            listener = Listener(page)
+            listener.next()
+            took.append(page.end())
+            assert page.process.returncode == 0
+            listener.connection.close()
+    assert min(took) < 1
+
+
+def test_what_is_said_meanwhile_is_there_within_a_second(user: StoreUser) -> None:
+    took = []
+    with ServedPage(user) as page:
+        page.until("cart", "/list")
+        listener = Listener(page)
+        for number in range(5):
+            began = time.monotonic()
+            user.session(f"new{number}", *exchange(f"What is new in {number}?", "This is."))
+            while f"What is new in {number}?" not in page.view("/list").text:
+                listener.next()
+            took.append(time.monotonic() - began)
+        listener.connection.close()
+    assert min(took) < 1

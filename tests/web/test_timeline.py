@@ -1,0 +1,99 @@
+"""The timeline: bars that stand on nothing else, the right days, and a year at a glance."""
+
+from __future__ import annotations
+
+import re
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from page_scene import ServedPage
+from records import exchange
+from store_scene import StoreUser
+
+from session_memory.web.session_list import ShownRuntime
+from session_memory.web.views.timeline import Bar, lanes_of
+
+CLAUDE = ShownRuntime("Claude Code", 0)
+BARS = st.builds(
+    lambda project, left, room, messages: Bar("s", 1, "t", CLAUDE, project, messages, 0, 0, left, 1, room, 0),
+    st.sampled_from("abc"), st.floats(0, 90), st.floats(0.4, 10), st.integers(1, 9),
+)  # fmt: skip
+
+
+@given(st.lists(BARS))
+def test_no_bar_stands_on_another_and_none_is_lost(bars: list[Bar]) -> None:
+    lanes = lanes_of(bars)
+    assert sorted(bar._replace(row=0) for lane in lanes for bar in lane.bars) == sorted(bars)
+    above = 0
+    for lane in lanes:
+        assert lane.rows_above == above
+        above += lane.rows
+        assert {bar.project for bar in lane.bars} == {lane.project}
+        for row in range(lane.rows):
+            placed = sorted((bar.left, bar.left + bar.room) for bar in lane.bars if bar.row == row)
+            assert placed
+            assert all(until <= begin for (_, until), (begin, _) in pairwise(placed))
+
+
+@pytest.fixture
+def user(tmp_path: Path) -> StoreUser:
+    """A user with a conversation of last week in one project, and two of today in another."""
+    user = StoreUser(tmp_path)
+    noon = time.mktime((*time.localtime()[:3], 12, 0, 0, 0, 0, -1))
+    user.session("old", *exchange("Bake the bread", "Baked.", at=noon - 7 * 86400))
+    user.session("new", *exchange("Sell the <b>rolls</b>", "Sold.", at=noon, cwd="/srv/shop"))
+    user.session("newer", *exchange("Count the money", "Counted.", at=noon + 60, cwd="/srv/shop"))
+    return user
+
+
+def day(days_ago: int) -> str:
+    noon = time.mktime((*time.localtime()[:3], 12, 0, 0, 0, 0, -1))
+    return time.strftime("%Y-%m-%d", time.localtime(noon - days_ago * 86400))
+
+
+def test_a_day_has_its_conversations_by_project_and_leads_to_them(user: StoreUser) -> None:
+    with ServedPage(user) as page:
+        page.until("Count the money", "/timeline")
+        today = page.until("Sell the", "/timeline").text
+        assert "Sell the &lt;b&gt;rolls&lt;/b&gt;" in today
+        assert "2 conversations, 4 messages" in today
+        assert re.search(rf'href="{page.root}/session/new\?conversation=\d+"', today)
+        assert "Bake the bread" not in today.partition('id="main"')[2]
+        before = page.view(f"/timeline?day={day(7)}").text
+        assert "Bake the bread" in before
+        assert "1 conversation, 2 messages" in before
+        two_weeks = page.view("/timeline?span=month").text
+        assert "3 conversations, 6 messages" in two_weeks
+        assert f'data-day="{day(7)}"><title>{day(7)}: 2</title>' in two_weeks
+
+
+def test_a_bar_leads_to_its_conversation_of_a_long_session(tmp_path: Path) -> None:
+    user = StoreUser(tmp_path)
+    noon = time.mktime((*time.localtime()[:3], 12, 0, 0, 0, 0, -1))
+    user.session("long", *exchange("Bake", "Baked.", at=noon - 7 * 86400), *exchange("Sell", "Sold.", at=noon))
+    user.run("ingest")
+    with ServedPage(user) as page:
+        for days_ago, first in ((7, 1), (0, 3)):
+            text = page.view(f"/timeline?day={day(days_ago)}").text
+            found = re.search(r'href="([^"]*\?conversation=\d+)"', text)
+            assert found
+            assert f'data-at="{first}"' in page.ask(found[1]).text
+
+
+@pytest.mark.parametrize("query", ["day=2026-02-30", "day=x", "day=9999-99-99", "day=0-1-1", "span=century", "day=%00"])
+def test_a_day_that_is_none_is_today(user: StoreUser, query: str) -> None:
+    with ServedPage(user) as page:
+        page.until("Count the money", "/timeline")
+        answer = page.view(f"/timeline?{query}")
+        assert answer.status == 200
+        assert "Count the money" in answer.text
+
+
+def test_a_day_without_conversations_says_so(user: StoreUser) -> None:
+    with ServedPage(user) as page:
+        page.until("Count the money", "/timeline")
+        assert "No conversation in this day" in page.view("/timeline?day=2001-01-01").text
