@@ -13,8 +13,8 @@ from store_scene import Scene
 
 from session_memory.store.postgres.connection import connect
 from session_memory.store.postgres.engine import TeamStore
-from session_memory.store.postgres.outgoing import OutgoingSession
 from session_memory.store.postgres.push import TeamPush
+from session_memory.store.postgres.session_push import SharedSession
 from session_memory.store.sqlite.shareable import StoredFile
 from session_memory.store.team_push import SharedAs, TeamPushReport, push_new
 
@@ -52,7 +52,7 @@ class Team:
 
 
 def push(
-    url: str, scene: Scene, machine: str = "laptop", shared_as: Callable[[StoredFile, OutgoingSession | None], SharedAs | None] | None = None,
+    url: str, scene: Scene, machine: str = "laptop", shared_as: Callable[[StoredFile, SharedSession | None], SharedAs | None] | None = None,
     **options: Any,
 ) -> TeamPushReport:  # fmt: skip
     with closing(TeamPush(url, machine)) as pushing:

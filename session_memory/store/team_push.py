@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from .postgres.outgoing import Outgoing, OutgoingSession, PushedSession, mark_of
+from .postgres.session_push import PushedSession, SessionPush, SharedSession, mark_of
 from .sqlite.redaction import rule_set
 from .sqlite.shareable import copies_from, item_at, items_from, spans_from, stored_files
 from .values import ITEM_BITS
@@ -58,9 +58,9 @@ class TeamPushReport(NamedTuple):
 def push_new(
     store: SqliteStore,
     team: TeamPush,
-    shared_as: Callable[[StoredFile, OutgoingSession | None], SharedAs | None],
+    shared_as: Callable[[StoredFile, SharedSession | None], SharedAs | None],
     *,
-    is_forgotten: Callable[[OutgoingSession], bool] = lambda _: False,
+    is_forgotten: Callable[[SharedSession], bool] = lambda _: False,
     is_spent: Callable[[], bool] = lambda: False,
 ) -> TeamPushReport:
     """Pushes what is new since the last time, in batches, until `is_spent`; withdraws what is not shared any more, or
@@ -77,12 +77,12 @@ def push_new(
     withdrawn = {
         one.id for key, one in pushed.items() if (not files[key][1] if key in files else is_forgotten(one.session))
     }
-    sent: list[tuple[StoredFile, OutgoingSession, SharedAs, PushedSession | None]] = []
+    sent: list[tuple[StoredFile, SharedSession, SharedAs, PushedSession | None]] = []
     rules = rule_set()
     for key, (file, shared) in files.items():
         if shared is None:
             continue
-        session = _outgoing_session(file, shared, rules)
+        session = _shared_session(file, shared, rules)
         before = pushed.get(key)
         if before and _is_another(store, file, shared, before, rules):
             withdrawn.add(before.id)
@@ -119,16 +119,16 @@ def _is_another(store: SqliteStore, file: StoredFile, shared: SharedAs, before: 
     return mark_of([_as_shared(item, shared) for item in items]) != before.mark
 
 
-def _outgoing_session(file: StoredFile, shared: SharedAs, rules: str) -> OutgoingSession:
-    return OutgoingSession(
+def _shared_session(file: StoredFile, shared: SharedAs, rules: str) -> SharedSession:
+    return SharedSession(
         file.home, file.file_path, file.session_id, file.runtime, shared.project, shared.share, file.title,
         shared.directory(file.cwd), "", file.first_at, file.last_at, file.id, rules,
     )  # fmt: skip
 
 
 def _pieces(
-    store: SqliteStore, sent: list[tuple[StoredFile, OutgoingSession, SharedAs, PushedSession | None]]
-) -> Iterator[Outgoing]:
+    store: SqliteStore, sent: list[tuple[StoredFile, SharedSession, SharedAs, PushedSession | None]]
+) -> Iterator[SessionPush]:
     """What is to be pushed, session by session, each with all that is new of it."""
     for file, session, shared, before in sent:
         first = before.next_number if before else 0
@@ -136,7 +136,7 @@ def _pieces(
         if first >= file.next_number and before and before.session == session and not ended:
             continue
         spans = tuple(spans_from(store, file.id, first)) if first < file.next_number else ()
-        yield Outgoing(before, session, *_items(store, file, shared, first), ended, spans, file.next_number)
+        yield SessionPush(before, session, *_items(store, file, shared, first), ended, spans, file.next_number)
 
 
 def _items(
@@ -160,8 +160,8 @@ def _ended(store: SqliteStore, file: StoredFile, before: PushedSession | None) -
     return tuple([item for item in found if item and item.outcome])
 
 
-def _batches(pieces: Iterator[Outgoing]) -> Iterator[list[Outgoing]]:
-    batch: list[Outgoing] = []
+def _batches(pieces: Iterator[SessionPush]) -> Iterator[list[SessionPush]]:
+    batch: list[SessionPush] = []
     size = 0
     for one in pieces:
         batch.append(one)

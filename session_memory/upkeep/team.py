@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ..settings.homes import Home
     from ..store.location import StoreLocation
-    from ..store.postgres.outgoing import OutgoingSession
+    from ..store.postgres.session_push import SharedSession
     from ..store.rules import ReadRules
     from ..store.sqlite.engine import SqliteStore
     from ..store.sqlite.shareable import StoredFile
@@ -124,7 +124,7 @@ class Sharing:
         self._rules: ReadRules = location.rules.read()
         self._projects: dict[str, tuple[str, str]] = {}
 
-    def shared_as(self, file: StoredFile, known: OutgoingSession | None) -> SharedAs | None:
+    def shared_as(self, file: StoredFile, known: SharedSession | None) -> SharedAs | None:
         """As what a transcript is shared; None: not at all. `known` is what the team has of it: a project whose
         directory is gone stays what it was."""
         judged = JudgedFile(file.id, file.home, file.session_id, file.title, file.cwd, file.file_path)
@@ -164,7 +164,7 @@ def project_of(directory: str, names: Mapping[str, str], user_dir: str) -> tuple
     return names.get(main) or origin_of(worktree.common_dir), worktree.root
 
 
-def _is_forgotten(tombstones: list[forgotten.ForgottenSession], session: OutgoingSession) -> bool:
+def _is_forgotten(tombstones: list[forgotten.ForgottenSession], session: SharedSession) -> bool:
     until = forgotten.forgotten_until(tombstones, session.home, session.session_id, "")
     return until is not None and (session.last_at or 0) <= until
 

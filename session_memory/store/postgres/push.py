@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..sqlite.search_index import terms_of
 from ..values import TOOL_ROLE
 from .connection import TeamError, connect, explained, place_of
-from .outgoing import OutgoingSession, PushedSession, mark_of
 from .rows import NUMBERS
 from .schema import check_member
 from .search_index import clipped, packed
+from .session_push import PushedSession, SharedSession, mark_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from ..search.terms import Terms
     from .connection import TeamConnection
-    from .outgoing import Outgoing
+    from .session_push import SessionPush
 
-_SESSION = OutgoingSession._fields
+_SESSION = SharedSession._fields
 _NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"  # the server's clock, the same for all machines
 # Rows are copied into tables of the connection and go on from there: a table with policies takes no COPY, and as arrays
 # in a parameter they take ten times as long.
@@ -98,11 +98,11 @@ class TeamPush:
         found = {}
         for id, *values in rows:
             *session, next_number, mark, open_calls, item_count = values
-            one = OutgoingSession._make(session)
+            one = SharedSession._make(session)
             found[one.key] = PushedSession(id, one, next_number, mark, tuple(open_calls), item_count)
         return found
 
-    def push(self, batch: Sequence[Outgoing]) -> PushCounts:
+    def push(self, batch: Sequence[SessionPush]) -> PushCounts:
         """Writes all of a batch or, if anything fails, nothing of it."""
         with explained(self.url), self.connection.transaction():
             ids = self._locked(batch)
@@ -129,7 +129,7 @@ class TeamPush:
             self.connection.execute("DELETE FROM machine WHERE owner = current_user AND name = %s", (self.machine,))
         return len(known)
 
-    def _locked(self, batch: Sequence[Outgoing]) -> list[int]:
+    def _locked(self, batch: Sequence[SessionPush]) -> list[int]:
         """The numbers of the sessions, new ones in the order of the batch; 0 where the team has another state of a
         session than `before`, since another process of this machine has pushed meanwhile."""
         columns = ", ".join(("machine", *_SESSION))
@@ -165,7 +165,7 @@ class TeamPush:
             if not cursor.nextset():
                 return found
 
-    def _write_items(self, rows: list[tuple[int, Outgoing]]) -> None:
+    def _write_items(self, rows: list[tuple[int, SessionPush]]) -> None:
         cursor = self.connection.cursor()
         cursor.execute("TRUNCATE staged_item")
         with cursor.copy("COPY staged_item FROM STDIN (FORMAT BINARY)") as copy:
@@ -193,7 +193,7 @@ class TeamPush:
                 ended,
             )
 
-    def _write_postings(self, rows: list[tuple[int, Outgoing]]) -> list[tuple[int, int]]:
+    def _write_postings(self, rows: list[tuple[int, SessionPush]]) -> list[tuple[int, int]]:
         """Writes which items have a term; returns for each session how many texts are new and how many terms these
         have."""
         counts = []
@@ -230,7 +230,7 @@ class TeamPush:
                 cursor.execute(sql, (ids,))
         return counts
 
-    def _write_conversations(self, rows: list[tuple[int, Outgoing]]) -> None:
+    def _write_conversations(self, rows: list[tuple[int, SessionPush]]) -> None:
         spans = [(id, *span) for id, one in rows for span in one.spans]
         if spans:
             self.connection.cursor().executemany(
@@ -241,7 +241,7 @@ class TeamPush:
                 spans,
             )
 
-    def _write_sessions(self, rows: list[tuple[int, Outgoing]], counts: list[tuple[int, int]]) -> None:
+    def _write_sessions(self, rows: list[tuple[int, SessionPush]], counts: list[tuple[int, int]]) -> None:
         columns = ", ".join([f"{column} = %s" for column in _SESSION])
         self.connection.cursor().executemany(
             f"UPDATE session SET {columns}, next_number = %s, mark = %s, open_calls = %s, "
@@ -268,11 +268,11 @@ def _local_terms() -> Terms:
     return terms_of(apsw.Connection(":memory:"))
 
 
-def _mark(one: Outgoing) -> int:
+def _mark(one: SessionPush) -> int:
     return mark_of(one.items, one.before.mark if one.before else 0)
 
 
-def _open_calls(one: Outgoing) -> list[int]:
+def _open_calls(one: SessionPush) -> list[int]:
     """The numbers of the tool uses whose result has still not come."""
     ended = {item.id & NUMBERS for item in one.ended}
     before = [number for number in (one.before.open_calls if one.before else ()) if number not in ended]

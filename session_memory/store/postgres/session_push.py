@@ -1,4 +1,4 @@
-"""What goes to a team, as values: a session with what of it is new, and what the team has of it already."""
+"""A session on its way to a team, as values: what of it is new, and what the team has of it already."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NUMBERS = (1 << ITEM_BITS) - 1
 SHARES = ("mine", "team")  # who may read a session: its owner on all machines, or the team too
 
 
-class OutgoingSession(NamedTuple):
+class SharedSession(NamedTuple):
     """A session as the team is to know it. `home` and `file_path` are its transcript's in the machine's own store,
     which knows it by `local_id`; `project` is the same on all machines; `cwd` is the project with the directory in its
     repository. `rules` says what secrets were looked for in its texts; times are in milliseconds since the epoch."""
@@ -46,20 +46,20 @@ class PushedSession(NamedTuple):
     items there are."""
 
     id: int
-    session: OutgoingSession
+    session: SharedSession
     next_number: int
     mark: int
     open_calls: tuple[int, ...]
     item_count: int
 
 
-class Outgoing(NamedTuple):
+class SessionPush(NamedTuple):
     """What is to be pushed of a session that the team knows as `before` (None: not at all): its new `items` in order,
     of which those in `copies` are a fork's and are not to be found; `ended` are tool uses whose result has come since,
     `spans` the conversations that are new or have grown. `next_number` is up to where the items go."""
 
     before: PushedSession | None
-    session: OutgoingSession
+    session: SharedSession
     items: tuple[StoredEntry, ...] = ()
     copies: frozenset[int] = frozenset()
     ended: tuple[StoredEntry, ...] = ()
