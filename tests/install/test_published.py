@@ -13,8 +13,9 @@ import tarfile
 import zipfile
 from pathlib import Path
 
+import jsonschema
 import pytest
-from install_machine import REPOSITORY, Machine, copy_repository
+from install_machine import MANIFESTS, REPOSITORY, Machine, copy_repository
 
 from session_memory import NAME, __version__
 
@@ -22,6 +23,42 @@ SECONDS = 240
 SCRIPTS = Path(sysconfig.get_path("scripts"))
 OFFLINE = ("No solution found", "error sending request", "Failed to fetch", "Could not connect", "dns error")
 MEGABYTES = 60
+
+
+def text(longest: int, **more: object) -> dict[str, object]:
+    """The schema of a text with 1 to `longest` characters."""
+    return {"type": "string", "minLength": 1, "maxLength": longest, **more}
+
+
+def fields(**schemas: object) -> dict[str, object]:
+    """The schema of an object that has these fields and no others."""
+    return {"type": "object", "properties": schemas, "required": [*schemas], "additionalProperties": False}
+
+
+def items(schema: object) -> dict[str, object]:
+    """The schema of a list with at least one of these."""
+    return {"type": "array", "minItems": 1, "items": schema}
+
+
+# Of https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json what the entry uses, each field of it
+# asked for and no other let in: what passes here passes there.
+REGISTRY_ENTRY = fields(
+    **{"$schema": {"const": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"}},
+    name=text(200, pattern=r"^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$"),
+    title=text(100),
+    description=text(100),
+    version=text(255),
+    packages=items(
+        fields(
+            registryType={"const": "pypi"},
+            identifier={"type": "string"},
+            version=text(255, pattern=r"^\d+\.\d+\.\d+$"),  # one version: neither a range nor "latest"
+            runtimeHint={"const": "uvx"},
+            transport=fields(type={"const": "stdio"}),
+            packageArguments=items(fields(type={"const": "positional"}, value={"type": "string"})),
+        )
+    ),
+)
 
 
 def run(*command: object, cwd: Path = REPOSITORY) -> str:
@@ -84,14 +121,26 @@ class TestManifests:
 
     def test_the_entry_of_the_mcp_registry_is_what_its_schema_of_2025_12_11_asks_for(self) -> None:
         entry = json.loads((REPOSITORY / "server.json").read_text())
-        assert re.fullmatch(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+", entry["name"])
-        assert 1 <= len(entry["description"]) <= 100
+        jsonschema.validate(entry, REGISTRY_ENTRY, jsonschema.Draft7Validator)
         assert entry["version"] == __version__
-        assert [
-            (one["registryType"], one["identifier"], one["version"], one["transport"]) for one in entry["packages"]
-        ] == [("pypi", NAME, __version__, {"type": "stdio"})]
+        assert [(one["registryType"], one["identifier"], one["version"]) for one in entry["packages"]] == [
+            ("pypi", NAME, __version__)
+        ]
         # By this line on its page the registry knows that the package on PyPI belongs to the entry.
         assert f"<!-- mcp-name: {entry['name']} -->" in (REPOSITORY / "README.md").read_text()
+
+    def test_the_latest_release_in_the_changelog_is_this_version_with_its_day(self) -> None:
+        latest = re.search(r"^## (.*)$", (REPOSITORY / "CHANGELOG.md").read_text(), re.MULTILINE)
+        assert latest
+        assert re.fullmatch(rf"{re.escape(__version__)} \(20\d\d-\d\d-\d\d\)", latest[1])
+
+    def test_whom_the_licence_names_the_manifests_name_too(self) -> None:
+        owner = re.search(r"^Copyright \(c\) \d+ (.+)$", (REPOSITORY / "LICENSE").read_text(), re.MULTILINE)
+        assert owner
+        named = [json.loads((REPOSITORY / path).read_text())["author"]["name"] for path in MANIFESTS]
+        named.append(json.loads((REPOSITORY / ".claude-plugin/marketplace.json").read_text())["owner"]["name"])
+        assert {*named} == {owner[1]}
+        assert f'authors = [{{name = "{owner[1]}"}}]' in (REPOSITORY / "pyproject.toml").read_text()
 
 
 def uv(*words: object, home: Path) -> str:
