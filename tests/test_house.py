@@ -152,6 +152,18 @@ def line_of(name: str, path: Path, depth: int) -> str:
     return f"{'  ' * depth + name:<28}{' '.join(docstring.split()).partition('. ')[0].rstrip('.')}"
 
 
+def test_a_process_that_a_test_starts_with_an_environment_gets_a_home() -> None:
+    """Without one Python takes the real one, and a hook writes into it."""
+    without = []
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.keyword) and node.arg == "env" and isinstance(node.value, ast.Dict):
+                names = {key.value if isinstance(key, ast.Constant) else None for key in node.value.keys}
+                if not names & {"HOME", "SESSION_MEMORY_DIR", None}:
+                    without.append(f"{path.relative_to(ROOT)}:{node.value.lineno}")
+    assert without == []
+
+
 def test_every_command_stands_in_the_documentation_with_what_it_does() -> None:
     assert command_table() in COMMANDS_PAGE.read_text(), (
         f"write it anew: .venv/bin/python {Path(__file__).relative_to(ROOT)}"

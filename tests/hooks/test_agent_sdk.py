@@ -328,7 +328,12 @@ def test_two_callbacks_at_once_tell_it_once(home: NamedHome, is_first: bool) -> 
 def test_the_module_of_the_callback_does_not_import_the_sdk() -> None:
     program = "import sys, json, session_memory.agent_sdk; print(json.dumps(sorted(sys.modules)))"
     completed = subprocess.run(
-        [sys.executable, "-c", program], cwd=REPOSITORY, env={}, capture_output=True, text=True, check=True
+        [sys.executable, "-c", program],
+        cwd=REPOSITORY,
+        env={"HOME": "/nonexistent"},
+        capture_output=True,
+        text=True,
+        check=True,
     )
     modules = json.loads(completed.stdout)
     assert "session_memory.agent_sdk" in modules

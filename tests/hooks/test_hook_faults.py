@@ -36,7 +36,8 @@ class TestFailsOpen:
         plain.session(*exchange("hello", "hi"))
         done = subprocess.run(
             [sys.executable, "-I", "-S", ROOT / "hooks/user_prompt_submit.py"],
-            input=json.dumps(plain.event()).encode(), capture_output=True, env={}, check=True,
+            input=json.dumps(plain.event()).encode(), capture_output=True, check=True,
+            env={"SESSION_MEMORY_DIR": str(plain.root / ".session-memory")},  # else it would write into the real home
         )  # fmt: skip
         assert "hello" in told(done.stdout)
 

@@ -181,7 +181,7 @@ class TestForwarding:
         box.host.begin("family", *exchange("plan a trip to Japan", "With pleasure."))
         server = subprocess.Popen(
             [sys.executable, "-I", "-S", REPOSITORY / "scripts/mcp_server.py", "--ipc", box.path],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={"PATH": os.defpath},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={"PATH": os.defpath, "HOME": "/nonexistent"},
         )  # fmt: skip
         assert server.stdin is not None
         assert server.stdout is not None

@@ -170,7 +170,8 @@ def environment(home: NamedHome) -> dict[str, str]:
 
 def run_server(*words: str, lines: str = "", **environ: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-I", "-S", SERVER, *words], input=lines, env={"PATH": os.defpath, **environ},
+        [sys.executable, "-I", "-S", SERVER, *words], input=lines,
+        env={"PATH": os.defpath, "HOME": "/nonexistent", **environ},
         capture_output=True, text=True, timeout=SECONDS,
     )  # fmt: skip
 
@@ -233,7 +234,12 @@ class TestServer:
         line = '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "list_sessions"}}\n'
         command = [sys.executable, SERVER, "--host", host.root, "--group", "work"]
         done = subprocess.run(
-            command, input=line, capture_output=True, text=True, timeout=SECONDS, env={"PATH": os.defpath}
+            command,
+            input=line,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            env={"PATH": os.defpath, "HOME": str(tmp_path)},
         )
         assert (done.returncode, done.stderr) == (0, "")
         assert "the secret of work" in done.stdout
