@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -9,16 +11,39 @@ from typing import Any
 
 from postgres_server import PostgresServer
 from psycopg.conninfo import conninfo_to_dict
-from store_scene import Scene
+from records import exchange
+from store_scene import MONDAY, Scene, StoreUser
 
 from session_memory.store.postgres.connection import connect
 from session_memory.store.postgres.engine import TeamStore
+from session_memory.store.postgres.memory_push import OutgoingMemory
 from session_memory.store.postgres.push import TeamPush
 from session_memory.store.postgres.session_push import SharedSession
 from session_memory.store.sqlite.shareable import StoredFile
 from session_memory.store.team_push import SharedAs, TeamPushReport, push_new
 
 PROJECT = "example.org/acme/app"
+ORIGIN = "https://ann:token@example.org/acme/app.git"
+
+
+class Member(StoreUser):
+    """A machine of somebody, with a clone of the repository."""
+
+    def __init__(self, home: Path, origin: str = ORIGIN) -> None:
+        super().__init__(home)
+        self.clone = home / "work" / "app"
+        self.clone.mkdir(parents=True)
+        for command in (["init", "-q"], ["remote", "add", "origin", origin]):
+            subprocess.run(["git", *command], cwd=self.clone, check=True, env={"PATH": os.defpath, "HOME": str(home)})
+
+    def says(self, session: str, text: str, below: str = "", cwd: str = "") -> Path:
+        directory = cwd or f"{self.clone}{below}"
+        return self.session(session, *exchange(text, "All right.", at=MONDAY, cwd=directory), project=session)
+
+    def joins(self, team: Team, name: str, *rules: str) -> None:
+        """Has joined as a member, on the machine `laptop`; `rules` are lines of its settings."""
+        lines = ["team:", f"  url: '{team.typed_url(name)}'", "  machine: laptop", *rules]
+        self.config("\n".join(lines) + "\n")
 
 
 class Team:
@@ -28,7 +53,7 @@ class Team:
         self.server = server
         self.name = name = server.database
         self.admin_url = server.url_of(name)
-        self.rows("TRUNCATE machine, session, item, posting, conversation RESTART IDENTITY")
+        self.rows("TRUNCATE machine, session, item, posting, conversation, memory, memory_posting RESTART IDENTITY")
 
     def url(self, member: str = "ann") -> str:
         return self.server.url_of(self.name, member)
@@ -49,6 +74,15 @@ class Team:
     def push(self, scene: Scene, member: str = "ann", machine: str = "laptop", **options: Any) -> TeamPushReport:
         """Pushes a machine's store as a member; everything with the team, unless told otherwise."""
         return push(self.url(member), scene, machine, **options)
+
+
+def memory(title: str, id: str, *, share: str = "team", **values: Any) -> OutgoingMemory:
+    """A decision about the harbour, drawn from the session `plan`."""
+    given = OutgoingMemory(
+        "", id, PROJECT, share, "decision", title, "", "harbour", "", 1_760_000_000_000, "plan", 1, "summary", PROJECT,
+        (),
+    )  # fmt: skip
+    return given._replace(**values)
 
 
 def push(

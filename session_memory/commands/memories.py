@@ -16,12 +16,15 @@ from ..store.sqlite.memory_index import MemoryFilter
 from ..system.terminal import called_as
 from ..text.format import counted, enumerated, one_line
 from ..text.sanitize import for_prompt
-from .arguments import add_common, add_limit, add_private
+from .arguments import add_common, add_limit, add_private, add_team
 from .opened_store import OpenStore, with_store
 from .output import brief, fields, iso, moment
 
 if TYPE_CHECKING:
+    from ..store.postgres.memories import TeamMemories
     from ..store.sqlite.memory_index import IndexedMemory, MemoryIndex
+
+    Index = MemoryIndex | TeamMemories
 
 SUMMARY = "what is remembered: list, search, show or forget it"
 LIMIT = 20
@@ -55,6 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--untrusted", action="store_true", help="only what untrusted sessions said")
     parser.add_argument("--undo", action="store_true", help="with forget: take back what was forgotten")
     add_limit(parser, LIMIT)
+    add_team(parser)
     add_private(parser)
     add_common(parser)
 
@@ -74,24 +78,30 @@ def _run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     if bool(words) == (arguments.action == "list"):
         problem = "nothing was named" if not words else f"list takes nothing: {words[0]!r}"
         raise UnknownMemoryError(f"memories {arguments.action}: {problem}", "see session-memory memories --help")
+    if opened.team:
+        if arguments.action == "forget":
+            hint = "forget it on the machine that it comes from: the next push takes it from the team"
+            raise UnknownMemoryError("memories forget --team: each machine forgets its own", hint)
+        from ..store.postgres.memories import TeamMemories
+
+        return actions[arguments.action](opened, TeamMemories(opened.team), arguments)
     with open_index(opened.location, opened.note, opened.patience, with_private=arguments.include_private) as index:
         return actions[arguments.action](opened, index, arguments)
 
 
-def _list(opened: OpenStore, index: MemoryIndex, arguments: argparse.Namespace) -> int:
-    found = _doubted(index.memories(_filter(opened, arguments)))
-    _show_all(
-        opened, found, "Nothing is remembered yet: session-memory process makes memories of finished conversations."
-    )
+def _list(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> int:
+    found = _doubted(opened, index.memories(_filter(opened, arguments)))
+    nothing = "Nothing is remembered yet: session-memory process makes memories of finished conversations."
+    _show_all(opened, found, "The team remembers nothing yet." if opened.is_team else nothing)
     return 0
 
 
-def _search(opened: OpenStore, index: MemoryIndex, arguments: argparse.Namespace) -> int:
+def _search(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> int:
     query = " ".join(arguments.words)
-    found = _doubted(index.search(query, _filter(opened, arguments)))
+    found = _doubted(opened, index.search(query, _filter(opened, arguments)))
     opened.terminal.result({"memories": [as_json(memory) for memory in found]})
     for memory in found:
-        show_hit(opened, memory, _home(arguments))
+        show_hit(opened, memory, _options(arguments))
     if not found:
         opened.terminal.line(f"Nothing is remembered about {brief(query, TITLE_CHARACTERS)}.")
     return 0 if found else 1
@@ -102,7 +112,9 @@ def _filter(opened: OpenStore, arguments: argparse.Namespace) -> MemoryFilter:
     return MemoryFilter(opened.location.homes, kinds, arguments.untrusted, arguments.superseded, arguments.limit)
 
 
-def _doubted(found: list[IndexedMemory]) -> list[IndexedMemory]:
+def _doubted(opened: OpenStore, found: list[IndexedMemory]) -> list[IndexedMemory]:
+    if opened.is_team:
+        return found  # each machine says what speaks against its own
     from ..memories.doubts import with_doubts  # starts processes, whose module takes a while to load
 
     return with_doubts(found, os.path.expanduser("~"))
@@ -116,17 +128,23 @@ def _show_all(opened: OpenStore, found: list[IndexedMemory], nothing: str) -> No
         opened.terminal.line(nothing)
 
 
-def show_hit(opened: OpenStore, memory: IndexedMemory, home: str) -> None:
-    """Shows a memory that was found: what it says, where it is from, and how to read there. `home` is the option for
-    the home that the store belongs to."""
+def show_hit(opened: OpenStore, memory: IndexedMemory, options: str) -> None:
+    """Shows a memory that was found: what it says, where it is from, and how to read there. `options` are those for the
+    store that it is in."""
     terminal = opened.terminal
     terminal.line(line_of(memory))
     if text := memory.text or (memory.quote and f'"{memory.quote}"'):
         terminal.line(f"  {brief(text, TEXT_CHARACTERS)}")
-    for at, session, conversation, _, message, _ in memory.origins[-1:]:
-        around = f" --around {message}" if message else ""
-        said = f"  from session {session}, {time_text(at)}: {called_as()} show {conversation}{around}{home}"
+    for origin in memory.origins[-1:]:
+        said = f"  from session {origin[1]}, {time_text(origin[0])}{_command(origin, options)}"
         terminal.line(terminal.paint("dim", said))
+
+
+def _command(origin: tuple[int | None, str, int, str, int, str], options: str) -> str:
+    """The command that shows what was said where a memory comes from; '' where that is not there."""
+    _, _, conversation, _, message, _ = origin
+    around = f" --around {message}" if message else ""
+    return f": {called_as()} show {conversation}{around}{options}" if conversation else ""
 
 
 def line_of(memory: IndexedMemory) -> str:
@@ -136,8 +154,9 @@ def line_of(memory: IndexedMemory) -> str:
     notes = [note for note, is_so in (("untrusted", memory.is_untrusted), ("superseded", memory.superseded)) if is_so]
     about = f" ({subject})" if subject and subject.casefold() not in title.casefold() else ""
     kind = " ".join([*notes, memory.kind])
+    whose = f"{one_line(for_prompt(memory.who))}, " if memory.who else ""
     doubts = f" ({one_line(for_prompt('; '.join(memory.doubts)))})" if memory.doubts else ""
-    return f"{memory.id}  {moment(memory.at)[:10]:<10}  {kind}{about}: {title}{doubts}"
+    return f"{memory.id}  {moment(memory.at)[:10]:<10}  {whose}{kind}{about}: {title}{doubts}"
 
 
 def as_json(memory: IndexedMemory) -> dict[str, Any]:
@@ -146,18 +165,18 @@ def as_json(memory: IndexedMemory) -> dict[str, Any]:
     return {**fields(memory), "origins": [{**origin, "at": iso(origin["at"])} for origin in origins]}
 
 
-def _show(opened: OpenStore, index: MemoryIndex, arguments: argparse.Namespace) -> int:
-    found = _doubted([_chosen(opened, index, id) for id in arguments.words])
+def _show(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> int:
+    found = _doubted(opened, [_chosen(opened, index, id) for id in arguments.words])
     opened.terminal.result({"memories": [as_json(memory) for memory in found]})
-    home = _home(arguments)
+    options = _options(arguments)
     for number, memory in enumerate(found):
         if number:
             opened.terminal.line()
-        _show_one(opened, memory, home)
+        _show_one(opened, memory, options)
     return 0
 
 
-def _show_one(opened: OpenStore, memory: IndexedMemory, home: str) -> None:
+def _show_one(opened: OpenStore, memory: IndexedMemory, options: str) -> None:
     terminal = opened.terminal
     terminal.line(terminal.paint("bold", one_line(for_prompt(memory.title))))
     for text in (memory.text, f'"{memory.quote}"' if memory.quote else ""):
@@ -174,20 +193,23 @@ def _show_one(opened: OpenStore, memory: IndexedMemory, home: str) -> None:
         terminal.line(f"  superseded{by}: it no longer holds")
     for doubt in memory.doubts:
         terminal.line(f"  may be wrong: {one_line(for_prompt(doubt))}")
-    for at, _, conversation, strategy, message, _ in memory.origins:
-        around = f" --around {message}" if message else ""
-        terminal.line(f"  {time_text(at)}, by {strategy}: {called_as()} show {conversation}{around}{home}")
-    terminal.line(f"  {terminal.short(file_of(folder_of(opened.location, memory.home), memory.path))}")
+    for origin in memory.origins:
+        terminal.line(f"  {time_text(origin[0])}, by {origin[3]}{_command(origin, options)}")
+    if memory.who:
+        where = one_line(for_prompt(memory.origins[-1][-1]))
+        terminal.line(f"  of {one_line(for_prompt(memory.who))}, in {where}")
+    else:
+        terminal.line(f"  {terminal.short(file_of(folder_of(opened.location, memory.home), memory.path))}")
 
 
-def _forget(opened: OpenStore, index: MemoryIndex, arguments: argparse.Namespace) -> int:
+def _forget(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> int:
     chosen = {memory.id: memory for id in arguments.words for memory in [_chosen(opened, index, id)]}
     forget_memories(opened.location, chosen.values(), opened.note)
     opened.terminal.result({"forgotten": list(chosen)})
     opened.terminal.line(f"{counted(len(chosen), 'memory', 'memories')} forgotten:")
     for memory in chosen.values():
         opened.terminal.line(f"  {line_of(memory)}")
-    opened.terminal.line(f"For a day this takes it back: {called_as()} memories forget --undo{_home(arguments)}")
+    opened.terminal.line(f"For a day this takes it back: {called_as()} memories forget --undo{_options(arguments)}")
     return 0
 
 
@@ -206,11 +228,13 @@ def _take_back(opened: OpenStore, arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _home(arguments: argparse.Namespace) -> str:
-    return f" --home {shlex.quote(arguments.home)}" if arguments.home else ""
+def _options(arguments: argparse.Namespace) -> str:
+    """The options for the store that was asked."""
+    team = " --team" if arguments.team else ""
+    return f"{team} --home {shlex.quote(arguments.home)}" if arguments.home else team
 
 
-def _chosen(opened: OpenStore, index: MemoryIndex, id: str) -> IndexedMemory:
+def _chosen(opened: OpenStore, index: Index, id: str) -> IndexedMemory:
     """The memory whose id is `id` or begins so. Raises UnknownMemoryError."""
     wanted = id.removeprefix("^").lower()
     found = index.beginning_with(wanted, opened.location.homes) if wanted else []

@@ -22,18 +22,19 @@ if TYPE_CHECKING:
 
     from ..store.ingest.ingestion import Progress
     from ..store.location import StoreLocation
+    from ..store.postgres.engine import TeamStore
     from ..store.refresh import Note
     from ..store.sqlite.engine import SqliteStore
 
 
 class OpenStore:
     """What a command works with: the store, where it lies, and the terminal. `is_rebuilt`: it had to be made anew.
-    `note` says what somebody should know, once. `patience` is that of a question, None for a command that writes. With
-    `is_team` the store is that of the team, which is read as one's own is."""
+    `note` says what somebody should know, once. `patience` is that of a question, None for a command that writes.
+    `team` is the store where that is the team's, which is read as one's own is."""
 
     def __init__(
         self, store: SqliteStore, location: StoreLocation, terminal: Terminal, is_rebuilt: bool, note: Note,
-        patience: Patience | None, *, is_team: bool = False,
+        patience: Patience | None, *, team: TeamStore | None = None,
     ) -> None:  # fmt: skip
         self.store = store
         self.location = location
@@ -41,7 +42,12 @@ class OpenStore:
         self.is_rebuilt = is_rebuilt
         self.note = note
         self.patience = patience
-        self.is_team = is_team
+        self.team = team
+
+    @property
+    def is_team(self) -> bool:
+        """Whether the store is that of the team."""
+        return self.team is not None
 
 
 def with_store(arguments: argparse.Namespace, work: Callable[[OpenStore], int], *, writes: bool = False) -> int:
@@ -84,7 +90,7 @@ def _with_team(location: StoreLocation, terminal: Terminal, work: Callable[[Open
     from ..upkeep.team import joined_team
 
     with closing(TeamStore(joined_team(location.home).url)) as store:
-        return work(OpenStore(cast("SqliteStore", store), location, terminal, False, note, None, is_team=True))
+        return work(OpenStore(cast("SqliteStore", store), location, terminal, False, note, None, team=store))
 
 
 def refresh(opened: OpenStore) -> None:

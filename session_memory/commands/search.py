@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import argparse
     from typing import Any
 
+    from ..store.sqlite.memory_index import IndexedMemory
     from ..store.values import Hit
     from .opened_store import OpenStore
 
@@ -93,21 +94,31 @@ def _is_unlimited(arguments: argparse.Namespace) -> bool:
 
 def _show_memories(opened: OpenStore, query: str, named_home: str | None) -> list[dict[str, Any]]:
     """Shows the memories that fit the query; returns them as JSON objects."""
-    if opened.is_team or not holds_memories(opened.store):
+    if not opened.is_team and not holds_memories(opened.store):
         return []
     from shlex import quote
 
-    from ..memories.library import search_memories
     from .memories import as_json, show_hit
 
-    home = f" --home {quote(named_home)}" if named_home else ""
-    found = search_memories(opened.location, query, MEMORIES, opened.note, opened.patience)
+    options = (" --team" if opened.is_team else "") + (f" --home {quote(named_home)}" if named_home else "")
+    found = _memories(opened, query)
     for memory in found:
-        show_hit(opened, memory, home)
+        show_hit(opened, memory, options)
     if found:
-        opened.terminal.line(f"  {called_as()} memories show {' '.join(memory.id for memory in found)}{home}")
+        opened.terminal.line(f"  {called_as()} memories show {' '.join(memory.id for memory in found)}{options}")
         opened.terminal.line()
     return [as_json(memory) for memory in found]
+
+
+def _memories(opened: OpenStore, query: str) -> list[IndexedMemory]:
+    if opened.team:
+        from ..store.postgres.memories import TeamMemories
+        from ..store.sqlite.memory_index import MemoryFilter
+
+        return TeamMemories(opened.team).search(query, MemoryFilter(opened.location.homes, limit=MEMORIES))
+    from ..memories.library import search_memories
+
+    return search_memories(opened.location, query, MEMORIES, opened.note, opened.patience)
 
 
 def _command(program: str, hit: Hit, home: str | None, is_team: bool) -> str:

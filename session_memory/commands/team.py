@@ -174,11 +174,17 @@ def _push(arguments: argparse.Namespace, terminal: Terminal) -> int:
     def push(opened: OpenStore) -> int:
         refresh(opened)
         opened.store.redact_again(float("inf"))
-        done = push_to_team(opened.store, opened.location)
+        done, memories = push_to_team(opened.store, opened.location, opened.note)
         pushed = f"{counted(done.sessions, 'session')} with {counted(done.items, 'entry', 'entries')}"
-        taken_back = f", took back {counted(done.withdrawn, 'session')}" if done.withdrawn else ""
-        terminal.line(f"Pushed {pushed}{taken_back}.")
-        terminal.result(done._asdict())
+        taken_back = [
+            counted(count, *words)
+            for count, *words in ((done.withdrawn, "session"), (memories.withdrawn, "memory", "memories"))
+            if count
+        ]
+        terminal.line(f"Pushed {pushed}, and {counted(memories.pushed, 'memory', 'memories')}.")
+        if taken_back:
+            terminal.line(f"Took back {' and '.join(taken_back)}.")
+        terminal.result({**done._asdict(), "memories": memories._asdict()})
         return 0
 
     return with_store(arguments, push, writes=True)
@@ -204,9 +210,11 @@ def _leave(arguments: argparse.Namespace, terminal: Terminal) -> int:
     location, team = _joined(arguments)
     withdrawn = 0
     if arguments.purge:
+        from ..store.postgres.memory_push import pushed_memories, withdraw_memories
         from ..store.postgres.push import TeamPush
 
         with closing(TeamPush(team.url, team.machine)) as pushing:
+            withdraw_memories(pushing, [one.number for one in pushed_memories(pushing).values()])
             withdrawn = pushing.withdraw_all()
     edit.set_key(location.home.config_file, ("team", "url"), "")
     drop_activity(location.home)

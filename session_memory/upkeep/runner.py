@@ -10,6 +10,7 @@ import os
 import subprocess
 import time
 from contextlib import suppress
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -188,7 +189,7 @@ def _push_to_team(location: StoreLocation, allowance: Allowance, log: HookLog) -
 
     store = open_store(location)
     try:
-        push_to_team(store, location, allowance.is_spent)
+        push_to_team(store, location, partial(log.write, EVENT), allowance.is_spent)
     except SessionMemoryError as error:
         if note_problem(location.home, _said(error)):
             log.write(EVENT, f"team: {_said(error)}")

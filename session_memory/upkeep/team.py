@@ -27,9 +27,11 @@ if TYPE_CHECKING:
     from ..settings.homes import Home
     from ..store.location import StoreLocation
     from ..store.postgres.session_push import SharedSession
+    from ..store.refresh import Note
     from ..store.rules import ReadRules
     from ..store.sqlite.engine import SqliteStore
     from ..store.sqlite.shareable import StoredFile
+    from .team_memories import MemoryPushReport
 
 NOBODY = SHARES[0]
 
@@ -82,13 +84,14 @@ def note_problem(home: Home, problem: str) -> bool:
 
 
 def push_to_team(
-    store: SqliteStore, location: StoreLocation, is_spent: Callable[[], bool] = lambda: False
-) -> TeamPushReport:
-    """Pushes what is new to the team that the home has joined, and keeps on this machine what others did lately in its
-    projects. Raises DatabaseError, ConfigError, OSError."""
+    store: SqliteStore, location: StoreLocation, note: Note, is_spent: Callable[[], bool] = lambda: False
+) -> tuple[TeamPushReport, MemoryPushReport]:
+    """Pushes what is new to the team that the home has joined, memories too, and keeps on this machine what others did
+    lately in its projects. `note` is called with what somebody should know. Raises SessionMemoryError, OSError."""
     from ..store.postgres.activity import recent_sessions
     from ..store.postgres.push import TeamPush
     from .team_activity import keep_activity
+    from .team_memories import push_memories
 
     team = team_of(location.home)
     sharing = Sharing(location, team)
@@ -97,6 +100,8 @@ def push_to_team(
             store, pushing, sharing.shared_as,
             is_forgotten=partial(_is_forgotten, forgotten.read(location.database)), is_spent=is_spent,
         )  # fmt: skip
+        memories = push_memories(location, pushing, sharing.of_session, note, is_spent)
+        report = report._replace(is_complete=report.is_complete and memories.is_complete)
         pushing.note_machine(__version__, pushed=report.is_complete)
         starts = sharing.starts()
         recent = recent_sessions(pushing, set(starts.values()))
@@ -104,7 +109,7 @@ def push_to_team(
     keep_activity(location.home, recent, starts, own_ids)
     if report.is_complete:
         note_pushed(location.home)
-    return report
+    return report, memories
 
 
 def shared_files(store: SqliteStore, location: StoreLocation) -> list[tuple[StoredFile, SharedAs]]:
@@ -116,27 +121,43 @@ def shared_files(store: SqliteStore, location: StoreLocation) -> list[tuple[Stor
 
 
 class Sharing:
-    """Which sessions of a store are shared, by the rules as they are when this is made."""
+    """Which sessions of a store are shared, by the rules as they are when this is made. A session is asked for by its
+    transcripts first, and then by its id."""
 
     def __init__(self, location: StoreLocation, team: TeamSettings) -> None:
         self._team = team
         self._user_dir = location.home.user_dir
         self._rules: ReadRules = location.rules.read()
         self._projects: dict[str, tuple[str, str]] = {}
+        self._sessions: dict[tuple[str, str], list[SharedAs | None]] = {}
 
     def shared_as(self, file: StoredFile, known: SharedSession | None) -> SharedAs | None:
         """As what a transcript is shared; None: not at all. `known` is what the team has of it: a project whose
         directory is gone stays what it was."""
         judged = JudgedFile(file.id, file.home, file.session_id, file.title, file.cwd, file.file_path)
+        found = self._judged(judged, known)
+        self._sessions.setdefault((file.home, file.session_id), []).append(found)
+        return found
+
+    def of_session(self, home: str, session: str, directory: str) -> SharedAs | None:
+        """As what a session is shared that was started in a directory: as the strictest of its transcripts; where the
+        store has none of it any more, by the directory."""
+        if (home, session) not in self._sessions:
+            return self._judged(JudgedFile(0, home, session, "", directory, ""), None)
+        found = [one for one in self._sessions[home, session] if one]
+        is_shared = len(found) == len(self._sessions[home, session])
+        return min(found, key=lambda one: SHARES.index(one.share)) if is_shared else None
+
+    def _judged(self, judged: JudgedFile, known: SharedSession | None) -> SharedAs | None:
         share = self._rules.rule(judged).share or self._team.share
         if share == NOBODY:
             return None
-        if file.cwd not in self._projects:
-            self._projects[file.cwd] = project_of(file.cwd, self._team.projects, self._user_dir)
-        project, root = self._projects[file.cwd]
-        if not project and known and not os.path.isdir(file.cwd):
+        if judged.cwd not in self._projects:
+            self._projects[judged.cwd] = project_of(judged.cwd, self._team.projects, self._user_dir)
+        project, root = self._projects[judged.cwd]
+        if not project and known and not os.path.isdir(judged.cwd):
             project = known.project
-            root = file.cwd.removesuffix(known.cwd.removeprefix(project))
+            root = judged.cwd.removesuffix(known.cwd.removeprefix(project))
         return SharedAs(project, share, root) if project else None
 
     def starts(self) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import time
 from pathlib import Path
@@ -12,29 +11,10 @@ import pytest
 from postgres_server import PostgresServer
 from psycopg.conninfo import conninfo_to_dict
 from records import append, assistant, exchange, user
-from store_scene import MONDAY, StoreUser
-from team_scene import Team
+from team_scene import ORIGIN, PROJECT, Member, Team
 
 from session_memory.system.git_origin import normalised
 from session_memory.system.pgpass import address_of
-
-ORIGIN = "https://ann:token@example.org/acme/app.git"
-PROJECT = "example.org/acme/app"
-
-
-class Member(StoreUser):
-    """A machine of somebody, with a clone of the repository."""
-
-    def __init__(self, home: Path, origin: str = ORIGIN) -> None:
-        super().__init__(home)
-        self.clone = home / "work" / "app"
-        self.clone.mkdir(parents=True)
-        for command in (["init", "-q"], ["remote", "add", "origin", origin]):
-            subprocess.run(["git", *command], cwd=self.clone, check=True, env={"PATH": os.defpath, "HOME": str(home)})
-
-    def says(self, session: str, text: str, below: str = "", cwd: str = "") -> Path:
-        directory = cwd or f"{self.clone}{below}"
-        return self.session(session, *exchange(text, "All right.", at=MONDAY, cwd=directory), project=session)
 
 
 @pytest.fixture

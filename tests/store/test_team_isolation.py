@@ -10,14 +10,19 @@ import pytest
 from postgres_server import PostgresServer
 from psycopg import errors
 from store_scene import Scene, put, said, state
-from team_scene import AS_IT_IS, Team
+from team_scene import AS_IT_IS, Team, memory
 
 from session_memory.store.postgres.connection import TeamError, connect
 from session_memory.store.postgres.engine import TeamStore
+from session_memory.store.postgres.memories import TeamMemories
+from session_memory.store.postgres.memory_push import push_memories
+from session_memory.store.postgres.push import TeamPush
 from session_memory.store.postgres.schema import remove_member
+from session_memory.store.sqlite.memory_index import MemoryFilter
 from session_memory.store.values import Filter
 
 TABLES = ("session", "item", "posting", "conversation")
+MEMORY_TABLES = ("memory", "memory_posting")
 OF_SESSION = ("item", "posting", "conversation")
 MACHINE = "INSERT INTO machine (name, joined_at) VALUES ('laptop', 0)"
 
@@ -34,6 +39,9 @@ def shared(team: Team, tmp_path: Path) -> Team:
             shared_as=lambda file, _: AS_IT_IS._replace(share="team" if file.session_id == "shared" else "mine"),
         )  # fmt: skip
         team.rows(MACHINE, user=member)
+        with closing(TeamPush(team.url(member), "laptop")) as pushing:
+            secret = memory(f"{member} decides on a secret zeppelin", "1", share="mine")
+            push_memories(pushing, [secret, memory(f"{member} decides on a shared balloon", "2")], ())
     return team
 
 
@@ -45,7 +53,10 @@ def sessions(team: Team, owner: str, share: str) -> int:
 
 def everything(team: Team) -> list[list[str]]:
     """All that there is, for the administrator."""
-    return [sorted(str(row) for row in team.rows(f"SELECT * FROM {table}")) for table in (*TABLES, "machine")]
+    return [
+        sorted(str(row) for row in team.rows(f"SELECT * FROM {table}"))
+        for table in (*TABLES, *MEMORY_TABLES, "machine")
+    ]
 
 
 def test_a_member_reads_their_own_rows_and_those_that_are_shared(shared):
@@ -66,6 +77,44 @@ def test_a_search_finds_nothing_of_others_that_is_not_shared_and_counts_nothing_
         assert store.counts().entries == 3
         assert store.conversation(sessions(shared, "bob", "mine") << 32) is None
         assert list(store.entries(sessions(shared, "bob", "mine") << 32)) == []
+
+
+def test_a_member_reads_their_own_memories_and_those_that_are_shared(shared):
+    with closing(TeamStore(shared.url("ann"))) as store:
+        memories = TeamMemories(store)
+        assert {(one.who, one.title) for one in memories.memories(MemoryFilter())} == {
+            ("ann@laptop", "ann decides on a secret zeppelin"),
+            ("ann@laptop", "ann decides on a shared balloon"),
+            ("bob@laptop", "bob decides on a shared balloon"),
+        }
+        assert [one.who for one in memories.search("zeppelin", MemoryFilter())] == ["ann@laptop"]
+    terms = shared.rows("SELECT memory FROM memory_posting WHERE term = 'zeppelin'", user="ann")
+    assert terms == shared.rows("SELECT number FROM memory WHERE owner = 'ann' AND share = 'mine'")
+
+
+@pytest.mark.parametrize("share", ["mine", "team"])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE memory SET title = 'x' WHERE number = %(id)s",
+        "UPDATE memory_posting SET memory = %(id)s",
+        "INSERT INTO memory_posting VALUES ('zeppelin', %(id)s, 9)",
+        "INSERT INTO memory OVERRIDING SYSTEM VALUE SELECT (jsonb_populate_record(NULL::memory, "
+        "to_jsonb(m) || jsonb_build_object('number', %(id)s + 100))).* FROM memory AS m LIMIT 1",
+        "INSERT INTO memory (owner, machine, home, id, project, share, kind, title, content, subject, quote, "
+        "session_id, message, strategy, cwd, doubts, term_count, mark, pushed_at) "
+        "VALUES ('bob', 'l', '', 'x', '', 'team', '', '', '', '', '', '', 0, '', '', '{}', 0, 0, %(id)s)",
+    ],
+)
+def test_nothing_is_put_among_the_memories_of_another(shared, statement, share):
+    before = everything(shared)
+    [(id,)] = shared.rows("SELECT number FROM memory WHERE owner = 'bob' AND share = %s", share)
+    with closing(connect(shared.url("ann"))) as connection, pytest.raises(errors.InsufficientPrivilege):
+        connection.execute(statement, {"id": id})
+    with closing(connect(shared.url("ann"))) as connection:
+        connection.execute("DELETE FROM memory_posting WHERE memory = %s", (id,))
+        connection.execute("DELETE FROM memory WHERE owner = 'bob'")
+    assert everything(shared) == before
 
 
 @pytest.mark.parametrize("share", ["mine", "team"])
@@ -146,7 +195,7 @@ def test_who_is_no_member_reads_nothing(shared):
     with pytest.raises(TeamError) as raised:
         TeamStore(shared.url("eve"))
     assert "--member" in raised.value.hint
-    for table in (*TABLES, "machine", "schema_version"):
+    for table in (*TABLES, *MEMORY_TABLES, "machine", "schema_version"):
         with pytest.raises(errors.InsufficientPrivilege):
             shared.rows(f"SELECT * FROM session_memory.{table}", user="eve")
 

@@ -5,12 +5,17 @@ from __future__ import annotations
 from contextlib import closing
 from random import Random
 
+from memories_scene import MemoryDirectory, fact
 from store_scene import Scene
-from team_scene import Team
+from team_scene import Team, memory
 
 from bench.corpus import Texts
 from bench.search import SEED, batch_of, words_and_common
 from session_memory.store.postgres.engine import TeamStore
+from session_memory.store.postgres.memories import TeamMemories
+from session_memory.store.postgres.memory_push import push_memories
+from session_memory.store.postgres.push import TeamPush
+from session_memory.store.sqlite.memory_index import MemoryFilter
 from session_memory.store.values import Filter, Hit
 
 
@@ -31,3 +36,32 @@ def test_the_same_query_gives_the_same_answer(tmp_path, team: Team) -> None:
         for number, query in enumerate(queries):
             wanted = filters[number % len(filters)]
             assert shown(store.search(query, wanted)) == shown(scene.store.search(query, wanted)), query
+
+
+def test_the_same_query_finds_the_same_memories(tmp_path, team: Team) -> None:
+    texts, random = Texts(SEED), Random(SEED)
+    known = MemoryDirectory(tmp_path)
+    words, common = words_and_common(texts, random)
+    titles = [" ".join([*random.sample(words, 4), random.choice(common)]) for _ in range(60)]
+    known.keep(*[fact(title, random.choice(words), quote=random.choice(words)) for title in titles], fact("港町の灯台"))
+    own = known.all()
+    with closing(TeamPush(team.url(), "laptop")) as pushing:
+        pushed = [
+            memory(one.title, one.id, content=one.text, subject=one.subject, quote=one.quote, at=one.at) for one in own
+        ]
+        assert push_memories(pushing, pushed, ()) == len(own) > 50
+    queries = [" ".join(random.sample(words, 1 + number % 3)) for number in range(40)]
+    queries += [f'"{titles[number]}"' for number in range(5)] + [
+        f"{titles[9]} -{titles[9].split()[0]}",
+        "港",
+        "町の",
+        "-",
+    ]
+    found = 0
+    with closing(TeamStore(team.url("bob"))) as store:
+        for query in queries:
+            here = [one.id for one in known.index.search(query, MemoryFilter(limit=5))]
+            assert [one.id for one in TeamMemories(store).search(query, MemoryFilter(limit=5))] == here, query
+            found += len(here)
+    known.close()
+    assert found > 30

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from .connection import TeamConnection
 
 MEMBER = "session_memory_member"  # the role that every member is given
+_OF_SESSION = ("item", "posting", "conversation")  # tables whose rows belong to a session
+_OWNED = ("session", "memory", "machine")  # those whose rows have an owner
 _LOCK = 0x5E551011  # of no meaning but that all who migrate take it
 _ROLE = f"""\
 DO $$ BEGIN
@@ -32,7 +34,8 @@ CREATE TABLE IF NOT EXISTS schema_version (
 
 
 def _tables() -> str:
-    return read_whole(os.path.join(os.path.dirname(__file__), "schema.sql")).decode()
+    here = os.path.dirname(__file__)
+    return "\n\n".join([read_whole(os.path.join(here, name)).decode() for name in ("schema.sql", "memory.sql")])
 
 
 # The SQL of each version. Each runs once, in one transaction with its record.
@@ -102,7 +105,7 @@ def remove_member(connection: TeamConnection, name: str, *, purge: bool) -> int:
     shared stays too, unless `purge`. Returns how many of their sessions were deleted. Raises what psycopg raises."""
     from psycopg import sql
 
-    tables = ("item", "posting", "conversation", "session", "machine")
+    tables = (*_OF_SESSION, "memory_posting", *_OWNED)
     with connection.transaction():
         connection.execute(sql.SQL("REVOKE {} FROM {}").format(sql.Identifier(MEMBER), sql.Identifier(name)))
         if not purge:
@@ -110,13 +113,16 @@ def remove_member(connection: TeamConnection, name: str, *, purge: bool) -> int:
         for table in tables:  # even the owner of a table is held to its policies
             connection.execute(f"ALTER TABLE {SCHEMA}.{table} NO FORCE ROW LEVEL SECURITY")
         own = f"session IN (SELECT id FROM {SCHEMA}.session WHERE owner = %s)"
-        for table in tables[:3]:
+        for table in _OF_SESSION:
             connection.execute(f"DELETE FROM {SCHEMA}.{table} WHERE {own}", (name,))
-        deleted = connection.execute(f"DELETE FROM {SCHEMA}.session WHERE owner = %s", (name,)).rowcount
-        connection.execute(f"DELETE FROM {SCHEMA}.machine WHERE owner = %s", (name,))
+        own = f"memory IN (SELECT number FROM {SCHEMA}.memory WHERE owner = %s)"
+        connection.execute(f"DELETE FROM {SCHEMA}.memory_posting WHERE {own}", (name,))
+        deleted = [
+            connection.execute(f"DELETE FROM {SCHEMA}.{table} WHERE owner = %s", (name,)).rowcount for table in _OWNED
+        ]
         for table in tables:
             connection.execute(f"ALTER TABLE {SCHEMA}.{table} FORCE ROW LEVEL SECURITY")
-    return deleted
+    return deleted[0]
 
 
 def setup_sql(members: Iterable[str] = ()) -> str:

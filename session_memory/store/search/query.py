@@ -100,6 +100,18 @@ def parse(text: str, terms: Terms) -> Query:
     return Query(chosen, " OR ".join(unwanted), tuple(unwanted_phrases), _verbatim(text, terms))
 
 
+def whole_expression(query: Query) -> str:
+    """All that a query asks for as one expression: any of its parts, all that are required, nothing unwanted. '' where
+    there is nothing to look for in an index."""
+    match = " OR ".join([f"({part.match})" for part in query.parts if part.match])
+    if not match:
+        return ""
+    for part in query.parts:
+        if part.is_required and part.match:
+            match = f"({match}) AND ({part.match})"
+    return f"({match}) NOT ({query.unwanted})" if query.unwanted else match
+
+
 def alternatives(part: Part) -> list[Part]:
     """A part for each term of a part with several, to be tried if nothing has all of them."""
     matches = part.match.split(" AND ")

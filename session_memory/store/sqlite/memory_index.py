@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...system.sqlite import explained, fetch
 from ..rules import JudgedFile
-from ..search.query import LONGEST, parse
+from ..search.query import LONGEST, parse, whole_expression
 from ..search.terms import indexable
 from .exclusions import Exclusions, Lifts
 from .schema import open_database
@@ -53,14 +53,16 @@ _UNKNOWN = """
         SELECT 1 FROM memory_file_states AS f WHERE f.home = i.home AND f.session_id = session
     )
 """
-_RANK = "bm25(memories_search, 3.0, 2.0, 1.0, 0.5)"
+WEIGHTS = (3.0, 2.0, 1.0, 0.5)  # of a word in the title, the subject, the text and the quotation
+_RANK = f"bm25(memories_search, {', '.join(map(str, WEIGHTS))})"
 
 
 class IndexedMemory(NamedTuple):
     """A memory as the index holds it. `origins` are (milliseconds, session, conversation, strategy, message, the
     directory in which the session was started), 0 for no message and '' where the directory is not known; `at` is in
     milliseconds since the epoch; `superseded` is the id of the memory that took its place, '' for what holds.
-    `doubts` say what speaks against it by now; the index does not know them."""
+    `doubts` say what speaks against it by now; the index does not know them. `who` is the member and the machine, as in
+    ann@laptop, where a team's store tells of it."""
 
     home: str
     path: str
@@ -76,6 +78,7 @@ class IndexedMemory(NamedTuple):
     is_untrusted: bool
     is_marked: bool
     doubts: tuple[str, ...] = ()
+    who: str = ""
 
 
 class PlacedMemory(NamedTuple):
@@ -219,14 +222,9 @@ class MemoryIndex:
         """The memories that fit a query best, best first. Any text is a query."""
         with explained(self.path):
             connection = self._database.connection
-            asked = parse(query[:LONGEST], terms_of(connection))
-            match = " OR ".join([f"({part.match})" for part in asked.parts if part.match])
+            match = whole_expression(parse(query[:LONGEST], terms_of(connection)))
             if not match:
                 return []
-            for part in asked.parts:
-                if part.is_required and part.match:
-                    match = f"({match}) AND ({part.match})"
-            match = f"({match}) NOT ({asked.unwanted})" if asked.unwanted else match
             condition, values = self._where(wanted)
             sql = (
                 f"SELECT {_COLUMNS} FROM memories_search JOIN memories AS i "
@@ -321,7 +319,7 @@ def _insert(connection: Connection, memory: IndexedMemory) -> None:
     connection.execute(
         "INSERT INTO memories (home, path, id, kind, title, content, subject, quote, origins, at, superseded, "
         "is_untrusted, is_marked) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        memory._replace(origins=json.dumps(memory.origins))[:-1],  # type: ignore[arg-type]
+        memory._replace(origins=json.dumps(memory.origins))[:-2],  # type: ignore[arg-type]
     )
     number = connection.last_insert_rowid()
     texts = [indexable(text) for text in (memory.title, memory.subject, memory.text, memory.quote)]

@@ -1,0 +1,121 @@
+"""Pushing memories to a team: each stands for itself, and one that has changed is put in place of what was there."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+from zlib import crc32
+
+from ..sqlite.memory_index import WEIGHTS
+from ..sqlite.search_index import terms_of
+from .connection import explained
+from .search_index import clipped
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from ..search.terms import Terms
+    from .push import TeamPush
+
+_NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+_WITHDRAWN = (
+    "DELETE FROM memory_posting WHERE memory = ANY(%s)",
+    "DELETE FROM memory WHERE number = ANY(%s)",
+)
+
+
+class OutgoingMemory(NamedTuple):
+    """A memory as the team is to know it: `project`, `share` and `cwd` as of an OutgoingSession; `at` in milliseconds
+    since the epoch; the last session that it was drawn from, and the number of the message there, 0 for no single
+    one."""
+
+    home: str
+    id: str
+    project: str
+    share: str
+    kind: str
+    title: str
+    content: str
+    subject: str
+    quote: str
+    at: int | None
+    session_id: str
+    message: int
+    strategy: str
+    cwd: str
+    doubts: tuple[str, ...]
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """By which it is known among those of its machine."""
+        return self.home, self.id
+
+    @property
+    def mark(self) -> int:
+        """A checksum of all of it."""
+        return crc32(json.dumps(self).encode())
+
+
+class PushedMemory(NamedTuple):
+    """What the team has of a memory: its number there, and the mark of what was pushed."""
+
+    number: int
+    mark: int
+
+
+def pushed_memories(team: TeamPush) -> dict[tuple[str, str], PushedMemory]:
+    """What the team has of this machine's memories, by their keys. Raises TeamError."""
+    sql = "SELECT home, id, number, mark FROM memory WHERE owner = current_user AND machine = %s"
+    with explained(team.url):
+        rows = team.connection.execute(sql, (team.machine,)).fetchall()
+    return {(home, id): PushedMemory(number, mark) for home, id, number, mark in rows}
+
+
+def push_memories(team: TeamPush, memories: Sequence[OutgoingMemory], replaced: Collection[int]) -> int:
+    """Writes memories in place of those with the numbers `replaced`, or, if anything fails, nothing of it; returns how
+    many. Raises TeamError."""
+    import apsw
+
+    terms = terms_of(apsw.Connection(":memory:"))
+    found = {one.key: _frequencies(one, terms) for one in memories}
+    rows = [
+        {**one._asdict(), "machine": team.machine, "mark": one.mark, "term_count": found[one.key][1]}
+        for one in memories
+    ]
+    columns = f"machine, {', '.join(OutgoingMemory._fields)}, term_count, mark"
+    sql = (
+        f"INSERT INTO memory ({columns}, pushed_at) SELECT {columns}, {_NOW} "
+        "FROM jsonb_populate_recordset(NULL::memory, %s::jsonb) "
+        "ON CONFLICT (owner, machine, home, id) DO NOTHING RETURNING number, home, id"
+    )
+    with explained(team.url), team.connection.transaction():
+        withdraw_memories(team, replaced)
+        added = team.connection.execute(sql, (json.dumps(rows),)).fetchall()
+        postings = [(term, number, often) for number, home, id in added for term, often in found[home, id][0].items()]
+        team.connection.execute(
+            "INSERT INTO memory_posting SELECT * FROM unnest(%s::text[], %s::bigint[], %s::real[])",
+            [[posting[column] for posting in postings] for column in range(3)],
+        )
+    return len(added)
+
+
+def withdraw_memories(team: TeamPush, numbers: Iterable[int]) -> None:
+    """Deletes memories by their numbers in the team. Raises TeamError."""
+    gone = list(numbers)
+    if not gone:
+        return
+    with explained(team.url), team.connection.transaction():
+        for sql in _WITHDRAWN:
+            team.connection.execute(sql, (gone,))
+
+
+def _frequencies(memory: OutgoingMemory, terms: Terms) -> tuple[dict[str, float], int]:
+    """How often a memory has each of its terms, and how many it has in all."""
+    often: Counter[str] = Counter()
+    count = 0
+    for text, weight in zip((memory.title, memory.subject, memory.content, memory.quote), WEIGHTS):
+        for term in terms.of(text):
+            often[clipped(term)] += weight  # type: ignore[assignment]
+            count += 1
+    return dict(often), count

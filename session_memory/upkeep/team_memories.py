@@ -1,0 +1,112 @@
+"""Which memories of a machine its team gets: those that hold and were drawn only from sessions that are shared."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..memories import forgotten
+from ..memories.doubts import with_doubts
+from ..memories.folders import folder_of, groups_of
+from ..memories.library import open_index
+from ..settings.rules import SHARES
+from ..store.postgres import memory_push
+from ..store.postgres.memory_push import OutgoingMemory
+from ..store.sqlite.memory_index import MemoryFilter
+from ..text.sanitize import for_storage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..store.location import StoreLocation
+    from ..store.postgres.push import TeamPush
+    from ..store.refresh import Note
+    from ..store.sqlite.memory_index import IndexedMemory
+    from ..store.team_push import SharedAs
+
+    AsWhat = Callable[[str, str, str], SharedAs | None]  # by group, session and directory
+
+BATCH = 200  # in one transaction
+
+
+class MemoryPushReport(NamedTuple):
+    """What was done: memories that were pushed, memories that were taken back, and whether all is there."""
+
+    pushed: int = 0
+    withdrawn: int = 0
+    is_complete: bool = True
+
+
+def push_memories(
+    location: StoreLocation, team: TeamPush, shared_as: AsWhat, note: Note, is_spent: Callable[[], bool]
+) -> MemoryPushReport:
+    """Pushes the memories that are new or have changed, in batches, until `is_spent`; takes back those that are not
+    shared any more, do not hold, or were forgotten. Raises SessionMemoryError, OSError."""
+    pushed = memory_push.pushed_memories(team)
+    shared, known = _shared(location, shared_as, note)
+    keys = {(memory.home, memory.id) for memory, _ in shared}
+    gone = [one.number for key, one in pushed.items() if key not in keys and _is_gone(location, key, known)]
+    memory_push.withdraw_memories(team, gone)
+    count = 0
+    for at in range(0, len(shared), BATCH):
+        if is_spent():
+            return MemoryPushReport(count, len(gone), is_complete=False)
+        changed = [
+            one
+            for one in _outgoing(shared[at : at + BATCH])
+            if one.key not in pushed or pushed[one.key].mark != one.mark
+        ]
+        before = [pushed[one.key].number for one in changed if one.key in pushed]
+        count += memory_push.push_memories(team, changed, before) if changed else 0
+    return MemoryPushReport(count, len(gone))
+
+
+def _shared(
+    location: StoreLocation, shared_as: AsWhat, note: Note
+) -> tuple[list[tuple[IndexedMemory, SharedAs]], set[str]]:
+    """The memories that are shared, each as what; and the groups that have any memories, shared or not."""
+    with open_index(location, note) as index:
+        told = index.memories(MemoryFilter(location.homes, is_untrusted=False))
+        known = {group for group in groups_of(location) if index.pages(group)}
+    found = [(memory, _shared_as(memory, shared_as)) for memory in told]
+    return [(memory, shared) for memory, shared in found if shared], known
+
+
+def _shared_as(memory: IndexedMemory, shared_as: AsWhat) -> SharedAs | None:
+    """As what a memory is shared: in the project of the session that it was drawn from last, and as the strictest of
+    all that it was drawn from. One that a person wrote comes from none, and is not shared."""
+    found = [shared_as(memory.home, origin[1], origin[5]) for origin in sorted(memory.origins, key=_time)]
+    shared = [one for one in found if one]
+    if not found or len(shared) < len(found):
+        return None
+    return shared[-1]._replace(share=min([one.share for one in shared], key=SHARES.index))
+
+
+def _time(origin: tuple[int | None, str, int, str, int, str]) -> int:
+    return origin[0] or 0
+
+
+def _is_gone(location: StoreLocation, key: tuple[str, str], known: set[str]) -> bool:
+    """Whether a memory that is not shared now is to be taken back. Where a group has no memories at all, its folder was
+    lost or moved, and only what was forgotten is."""
+    group, id = key
+    return group in known or id in {one.id for one in forgotten.read(folder_of(location, group))}
+
+
+def _outgoing(shared: list[tuple[IndexedMemory, SharedAs]]) -> list[OutgoingMemory]:
+    """The memories as the team gets them: without what is a secret by the rules as they are now, with what speaks
+    against them."""
+    doubted = with_doubts([memory for memory, _ in shared], os.path.expanduser("~"))
+    made = [_made(memory, as_what) for memory, (_, as_what) in zip(doubted, shared)]
+    texts = iter(for_storage([text for one in made for text in (one.title, one.content, one.subject, one.quote)]))
+    return [
+        one._replace(title=next(texts), content=next(texts), subject=next(texts), quote=next(texts)) for one in made
+    ]
+
+
+def _made(memory: IndexedMemory, shared: SharedAs) -> OutgoingMemory:
+    at, session, _, strategy, message, directory = max(memory.origins, key=_time)
+    return OutgoingMemory(
+        memory.home, memory.id, shared.project, shared.share, memory.kind, memory.title, memory.text, memory.subject,
+        memory.quote, at, session, message, strategy, shared.directory(directory), memory.doubts,
+    )  # fmt: skip
