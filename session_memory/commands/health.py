@@ -6,10 +6,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..store.ingest.sources import FOREIGN
+from ..store.ingest.sources import FOREIGN, told_roots
 from ..store.sqlite.repair import faults
 from ..system.confined_files import OutsideGroupError
 from ..system.sqlite import CorruptDatabaseError
+from ..system.zstd import can_decompress
 from ..text.format import counted
 from ..upkeep.watch_lock import watcher_of
 from .arguments import add_common
@@ -66,7 +67,7 @@ def _check(opened: OpenStore) -> int:
             "unreadable": unreadable,
             "unread": unread,
             "compressed": compressed,
-            "watched": [one.root for one in opened.location.watched],
+            "watched": told_roots(opened.location.watched),
             "redacted": round(redacted, 3),
             "missing": missing,
             "watcher": watcher or None,
@@ -83,13 +84,15 @@ def _check(opened: OpenStore) -> int:
     if compressed:
         what = counted(compressed, "transcript")
         opened.terminal.note(
-            f"{what} compressed by its runtime ({COMPRESSED}): not read; what was taken in before stays"
+            f"{what} compressed by its runtime ({COMPRESSED}): to read such, session-memory install --with zstd"
         )
     return 1 if missing or problems else 0
 
 
 def _compressed(opened: OpenStore) -> int:
-    """How many transcripts a runtime has put by in a form that is not read."""
+    """How many transcripts a runtime has compressed that cannot be read here, whatever is in them."""
+    if can_decompress():
+        return 0
     return sum(1 for one in opened.location.watched for _ in Path(one.path).rglob(f"*{COMPRESSED}"))
 
 
@@ -134,9 +137,8 @@ def _print(
     statuses = [f"{number} {status}" for status, number in sorted(counts["conversations"].items())]
     _item(terminal, "conversations", ", ".join(statuses) or "none yet")
     _item(terminal, "watch", f"runs, process {watcher}" if watcher else "does not run")
-    for one in opened.location.watched:
-        is_there = os.path.isdir(one.root)
-        _item(terminal, "watched", terminal.short(one.root) + ("" if is_there else " (not there)"))
+    for root in told_roots(opened.location.watched):
+        _item(terminal, "watched", terminal.short(root) + ("" if os.path.isdir(root) else " (not there)"))
     if opened.store.obstacle and not opened.store.is_newer:
         terminal.note(f"nothing new can be taken in: {terminal.short(str(opened.store.obstacle))}")
     for path in missing:

@@ -57,6 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
+    from ..store.ingest.sources import told_roots
     from ..store.refresh import NEWER
     from ..upkeep.private_files import follow_rules
     from .opened_store import note
@@ -81,7 +82,7 @@ def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
     ready = opened.store.mark_ready(now_milliseconds())
     opened.store.redact_again(REDACTION_SECONDS)
     follow_rules(opened.location, os.environ, opened.note)
-    _show(opened, report, [directory.root for directory in directories], ready, time.monotonic() - began)
+    _show(opened, report, told_roots(directories), ready, time.monotonic() - began)
     return 1 if report.problems else 0
 
 

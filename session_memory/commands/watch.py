@@ -9,6 +9,7 @@ import time
 from typing import TYPE_CHECKING
 
 from ..errors import ConfigError, LockedError, SessionMemoryError
+from ..store.ingest.sources import told_roots
 from ..store.location import find_location
 from ..store.refresh import NEWER, open_store
 from ..store.sqlite.repair import rebuilt_notice
@@ -119,7 +120,7 @@ def _watch(location: StoreLocation, find: Callable[[], StoreLocation], terminal:
     watcher = Watcher(find, opened, stop, log.say, log.tell, steps=[redact, place_files, archive, make_memories])
     if is_once:
         return watcher.run_once()
-    log.say("watching " + ", ".join(terminal.short(one.root) for one in location.watched))
+    log.say("watching " + ", ".join(map(terminal.short, told_roots(location.watched))))
     watcher.run()
     log.say("stopped")
     return True

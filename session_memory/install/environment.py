@@ -29,6 +29,7 @@ EXTRAS = {
     "sdk": ("claude-agent-sdk", "croniter"),
     "graphiti": ("graphiti-core[kuzu]>=0.31.1", "httpx>=0.27"),
     "team": ("psycopg[binary]>=3.2",),
+    "zstd": ("zstandard>=0.22",),
 }
 NO_INDEX = "no package index that has it could be reached"
 _NO_INDEX_SIGN = "(from versions: none)"

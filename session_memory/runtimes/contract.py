@@ -140,10 +140,14 @@ class RuntimeFiles(Protocol):
     def transcripts_dir(self, config_dir: str) -> str:
         """The directory that holds a folder of transcripts for each project, or all transcripts."""
 
+    def copies_dir(self, config_dir: str) -> str:
+        """Where copies of transcripts lie that the runtime has compressed, with their paths below `transcripts_dir`; ''
+        where it compresses none."""
+
     def refresh(self, config_dir: str, everything: bool = ...) -> None:
-        """Brings the mirrors that lie there up to date, where the runtime keeps no transcripts: as far as a prompt has
-        time for, or `everything`. To be called before they are listed. Never fails: what cannot be read now is read the
-        next time."""
+        """Brings the mirrors that lie there up to date, where the runtime keeps no transcripts, and the copies of
+        compressed ones: as far as a prompt has time for, or `everything`. To be called before they are listed. Never
+        fails: what cannot be read now is read the next time."""
 
     def project_dir(self, config_dir: str, cwd: str) -> str:
         """The directory for the transcripts of sessions that are started in `cwd`."""

@@ -131,8 +131,9 @@ def _of_person(home: Home, environ: Mapping[str, str]) -> StoreLocation:
     """All sessions of a user in the usual directories of whatever runtimes."""
     settings = store_settings(home.settings().memory, home.root)
     watched = [
-        _all_transcripts(files, f"{home.root}/{files.USUAL_DIR}")
+        directory
         for files in [runtime.FILES for runtime in all_runtimes()]
+        for directory in _all_transcripts(files, f"{home.root}/{files.USUAL_DIR}")
     ]
     return _place(home, watched, settings, environ)
 
@@ -140,19 +141,24 @@ def _of_person(home: Home, environ: Mapping[str, str]) -> StoreLocation:
 def _of_runtime(files: RuntimeFiles, home: Home, user: str, environ: Mapping[str, str]) -> StoreLocation:
     """The sessions of a runtime whose directory is not the usual one."""
     settings = store_settings(home.settings().memory, user)
-    return _place(home, [_all_transcripts(files, home.root)], settings, environ)
+    return _place(home, _all_transcripts(files, home.root), settings, environ)
 
 
-def _all_transcripts(files: RuntimeFiles, config_dir: str, within: tuple[str, ...] | None = None) -> SourceDirectory:
-    """Where the transcripts of a runtime's sessions lie, all of them or those `within` some folders."""
+def _all_transcripts(
+    files: RuntimeFiles, config_dir: str, within: tuple[str, ...] | None = None
+) -> list[SourceDirectory]:  # fmt: skip
+    """Where the transcripts of a runtime's sessions lie, all of them or those `within` some folders; then where the
+    copies of compressed ones do."""
     refresh = partial(files.refresh, config_dir, everything=True)
-    return SourceDirectory(files.transcripts_dir(config_dir), within=within, deepest=files.DEEPEST, refresh=refresh)
+    root, copies, deepest = files.transcripts_dir(config_dir), files.copies_dir(config_dir), files.DEEPEST
+    found = [SourceDirectory(root, within=within, deepest=deepest, refresh=refresh, copies=copies)]
+    return [*found, SourceDirectory(copies, within=within, deepest=deepest)] if copies else found
 
 
 def _of_agent(home: Home, environ: Mapping[str, str], user: str) -> StoreLocation:
     """The sessions of one agent: its own directories whole; of the user's what was started in it or has a name."""
     settings = store_settings(home.settings().memory, user)
-    own: dict[str, SourceDirectory] = {}
+    own: dict[str, list[SourceDirectory]] = {}
     for files in [runtime.FILES for runtime in all_runtimes()]:
         config_dir = files.config_dir(environ)
         stop = os.path.dirname(home.root)
@@ -162,14 +168,14 @@ def _of_agent(home: Home, environ: Mapping[str, str], user: str) -> StoreLocatio
             if os.path.isdir(files.transcripts_dir(directory)):
                 own[os.path.realpath(files.transcripts_dir(directory))] = _all_transcripts(files, directory)
         if named and any(session.path.startswith(named.sessions_dir + "/") for session in sessions):
-            own[os.path.realpath(named.sessions_dir)] = SourceDirectory(named.sessions_dir)
+            own[os.path.realpath(named.sessions_dir)] = [SourceDirectory(named.sessions_dir)]
         if not files.HAS_PROJECT_FOLDERS:  # which of the user's are the agent's, only their content tells
             continue
         root = files.transcripts_dir(config_dir)
         within = [os.path.basename(files.project_dir(config_dir, home.root + below)) for below in _WORK_DIRS]
         within += [session.path[len(root) + 1 :] for session in sessions if session.path.startswith(root + "/")]
         own.setdefault(os.path.realpath(root), _all_transcripts(files, config_dir, tuple(dict.fromkeys(within))))
-    return _place(home, list(own.values()), settings, environ)
+    return _place(home, [directory for some in own.values() for directory in some], settings, environ)
 
 
 def _of_host(host: str, group_root: str, environ: Mapping[str, str]) -> StoreLocation:

@@ -8,6 +8,9 @@ runtime's own.
 Each addition ends in a mark, a line that says up to where the runtime's own form was read. What lies behind the last
 mark was being written when a process was killed: it is taken away, and read again. A mirror that is gone is made anew,
 with the same ids.
+
+A mirror may also be a copy of what a runtime has compressed. It has no marks: the state that is kept with the mirrors
+names it (`copied`), and what could not be read (`unread`), by the paths below their directory.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ _MARK = b'{"type": "mirrored", "mark": '
 _STATE_FILE = ".mirrored"
 _LOCK_FILE = ".lock"
 LOCK_SECONDS = 10.0
+_DEEPEST = 4  # below the directory of the mirrors, as Codex has its rollouts
 
 
 class Mirror:
@@ -88,17 +92,19 @@ def empty(path: str) -> bool:
     so that none of it is added again. False for what is no mirror. Raises OSError, LockedError."""
     if not is_mirror(path):
         return False
-    held = lock(lock_path(_root_of(path)), LOCK_SECONDS)
+    root = _root_of(path)
+    held = lock(lock_path(root), LOCK_SECONDS)
     try:
+        is_copy = path[len(root) + 1 :] in read_state(root).get("copied", {})
         folder = path.removesuffix(".jsonl")
         for one in (path, *[f"{folder}/{name}" for name in names_in(folder) if name.endswith(".jsonl")]):
             with Mirror(one) as mirror:
                 mark = mirror.mark
-            if not mark:
+            if not mark and not is_copy:
                 return False
             modified = os.stat(one).st_mtime_ns
             head = read_whole(one).partition(b"\n")[0]
-            write_atomically(one, head + b"\n" + _marked(mark) + b"\n")
+            write_atomically(one, head + b"\n" + (_marked(mark) + b"\n" if mark else b""))
             os.utime(one, ns=(modified, modified))
     finally:
         os.close(held)
@@ -107,7 +113,12 @@ def empty(path: str) -> bool:
 
 def is_mirror(path: str) -> bool:
     """Whether the transcript at `path` is one of ours."""
-    return is_file(path) and is_file(lock_path(_root_of(path)))
+    return is_file(path) and bool(_root_of(path))
+
+
+def unread(root: str) -> list[tuple[str, str]]:
+    """What could not be copied to the mirrors below `root`, as paths below there, and why."""
+    return [(key, why) for key, (_, why) in read_state(root).get("unread", {}).items()]
 
 
 def lock_path(root: str) -> str:
@@ -135,7 +146,12 @@ def is_mark(line: bytes) -> bool:
 
 
 def _root_of(path: str) -> str:
-    return path.rpartition("/")[0].rpartition("/")[0]
+    """The directory of the mirrors that the transcript at `path` is one of; '' where it is none."""
+    for _ in range(_DEEPEST):
+        path = path.rpartition("/")[0]
+        if is_file(lock_path(path)):
+            return path
+    return ""
 
 
 def _marked(mark: Mark) -> bytes:

@@ -72,15 +72,6 @@ class TestIngest:
         assert "~/mine: No such file or directory" in done.stdout
         assert machine.stored() == ["hello", "hi"]
 
-    def test_transcripts_that_a_runtime_has_compressed_are_counted_by_health_check(self, machine):
-        machine.session("one", *exchange("hello", "hi"))
-        day = machine.home / ".codex" / "sessions" / "2026" / "11" / "20"
-        day.mkdir(parents=True)
-        (day / f"rollout-2026-11-20T10-00-00-{new_id()}.jsonl.zst").write_bytes(b"\x28\xb5\x2f\xfd")
-        machine.run("ingest")
-        assert machine.result("health-check")["compressed"] == 1
-        assert "1 transcript compressed by its runtime" in machine.run("health-check").stdout
-
     def test_a_backup_and_what_it_is_of_are_one(self, machine):
         machine.session("one", *exchange("hello", "hi"))
         shutil.copytree(machine.projects, machine.home / "backup")

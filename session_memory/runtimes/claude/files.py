@@ -34,6 +34,11 @@ def transcripts_dir(config_dir: str) -> str:
     return f"{config_dir}/projects"
 
 
+def copies_dir(config_dir: str) -> str:
+    """Always '': Claude Code compresses nothing."""
+    return ""
+
+
 def refresh(config_dir: str, everything: bool = False) -> None:
     """Nothing is to be done: Claude Code writes its transcripts itself."""
 

@@ -6,13 +6,13 @@ project.
 
 from __future__ import annotations
 
-from ...system.files import names_in, open_regular, os, path_text, read_at
+from ...system.files import is_directory, names_in, open_regular, os, path_text, read_at
 from ...system.json import as_string, objects_in
 from ...transcripts.entries import Session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from ..contract import Folders
 
@@ -40,8 +40,19 @@ def transcripts_dir(config_dir: str) -> str:
     return f"{config_dir}/sessions"
 
 
+def copies_dir(config_dir: str) -> str:
+    """Where copies of the rollouts lie that Codex has compressed."""
+    from ...settings.homes import environment, runtime_home
+
+    return f"{runtime_home(config_dir, USUAL_DIR, environment()).state_dir}/codex"
+
+
 def refresh(config_dir: str, everything: bool = False) -> None:
-    """Nothing is to be done: Codex writes its transcripts itself."""
+    """Brings the copies of compressed rollouts up to date, unless it is for a prompt: Codex compresses old ones."""
+    if everything and is_directory(f"{config_dir}/sessions"):
+        from .copies import bring_up_to_date
+
+        bring_up_to_date(f"{config_dir}/sessions", copies_dir(config_dir))
 
 
 def project_dir(config_dir: str, cwd: str) -> str:
@@ -52,8 +63,8 @@ def project_dir(config_dir: str, cwd: str) -> str:
 
 
 def folders_below(config_dir: str, directory: str) -> list[str]:
-    """The youngest rollouts, whatever the directory: only what is in them tells it."""
-    return [session.path for session in _youngest(config_dir)]
+    """The youngest rollouts, and the youngest copies, whatever the directory: only what is in them tells it."""
+    return [*_youngest(transcripts_dir(config_dir)), *_youngest(copies_dir(config_dir))]
 
 
 def listed_dirs(config_dir: str) -> list[str]:
@@ -86,19 +97,18 @@ def sessions_in(folder: str, is_elsewhere: bool = False, worktree: str = "") -> 
 def other_sessions(
     sessions_dir: str, config_dir: str, own_path: str, scope: str, folders: Folders = ()
 ) -> list[Session]:
-    """The sessions whose rollouts are among `folders`, and with the scope `all` the youngest of the others."""
+    """The sessions whose rollouts are among `folders`, and with the scope `all` the youngest of the others; none that
+    is compressed."""
     if sessions_dir:
         return []
-    found = [session for path, worktree in folders for session in sessions_in(path, worktree=worktree)]
-    if scope == "all":
-        of_project = {path for path, _ in folders}
-        found += [session for session in _youngest(config_dir, True) if session.path not in of_project]
-    return found
+    place = transcripts_dir(config_dir)
+    plain = [(path, worktree) for path, worktree in folders if path.startswith(f"{place}/")]
+    return _sessions(plain, scope, _youngest(place))
 
 
 def project_sessions(config_dir: str, own_id: str, directory: str, scope: str, folders: Folders = ()) -> list[Session]:
-    """The same."""
-    return other_sessions("", config_dir, "", scope, folders)
+    """The same, and those that are compressed."""
+    return _sessions(folders, scope, folders_below(config_dir, directory))
 
 
 def named_sessions(sessions_dir: str, config_dir: str, root: str) -> list[Session]:
@@ -113,7 +123,7 @@ def session_names(sessions_dir: str) -> list[str]:
 
 def session_id_of(path: str) -> str:
     """The id of the session whose rollout lies at `path`."""
-    return path_text(path.rpartition("/")[2].removesuffix(".zst").removesuffix(".jsonl"))[-_ID_CHARACTERS:]
+    return path_text(path.rpartition("/")[2].removesuffix(".jsonl"))[-_ID_CHARACTERS:]
 
 
 def live_session_id(config_dir: str, pid: int) -> str:
@@ -133,7 +143,7 @@ def sub_agents(path: str) -> list[str]:
 
 def given_name(path: str) -> str:
     """What the user called the session with `/rename`: the last name for it in the index."""
-    config_dir, session_id = path.rpartition("/sessions/")[0], session_id_of(path)
+    config_dir, session_id = _config_dir_of(path), session_id_of(path)
     try:
         descriptor = open_regular(f"{config_dir}/{_NAMES_FILE}")
     except OSError:
@@ -152,20 +162,37 @@ def given_name(path: str) -> str:
     return ""
 
 
-def _youngest(config_dir: str, is_elsewhere: bool = False) -> list[Session]:
-    """The sessions that began last, by the names of their folders and files."""
-    found: list[Session] = []
-    for folder in _days(f"{config_dir}/sessions"):
-        of_day = sessions_in(folder, is_elsewhere)
-        found += sorted(of_day, key=lambda session: session.path, reverse=True)
-        if len(found) >= MOST_SESSIONS:
-            break
-    return found[:MOST_SESSIONS]
+def _sessions(folders: Folders, scope: str, youngest: Iterable[str]) -> list[Session]:
+    from ...transcripts.projects import sessions_of_project
+
+    return sessions_of_project("", folders, scope, youngest, sessions_in)
 
 
-def _days(sessions_dir: str) -> Iterator[str]:
+def _config_dir_of(path: str) -> str:
+    """Codex's directory, over a rollout or what a copy is of."""
+    above, mark, _ = path.rpartition("/sessions/")
+    if mark:
+        return above
+    from ...transcripts.mirror import read_state
+
+    copied = read_state(path.rsplit("/", DEEPEST)[0]).get("sessions", "")
+    return as_string(copied).rpartition("/sessions")[0]
+
+
+def _youngest(directory: str) -> Iterator[str]:
+    """The rollouts of those sessions that began last, by the names of their folders and files."""
+    left = MOST_SESSIONS
+    for folder in _days(directory):
+        of_day = sorted([session.path for session in sessions_in(folder)], reverse=True)[:left]
+        yield from of_day
+        left -= len(of_day)
+        if not left:
+            return
+
+
+def _days(directory: str) -> Iterator[str]:
     """The folders of days, the last one first."""
-    for year in _numbers(sessions_dir):
+    for year in _numbers(directory):
         for month in _numbers(year):
             yield from _numbers(month)
 

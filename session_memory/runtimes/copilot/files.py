@@ -35,6 +35,11 @@ def transcripts_dir(config_dir: str) -> str:
     return f"{config_dir}/{_SESSIONS}"
 
 
+def copies_dir(config_dir: str) -> str:
+    """Always '': Copilot compresses nothing."""
+    return ""
+
+
 def refresh(config_dir: str, everything: bool = False) -> None:
     """Nothing is to be done: Copilot writes its transcripts itself."""
 

@@ -39,6 +39,11 @@ def transcripts_dir(config_dir: str) -> str:
     return f"{runtime_home(config_dir, USUAL_DIR, environment()).state_dir}/gemini"
 
 
+def copies_dir(config_dir: str) -> str:
+    """Always '': Gemini compresses nothing."""
+    return ""
+
+
 def refresh(config_dir: str, everything: bool = False) -> None:
     """Brings the mirrors up to date, if a chat has changed. What is read for a prompt is bounded."""
     if not is_directory(f"{config_dir}/tmp"):

@@ -41,6 +41,11 @@ def transcripts_dir(config_dir: str) -> str:
     return f"{runtime_home(config_dir, USUAL_DIR, environment()).state_dir}/opencode"
 
 
+def copies_dir(config_dir: str) -> str:
+    """Always '': OpenCode compresses nothing."""
+    return ""
+
+
 def refresh(config_dir: str, everything: bool = False) -> None:
     """Brings the mirrors up to date, if the database has changed. What is read for a prompt is bounded."""
     database = f"{config_dir}/{DATABASE}"

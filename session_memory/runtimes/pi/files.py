@@ -33,6 +33,11 @@ def transcripts_dir(config_dir: str) -> str:
     return f"{config_dir}/sessions"
 
 
+def copies_dir(config_dir: str) -> str:
+    """Always '': Pi compresses nothing."""
+    return ""
+
+
 def refresh(config_dir: str, everything: bool = False) -> None:
     """Nothing is to be done: Pi writes its transcripts itself."""
 

@@ -32,6 +32,11 @@ def transcripts_dir(config_dir: str) -> str:
     return f"{config_dir}/projects"
 
 
+def copies_dir(config_dir: str) -> str:
+    """Always '': Qwen Code compresses nothing."""
+    return ""
+
+
 def refresh(config_dir: str, everything: bool = False) -> None:
     """Nothing is to be done: Qwen Code writes its transcripts itself."""
 

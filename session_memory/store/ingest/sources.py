@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 from stat import S_ISREG
 
+from ...errors import SessionMemoryError
 from ...system.confined_files import directory_below, open_inside
 from ...system.files import open_regular, path_text, stamp_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     Unreadable = list[tuple[str, Exception]]  # the keys of folders, each with a slash, and why
 
@@ -33,13 +34,14 @@ class SourceDirectory:
     on a command line, has to be there; a runtime's own comes with its first session. What lies in an `is_backup` never
     takes the place of the file that it is a copy of. Transcripts lie at most `deepest` levels below. No link is
     followed below `confined_to`, a directory above the root, where that is given: the files are an agent's, which may
-    have put a link there. `refresh` brings mirrors up to date that lie there.
+    have put a link there. `refresh` brings mirrors up to date that lie there, and in `copies` those of transcripts that
+    are compressed here.
     """
 
     def __init__(
         self, root: str, home: str = "", within: tuple[str, ...] | None = None, *, is_named: bool = False,
         is_backup: bool = False, confined_to: str = "", deepest: int = DEEPEST,
-        refresh: Callable[[], None] | None = None,
+        refresh: Callable[[], None] | None = None, copies: str = "",
     ) -> None:  # fmt: skip
         self.path = root
         self.root = path_text(root)
@@ -49,6 +51,7 @@ class SourceDirectory:
         self.is_backup = is_backup
         self.confined_to = confined_to
         self.deepest = deepest
+        self.copies = copies
         self._refresh = refresh
 
     def holds(self, key: str) -> bool:
@@ -66,7 +69,7 @@ class SourceDirectory:
     def transcripts(self, unreadable: Unreadable | None = None) -> Iterator[tuple[str, os.stat_result]]:
         """The path from here and the status of each transcript. Raises OSError where the root itself cannot be read,
         OutsideGroupError where a link leads to it from where it is confined to. `unreadable` gets each folder below
-        that cannot be read.
+        that cannot be read, and each compressed transcript.
 
         A file's status takes less time from its open directory than by its path or from `scandir`: of 20,000 files
         60 ms, not 71.
@@ -75,6 +78,10 @@ class SourceDirectory:
             with directory_below(self.confined_to, self.path):
                 pass
         folders_left_out = [] if unreadable is None else unreadable
+        if self.copies:
+            from ...transcripts.mirror import unread
+
+            folders_left_out += [(key, SessionMemoryError(why)) for key, why in unread(self.copies)]
         folders = [""]
         for folder in folders:
             path = f"{self.path}/{folder}"
@@ -135,6 +142,13 @@ class SourceFile:
         """A descriptor for reading it. Raises OSError, OutsideGroupError."""
         confined_to = self.directory.confined_to
         return open_inside(confined_to, self.path) if confined_to else open_regular(self.path)
+
+
+def told_roots(directories: Iterable[SourceDirectory]) -> list[str]:
+    """Where transcripts lie, for people: those of copies only where there are any."""
+    every = list(directories)
+    copies = {one.copies for one in every}
+    return [one.root for one in every if one.path not in copies or os.path.isdir(one.path)]
 
 
 def _listing(path: str) -> tuple[int | None, list[str]]:

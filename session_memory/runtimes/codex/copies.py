@@ -1,0 +1,121 @@
+"""Copies of the rollouts that Codex has compressed (`.jsonl.zst`), so that they are read as all others are.
+
+They lie in the folders of their days below a directory of ours, which is a mirror (see transcripts/mirror.py): each is
+made once, with the time of what it is of, and goes when that goes, or lies there uncompressed again.
+"""
+
+from __future__ import annotations
+
+from ...errors import LockedError
+from ...system.files import (
+    is_file,
+    lock,
+    make_private_dir,
+    names_in,
+    open_private,
+    open_regular,
+    os,
+    path_stamp,
+    replace,
+)  # fmt: skip
+from ...system.zstd import DamagedFileError, can_decompress, decompressed
+from ...transcripts.mirror import keep_state, lock_path, read_state
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    Stamps = dict[str, list[int]]
+
+COMPRESSED = ".zst"
+
+
+def bring_up_to_date(sessions_dir: str, root: str) -> None:
+    """Makes the copies below `root` that are missing, and removes those that are not wanted any more. What is damaged
+    is noted, and what cannot be done now is left for the next time. Without a library for zstd nothing is done."""
+    wanted = {key: path_stamp(f"{sessions_dir}/{key}{COMPRESSED}") for key in _compressed(sessions_dir)}
+    copied, unread = _done(root)
+    if wanted == {**copied, **{key: stamp for key, (stamp, _) in unread.items()}} or not can_decompress():
+        return
+    try:
+        make_private_dir(root)
+        held = lock(lock_path(root), 0)
+    except (LockedError, OSError):
+        return
+    try:
+        _update(sessions_dir, root, wanted)
+    except OSError:
+        pass
+    finally:
+        os.close(held)
+
+
+def _update(sessions_dir: str, root: str, wanted: Stamps) -> None:
+    """The same under the lock. Raises OSError where no state can be written."""
+    copied, noted = _done(root)
+    unread = {key: one for key, one in noted.items() if wanted.get(key) == one[0]}
+    for key in copied.keys() - wanted.keys():
+        _remove(f"{root}/{key}")
+    copied = {key: stamp for key, stamp in copied.items() if key in wanted}
+    for key, stamp in wanted.items():
+        if copied.get(key) == stamp or key in unread:
+            continue
+        try:
+            _copy(f"{sessions_dir}/{key}{COMPRESSED}", f"{root}/{key}", stamp)
+            copied[key] = stamp
+        except DamagedFileError as error:
+            unread[key] = stamp, str(error)
+        except OSError:  # it is gone, or there is no room
+            continue
+    damaged = {key + COMPRESSED: noted for key, noted in unread.items()}
+    keep_state(root, {"sessions": sessions_dir, "copied": copied, "unread": damaged})
+
+
+def _done(root: str) -> tuple[Stamps, dict[str, tuple[list[int], str]]]:
+    """Of what there are copies, and what could not be read and why, each with its stamp."""
+    state = read_state(root)
+    copied = {key: stamp for key, stamp in state.get("copied", {}).items() if is_file(f"{root}/{key}")}
+    unread = state.get("unread", {}).items()
+    return copied, {key.removesuffix(COMPRESSED): (stamp, why) for key, (stamp, why) in unread}
+
+
+def _copy(path: str, copy: str, stamp: list[int]) -> None:
+    """Writes what the rollout at `path` holds to `copy`, whole or not at all. Raises DamagedFileError, OSError."""
+    temporary = f"{copy}.{os.getpid()}.tmp"
+    source = open_regular(path)
+    try:
+        target = open_private(temporary, os.O_WRONLY | os.O_TRUNC)
+        try:
+            for block in decompressed(source):
+                while block:
+                    block = block[os.write(target, block) :]
+        finally:
+            os.close(target)
+        os.utime(temporary, ns=(stamp[2], stamp[2]))
+        replace(temporary, copy)
+    except BaseException:
+        _remove(temporary)
+        raise
+    finally:
+        os.close(source)
+
+
+def _compressed(sessions_dir: str) -> Iterator[str]:
+    """The compressed rollouts, as paths below the directory without their last ending, of which none lies beside."""
+    folders = [""]
+    for _ in ("year", "month", "day"):
+        below = [(above, name) for above in folders for name in names_in(f"{sessions_dir}/{above}")]
+        folders = [f"{above}{name}/" for above, name in below if name.isdigit()]
+    for folder in folders:
+        names = set(names_in(f"{sessions_dir}/{folder}"))
+        for name in names:
+            plain = name.removesuffix(COMPRESSED)
+            if plain != name and plain.startswith("rollout-") and plain.endswith(".jsonl") and plain not in names:
+                yield folder + plain
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        pass

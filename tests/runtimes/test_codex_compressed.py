@@ -1,0 +1,141 @@
+"""Rollouts that Codex has compressed (`.jsonl.zst`) are read as all others: stored, searched, listed, archived."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+import zstandard
+from records import codex_exchange, codex_line, new_id, write
+from store_scene import StoreUser
+
+WORK = "/srv/work"
+
+
+class CodexUser(StoreUser):
+    """A user of Codex alone; `rollout` is where the last one lies, or lay before it was compressed."""
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(home)
+        self.day = home / ".codex" / "sessions" / "2026" / "11" / "20"
+        self.copies = home / ".session-memory" / "state" / "codex"
+
+    def said(self, question: str, answer: str) -> Path:
+        """A session of one exchange, two hours ago."""
+        self.id = new_id()
+        then = time.time() - 7200
+        head = codex_line("session_meta", {"id": self.id, "cwd": WORK, "source": "cli"}, at=then)
+        path = self.day / f"rollout-2026-11-20T10-00-00-{self.id}.jsonl"
+        write(path, head, *codex_exchange(question, answer, cwd=WORK, at=then))
+        os.utime(path, (then, then))
+        return path
+
+    def compressed(self, path: Path) -> Path:
+        """Compresses a rollout as Codex does: with the time of what it replaces."""
+        status = path.stat()
+        packed = path.with_suffix(".jsonl.zst")
+        packed.write_bytes(zstandard.compress(path.read_bytes()))
+        os.utime(packed, ns=(status.st_atime_ns, status.st_mtime_ns))
+        path.unlink()
+        return packed
+
+    def conversations(self) -> list[Path]:
+        return list((self.home / ".session-memory" / "conversations").rglob("*.md"))
+
+    def copied(self) -> list[str]:
+        return [path.name for path in self.copies.rglob("rollout-*")]
+
+
+@pytest.fixture
+def person(tmp_path: Path) -> CodexUser:
+    return CodexUser(tmp_path / "user")
+
+
+def test_one_that_was_never_seen_is_stored_found_listed_read_and_archived(person: CodexUser) -> None:
+    rollout = person.said("Is the cherimoya ripe?", "The cherimoya is ripe.")
+    (person.home / ".codex" / "session_index.jsonl").write_text(
+        json.dumps({"id": person.id, "thread_name": "fruit"}) + "\n"
+    )
+    packed = person.compressed(rollout)
+    assert person.result("ingest")["entries"] == 2
+    assert person.result("ingest")["entries"] == 0
+    assert len(person.result("search", "cherimoya")["hits"]) > 0
+    [listed] = person.result("sessions", "--all")["sessions"]
+    assert (listed["name"], listed["id"]) == ("fruit", person.id)
+    assert "The cherimoya is ripe." in person.run("read", "fruit", "--all").stdout
+    person.run("archive", person.id)
+    assert ["The cherimoya is ripe." in path.read_text() for path in person.conversations()] == [True]
+    [copy] = person.copies.rglob("rollout-*")
+    assert (copy.stat().st_mtime_ns, copy.stat().st_mode & 0o777) == (packed.stat().st_mtime_ns, 0o600)
+
+
+def test_one_that_was_stored_before_is_not_stored_twice_nor_when_it_goes_on(person: CodexUser) -> None:
+    rollout = person.said("one", "first")
+    person.run("ingest")
+    content = rollout.read_bytes()
+    packed = person.compressed(rollout)
+    assert person.run("ingest").returncode == 0
+    assert person.stored() == ["one", "first"]
+    assert person.statuses() == ["idle"]
+    assert person.run("ingest").stdout == "Nothing new in 1 file.\n"
+    rollout.write_bytes(content)  # resumed: Codex writes it out again
+    packed.unlink()
+    with rollout.open("ab") as file:
+        file.write(b"".join(json.dumps(one).encode() + b"\n" for one in codex_exchange("two", "second", cwd=WORK)))
+    person.run("ingest")
+    assert person.stored() == ["one", "first", "two", "second"]
+    assert person.statuses() == ["idle"]
+    assert person.copied() == []
+
+
+def test_a_damaged_one_costs_itself_and_is_told(person: CodexUser) -> None:
+    person.compressed(person.said("one", "first"))
+    torn, changed, empty = (person.compressed(person.said("lost " * 200, "gone")) for _ in range(3))
+    content = torn.read_bytes()
+    torn.write_bytes(content[: len(content) // 2])
+    changed.write_bytes(b"\0" * 40)
+    empty.write_bytes(b"")
+    done = person.run("ingest")
+    assert (done.returncode, person.stored()) == (1, ["one", "first"])
+    assert "zst: damaged: it ends in the middle" in " ".join(done.stdout.split())
+    health = person.result("health-check", code=1)
+    assert sorted(health["unread"]) == sorted(map(str, (torn, changed, empty)))
+    assert health["compressed"] == 0
+    for packed in (torn, changed, empty):
+        packed.write_bytes(content)
+    assert person.run("ingest").returncode == 0
+    assert len(person.stored()) == 8
+
+
+def test_what_is_forgotten_is_in_no_copy_either(person: CodexUser) -> None:
+    packed = person.compressed(person.said("Is the cherimoya ripe?", "The cherimoya is ripe."))
+    person.run("ingest")
+    assert person.run("forget", person.id, "--yes").returncode == 0
+    assert person.result("search", "cherimoya", code=1)["hits"] == []
+    place = person.home / ".session-memory"
+    assert [path for path in place.rglob("*") if path.is_file() and b"cherimoya" in path.read_bytes()] == []
+    assert packed.exists()
+
+
+def test_without_a_library_for_zstd_they_are_counted(person: CodexUser, tmp_path: Path) -> None:
+    person.compressed(person.said("one", "first"))
+    (tmp_path / "none").mkdir()
+    (tmp_path / "none" / "zstandard.py").write_text("raise ImportError\n")
+    (tmp_path / "none" / "compression.py").write_text("raise ImportError\n")
+    bare = {"PYTHONPATH": f"{tmp_path}/none:{person.environment['PYTHONPATH']}"}
+    assert person.run("ingest", **bare).returncode == 0
+    assert person.result("health-check", **bare)["compressed"] == 1
+    assert "session-memory install --with zstd" in " ".join(person.run("health-check", **bare).stdout.split())
+    assert person.copied() == []
+
+
+def test_several_frames_and_no_last_line_feed_are_read(person: CodexUser) -> None:
+    rollout = person.said("one", "first")
+    content = rollout.read_bytes().rstrip(b"\n")
+    packed = person.compressed(rollout)
+    packed.write_bytes(zstandard.compress(content[:300]) + zstandard.compress(content[300:]))
+    person.run("ingest")
+    assert person.stored() == ["one", "first"]
