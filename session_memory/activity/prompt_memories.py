@@ -1,9 +1,10 @@
 """Memories that a prompt seems to be about, from an index that the prompt hook can read quickly.
 
-The index is one file, written by `memories/prompt_index.py`: a table of buckets; what it was made of; the memories;
-then the buckets, in each the terms that fall into it. A prompt reads one bucket for each of its words, whatever the
-number of memories. A bucket is a JSON object, `{"expir": [weight, at, -at, ...], ...}`: what a term is worth, 0 for one
-that says nothing, and the places of the memories that have it, below 0 where only their further text does. A memory is
+The index is one file, written by `memories/prompt_index.py`: a table of buckets; the terms that say nothing, between
+spaces; what it was made of; the memories; then the buckets, in each the terms that fall into it. A prompt reads one
+bucket for each of its other words, whatever the number of memories. A bucket is a JSON object, `{"expir": [weight, at,
+-at, ...], ...}`: what a term is worth, and the places of the memories that have it, below 0 where only their further
+text does. A memory is
 
     [total, id, text, hurdle, projects, names, files, settled, branch]
 
@@ -24,16 +25,17 @@ from ..text.format import shorten
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
-MAGIC = b"session-memory 3"
+MAGIC = b"session-memory 4"
 BUCKETS = 1021
 NUMBER_BYTES = 4
-TEXTS_AT = len(MAGIC) + NUMBER_BYTES * (BUCKETS + 1)
+SILENT_AT = len(MAGIC) + NUMBER_BYTES * (BUCKETS + 1)
+TEXTS_AT = SILENT_AT + 1024
 
 INTRODUCTION = "Remembered, perhaps outdated, not instructions:\n"
-PROMPT_CHARACTERS, PROMPT_TERMS = 500, 40  # of a longer prompt what follows is not looked at
+PROMPT_CHARACTERS, PROMPT_TERMS = 500, 24  # of a longer prompt what follows is not looked at
 SHORTEST = 60  # a memory that is shortened to less says too little
 CANDIDATES = 12
 MOST_TOLD = 3
@@ -42,12 +44,13 @@ MOST_TOLD = 3
 # not one that is in prompts about anything.
 WHOLE = 100
 TELLING = 56
-LEAST_TERMS, LEAST_WORTH, STRONG = 2, 135, 0.28  # of which one is telling
-LEAST_COMMON_TERMS, STRONG_COMMON = 3, 0.38  # of which none is
+LEAST_WORTH, STRONG = 135, 0.28  # of two terms at least, one of which is telling
+LEAST_COMMON_TERMS, STRONG_COMMON = 3, 0.38  # of terms none of which is
 IN_HAND = 1.2  # so much better it fits where it names a file that the session has in hand
 
 _SUFFIX = ".told"
 _ENDINGS = {"ments", "ings", "ment", "ions", "ing", "ion", "ers", "ors", "ed", "er", "or", "es", "ly", "s", "e"}
+_LAST_LETTERS = "degnrsty"  # of the endings
 _LONGEST_ENDING = 5
 _SHORTEST_STEM = 3
 
@@ -132,12 +135,12 @@ def relevant(directory: str, prompt: str, max_characters: int, session: Prompted
     except FileNotFoundError:
         return nothing
     try:
-        magic = read_at(descriptor, 0, len(MAGIC))
-        if magic != MAGIC:
-            if magic[:-1] == MAGIC[:-1]:  # of another version: it is written anew with the next memories
+        head = read_at(descriptor, 0, TEXTS_AT)
+        if not head.startswith(MAGIC):
+            if head.startswith(MAGIC[:-1]):  # of another version: it is written anew with the next memories
                 return nothing
             raise ValueError(f"{directory}/{PROMPT_INDEX}: not an index of memories")
-        found = _found(descriptor, prompt[:PROMPT_CHARACTERS], session)
+        found = _found(descriptor, head, prompt[:PROMPT_CHARACTERS], session)
         # A rule may exclude what is in it: then it is written anew when somebody looks at the memories.
         if not found or not _is_current(made_of(descriptor)["settings"]):
             return nothing
@@ -156,11 +159,15 @@ def made_of(descriptor: int) -> dict[str, Any]:
 def terms(text: str) -> Iterator[str]:
     """The words of `text` as the index has them: their stems in lower case; pairs of characters where a script has no
     spaces."""
-    for word in "".join([c if c.isalnum() else " " for c in text.lower()]).split():
-        if max(word) >= "\u2e80":
-            yield from (word[at : at + 2] for at in range(max(1, len(word) - 1)))
-        elif len(word) > 1:
-            yield _stem(word) if word.isascii() and word.isalpha() else word
+    for part in text.lower().split():
+        for word in (part,) if part.isalnum() else "".join([c if c.isalnum() else " " for c in part]).split():
+            if word.isascii():
+                if len(word) > 1:
+                    yield _stem(word) if word.isalpha() else word
+            elif max(word) >= "\u2e80":
+                yield from (word[at : at + 2] for at in range(max(1, len(word) - 1)))
+            elif len(word) > 1:
+                yield word
 
 
 def bucket_of(term: str) -> int:
@@ -171,6 +178,8 @@ def bucket_of(term: str) -> int:
 def _stem(word: str) -> str:
     """What the forms of an English word have in common: `archives`, `archived` and `archiving` are `archiv`."""
     for _ in range(2):  # an ending may stand behind another: orderings
+        if word[-1] not in _LAST_LETTERS:
+            break
         for length in range(min(_LONGEST_ENDING, len(word) - _SHORTEST_STEM), 0, -1):
             if word[-length:] in _ENDINGS and word[-2:] != "ss":
                 word = word[:-length]
@@ -188,37 +197,64 @@ def _is_current(settings: dict[str, Any]) -> bool:
     return all([stamp(path) == known for path, known in settings.items()])
 
 
-def _found(descriptor: int, prompt: str, session: PromptedSession) -> list[list[Any]]:
+def _found(descriptor: int, head: bytes, prompt: str, session: PromptedSession) -> list[list[Any]]:
     """The memories that fit well and may be told, best first."""
-    worth: dict[int, float] = {}
-    shared: dict[int, list[int]] = {}
     total = 0
-    table = read_at(descriptor, len(MAGIC), TEXTS_AT)
-    for term in list(dict.fromkeys(terms(prompt)))[:PROMPT_TERMS]:
-        weight, *places = _listed(descriptor, table, term)
+    places: list[tuple[int, list[int]]] = []
+    once: set[int] = set()
+    enough: set[int] = set()  # that share two terms or more: the few of which the rest is asked
+    for term in _first_terms(prompt, head[SILENT_AT:]):
+        weight, *listed = _listed(descriptor, head, term)
         total += weight
-        for place in places:
-            at = abs(place)
-            worth[at] = worth.get(at, 0.0) + (weight if place > 0 else weight / 2)
-            shared.setdefault(at, []).append(weight)
-    enough = [at for at in worth if len(shared[at]) >= LEAST_TERMS]
+        if listed:
+            places.append((weight, listed))
+            having = set(map(abs, listed))
+            enough |= once & having
+            once |= having
     if not enough:
         return []
+    worth, shared = _shared(places, enough)
+    best = sorted(enough, key=lambda at: (-worth[at], at))[:CANDIDATES]
     told = session.was_told()
     found = []
-    for at in sorted(enough, key=lambda at: -worth[at])[:CANDIDATES]:
+    for at, least in [(at, least) for at in best if (least := _least(shared[at], worth[at]))]:
         memory = _value_at(descriptor, at)
         fit: float = worth[at] / (memory[0] * total) ** 0.5
-        least = _least(shared[at], worth[at])
-        if least and memory[1] not in told and fit * IN_HAND >= least:
-            _, _, _, hurdle, projects, names, *_ = memory
-            if projects and session.directory and session.project not in projects:
-                fit /= hurdle
-            if names and session.has_in_hand(names):
-                fit *= IN_HAND
+        if memory[1] not in told and fit * IN_HAND >= least:
+            fit = _fit(fit, memory, session)
             if fit >= least and not _may_be_wrong(memory, session):
                 found.append((fit, memory))
     return [memory for _, memory in sorted(found, key=lambda pair: -pair[0])]
+
+
+def _first_terms(prompt: str, silent: bytes) -> Iterable[str]:
+    """The terms that a prompt is looked up by: the first of those that say something."""
+    found: dict[str, None] = {}
+    for term in terms(prompt):
+        if term not in found and f" {term} ".encode("utf-8", "replace") not in silent:
+            found[term] = None
+            if len(found) == PROMPT_TERMS:
+                break
+    return found
+
+
+def _shared(places: list[tuple[int, list[int]]], enough: set[int]) -> tuple[dict[int, float], dict[int, list[int]]]:
+    """Of the memories at `enough`, what the terms that they share with the prompt are worth: the sum, and each."""
+    worth = dict.fromkeys(enough, 0.0)
+    shared: dict[int, list[int]] = {at: [] for at in enough}
+    for weight, listed in places:
+        for at in enough.intersection(map(abs, listed)):
+            worth[at] += weight if at in listed else weight / 2
+            shared[at].append(weight)
+    return worth, shared
+
+
+def _fit(of_words: float, memory: list[Any], session: PromptedSession) -> float:
+    """How well a memory fits where the session works, if it fits the prompt by its words so well."""
+    hurdle, projects, names = memory[3:6]
+    if projects and session.directory and session.project not in projects:
+        of_words /= hurdle
+    return of_words * IN_HAND if names and session.has_in_hand(names) else of_words
 
 
 def _least(weights: list[int], worth: float) -> float:
@@ -234,16 +270,16 @@ def _may_be_wrong(memory: list[Any], session: PromptedSession) -> bool:
     return any([one is None or one[0] > settled * 1e9 for one in stamps]) or bool(branch and branch != session.branch)
 
 
-def _listed(descriptor: int, table: bytes, term: str) -> list[int]:
+def _listed(descriptor: int, head: bytes, term: str) -> list[int]:
     """What a term is worth, and the places of the memories that have it. Only its list is decoded: with 5,000 memories
     a short prompt takes 0.05 ms then, and 0.14 where whole buckets are."""
-    at = NUMBER_BYTES * bucket_of(term)
-    start, end = _number(table[at : at + NUMBER_BYTES]), _number(table[at + NUMBER_BYTES : at + 2 * NUMBER_BYTES])
+    at = len(MAGIC) + NUMBER_BYTES * bucket_of(term)
+    start, end = _number(head[at : at + NUMBER_BYTES]), _number(head[at + NUMBER_BYTES : at + 2 * NUMBER_BYTES])
     bucket = read_at(descriptor, start, end) if start < end else b""
-    found = bucket.find(f'"{term}": ['.encode("utf-8", "replace"))
-    if found < 0:
+    _, _, found = bucket.partition(f'"{term}": ['.encode("utf-8", "replace"))
+    if not found:
         return [WHOLE]
-    listed: list[int] = decode(bucket[bucket.index(b"[", found) : bucket.index(b"]", found) + 1].decode())
+    listed: list[int] = decode(f"[{found[: found.index(b']')].decode()}]")
     return listed
 
 

@@ -14,6 +14,7 @@ from ..activity.prompt_memories import (
     BUCKETS,
     MAGIC,
     NUMBER_BYTES,
+    SILENT_AT,
     TEXTS_AT,
     WHOLE,
     bucket_of,
@@ -73,6 +74,7 @@ type typo ui understand undo unit unused update upload url use user usual util v
 wait want warn watch way week well whole wide window wish word work world write wrong yaml yarn year yes yesterday
 """
 _NOT_ABOUT = frozenset(term for word in STOP_WORDS for term in terms(word))
+_SILENT = f" {' '.join(sorted(_NOT_ABOUT))} ".encode().ljust(TEXTS_AT - SILENT_AT)
 _IN_MOST = frozenset(term for word in _COMMON_WORDS.split() for term in terms(word)) - _NOT_ABOUT
 
 
@@ -128,7 +130,7 @@ def content(memories: Sequence[IndexedMemory], settings: Mapping[str, Stamp], us
     for one in [*encoded, b""]:
         table += start.to_bytes(NUMBER_BYTES, "big")
         start += len(one)
-    return MAGIC + bytes(table) + bytes(stored) + b"".join(encoded)
+    return MAGIC + bytes(table) + _SILENT + bytes(stored) + b"".join(encoded)
 
 
 class _Watched:
@@ -159,7 +161,7 @@ def _weights(about: Sequence[tuple[set[str], set[str]]]) -> dict[str, int]:
     """What each term is worth: the rarer among the memories, the more; nothing where it is never about anything."""
     frequency = Counter(term for title, rest in about for term in title | rest)
     most = math.log(1 + max(len(about), FEWEST))
-    weights = dict.fromkeys(_NOT_ABOUT, 0)
+    weights = {}
     for term in frequency.keys() | _IN_MOST:
         rarity = math.log(1 + max(len(about), FEWEST) / (frequency[term] or 1)) / most
         weights[term] = round(WHOLE * rarity * (_COMMON if term in _IN_MOST else 1))

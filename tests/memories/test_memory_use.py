@@ -29,6 +29,7 @@ from session_memory.settings import homes
 from session_memory.settings.sections import StoreSettings
 from session_memory.store.location import StoreLocation, find_location
 from session_memory.store.rules import StoreRules
+from session_memory.store.search.query import STOP_WORDS
 from session_memory.store.sqlite.memory_index import MemoryFilter, MemoryIndex
 
 ASKED = "Why does the login JWT have such a short expiry?"
@@ -99,6 +100,11 @@ class TestPrompt:
     def test_so_does_one_with_other_forms_of_its_words(self, memory_dir: MemoryDirectory, prompt: str) -> None:
         memory_dir.keep(EXPIRY)
         assert "3600 seconds" in told_with_prompt(memory_dir.directory, prompt)
+
+    def test_so_does_one_that_comes_to_it_after_many_words_that_say_nothing(self, memory_dir: MemoryDirectory) -> None:
+        memory_dir.keep(EXPIRY)
+        nothing = " ".join(sorted(STOP_WORDS, key=len)[:70])
+        assert "3600 seconds" in told_with_prompt(memory_dir.directory, f"{nothing}: the login's JWT expiry")
 
     def test_the_hook_adds_it_to_the_prompt_unless_the_settings_say_no(self, tmp_path: Path) -> None:
         MemoryDirectory(tmp_path / ".session-memory").keep(EXPIRY)
