@@ -8,7 +8,7 @@ from ..memories.runner import settings_of
 from ..memories.tokens import all_prices
 from ..text.format import counted, enumerated
 from ..text.sanitize import for_prompt
-from ..upkeep.cost_sums import BY, is_within, of_memories, sums_by, total_of
+from ..upkeep.cost_sums import BY, is_within, of_memories, sums_of
 from ..upkeep.costs import SessionFiles, expenses
 from .arguments import NO_LIMIT, add_common, add_filter, add_private, filter_of
 from .nearest import check_names
@@ -54,8 +54,8 @@ def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
     files = sessions.written_since(wanted.since)
     size = sum(file.size for file, _ in files)
     with shown_of(opened.terminal, lambda: (len(files), size)) as advance:
-        found = [one for one in expenses(files, prices, advance) if is_within(one, wanted)]
-    rows, total = sums_by(found, arguments.by), total_of(found)
+        found = (one for one in expenses(files, prices, advance) if is_within(one, wanted))
+        total, [rows] = sums_of(found, arguments.by)
     is_of_all = wanted.homes is None and not (wanted.project or wanted.directories or wanted.session)
     memories = of_memories(opened.location, wanted, prices) if is_of_all else []
     opened.terminal.result(

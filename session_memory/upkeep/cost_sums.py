@@ -54,30 +54,34 @@ def is_within(expense: Expense, wanted: Filter) -> bool:
     return at is not None and (wanted.since or 0) <= at and (wanted.until is None or at <= wanted.until)
 
 
-def sums_by(found: Iterable[Expense], by: str) -> list[CostSum]:
-    """What was spent by each of BY, days (in local time) in their order from the latest, all else from the dearest."""
-    sums: dict[str, CostSum] = {}
-    for one in found:
-        name = {
-            "day": local_time(one.at / 1000)[:10] if one.at is not None else "",
-            "project": one.session.cwd,
-            "session": one.session.session_id,
-            "model": one.usage.model,
-        }[by]
-        if name not in sums:
-            sums[name] = CostSum(name, one.session.title if by == "session" else "")
-        sums[name].add(one)
-    if by == "day":
-        return sorted(sums.values(), key=lambda one: one.name, reverse=True)
-    return sorted(sums.values(), key=lambda one: (-(one.dollars or 0.0), -one.input - one.output, one.name))
-
-
-def total_of(found: Iterable[Expense]) -> CostSum:
-    """What was spent together."""
+def sums_of(found: Iterable[Expense], *by: str) -> tuple[CostSum, list[list[CostSum]]]:
+    """What was spent in all, and by each of BY that is asked for: days (in local time) in their order from the latest,
+    all else from the dearest. No expense is kept."""
     total = CostSum()
-    for one in found:
-        total.add(one)
-    return total
+    sums: list[dict[str, CostSum]] = [{} for _ in by]
+    for expense in found:
+        total.add(expense)
+        for kind, known in zip(by, sums):
+            name = _name_of(expense, kind)
+            if name not in known:
+                known[name] = CostSum(name, expense.session.title if kind == "session" else "")
+            known[name].add(expense)
+    return total, [_in_order(known.values(), kind) for kind, known in zip(by, sums)]
+
+
+def _name_of(expense: Expense, kind: str) -> str:
+    """By what an expense is counted."""
+    if kind == "day":
+        return local_time(expense.at / 1000)[:10] if expense.at is not None else ""
+    if kind == "model":
+        return expense.usage.model
+    return expense.session.cwd if kind == "project" else expense.session.session_id
+
+
+def _in_order(sums: Iterable[CostSum], kind: str) -> list[CostSum]:
+    if kind == "day":
+        return sorted(sums, key=lambda one: one.name, reverse=True)
+    return sorted(sums, key=lambda one: (-(one.dollars or 0.0), -one.input - one.output, one.name))
 
 
 def of_memories(location: StoreLocation, wanted: Filter, prices: Prices) -> list[CostSum]:

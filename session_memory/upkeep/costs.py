@@ -6,6 +6,7 @@ the store shows to whoever asks, so that rules hold here too.
 
 from __future__ import annotations
 
+import marshal
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +17,7 @@ from ..system.confined_files import OutsideGroupError, open_inside
 from ..system.files import open_regular
 from ..system.quick_json import decode_line
 from ..transcripts.lines import lines_forward
+from ..transcripts.usage import ModelUsage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from ..runtimes import Runtime
     from ..store.ingest.sources import SourceDirectory, SourceFile
     from ..store.values import Conversation
-    from ..transcripts.usage import ModelUsage
 
     _Answer = tuple[Runtime, ModelUsage, int | None]  # with its time in milliseconds since the epoch
 
@@ -66,20 +67,22 @@ class SessionFiles:
 
 
 class KnownAnswers:
-    """The answers in files that were read before, for as long as a file stays as it is: for a program that goes on."""
+    """The answers in files that were read before, for as long as a file stays as it is: for a program that goes on.
+    They are kept as bytes, which take a quarter of the memory."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[int, int], tuple[tuple[int, int], list[_Answer]]] = {}
+        self._known: dict[tuple[int, int], tuple[tuple[int, int], bytes]] = {}
 
-    def of(self, runtime: Runtime, descriptor: int) -> list[_Answer]:
+    def of(self, runtime: Runtime, descriptor: int) -> Iterator[_Answer]:
         """The answers in a file."""
         status = os.fstat(descriptor)
         file, stamp = (status.st_dev, status.st_ino), (status.st_size, status.st_mtime_ns)
         known = self._known.get(file)
         if known is None or known[0] != stamp:
-            known = stamp, list(_answers_in(runtime, descriptor))
+            known = stamp, marshal.dumps([(*usage, at) for _, usage, at in _answers_in(runtime, descriptor)])
             self._known[file] = known
-        return known[1]
+        for *usage, at in marshal.loads(known[1]):
+            yield runtime, ModelUsage._make(usage), at
 
 
 def expenses(

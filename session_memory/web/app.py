@@ -43,6 +43,15 @@ LEFT_SECONDS = 0.5  # after which it is seen whether the visitor of a view that 
 PART = "x-part"  # the header by which our script asks for what a view shows, without what stands around it
 
 
+class _Assets(StaticFiles):
+    """Files that a browser keeps: no two runs of the page have the same addresses."""
+
+    def file_response(self, *given: Any, **named: Any) -> Response:
+        response = super().file_response(*given, **named)
+        response.headers["Cache-Control"] = "private, max-age=31536000, immutable"
+        return response
+
+
 class PageApp:
     """What all requests have in common. `say` is called with what went wrong that nobody expected."""
 
@@ -64,7 +73,7 @@ class PageApp:
         routes = [Route(view.path, self._shown(view), methods=["GET"]) for view in VIEWS]
         routes += [Route(action.path, self._done(action), methods=["POST"]) for action in ACTIONS]
         routes += [Route("/changes", self._changes, methods=["GET"])]
-        static = Mount("/static", StaticFiles(directory=TEMPLATES.with_name("static")))
+        static = Mount("/static", _Assets(directory=TEMPLATES.with_name("static")))
         found = Starlette(
             routes=[Mount(self._access.root, routes=[*routes, static])], exception_handlers={404: self._not_found}
         )

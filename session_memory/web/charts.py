@@ -90,7 +90,7 @@ def level(value: float, top: float) -> int:
 
 def amount(value: float) -> str:
     """A number for people."""
-    return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"
 
 
 def _svg(width: float, height: float, label: str, shapes: list[str], kind: str) -> Markup:

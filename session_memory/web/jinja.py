@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -40,25 +41,27 @@ def environment(access: Access) -> Environment:
 
 def link(root: str, *parts: object, **query: object) -> str:
     """The address of what lies below the root: `link('session', id, q='x')`, without parameters that have no value."""
-    path = "/".join([root, *[quote(str(part), safe="") for part in parts]]) if parts else f"{root}/"
-    given = [(name, value) for name, value in query.items() if value not in ("", None, [], ())]
-    return f"{path}?{urlencode(given, doseq=True)}" if given else path
+    path = "/".join([root, *[_quoted(str(part)) for part in parts]]) if parts else f"{root}/"
+    given = "&".join([f"{name}={_quoted(str(value))}" for name, value in query.items() if value not in ("", None)])
+    return f"{path}?{given}" if given else path
+
+
+@lru_cache(maxsize=4000)
+def _quoted(text: str) -> str:
+    """`text` as a part of an address: kept, since a session has its id in a thousand of them."""
+    return quote(text, safe="")
 
 
 def _ago(seconds: float | None) -> Markup:
     """How long ago that was; the script keeps it right."""
     if not seconds:
         return Markup("")
-    return Markup('<time datetime="{}" title="{}" data-ago>{}</time>').format(
-        iso_time(seconds), local_time(seconds), age(max(0, time.time() - seconds))
-    )
+    return _time(seconds, age(max(0, time.time() - seconds)), f' title="{local_time(seconds)}" data-ago')
 
 
 def _when(seconds: float | None) -> Markup:
     """The date and the time of day, on this machine."""
-    if not seconds:
-        return Markup("")
-    return Markup('<time datetime="{}">{}</time>').format(iso_time(seconds), local_time(seconds))
+    return _time(seconds, local_time(seconds)) if seconds else Markup("")
 
 
 def _clock(seconds: float | None) -> Markup:
@@ -66,7 +69,12 @@ def _clock(seconds: float | None) -> Markup:
     if not seconds:
         return Markup("")
     text = local_time(seconds)
-    return Markup('<time datetime="{}" title="{}">{}</time>').format(iso_time(seconds), text, text[11:])
+    return _time(seconds, text[11:], f' title="{text}"')
+
+
+def _time(seconds: float, text: str, attributes: str = "") -> Markup:
+    """A time as HTML: of digits, without anything to escape."""
+    return Markup(f'<time datetime="{iso_time(seconds)}"{attributes}>{text}</time>')
 
 
 def _number(value: float) -> str:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .alarms import Alarm
 
 END_SECONDS = 0.5
+SWITCH_SECONDS = 0.0005  # a page is asked for while another thread counts a year: by default each step of it waits 5 ms
 THREADS = 4  # that answer: each has a connection to the store, with a cache
 
 
@@ -54,6 +55,7 @@ def serve(
             server_header=False, date_header=False, timeout_graceful_shutdown=1,
         )  # fmt: skip
         server = _Server(config, live)
+        sys.setswitchinterval(SWITCH_SECONDS)
         live.start()
         checks.start()
         say(f"the page: {access.link}")

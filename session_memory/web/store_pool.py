@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..store.sqlite.engine import SqliteStore
 
 PATIENCE_SECONDS = 2.0
+CACHE_KIBIBYTES = 4096  # of each: they stay open, and the system keeps what is read as well
 _MOST_KEPT = 4
 
 
@@ -39,7 +40,7 @@ class StorePool:
     def store(self) -> Iterator[SqliteStore]:
         """A store for one thread. Raises StoreMissingError, DatabaseError."""
         inode = self._inode()
-        store = self._kept(inode) or open_store(self.location, None, Patience(PATIENCE_SECONDS), self._lifts())
+        store = self._kept(inode) or self._opened()
         try:
             with damage_recognised(store):
                 yield store
@@ -58,8 +59,11 @@ class StorePool:
         for _, store in stores:
             store.close()
 
-    def _lifts(self) -> Lifts:
-        return Lifts(self.location.own_sessions, False)
+    def _opened(self) -> SqliteStore:
+        lifts = Lifts(self.location.own_sessions, False)
+        store = open_store(self.location, None, Patience(PATIENCE_SECONDS), lifts)
+        store.limit_cache(CACHE_KIBIBYTES)
+        return store
 
     def _inode(self) -> int:
         try:

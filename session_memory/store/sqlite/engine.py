@@ -75,6 +75,10 @@ class SqliteStore:
         """Why the database can only be read; None where it can be written."""
         return self._database.obstacle
 
+    def limit_cache(self, kibibytes: int) -> None:
+        """Has the connection keep so much of the database in memory, and no more."""
+        self.connection.execute(f"PRAGMA cache_size = -{kibibytes}")
+
     def is_excluding(self) -> bool:
         """Whether rules exclude anything; conditions on the tables of exclusions.py hold from then on."""
         with explained(self.path):

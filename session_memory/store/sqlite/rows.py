@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 
 from ...system.sqlite import fetch
 from ...text.format import one_line, shorten
@@ -44,7 +45,13 @@ def conversation_of(row: Sequence[Any]) -> Conversation:
     found = Conversation._make(row)
     if not found.title.startswith(_SAID):
         return found
-    return found._replace(title=shorten(one_line(subject(found.title[1:])), TITLE_CHARACTERS))
+    return found._replace(title=_title_of(found.title[1:]))
+
+
+@lru_cache(maxsize=1000)
+def _title_of(said: str) -> str:
+    """A title made of what the user said first: kept, since a list of sessions has the same ones the next time."""
+    return shorten(one_line(subject(said)), TITLE_CHARACTERS)
 
 
 # The fields of values.StoredEntry.

@@ -9,7 +9,7 @@ from ...memories.tokens import all_prices
 from ...store.values import Filter
 from ...text.sanitize import for_people
 from ...text.timestamps import local_time
-from ...upkeep.cost_sums import is_within, of_memories, sums_by, total_of
+from ...upkeep.cost_sums import BY, is_within, of_memories, sums_of
 from ...upkeep.costs import KnownAnswers, SessionFiles, expenses
 from ..choices import period, places
 from ..session_list import project_of
@@ -54,18 +54,17 @@ def counted(request: PageRequest) -> dict[str, Any]:
     files = sessions.written_since(since)
     wanted = wanted._replace(since=since)
     answers = request.while_wanted(expenses(files, prices, lambda *_: None, _ANSWERS))
-    found = [one for one in answers if is_within(one, wanted)]
+    total, sums = sums_of((one for one in answers if is_within(one, wanted)), *BY)
+    by = dict(zip(BY, sums))
     is_of_all = request.location.homes is None and not directories
-    by_day = sums_by(found, "day")
-    total = total_of(found)
     return {
         "total": _shown(total, "all"),
-        "days": _every_day(by_day, request.now),
+        "days": _every_day(by["day"], request.now),
         "tables": [
-            ("Model", [_shown(one, for_people(one.name)) for one in sums_by(found, "model")]),
-            ("Project", _by_project(sums_by(found, "project"))),
-            ("Session", [_shown(one, for_people(one.title), one.name) for one in sums_by(found, "session")[:SHOWN]]),
-            ("Day", [_shown(one, one.name) for one in by_day]),
+            ("Model", [_shown(one, for_people(one.name)) for one in by["model"]]),
+            ("Project", _by_project(by["project"])),
+            ("Session", [_shown(one, for_people(one.title), one.name) for one in by["session"][:SHOWN]]),
+            ("Day", [_shown(one, one.name) for one in by["day"]]),
         ],
         "memories": [
             _shown(one, one.name) for one in (of_memories(request.location, wanted, prices) if is_of_all else [])
