@@ -85,6 +85,7 @@ def test_every_answer_keeps_scripts_of_others_out(page: ServedPage, path: str) -
     assert headers["cross-origin-resource-policy"] == "same-origin"
     assert headers["cross-origin-opener-policy"] == "same-origin"
     assert "server" not in headers
+    assert ("immutable" if "/static/" in path else "no-store") in headers["cache-control"]
 
 
 def test_no_template_holds_script_or_style_of_its_own(page: ServedPage) -> None:

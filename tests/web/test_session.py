@@ -103,6 +103,11 @@ def test_only_the_part_that_is_read_is_loaded_and_an_entry_has_a_link(tmp_path: 
         addresses = re.findall(r'data-load="([^"]+/items[^"]+)"', first)
         texts = [page.ask(unescape(address)).text for address in addresses]
         assert sum(text.count("answer ") for text in [first, *texts]) >= 300
+        outline = page.view("/session/long/outline").text
+        assert "question 299" in outline
+        assert "question 199" not in outline, "what came first is asked for"
+        [earlier] = re.findall(r'data-load="([^"]+)"', outline)
+        assert page.ask(unescape(earlier)).text.count("question ") == 200
 
 
 def test_what_is_excluded_is_not_there(tmp_path: Path) -> None:

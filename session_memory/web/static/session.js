@@ -21,9 +21,13 @@ function mark() {
   const numbers = $$("[data-number]", page);
   if (seen) numbers.find((one) => Number(one.dataset.number) > seen)?.classList.add("first-new");
 }
+let noting = 0; // not while one leaves: where everything is measured just then, the next page waits for it
 function noteSeen() {
-  const last = $$("[data-number]", page).filter((one) => one.getBoundingClientRect().top < innerHeight).at(-1);
-  try { if (last) localStorage.setItem(seenKey, Math.max(seen, Number(last.dataset.number))); } catch {}
+  clearTimeout(noting);
+  noting = setTimeout(() => {
+    const last = $$("[data-number]", page).findLast((one) => one.getBoundingClientRect().top < innerHeight);
+    try { if (last) localStorage.setItem(seenKey, Math.max(seen, Number(last.dataset.number))); } catch {}
+  }, 250);
 }
 function toRequest(by) {
   const all = $$(".request", page), line = 80;
@@ -60,8 +64,9 @@ document.addEventListener("keydown", (event) => {
   }[event.key];
   if (done) { event.preventDefault(); done(); }
 });
-addEventListener("pagehide", noteSeen);
-document.addEventListener("visibilitychange", () => { if (document.hidden) noteSeen(); });
+addEventListener("scroll", noteSeen, { passive: true });
+addEventListener("refreshed", noteSeen);
 mark();
+noteSeen();
 if (Number(page.dataset.at)) goTo(Number(page.dataset.at), false);
 else if ("follows" in page.dataset) { follows = true; toEnd(); }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ...memories.library import open_index
 from ...runtimes import all_runtimes
@@ -12,7 +12,7 @@ from ...store.values import TOOL_ROLE, Filter
 from ...system.sqlite import Patience
 from ...text.format import one_line, shorten
 from ...text.paths import relative
-from ...text.sanitize import beginning, for_people
+from ...text.sanitize import all_for_people, beginning, for_people
 from ...transcripts.titles import is_request
 from ..active_sessions import midnight
 from ..call_detail import call_detail
@@ -21,14 +21,16 @@ from ..page_request import NotFoundError
 from ..session_list import project_of, shown_runtime
 
 if TYPE_CHECKING:
-    from ...store.values import Conversation
+    from ...store.values import Conversation, StoredEntry
     from ..page_request import PageRequest
 
 NO_LIMIT = 10**9
-ITEM_HEIGHT = 56  # pixels that an item takes on average: so tall is a chunk before it is loaded
 REQUEST_CHARACTERS = 110
+REQUESTS = 100  # that are listed at once, the latest
+FILES = 40  # likewise
 PATIENCE_SECONDS = 1.0
 _HIGHEST = 1 << 32
+Found = TypeVar("Found")
 
 
 class ShownRequest(NamedTuple):
@@ -77,7 +79,6 @@ def values(request: PageRequest) -> dict[str, Any]:
         "blocks": list(blocks_of(items_of(request.store, shown))),
         "at": at,
         "is_active": is_active,
-        "item_height": ITEM_HEIGHT,
     }
 
 
@@ -92,28 +93,62 @@ def items(request: PageRequest) -> dict[str, Any]:
 
 
 def outline(request: PageRequest) -> dict[str, Any]:
-    """What the session was asked for, which files it changed, and what is remembered of it."""
+    """What the session was asked for, which files it changed, and what is remembered of it. Of a long one the latest
+    requests and files; `part` asks for the `requests` or the `files` before these."""
     conversations = _conversations(request)
     start = next((one.cwd for one in conversations if one.cwd), "")
-    requests: list[ShownRequest] = []
+    requests: list[StoredEntry] = []
     files: dict[str, list[int]] = {}
     for one in conversations:
         for item in request.store.entries(one.id):
             if item.role == TOOL_ROLE:
                 if item.kind == "edit" and item.outcome != "error":
-                    files.setdefault(item.text, []).append(item.number)
+                    files[item.text] = [*files.pop(item.text, ()), item.number]
             elif item.role == "user" and is_request(item.text):
-                text = shorten(one_line(for_people(beginning(item.text, 1000))), REQUEST_CHARACTERS)
-                requests.append(ShownRequest(item.number, item.timestamp and item.timestamp / 1000, text))
-    changed = [ChangedFile(for_people(relative(path, start)), numbers) for path, numbers in files.items()]
-    session = conversations[-1].session_id
+                requests.append(item)
+    part = request.one("part")
+    earlier, latest = _split(requests, REQUESTS)
+    files_before, last_files = _split([ChangedFile(relative(path, start), some) for path, some in files.items()], FILES)
+    return {
+        "session_id": conversations[-1].session_id,
+        "part": part,
+        "requests": _shown_requests(earlier if part == "requests" else latest),
+        "earlier": len(earlier),
+        "files": _shown_files(files_before if part == "files" else last_files),
+        "files_before": len(files_before),
+        "memories": [] if part else _memories_of(request, conversations[-1].session_id),
+    }
+
+
+def _split(found: list[Found], most: int) -> tuple[list[Found], list[Found]]:
+    """The last `most` of them, and those before."""
+    at = max(0, len(found) - most)
+    return found[:at], found[at:]
+
+
+def _shown_requests(found: list[StoredEntry]) -> list[ShownRequest]:
+    texts = all_for_people([beginning(one.text, 1000) for one in found])
+    return [
+        ShownRequest(
+            one.number, one.timestamp and one.timestamp / 1000, shorten(one_line(text), REQUEST_CHARACTERS)
+        )
+        for one, text in zip(found, texts)
+    ]  # fmt: skip
+
+
+def _shown_files(found: list[ChangedFile]) -> list[ChangedFile]:
+    paths = all_for_people([one.path for one in found])
+    return [one._replace(path=path) for one, path in zip(found[::-1], paths[::-1])]
+
+
+def _memories_of(request: PageRequest, session: str) -> list[tuple[str, str]]:
+    """The kind and the title of each memory that was drawn from a session."""
     with open_index(request.location, lambda _: None, Patience(PATIENCE_SECONDS)) as index:
-        memories = [
-            (for_people(one.id), for_people(one.kind), for_people(one.title))
+        return [
+            (for_people(one.kind), for_people(one.title))
             for one in index.memories(MemoryFilter(request.location.homes))
             if any(origin[1] == session for origin in one.origins)
         ]
-    return {"session_id": session, "requests": requests, "files": changed, "memories": memories}
 
 
 def call(request: PageRequest) -> dict[str, Any]:
