@@ -28,14 +28,14 @@ from session_memory.store.postgres.push import TeamPush
 from session_memory.store.sqlite.engine import SqliteStore
 from session_memory.store.team_push import SharedAs, push_new
 from session_memory.store.values import Filter, Hit
-from tests.postgres_server import PostgresServer, running_server
+from tests.postgres_server import EACH_ITEM, PostgresServer, running_server
 
 from .corpus import Texts
 from .search import ENTRIES_A_FILE, SEED, batch_of, words_and_common
 
 MACHINES = ("laptop", "server", "desk")
 MACHINE_FILES = 60  # of each that is killed
-TABLES = ("item", "posting", "conversation", "session")
+TABLES = ("item", "posting", "conversation", "session", "segment")
 _PUSH = """
 import sys
 from contextlib import closing
@@ -151,8 +151,8 @@ def _kill(server: PostgresServer, url: str, root: Path, kills: int) -> int:
         _push(store, url, machine)
     found = _content(server)
     with psycopg.connect(server.url_of(server.database), autocommit=True) as connection:
-        connection.execute("TRUNCATE session_memory.session, session_memory.item, session_memory.posting, "
-                           "session_memory.conversation")  # fmt: skip
+        connection.execute("TRUNCATE session_memory.session, session_memory.segment, session_memory.item, "
+                           "session_memory.posting, session_memory.conversation")  # fmt: skip
     for store, machine in zip(stores, MACHINES):
         _push(store, url, machine)
     wanted = _content(server)
@@ -173,7 +173,11 @@ def _content(server: PostgresServer) -> dict[str, list[tuple[object, ...]]]:
         connection.execute("SET search_path = session_memory")
         of_session = "SELECT s.machine, s.file_path, t.* FROM {} AS t JOIN session AS s ON s.id = t.session"
         found: dict[str, list[tuple[object, ...]]] = {}
-        for table in TABLES[:3]:
+        found["posting"] = list(connection.execute(
+            f"SELECT s.machine, s.file_path, p.term, i.id & {(1 << 32) - 1} FROM posting AS p {EACH_ITEM} "
+            "LEFT JOIN session AS s ON s.id = i.id >> 32 AND s.segment = p.segment"
+        ))  # fmt: skip
+        for table in ("item", "conversation"):
             cursor = connection.execute(of_session.format(table))
             columns = [one.name for one in cursor.description or ()]
             at = columns.index("session")

@@ -19,6 +19,11 @@ from session_memory.store.postgres.schema import add_member, migrate
 
 VARIABLE = "SESSION_MEMORY_TEST_POSTGRES"
 MEMBERS = ("ann", "bob", "cleo")
+# What `posting AS p` is joined with to have each of its items as i.id.
+EACH_ITEM = (
+    "CROSS JOIN LATERAL (SELECT ('x' || encode(substr(p.items, at, 8), 'hex'))::bit(64)::bigint AS id "
+    "FROM generate_series(1, length(p.items), 8) AS at) AS i"
+)
 _numbers = itertools.count(1)
 
 

@@ -53,7 +53,9 @@ class Team:
         self.server = server
         self.name = name = server.database
         self.admin_url = server.url_of(name)
-        self.rows("TRUNCATE machine, session, item, posting, conversation, memory, memory_posting RESTART IDENTITY")
+        self.rows(
+            "TRUNCATE machine, session, segment, item, posting, conversation, memory, memory_posting RESTART IDENTITY"
+        )
 
     def url(self, member: str = "ann") -> str:
         return self.server.url_of(self.name, member)

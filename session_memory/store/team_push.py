@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .sqlite.shareable import StoredFile
     from .values import StoredEntry
 
-BATCH_ITEMS = 5000  # in one transaction
+BATCH_ITEMS = 10_000  # in one transaction
 _PATH_KINDS = ("edit", "read")
 _NUMBERS = (1 << ITEM_BITS) - 1
 
@@ -108,8 +108,10 @@ def push_new(
 
 def _is_another(store: SqliteStore, file: StoredFile, shared: SharedAs, before: PushedSession, rules: str) -> bool:
     """Whether what was pushed is not the beginning of what there is: the transcript was read anew, part of it was
-    forgotten or excluded, or other secrets are looked for now."""
-    if before.session.rules != rules or before.next_number > file.next_number:
+    forgotten or excluded, other secrets are looked for now, or it is shared with others."""
+    if before.session.rules != rules or before.session.share != shared.share:
+        return True
+    if before.next_number > file.next_number:
         return True
     if before.next_number == file.next_number and before.item_count != file.item_count:
         return True

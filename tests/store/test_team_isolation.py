@@ -16,14 +16,18 @@ from session_memory.store.postgres.connection import TeamError, connect
 from session_memory.store.postgres.engine import TeamStore
 from session_memory.store.postgres.memories import TeamMemories
 from session_memory.store.postgres.memory_push import push_memories
+from session_memory.store.postgres.postings import packed
 from session_memory.store.postgres.push import TeamPush
 from session_memory.store.postgres.schema import remove_member
 from session_memory.store.sqlite.memory_index import MemoryFilter
 from session_memory.store.values import Filter
 
-TABLES = ("session", "item", "posting", "conversation")
+TABLES = ("session", "segment", "item", "posting", "conversation")
 MEMORY_TABLES = ("memory", "memory_posting")
-OF_SESSION = ("item", "posting", "conversation")
+PARENT = {"item": "session", "conversation": "session", "posting": "segment"}
+SESSION = "segment, machine, home, file_path, session_id, runtime, project, share, title, cwd, local_id"
+# A session as it may be added, but for the column before it or the change to it.
+OWN_SESSION = "id, 'l', '', 'x', 'x', 'x', 'x', share, '', '', 1 FROM segment WHERE owner = 'ann' AND share = 'team'"
 MACHINE = "INSERT INTO machine (name, joined_at) VALUES ('laptop', 0)"
 
 
@@ -51,6 +55,12 @@ def sessions(team: Team, owner: str, share: str) -> int:
     return int(id)
 
 
+def segment(team: Team, owner: str, share: str) -> int:
+    """The number of its segment."""
+    [(id,)] = team.rows("SELECT id FROM segment WHERE owner = %s AND share = %s", owner, share)
+    return int(id)
+
+
 def everything(team: Team) -> list[list[str]]:
     """All that there is, for the administrator."""
     return [
@@ -63,10 +73,10 @@ def test_a_member_reads_their_own_rows_and_those_that_are_shared(shared):
     for member, other in (("ann", "bob"), ("bob", "ann")):
         found = set(shared.rows("SELECT owner, share FROM session", user=member))
         assert found == {(member, "mine"), (member, "team"), (other, "team")}
-        hidden = sessions(shared, other, "mine")
-        for table in OF_SESSION:
-            seen = {id for (id,) in shared.rows(f"SELECT session FROM {table}", user=member)}
-            assert hidden not in seen
+        assert set(shared.rows("SELECT owner, share FROM segment", user=member)) == found
+        for table, parent in PARENT.items():
+            seen = {id for (id,) in shared.rows(f"SELECT {parent} FROM {table}", user=member)}
+            assert (segment if parent == "segment" else sessions)(shared, other, "mine") not in seen
             assert len(seen) == 3
 
 
@@ -120,14 +130,17 @@ def test_nothing_is_put_among_the_memories_of_another(shared, statement, share):
 @pytest.mark.parametrize("share", ["mine", "team"])
 def test_nothing_of_another_is_changed_or_deleted(shared, share):
     before = everything(shared)
-    theirs = sessions(shared, "bob", share)
-    for table in (*TABLES, "machine"):
-        shared.rows(f"DELETE FROM {table} WHERE {'owner' if table in ('session', 'machine') else 'session'} = %s",
-                    "bob" if table in ("session", "machine") else theirs, user="ann")  # fmt: skip
-    shared.rows("UPDATE session SET title = 'x', share = 'team' WHERE owner = 'bob'", user="ann")
+    theirs = {"session": sessions(shared, "bob", share), "segment": segment(shared, "bob", share)}
+    for table in ("session", "segment", "machine"):
+        shared.rows(f"DELETE FROM {table} WHERE owner = 'bob'", user="ann")
+    for table, parent in PARENT.items():
+        shared.rows(f"DELETE FROM {table} WHERE {parent} = %s", theirs[parent], user="ann")
+    shared.rows("UPDATE session SET title = 'x' WHERE owner = 'bob'", user="ann")
+    shared.rows("UPDATE segment SET item_count = 0 WHERE owner = 'bob'", user="ann")
     shared.rows("UPDATE machine SET program = 'x' WHERE owner = 'bob'", user="ann")
-    for column, table in (("text", "item"), ("numbers", "posting"), ("text_bytes", "conversation")):
-        shared.rows(f"UPDATE {table} SET {column} = {column} WHERE session = %s", theirs, user="ann")
+    for column, table in (("text", "item"), ("items", "posting"), ("text_bytes", "conversation")):
+        parent = PARENT[table]
+        shared.rows(f"UPDATE {table} SET {column} = {column} WHERE {parent} = %s", theirs[parent], user="ann")
     assert everything(shared) == before
 
 
@@ -138,17 +151,20 @@ def test_nothing_of_another_is_changed_or_deleted(shared, share):
         "INSERT INTO item (session, number, role, message, byte_offset, text) VALUES (%(id)s, 7, 'user', 7, 0, 'x')",
         "INSERT INTO item (session, number, role, message, byte_offset, text) VALUES (%(id)s, 0, 'user', 7, 0, 'x') "
         "ON CONFLICT (session, number) DO UPDATE SET text = excluded.text",
-        "INSERT INTO posting VALUES ('zeppelin', %(id)s, '')",
-        "INSERT INTO posting VALUES ('zeppelin', %(id)s, '') ON CONFLICT (term, session) DO UPDATE SET numbers = ''",
+        "INSERT INTO posting VALUES ('zeppelin', %(segment)s, '')",
+        "INSERT INTO posting VALUES ('zeppelin', %(segment)s, '') ON CONFLICT (term, segment) DO UPDATE SET items = ''",
         "INSERT INTO conversation VALUES (%(id)s, 9, 9, 0, 0, 1, 1)",
         "UPDATE item SET session = %(id)s, number = 9 WHERE session = %(own)s",
-        "UPDATE posting SET session = %(id)s WHERE session = %(own)s",
+        "UPDATE posting SET segment = %(segment)s WHERE segment = %(own_segment)s",
+        "INSERT INTO session (segment, machine, home, file_path, session_id, runtime, project, share, title, cwd, "
+        "local_id) SELECT %(segment)s, 'l', '', 'x', 'x', 'x', 'x', share, '', '', 1 FROM session LIMIT 1",
         "UPDATE conversation SET session = %(id)s, first_number = 9 WHERE session = %(own)s",
     ],
 )
 def test_nothing_is_put_into_a_session_of_another(shared, statement, share):
     before = everything(shared)
     values = {"id": sessions(shared, "bob", share), "own": sessions(shared, "ann", "mine")}
+    values |= {"segment": segment(shared, "bob", share), "own_segment": segment(shared, "ann", "mine")}
     with closing(connect(shared.url("ann"))) as connection, pytest.raises(errors.InsufficientPrivilege):
         connection.execute(statement, values)
     assert everything(shared) == before
@@ -161,10 +177,15 @@ def test_nothing_is_put_into_a_session_of_another(shared, statement, share):
         "UPDATE session SET id = 99",
         "UPDATE machine SET owner = 'bob', name = 'other'",
         "INSERT INTO machine (owner, name, joined_at) VALUES ('bob', 'other', 0)",
-        "INSERT INTO session (owner, machine, home, file_path, session_id, runtime, project, share, title, cwd, local_id) "
-        "VALUES ('bob', 'l', '', 'x', 'x', 'x', 'x', 'team', '', '', 1)",
-        "INSERT INTO session (id, machine, home, file_path, session_id, runtime, project, share, title, cwd, local_id) "
-        "OVERRIDING SYSTEM VALUE VALUES (99, 'l', '', 'x', 'x', 'x', 'x', 'team', '', '', 1)",
+        "UPDATE session SET share = 'team'",
+        "UPDATE session SET segment = segment",
+        "UPDATE segment SET share = 'team'",
+        "UPDATE segment SET owner = 'bob'",
+        f"INSERT INTO session (owner, {SESSION}) SELECT 'bob', {OWN_SESSION}",
+        f"INSERT INTO session (id, {SESSION}) OVERRIDING SYSTEM VALUE SELECT 99, {OWN_SESSION}",
+        f"INSERT INTO session ({SESSION}) SELECT id, 'l', '', 'x', 'x', 'x', 'x', 'mine', '', '', 1 FROM segment "
+        "WHERE share = 'team'",
+        "INSERT INTO segment (owner, machine, share) VALUES ('bob', 'l', 'team')",
         "ALTER TABLE session DISABLE ROW LEVEL SECURITY",
         "ALTER TABLE session NO FORCE ROW LEVEL SECURITY",
         "DROP POLICY shared_is_read ON session",
@@ -188,6 +209,14 @@ def test_a_member_is_refused_what_would_make_them_another(shared, statement):
         connection.execute(statement)
     assert isinstance(refused.value, errors.InsufficientPrivilege | errors.GeneratedAlways)
     assert everything(shared) == before
+
+
+def test_words_that_a_member_ascribes_to_a_session_of_another_are_not_found(shared):
+    ids = [sessions(shared, owner, "team") << 32 for owner in ("ann", "bob")]
+    own = segment(shared, "ann", "team")
+    shared.rows("INSERT INTO posting VALUES ('slander', %s, %s)", own, packed(ids), user="ann")
+    with closing(TeamStore(shared.url("cleo"))) as store:
+        assert [hit.conversation.who for hit in store.search("slander", Filter())] == ["ann@laptop"]
 
 
 def test_who_is_no_member_reads_nothing(shared):
@@ -226,10 +255,8 @@ def test_who_is_removed_reads_and_writes_nothing_and_what_they_shared_stays_unle
 ) -> None:
     postgres.execute("DROP ROLE IF EXISTS dora", "CREATE ROLE dora LOGIN", "GRANT session_memory_member TO dora")
     with closing(connect(shared.url("dora"))) as connection:
-        connection.execute(
-            "INSERT INTO session (machine, home, file_path, session_id, runtime, project, share, title, cwd, local_id) "
-            "VALUES ('l', '', 'x', 'of-dora', 'x', 'x', 'team', '', '', 1)"
-        )
+        connection.execute("INSERT INTO segment (machine, share) VALUES ('l', 'team')")
+        connection.execute(f"INSERT INTO session ({SESSION}) SELECT {OWN_SESSION.replace('ann', 'dora')}")
     with closing(connect(shared.admin_url)) as connection:
         remove_member(connection, "dora", purge=False)
         assert shared.rows("SELECT count(*) FROM session WHERE owner = 'dora'", user="ann") == [(1,)]

@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from postgres_server import PostgresServer
+from postgres_server import EACH_ITEM, PostgresServer
 from psycopg import errors
 from store_scene import MINUTE, Scene, put, said, state, tool
 from team_scene import AS_IT_IS, PROJECT, Team, push
@@ -55,7 +55,9 @@ def content(team: Team) -> dict[str, list[str]]:
         "s.term_count FROM session AS s",
         "item": f"{name}, i.number, i.role, i.text, i.at, i.cwd, i.outcome FROM item AS i "
         "JOIN session AS s ON s.id = i.session",
-        "posting": f"{name}, p.term, p.numbers FROM posting AS p JOIN session AS s ON s.id = p.session",
+        "posting": f"{name}, p.term, i.id & {(1 << 32) - 1} FROM posting AS p {EACH_ITEM} "
+        "LEFT JOIN session AS s ON (s.id, s.segment, s.share) = (i.id >> 32, p.segment, "
+        "(SELECT g.share FROM segment AS g WHERE g.id = p.segment))",
         "conversation": f"{name}, c.first_number, c.last_number, c.first_at, c.last_at, c.message_count, c.text_bytes "
         "FROM conversation AS c JOIN session AS s ON s.id = c.session",
     }
@@ -115,7 +117,8 @@ def test_what_is_not_shared_any_more_is_withdrawn_and_what_is_shared_otherwise_s
     team.push(scene)
     team.push(scene, shared_as=lambda file, _: AS_IT_IS._replace(share="mine") if file.session_id == "a" else None)
     assert team.rows("SELECT session_id, share FROM session") == [("a", "mine")]
-    assert team.rows("SELECT DISTINCT session FROM posting") == team.rows("SELECT id FROM session")
+    assert team.rows("SELECT term FROM posting ORDER BY term") == [("on",), ("thing",)]
+    assert team.rows("SELECT count(*) FROM segment") == [(1,)]
     assert team.rows("SELECT count(*) FROM item") == [(1,)]
 
 

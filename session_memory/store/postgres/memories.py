@@ -11,7 +11,7 @@ from ..sqlite.search_index import terms_of
 from ..values import ITEM_BITS
 from .connection import explained
 from .expressions import items_of
-from .search_index import clipped
+from .postings import clipped
 
 if TYPE_CHECKING:
     from typing import Any

@@ -10,7 +10,7 @@ from zlib import crc32
 from ..sqlite.memory_index import WEIGHTS
 from ..sqlite.search_index import terms_of
 from .connection import explained
-from .search_index import clipped
+from .postings import clipped
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -26,7 +26,7 @@ _WITHDRAWN = (
 
 
 class OutgoingMemory(NamedTuple):
-    """A memory as the team is to know it: `project`, `share` and `cwd` as of an OutgoingSession; `at` in milliseconds
+    """A memory as the team is to know it: `project`, `share` and `cwd` as of a SharedSession; `at` in milliseconds
     since the epoch; the last session that it was drawn from, and the number of the message there, 0 for no single
     one."""
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..sqlite.search_index import terms_of
-from ..values import TOOL_ROLE
+from ..values import ITEM_BITS, TOOL_ROLE
 from .connection import TeamError, connect, explained, place_of
+from .postings import NewPostings, packed, unpacked
 from .rows import NUMBERS
 from .schema import check_member
-from .search_index import clipped, packed
 from .session_push import PushedSession, SharedSession, mark_of
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from .connection import TeamConnection
     from .session_push import SessionPush
 
+    _Row = tuple[int, int, SessionPush]  # the numbers of a session and its segment, and what is new of it
+
 _SESSION = SharedSession._fields
 _NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"  # the server's clock, the same for all machines
 # Rows are copied into tables of the connection and go on from there: a table with policies takes no COPY, and as arrays
@@ -33,12 +35,13 @@ _STAGE = """
         session bigint, number integer, role text, at bigint, cwd text, message integer, byte_offset bigint, tool text,
         kind text, outcome text, error text, result_size bigint, result_lines bigint, text text
     );
-    CREATE TEMP TABLE IF NOT EXISTS staged_posting (term text COLLATE "C", session bigint, numbers bytea);
+    CREATE TEMP TABLE IF NOT EXISTS staged_posting (term text COLLATE "C", segment bigint, items bytea);
 """
 _ITEM_TYPES = (
     "int8", "int4", "text", "int8", "text", "int4", "int8", "text", "text", "text", "text", "int8", "int8", "text",
 )  # fmt: skip
-_TABLES = ("item", "posting", "conversation")  # that belong to a session
+_CHANGEABLE = [column for column in _SESSION if column != "share"]
+SEGMENT_ITEMS = 10_000  # from which on a segment takes no further sessions; docs/team.md says why
 
 
 class PushCounts(NamedTuple):
@@ -90,36 +93,56 @@ class TeamPush:
     def pushed(self) -> dict[tuple[str, str], PushedSession]:
         """What the team has of this machine's sessions, by their keys."""
         sql = (
-            f"SELECT id, {', '.join(_SESSION)}, next_number, mark, open_calls, item_count "
+            f"SELECT id, segment, {', '.join(_SESSION)}, next_number, mark, open_calls, item_count "
             "FROM session WHERE owner = current_user AND machine = %s"
         )
         with explained(self.url):
             rows = self.connection.cursor(binary=True).execute(sql, (self.machine,)).fetchall()
         found = {}
-        for id, *values in rows:
+        for id, segment, *values in rows:
             *session, next_number, mark, open_calls, item_count = values
             one = SharedSession._make(session)
-            found[one.key] = PushedSession(id, one, next_number, mark, tuple(open_calls), item_count)
+            found[one.key] = PushedSession(id, segment, one, next_number, mark, tuple(open_calls), item_count)
         return found
 
     def push(self, batch: Sequence[SessionPush]) -> PushCounts:
         """Writes all of a batch or, if anything fails, nothing of it."""
         with explained(self.url), self.connection.transaction():
-            ids = self._locked(batch)
-            rows = [(id, one) for id, one in zip(ids, batch) if id]
-            self._write_items(rows)
-            terms = self._write_postings(rows)
+            rows = self._locked(batch)
+            self._copy_items(rows)
+            with self.connection.pipeline():  # terms are made while the server writes the items
+                self._write_items(rows)
+                postings, terms = self._new_postings(rows)
+            self._insert_postings(postings, self._grown_segments(rows))
             self._write_conversations(rows)
             self._write_sessions(rows, terms)
-        return PushCounts(len(rows), sum([len(one.items) for _, one in rows]), len(batch) - len(rows))
+        return PushCounts(len(rows), sum([len(one.items) for _, _, one in rows]), len(batch) - len(rows))
 
     def withdraw(self, sessions: Iterable[int]) -> None:
         """Deletes the copies of sessions, by their numbers in the team."""
         ids = list(sessions)
         with explained(self.url), self.connection.transaction():
-            for table in _TABLES:
-                self.connection.execute(f"DELETE FROM {table} WHERE session = ANY(%s)", (ids,))
-            self.connection.execute("DELETE FROM session WHERE id = ANY(%s)", (ids,))
+            sql = "SELECT DISTINCT segment FROM session WHERE id = ANY(%s)"
+            segments = [segment for (segment,) in self.connection.execute(sql, (ids,))]
+            sql = "SELECT id FROM segment WHERE id = ANY(%s) ORDER BY id FOR UPDATE"
+            self.connection.execute(sql, (segments,))
+            for table, column in (("item", "session"), ("conversation", "session"), ("session", "id")):
+                self.connection.execute(f"DELETE FROM {table} WHERE {column} = ANY(%s)", (ids,))
+            for segment in segments:
+                self._withdraw_postings(segment, ids)
+
+    def _withdraw_postings(self, segment: int, sessions: list[int]) -> None:
+        """Takes what is of sessions that were deleted from the postings of a segment; an empty segment goes too."""
+        cursor = self.connection.cursor(binary=True)
+        left = frozenset([id for (id,) in cursor.execute("SELECT id FROM session WHERE segment = %s", (segment,))])
+        if not left:
+            cursor.execute("DELETE FROM posting WHERE segment = %s", (segment,))
+            cursor.execute("DELETE FROM segment WHERE id = %s", (segment,))
+            return
+        having = "SELECT FROM unnest(%s::integer[]) AS gone WHERE position(int4send(gone) IN items) > 0"
+        sql = f"DELETE FROM posting WHERE segment = %s AND EXISTS ({having}) RETURNING term, items"
+        kept = [(term, unpacked(items, left)) for term, items in cursor.execute(sql, (segment, sessions))]
+        self._insert_postings([(term, segment, packed(items)) for term, items in kept if items])
 
     def withdraw_all(self) -> int:
         """Deletes all that this machine has pushed, and that it belongs to the team; returns how many sessions."""
@@ -129,28 +152,44 @@ class TeamPush:
             self.connection.execute("DELETE FROM machine WHERE owner = current_user AND name = %s", (self.machine,))
         return len(known)
 
-    def _locked(self, batch: Sequence[SessionPush]) -> list[int]:
-        """The numbers of the sessions, new ones in the order of the batch; 0 where the team has another state of a
-        session than `before`, since another process of this machine has pushed meanwhile."""
-        columns = ", ".join(("machine", *_SESSION))
-        marks = ", ".join(["%s"] * (len(_SESSION) + 1))
+    def _locked(self, batch: Sequence[SessionPush]) -> list[_Row]:
+        """The numbers of the sessions and of their segments. Left out are those of which the team has another state
+        than `before`, since another process of this machine has pushed meanwhile."""
+        open_segments = self._open_segments(batch)
+        new = [one for one in batch if one.before is None]
+        columns = ", ".join(("machine", "segment", *_SESSION))
+        marks = ", ".join(["%s"] * (len(_SESSION) + 2))
         added = self._each(
             f"INSERT INTO session ({columns}) VALUES ({marks}) "
             "ON CONFLICT (owner, machine, home, file_path) DO NOTHING RETURNING id",
-            [(self.machine, *one.session) for one in batch if one.before is None],
+            [(self.machine, open_segments[one.session.share], *map(_storable, one.session)) for one in new],
         )
         known = sorted([one.before.id for one in batch if one.before])
         sql = "SELECT id, next_number, mark FROM session WHERE id = ANY(%s) ORDER BY id FOR UPDATE"
         states = {id: (number, mark) for id, number, mark in self.connection.execute(sql, (known,))} if known else {}
-        new = iter(added)
-        found = []
+        rows = [(id, open_segments[one.session.share], one) for id, one in zip(added, new) if id]
         for one in batch:
-            if one.before is None:
-                found.append(next(new))
-            else:
-                is_same = states.get(one.before.id) == (one.before.next_number, one.before.mark)
-                found.append(one.before.id if is_same else 0)
-        return found
+            if one.before and states.get(one.before.id) == (one.before.next_number, one.before.mark):
+                rows.append((one.before.id, one.before.segment, one))
+        return rows
+
+    def _open_segments(self, batch: Sequence[SessionPush]) -> dict[str, int]:
+        """The segments that new sessions go to, by with whom these are shared. They are locked, and so are those of the
+        known ones, before anything else is: processes of one machine wait for each other here and nowhere else."""
+        sql = (
+            "SELECT id, share, item_count FROM segment WHERE id = ANY(%s) OR id IN "
+            "(SELECT max(id) FROM segment WHERE owner = current_user AND machine = %s GROUP BY share) "
+            "ORDER BY id FOR UPDATE"
+        )
+        known = list({one.before.segment for one in batch if one.before})
+        found = self.connection.execute(sql, (known, self.machine)).fetchall()
+        newest = {share: id for id, share, count in found}
+        full = {id for id, _, count in found if count >= SEGMENT_ITEMS}
+        for share in sorted({one.session.share for one in batch if one.before is None}):
+            if newest.get(share, 0) in full or share not in newest:
+                sql = "INSERT INTO segment (machine, share) VALUES (%s, %s) RETURNING id"
+                [(newest[share],)] = self.connection.execute(sql, (self.machine, share))
+        return newest
 
     def _each(self, sql: str, values: Sequence[Any]) -> list[int]:
         """The number that a statement returns for each of `values`; 0 where it returns none."""
@@ -165,12 +204,12 @@ class TeamPush:
             if not cursor.nextset():
                 return found
 
-    def _write_items(self, rows: list[tuple[int, SessionPush]]) -> None:
+    def _copy_items(self, rows: list[_Row]) -> None:
         cursor = self.connection.cursor()
         cursor.execute("TRUNCATE staged_item")
         with cursor.copy("COPY staged_item FROM STDIN (FORMAT BINARY)") as copy:
             copy.set_types(_ITEM_TYPES)
-            for id, one in rows:
+            for id, _, one in rows:
                 for item in one.items:
                     elsewhere = None if item.cwd == one.session.cwd else _storable(item.cwd)
                     is_tool = item.role == TOOL_ROLE
@@ -180,10 +219,13 @@ class TeamPush:
                         _storable(item.error) if item.outcome else None, item.result_size, item.result_lines,
                         _storable(item.text),
                     ))  # fmt: skip
-        cursor.execute("INSERT INTO item SELECT * FROM staged_item ORDER BY session, number")
+
+    def _write_items(self, rows: list[_Row]) -> None:
+        cursor = self.connection.cursor()
+        cursor.execute("INSERT INTO item SELECT * FROM staged_item")
         ended = [
             (item.outcome, _storable(item.error), item.result_size, item.result_lines, id, item.id & NUMBERS)
-            for id, one in rows
+            for id, _, one in rows
             for item in one.ended
         ]
         if ended:
@@ -193,45 +235,43 @@ class TeamPush:
                 ended,
             )
 
-    def _write_postings(self, rows: list[tuple[int, SessionPush]]) -> list[tuple[int, int]]:
-        """Writes which items have a term; returns for each session how many texts are new and how many terms these
-        have."""
+    def _new_postings(self, rows: list[_Row]) -> tuple[list[tuple[str, int, bytes]], list[tuple[int, int]]]:
+        """The rows that say which items have a term; and for each session how many texts are new and how many terms
+        these have."""
+        postings = NewPostings(self._terms.of)
         counts = []
-        terms_in = self._terms.of
+        for id, segment, one in rows:
+            first = id << ITEM_BITS
+            found = [item for item in one.items if item.text and item.id & NUMBERS not in one.copies]
+            counts.append(postings.add(segment, [(first | item.id & NUMBERS, item.text) for item in found]))
+        return postings.rows(), counts
+
+    def _grown_segments(self, rows: list[_Row]) -> list[int]:
+        """Counts the items that are new in each segment; returns which segments had some before."""
+        added: dict[int, int] = {}
+        for _, segment, one in rows:
+            added[segment] = added.get(segment, 0) + len(one.items)
+        sql = "UPDATE segment SET item_count = item_count + %s WHERE id = %s RETURNING item_count"
+        counts = self._each(sql, [(count, segment) for segment, count in added.items()])
+        return [segment for (segment, count), after in zip(added.items(), counts) if after > count]
+
+    def _insert_postings(self, rows: Iterable[tuple[str, int, bytes]], grown: Sequence[int] = ()) -> None:
+        """Writes rows of `posting`, of which there may be some already only in the segments that have `grown`: what
+        cannot be there is written in half of the time."""
         cursor = self.connection.cursor()
         cursor.execute("TRUNCATE staged_posting")
         with cursor.copy("COPY staged_posting FROM STDIN (FORMAT BINARY)") as copy:
             copy.set_types(("text", "int8", "bytea"))
-            for id, one in rows:
-                texts = total = 0
-                postings: dict[str, list[int]] = {}
-                for item in one.items:
-                    number = item.id & NUMBERS
-                    if not item.text or number in one.copies:
-                        continue
-                    terms = terms_in(item.text)
-                    texts, total = texts + 1, total + len(terms)
-                    for term in {clipped(term) for term in terms}:
-                        if term in postings:
-                            postings[term].append(number)
-                        else:
-                            postings[term] = [number]
-                counts.append((texts, total))
-                for term, numbers in postings.items():
-                    copy.write_row((term, id, numbers[0].to_bytes(4, "big") if len(numbers) == 1 else packed(numbers)))
-        # A session that is new has no row that could be in the way, and is written in two thirds of the time.
-        insert = "INSERT INTO posting SELECT * FROM staged_posting WHERE session = ANY(%s)"
-        appended = " ON CONFLICT (term, session) DO UPDATE SET numbers = posting.numbers || excluded.numbers"
-        for sql, ids in (
-            (insert, [id for id, one in rows if one.before is None]),
-            (insert + appended, [id for id, one in rows if one.before]),
-        ):
-            if ids:
-                cursor.execute(sql, (ids,))
-        return counts
+            for row in rows:
+                copy.write_row(row)
+        insert = "INSERT INTO posting SELECT * FROM staged_posting WHERE segment"
+        cursor.execute(f"{insert} != ALL(%s)", (list(grown),))
+        if grown:
+            appended = "ON CONFLICT (term, segment) DO UPDATE SET items = posting.items || excluded.items"
+            cursor.execute(f"{insert} = ANY(%s) {appended}", (list(grown),))
 
-    def _write_conversations(self, rows: list[tuple[int, SessionPush]]) -> None:
-        spans = [(id, *span) for id, one in rows for span in one.spans]
+    def _write_conversations(self, rows: list[_Row]) -> None:
+        spans = [(id, *span) for id, _, one in rows for span in one.spans]
         if spans:
             self.connection.cursor().executemany(
                 "INSERT INTO conversation VALUES (%s, %s, %s, %s, %s, %s, %s) "
@@ -241,15 +281,15 @@ class TeamPush:
                 spans,
             )
 
-    def _write_sessions(self, rows: list[tuple[int, SessionPush]], counts: list[tuple[int, int]]) -> None:
-        columns = ", ".join([f"{column} = %s" for column in _SESSION])
+    def _write_sessions(self, rows: list[_Row], counts: list[tuple[int, int]]) -> None:
+        columns = ", ".join([f"{column} = %s" for column in _CHANGEABLE])
         self.connection.cursor().executemany(
             f"UPDATE session SET {columns}, next_number = %s, mark = %s, open_calls = %s, "
             "item_count = item_count + %s, text_count = text_count + %s, term_count = term_count + %s, "
             f"pushes = pushes + 1, pushed_at = {_NOW} WHERE id = %s",
             [
                 (
-                    *map(_storable, one.session),
+                    *[_storable(getattr(one.session, column)) for column in _CHANGEABLE],
                     one.next_number,
                     _mark(one),
                     _open_calls(one),
@@ -257,7 +297,7 @@ class TeamPush:
                     *count,
                     id,
                 )
-                for (id, one), count in zip(rows, counts)
+                for (id, _, one), count in zip(rows, counts)
             ],
         )
 

@@ -14,8 +14,13 @@ if TYPE_CHECKING:
     from .connection import TeamConnection
 
 MEMBER = "session_memory_member"  # the role that every member is given
-_OF_SESSION = ("item", "posting", "conversation")  # tables whose rows belong to a session
-_OWNED = ("session", "memory", "machine")  # those whose rows have an owner
+_OWNED = ("session", "segment", "memory", "machine")  # tables whose rows have an owner
+_BELONGING = (  # tables whose rows belong to one of these: by which column of theirs to which of its
+    ("item", "session", "session", "id"),
+    ("conversation", "session", "session", "id"),
+    ("posting", "segment", "segment", "id"),
+    ("memory_posting", "memory", "memory", "number"),
+)
 _LOCK = 0x5E551011  # of no meaning but that all who migrate take it
 _ROLE = f"""\
 DO $$ BEGIN
@@ -105,18 +110,16 @@ def remove_member(connection: TeamConnection, name: str, *, purge: bool) -> int:
     shared stays too, unless `purge`. Returns how many of their sessions were deleted. Raises what psycopg raises."""
     from psycopg import sql
 
-    tables = (*_OF_SESSION, "memory_posting", *_OWNED)
+    tables = (*[table for table, *_ in _BELONGING], *_OWNED)
     with connection.transaction():
         connection.execute(sql.SQL("REVOKE {} FROM {}").format(sql.Identifier(MEMBER), sql.Identifier(name)))
         if not purge:
             return 0
         for table in tables:  # even the owner of a table is held to its policies
             connection.execute(f"ALTER TABLE {SCHEMA}.{table} NO FORCE ROW LEVEL SECURITY")
-        own = f"session IN (SELECT id FROM {SCHEMA}.session WHERE owner = %s)"
-        for table in _OF_SESSION:
+        for table, column, parent, key in _BELONGING:
+            own = f"{column} IN (SELECT {key} FROM {SCHEMA}.{parent} WHERE owner = %s)"
             connection.execute(f"DELETE FROM {SCHEMA}.{table} WHERE {own}", (name,))
-        own = f"memory IN (SELECT number FROM {SCHEMA}.memory WHERE owner = %s)"
-        connection.execute(f"DELETE FROM {SCHEMA}.memory_posting WHERE {own}", (name,))
         deleted = [
             connection.execute(f"DELETE FROM {SCHEMA}.{table} WHERE owner = %s", (name,)).rowcount for table in _OWNED
         ]

@@ -2,8 +2,8 @@
 -- which ingests; from there sessions are pushed here. docs/team.md says who may do what.
 --
 -- Times are milliseconds since the epoch (UTC). An item is an entry or a tool use; it is known by its session here and
--- its number in the transcript, joined as `session << 32 | number` where one number is asked for. Every table but
--- `session`, `machine` and `schema_version` has `session` in its primary key, so that it may be distributed by it.
+-- its number in the transcript, joined as `session << 32 | number` where one number is asked for. Tables that grow with
+-- what was said have `session` or `segment` in their primary keys, so that they may be distributed by it.
 
 -- Who may do what is decided at the end, row by row. A member is the database's user of that name.
 CREATE TABLE machine (
@@ -15,10 +15,21 @@ CREATE TABLE machine (
     PRIMARY KEY (owner, name)
 );
 
--- A session on one machine, and how far it was pushed.
+-- Sessions of one machine that are shared with the same people and are indexed together, some 10,000 items.
+CREATE TABLE segment (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    owner text NOT NULL DEFAULT current_user,
+    machine text NOT NULL,
+    share text NOT NULL CHECK (share IN ('mine', 'team')),
+    item_count bigint NOT NULL DEFAULT 0    -- items that came to it, also those that were deleted since
+);
+CREATE INDEX segment_machine ON segment (owner, machine);
+
+-- A session on one machine, and how far it was pushed. Where it is to be shared with others, it goes anew.
 CREATE TABLE session (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     owner text NOT NULL DEFAULT current_user,
+    segment bigint NOT NULL,                -- of the same owner, shared with the same people
     machine text NOT NULL,
     home text NOT NULL,                     -- the group of a host, '' where there are none
     file_path text NOT NULL,                -- the transcript, as that machine's store knows it
@@ -44,6 +55,7 @@ CREATE TABLE session (
     UNIQUE (owner, machine, home, file_path)
 );
 CREATE INDEX session_project ON session (project, last_at);
+CREATE INDEX session_segment ON session (segment);
 
 -- What users and assistants said (role `user`, `assistant`), and what tools were called with (role `tool`).
 CREATE TABLE item (
@@ -64,14 +76,14 @@ CREATE TABLE item (
     PRIMARY KEY (session, number)
 );
 
--- Which items of a session have a term: their numbers in order, 4 bytes each, the highest byte first.
+-- Which items of a segment have a term: their ids (`session << 32 | number`), 8 bytes each, the highest byte first.
 CREATE TABLE posting (
     term text COLLATE "C" NOT NULL,
-    session bigint NOT NULL,
-    numbers bytea NOT NULL,
-    PRIMARY KEY (term, session)
+    segment bigint NOT NULL,
+    items bytea NOT NULL,
+    PRIMARY KEY (term, segment)
 );
-CREATE INDEX posting_session ON posting (session);
+CREATE INDEX posting_segment ON posting (segment);
 
 -- The items of a session from `first_number` to `last_number`, without a long silence among them.
 CREATE TABLE conversation (
@@ -89,63 +101,56 @@ CREATE TABLE conversation (
 -- Who may do what -----------------------------------------------------------------------------------------------------
 
 -- Members read what is theirs and what is shared with the team; they write what is theirs. What belongs to a session
--- goes with it. Nobody chooses the number of a session, so that nobody can take that of another one.
+-- goes with it, and words with their segment. Nobody chooses the number of a session or a segment, so that nobody can
+-- take that of another one; nor is either moved to other people.
 GRANT USAGE ON SCHEMA session_memory TO session_memory_member;
 GRANT SELECT ON schema_version TO session_memory_member;
 GRANT SELECT, INSERT, UPDATE, DELETE ON machine, item, posting, conversation TO session_memory_member;
-GRANT SELECT, DELETE ON session TO session_memory_member;
+GRANT SELECT, DELETE ON session, segment TO session_memory_member;
+GRANT INSERT (machine, share, item_count), UPDATE (item_count) ON segment TO session_memory_member;
 GRANT INSERT (
-    machine, home, file_path, session_id, runtime, project, share, title, cwd, branch, first_at, last_at, local_id,
-    next_number, mark, rules, open_calls, item_count, text_count, term_count, pushes, pushed_at
+    segment, machine, home, file_path, session_id, runtime, project, share, title, cwd, branch, first_at, last_at,
+    local_id, next_number, mark, rules, open_calls, item_count, text_count, term_count, pushes, pushed_at
 ) ON session TO session_memory_member;
 GRANT UPDATE (
-    machine, home, file_path, session_id, runtime, project, share, title, cwd, branch, first_at, last_at, local_id,
-    next_number, mark, rules, open_calls, item_count, text_count, term_count, pushes, pushed_at
+    machine, home, file_path, session_id, runtime, project, title, cwd, branch, first_at, last_at,
+    local_id, next_number, mark, rules, open_calls, item_count, text_count, term_count, pushes, pushed_at
 ) ON session TO session_memory_member;
 
-ALTER TABLE machine ENABLE ROW LEVEL SECURITY;
-ALTER TABLE machine FORCE ROW LEVEL SECURITY;
-CREATE POLICY anyone_reads ON machine FOR SELECT USING (true);
+CREATE POLICY owner_adds ON session FOR INSERT WITH CHECK (
+    owner = current_user AND EXISTS (
+        SELECT FROM segment AS g WHERE (g.id, g.owner, g.share) = (session.segment, current_user, session.share)
+    )
+);
 CREATE POLICY owner_adds ON machine FOR INSERT WITH CHECK (owner = current_user);
-CREATE POLICY owner_changes ON machine FOR UPDATE USING (owner = current_user);
-CREATE POLICY owner_deletes ON machine FOR DELETE USING (owner = current_user);
-
-ALTER TABLE session ENABLE ROW LEVEL SECURITY;
-ALTER TABLE session FORCE ROW LEVEL SECURITY;
+CREATE POLICY owner_adds ON segment FOR INSERT WITH CHECK (owner = current_user);
+CREATE POLICY anyone_reads ON machine FOR SELECT USING (true);
 CREATE POLICY shared_is_read ON session FOR SELECT USING (owner = current_user OR share = 'team');
-CREATE POLICY owner_adds ON session FOR INSERT WITH CHECK (owner = current_user);
-CREATE POLICY owner_changes ON session FOR UPDATE USING (owner = current_user);
-CREATE POLICY owner_deletes ON session FOR DELETE USING (owner = current_user);
+CREATE POLICY shared_is_read ON segment FOR SELECT USING (owner = current_user OR share = 'team');
 
-ALTER TABLE item ENABLE ROW LEVEL SECURITY;
-ALTER TABLE item FORCE ROW LEVEL SECURITY;
-CREATE POLICY as_session ON item FOR SELECT
-    USING (EXISTS (SELECT FROM session AS s WHERE s.id = item.session));
-CREATE POLICY owner_adds ON item FOR INSERT
-    WITH CHECK (session IN (SELECT s.id FROM session AS s WHERE s.owner = current_user));
-CREATE POLICY owner_changes ON item FOR UPDATE
-    USING (EXISTS (SELECT FROM session AS s WHERE s.id = item.session AND s.owner = current_user));
-CREATE POLICY owner_deletes ON item FOR DELETE
-    USING (EXISTS (SELECT FROM session AS s WHERE s.id = item.session AND s.owner = current_user));
-
-ALTER TABLE posting ENABLE ROW LEVEL SECURITY;
-ALTER TABLE posting FORCE ROW LEVEL SECURITY;
-CREATE POLICY as_session ON posting FOR SELECT
-    USING (EXISTS (SELECT FROM session AS s WHERE s.id = posting.session));
-CREATE POLICY owner_adds ON posting FOR INSERT
-    WITH CHECK (session IN (SELECT s.id FROM session AS s WHERE s.owner = current_user));
-CREATE POLICY owner_changes ON posting FOR UPDATE
-    USING (EXISTS (SELECT FROM session AS s WHERE s.id = posting.session AND s.owner = current_user));
-CREATE POLICY owner_deletes ON posting FOR DELETE
-    USING (EXISTS (SELECT FROM session AS s WHERE s.id = posting.session AND s.owner = current_user));
-
-ALTER TABLE conversation ENABLE ROW LEVEL SECURITY;
-ALTER TABLE conversation FORCE ROW LEVEL SECURITY;
-CREATE POLICY as_session ON conversation FOR SELECT
-    USING (EXISTS (SELECT FROM session AS s WHERE s.id = conversation.session));
-CREATE POLICY owner_adds ON conversation FOR INSERT
-    WITH CHECK (session IN (SELECT s.id FROM session AS s WHERE s.owner = current_user));
-CREATE POLICY owner_changes ON conversation FOR UPDATE
-    USING (EXISTS (SELECT FROM session AS s WHERE s.id = conversation.session AND s.owner = current_user));
-CREATE POLICY owner_deletes ON conversation FOR DELETE
-    USING (EXISTS (SELECT FROM session AS s WHERE s.id = conversation.session AND s.owner = current_user));
+DO $$
+DECLARE
+    one text;
+    parent text;
+    is_its text;
+    is_own text;
+BEGIN
+    FOREACH one IN ARRAY ARRAY['machine', 'session', 'segment', 'item', 'conversation', 'posting'] LOOP
+        EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', one);
+        EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', one);
+    END LOOP;
+    FOREACH one IN ARRAY ARRAY['machine', 'session', 'segment'] LOOP
+        EXECUTE format('CREATE POLICY owner_changes ON %I FOR UPDATE USING (owner = current_user)', one);
+        EXECUTE format('CREATE POLICY owner_deletes ON %I FOR DELETE USING (owner = current_user)', one);
+    END LOOP;
+    -- What has a column named as the table that it belongs to.
+    FOR one, parent IN VALUES ('item', 'session'), ('conversation', 'session'), ('posting', 'segment') LOOP
+        is_its := format('SELECT FROM %1$I AS p WHERE p.id = %2$I.%1$I', parent, one);
+        is_own := is_its || ' AND p.owner = current_user';
+        EXECUTE format('CREATE POLICY as_parent ON %I FOR SELECT USING (EXISTS (%s))', one, is_its);
+        EXECUTE format('CREATE POLICY owner_changes ON %I FOR UPDATE USING (EXISTS (%s))', one, is_own);
+        EXECUTE format('CREATE POLICY owner_deletes ON %I FOR DELETE USING (EXISTS (%s))', one, is_own);
+        EXECUTE format('CREATE POLICY owner_adds ON %1$I FOR INSERT
+            WITH CHECK (%2$I IN (SELECT p.id FROM %2$I AS p WHERE p.owner = current_user))', one, parent);
+    END LOOP;
+END $$;

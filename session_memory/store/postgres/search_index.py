@@ -1,7 +1,7 @@
 """`search.index.SearchIndex` in PostgreSQL: what has a term, the newest first, and the tables beside it.
 
-A session has one row for each of its terms, in an index by term and session: one scan of it, backwards, gives the
-newest sessions that have a term. docs/team.md says why, and what else was measured.
+A segment has one row for each of its terms, in an index by term and segment: one scan of it, backwards, gives the
+newest segments that have a term. docs/team.md says why, and what else was measured.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from array import array
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
-from zlib import crc32
 
 from ..search.index import ConversationRange, ConversationTable, Scope, TextStart
 from ..search.ranking import length_norms
@@ -19,6 +18,7 @@ from ..search.terms import Terms
 from ..sqlite.search_index import terms_of
 from ..values import ITEM_BITS, TOOL_ROLE, Conversation, Filter, StoredEntry
 from .expressions import items_of
+from .postings import clipped, unpacked
 from .rows import CONVERSATIONS, ITEMS, NUMBERS, conversation_of, entry_of, where, where_session
 
 if TYPE_CHECKING:
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 
     from .connection import TeamConnection
 
-MOST_SESSIONS = 20_000  # of those that have a term: the newest
-MOST_NAMED = 2000  # sessions that are named one by one where a search is limited to them
-LONGEST_TERM = 500
+MOST_SEGMENTS = 2000  # of those that have a term: the newest
 LITERAL_ITEMS = 20_000  # whose texts are looked through for what is no term
 
 
 class KnownTeam(NamedTuple):
     """What tells whether anything that a member sees has changed; how many sessions they see, how many texts in them
-    can be found, and how many terms these have; the table of conversations as it was then."""
+    can be found, and how many terms these have; the sessions by segment, and the table of conversations as it was
+    then."""
 
     version: tuple[int, ...]
     sessions: int
     texts: int
     terms: int
+    segments: dict[int, frozenset[int]]
     table: ConversationTable
 
 
@@ -61,7 +61,9 @@ class TeamTables:
         )
         version = connection.execute(sql).fetchone() or (0, 0, 0, 0, 0)
         if self._known is None or self._known.version != version:
-            self._known = KnownTeam(version, version[0], version[3], version[4], _table(connection))
+            self._known = KnownTeam(
+                version, version[0], version[3], version[4], _segments(connection), _table(connection)
+            )
         return self._known
 
 
@@ -121,21 +123,16 @@ class PostgresSearchIndex:
         condition, values = "term = %s", [clipped(term)]
         if is_prefix:
             condition, values = "term >= %s AND term < %s", [term, term[:-1] + chr(ord(term[-1]) + 1)]
-        if files is not None and len(files) <= MOST_NAMED:
-            condition += " AND session = ANY(%s)"
-            values.append(list(files))
-        sql = f"SELECT session, numbers FROM posting WHERE {condition} ORDER BY session DESC LIMIT {MOST_SESSIONS}"
-        rows = self._connection.cursor(binary=True).execute(sql, values).fetchall()
-        items: list[int] = []
-        for session, numbers in reversed(rows):
-            if files is not None and session not in files:
-                continue
-            first = session << ITEM_BITS
-            if len(numbers) == 4:
-                items.append(first | int.from_bytes(numbers, "big"))
-            else:
-                items += [first | number for number in unpacked(numbers)]
-        return sorted(set(items)) if is_prefix else items
+        segments = self._known.segments
+        if files is not None:
+            segments = {id: some for id, every in segments.items() if (some := every & files)}
+            condition += " AND segment = ANY(%s)"
+            values.append(list(segments))
+        sql = f"SELECT segment, items FROM posting WHERE {condition} ORDER BY segment DESC LIMIT {MOST_SEGMENTS}"
+        found: list[int] = []
+        for segment, items in reversed(self._rows(sql, values)):
+            found += unpacked(items, segments.get(segment, frozenset()))
+        return sorted(set(found)) if is_prefix else sorted(found)
 
     def items_saying(self, text: str, scope: Scope) -> list[int]:
         condition = ""
@@ -235,22 +232,7 @@ def _table(connection: TeamConnection) -> ConversationTable:
     )
 
 
-def clipped(term: str) -> str:
-    """A term as it is kept: an index takes none that are longer, so that of these there are beginning and checksum."""
-    return term if len(term) <= LONGEST_TERM else term[:LONGEST_TERM] + f"{crc32(term.encode()):08x}"
-
-
-def unpacked(numbers: bytes) -> array[int]:
-    """The numbers of a row of `posting`."""
-    values = array("I", numbers)
-    if sys.byteorder == "little":
-        values.byteswap()
-    return values
-
-
-def packed(numbers: Iterable[int]) -> bytes:
-    """Numbers as a row of `posting` has them."""
-    values = array("I", numbers)
-    if sys.byteorder == "little":
-        values.byteswap()
-    return values.tobytes()
+def _segments(connection: TeamConnection) -> dict[int, frozenset[int]]:
+    """The sessions that the member sees, by segment."""
+    sql = "SELECT segment, array_agg(id) FROM session GROUP BY segment"
+    return {segment: frozenset(ids) for segment, ids in connection.cursor(binary=True).execute(sql)}

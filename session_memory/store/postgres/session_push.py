@@ -41,11 +41,12 @@ class SharedSession(NamedTuple):
 
 
 class PushedSession(NamedTuple):
-    """What the team has of a session: its number there, itself, and how far it was pushed. `mark` is that of all its
-    items (`mark_of`), `open_calls` are the numbers of tool uses whose result had not come, `item_count` says how many
-    items there are."""
+    """What the team has of a session: its number there and its segment's, itself, and how far it was pushed. `mark` is
+    that of all its items (`mark_of`), `open_calls` are the numbers of tool uses whose result had not come, `item_count`
+    says how many items there are."""
 
     id: int
+    segment: int
     session: SharedSession
     next_number: int
     mark: int
