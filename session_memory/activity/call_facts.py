@@ -56,10 +56,13 @@ def facts_of_call(
 
 def _is_over(path: str, session: str, touch: Touch, evidence: Evidence) -> bool:
     """Whether the call is over, or shows in the file: it may wait for a person to allow it."""
-    return evidence.end(session, touch)[0] is not None or _has_changed(path, touch, evidence)
+    return touch.is_elsewhere or evidence.end(session, touch)[0] is not None or _has_changed(path, touch, evidence)
 
 
 def _has_changed(path: str, touch: Touch, evidence: Evidence) -> bool:
-    """Whether the file was changed since a call was made; one that is gone was, by a tool that edits."""
+    """Whether the file was changed since a call was made; one that is gone was, by a tool that edits. Another machine's
+    copy is taken to have been."""
+    if touch.is_elsewhere:
+        return True
     modified = evidence.modified(path, is_moved=bool(touch.words))
     return not touch.is_command if modified is None else modified >= touch.time - SLACK_SECONDS

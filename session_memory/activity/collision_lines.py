@@ -7,7 +7,7 @@ from ..text.format import ELLIPSIS, enumerated, one_line, shorten
 from ..text.paths import relative
 from ..text.sanitize import all_for_prompt
 from ..text.timestamps import age
-from .collisions import EDITED, HEAD, MOVED, SHORT_COMMIT, TAKEN, Fact
+from .collisions import BRANCH, EDITED, HEAD, MOVED, SHORT_COMMIT, TAKEN, Fact
 from .touches import READ
 
 TYPE_CHECKING = False
@@ -18,7 +18,7 @@ NAMED_FILES = 3
 PATH_CHARACTERS = 60
 COMMAND_CHARACTERS = 60
 NAME_CHARACTERS = 40
-_ORDER = (HEAD, MOVED, TAKEN, EDITED)
+_ORDER = (HEAD, MOVED, TAKEN, EDITED, BRANCH)
 
 
 class Other:
@@ -38,7 +38,7 @@ def lines_of(
     gravest first; and the facts that they tell. Paths are shown as seen from `directory`."""
     groups: dict[tuple[object, ...], list[Fact]] = {}
     for fact in sorted(facts, key=lambda fact: (_ORDER.index(fact.kind), fact.own_kind, -fact.is_after, -fact.time)):
-        same = (fact.kind, fact.session, fact.own_kind, fact.is_after, fact.is_removed, fact.words)
+        same = (fact.kind, fact.session, fact.own_kind, fact.is_after, fact.is_removed, fact.is_elsewhere, fact.words)
         groups.setdefault(same, []).append(fact)
     grouped = list(groups.values())
     texts = [_texts(group, others, directory) for group in grouped]
@@ -85,8 +85,12 @@ def _line(group: list[Fact], others: Mapping[str, Other], texts: list[str], now:
         return f"! {_head(after)} still, but not at {before}: {by if other else 'moved ' + when}"
     if first.kind == TAKEN:
         return f"! {enumerated(files)}, which you had not committed: {by}"
+    if first.kind == BRANCH:
+        return f"! {files[0]}, the branch you are on: {name} works on it too, on another machine ({when})"
     it = "it" if len(group) == 1 else "them"
     done = f"removed or moved {it}" if first.is_removed else f"edited {it}"
+    if first.is_elsewhere:
+        return f"! {enumerated(files)}: {name} edited {it} on another machine {when}, and you edited {it} here"
     order = f"after you {'read' if first.own_kind == READ else 'edited'} {it}" if first.is_after else "before you did"
     return f"! {enumerated(files)}: {name} {done} {when}, {order}"
 

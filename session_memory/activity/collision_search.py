@@ -47,14 +47,19 @@ def search(
     touches = touches_of_others(file, others, own, oldest)
     if any(touches.values()):
         _drop_told(file, touches)
-    if heads is None and not any(touches.values()):
+    on_branch: list[Fact] = []
+    if any([unseen.session.team_root for _, unseen in others]):
+        from .team_collisions import branch_facts
+
+        on_branch = branch_facts(others, worktree, file.told)
+    if heads is None and not any(touches.values()) and not on_branch:
         return [], set()
     from .evidence import TranscriptEvidence
 
     paths = {"": own.path, **{unseen.session.key: unseen.session.path for _, unseen in others}}
     runtimes = {"": own.runtime, **{one.session.key: own.runtime_of(one.session) for _, one in others}}
     evidence = TranscriptEvidence(runtimes, paths, worktree, own.user_dir)
-    facts = _facts(file, touches, heads, evidence)
+    facts = _facts(file, touches, heads, evidence) + on_branch
     if not facts:
         return [], set()
     from .collision_lines import Other, lines_of
@@ -105,9 +110,14 @@ def touches_of_others(
 
     found = {}
     for report, unseen in others:
-        key = unseen.session.key
+        key, root = unseen.session.key, unseen.session.team_root
         places = {entry.cwd for entry in report.entries}  # of another one a rule may say that it is not told of
-        new = touches_of(report.entries, may_concern)
+        if root:
+            from .team_collisions import touches_elsewhere
+
+            new = touches_elsewhere(report.entries, root)
+        else:
+            new = touches_of(report.entries, may_concern)
         runtime = own.runtime_of(unseen.session)
         if runtime.FILES.sub_agents(unseen.session.path):
             from .sub_agents import sub_agent_touches

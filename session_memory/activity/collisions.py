@@ -44,7 +44,7 @@ if TYPE_CHECKING:
             """Whether a file is another one in the commit that HEAD moved to; None where that cannot be told."""
 
 
-EDITED, TAKEN, HEAD, MOVED = "edited", "taken", "head", "moved"
+EDITED, TAKEN, HEAD, MOVED, BRANCH = "edited", "taken", "head", "moved", "branch"
 SHORT_COMMIT = 7  # characters
 KEPT_TOUCHES = 4  # of one path: the last ones may have been refused
 SLACK_SECONDS = 0.002  # transcripts have times in whole milliseconds, cut off
@@ -52,21 +52,24 @@ SLACK_SECONDS = 0.002  # transcripts have times in whole milliseconds, cut off
 
 class Fact:
     """One collision. `kind` is EDITED, TAKEN (what this session has not committed was taken in or away by git), HEAD
-    (another branch or commit is checked out) or MOVED (the branch is at another commit, not by a plain commit).
+    (another branch or commit is checked out), MOVED (the branch is at another commit, not by a plain commit) or BRANCH
+    (another machine works on the branch `path` too).
 
     `session` is the key of the other session, '' where it does not show who it was; `time` when it happened; `own_time`
     when this session touched the file, by which the fact is told once. `is_after` tells that the edit came after what
     this session did, which `own_kind` says; `is_removed` that the file is gone; `words` are those of the git command;
-    `before` and `now` are what was checked out.
+    `before` and `now` are what was checked out. One that `is_elsewhere` is about two machines' copies of the file.
     """
 
     __slots__ = (
-        "before", "is_after", "is_removed", "kind", "now", "own_kind", "own_time", "path", "session", "time", "words",
+        "before", "is_after", "is_elsewhere", "is_removed", "kind", "now", "own_kind", "own_time", "path", "session",
+        "time", "words",
     )  # fmt: skip
 
     def __init__(
         self, kind: str, session: str, time: float, *, path: str = "", own_kind: str = "", own_time: float = 0.0,
         is_after: bool = True, is_removed: bool = False, words: tuple[str, ...] = (), before: str = "", now: str = "",
+        is_elsewhere: bool = False,
     ) -> None:  # fmt: skip
         self.kind = kind
         self.session = session
@@ -79,6 +82,7 @@ class Fact:
         self.words = words
         self.before = before
         self.now = now
+        self.is_elsewhere = is_elsewhere
 
     @property
     def key(self) -> str:
@@ -140,13 +144,17 @@ def edit_facts(
             if fact is not None:
                 facts.append(fact)
                 break
-            if evidence.end(session, touch)[0] is None:
+            if not touch.is_elsewhere and evidence.end(session, touch)[0] is None:
                 open_touches.append(touch)
     return facts, open_touches
 
 
 def _edit_fact(own: InHand, mine: Touch, session: str, touch: Touch, evidence: Evidence) -> Fact | None:
     path = mine.path
+    if touch.is_elsewhere:  # the file here says nothing of it: each has a copy of its own
+        has_edited = own.last(path, evidence, (EDIT,)) is not None
+        fact = Fact(EDITED, session, touch.time, path=path, own_kind=EDIT, own_time=mine.time, is_elsewhere=True)
+        return fact if has_edited else None
     if not is_done(session, touch, evidence):
         return None
     if touch.kind == REMOVE and evidence.modified(path) is not None:

@@ -54,7 +54,12 @@ class TouchIndex:
 
             read, _ = read_changed(changed, self.cursors, runtime, now, oldest, len(changed), notes)
             for unseen in read:
-                self._take(unseen.session.key, touches_of(unseen.entries, lambda command: True))
+                if unseen.session.team_root:
+                    from .team_collisions import touches_elsewhere
+
+                    self._take(unseen.session.key, touches_elsewhere(unseen.entries, unseen.session.team_root))
+                else:
+                    self._take(unseen.session.key, touches_of(unseen.entries, lambda command: True))
                 self.cursors[unseen.session.key] = unseen.cursor
         has_more = bool(changed)
         for session in sessions:

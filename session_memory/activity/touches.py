@@ -21,10 +21,13 @@ class Touch:
     and `is_doubtful` that it did so only where another one let it.
 
     `time` is when the call was made, in seconds since the epoch; `offset` and `call_id` find it in its transcript, and
-    behind it its result. That is the session's, or, where a sub-agent made the call, the one at `transcript`.
+    behind it its result. That is the session's, or, where a sub-agent made the call, the one at `transcript`. One that
+    `is_elsewhere` was done to another machine's copy of the file.
     """
 
-    __slots__ = ("call_id", "is_command", "is_doubtful", "kind", "offset", "path", "time", "transcript", "words")
+    __slots__ = (
+        "call_id", "is_command", "is_doubtful", "is_elsewhere", "kind", "offset", "path", "time", "transcript", "words",
+    )  # fmt: skip
 
     def __init__(
         self, kind: str, path: str, time: float, offset: int, call_id: str, is_command: bool = False,
@@ -39,6 +42,7 @@ class Touch:
         self.words = tuple(words)
         self.transcript = transcript
         self.is_doubtful = is_doubtful
+        self.is_elsewhere = False
 
 
 def touches_of(entries: Iterable[Entry], is_wanted: Callable[[str], bool]) -> list[Touch]:

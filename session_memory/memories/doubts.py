@@ -11,8 +11,8 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from ..system.branches import USUAL, Branches, GitUnavailableError, ask_git
-from ..system.git import Worktree, find_worktree, staged_as_they_are
+from ..system.branches import Branches, GitUnavailableError, ask_git
+from ..system.git import USUAL_BRANCHES, Worktree, find_worktree, staged_as_they_are
 from ..text.format import counted
 from .format import EPISODE
 
@@ -56,7 +56,7 @@ def unmerged_branch(memory: IndexedMemory, branches: Branches, deadline: float =
     if at is None or not os.path.isabs(directory) or not os.path.isdir(directory):
         return ""
     branch = branches.checked_out(directory, at / 1000)
-    if not branch or branch in USUAL:
+    if not branch or branch in USUAL_BRANCHES:
         return ""
     is_open = time.monotonic() > deadline or branches.is_merged(directory, branch) is False
     return branch if is_open else ""

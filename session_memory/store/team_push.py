@@ -26,12 +26,14 @@ _NUMBERS = (1 << ITEM_BITS) - 1
 
 
 class SharedAs(NamedTuple):
-    """As what a session is shared: its project, the same on all machines; with whom, `mine` or `team`; and the
-    directory of the repository on this machine, in relation to which its paths are told."""
+    """As what a session is shared: its project, the same on all machines; with whom, `mine` or `team`; the directory of
+    the repository on this machine, in relation to which its paths are told; and the branch that it is on, '' where that
+    is not known."""
 
     project: str
     share: str
     root: str
+    branch: str = ""
 
     def directory(self, path: str) -> str:
         """A directory as the team knows it: the project, and the way from its root. One outside is not told."""
@@ -124,7 +126,7 @@ def _is_another(store: SqliteStore, file: StoredFile, shared: SharedAs, before: 
 def _shared_session(file: StoredFile, shared: SharedAs, rules: str) -> SharedSession:
     return SharedSession(
         file.home, file.file_path, file.session_id, file.runtime, shared.project, shared.share, file.title,
-        shared.directory(file.cwd), "", file.first_at, file.last_at, file.id, rules,
+        shared.directory(file.cwd), shared.branch, file.first_at, file.last_at, file.id, rules,
     )  # fmt: skip
 
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 import os
 import subprocess
 
-from .git import HeadMove, Worktree, find_worktree, head_moves, head_of, is_commit
+from .git import USUAL_BRANCHES, HeadMove, Worktree, find_worktree, head_moves, head_of, is_commit
 
 SECONDS = 5.0  # for one question; whatever takes longer is not told
 MOST_COMMITS = 200  # of those that touch a branch's files are compared with it
-USUAL = ("main", "master", "trunk", "develop")
 _COMMAND = (
     "git", "--no-pager", "--no-replace-objects", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null",
     "-c", "diff.external=", "-c", "diff.renames=false",
@@ -83,8 +82,8 @@ def _default_branch(git_dir: str) -> tuple[str, list[str]]:
     cloned = ask_git(git_dir, "symbolic-ref", "-q", "refs/remotes/origin/HEAD", is_failure_fine=True).strip()
     name = cloned.removeprefix("refs/remotes/origin/")
     if not name:
-        there = _refs(git_dir, *[f"refs/heads/{usual}" for usual in USUAL])
-        name = next((usual for usual in USUAL if f"refs/heads/{usual}" in there), "")
+        there = _refs(git_dir, *[f"refs/heads/{usual}" for usual in USUAL_BRANCHES])
+        name = next((usual for usual in USUAL_BRANCHES if f"refs/heads/{usual}" in there), "")
     return name, _refs(git_dir, f"refs/heads/{name}", f"refs/remotes/origin/{name}") if name else []
 
 

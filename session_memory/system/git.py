@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from os import stat_result
 
+USUAL_BRANCHES = ("main", "master", "trunk", "develop")  # that everybody works on
 LOG_BYTES = 64 * 1024  # of the log of HEAD, from its end
 INDEX_BYTES = 64 * 1024 * 1024
 MOST_WORKTREES = 500

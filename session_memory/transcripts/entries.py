@@ -137,10 +137,11 @@ class Session(Value):
 
     `name` is '' where only the transcript knows it; `is_elsewhere` tells that it belongs to another project; `worktree`
     names the one of the project that it was started in, '' where that is the same as that of the session at hand.
-    `runtime` is the one that it runs in, None where that is the one of the session at hand.
+    `runtime` is the one that it runs in, None where that is the one of the session at hand. `team_root` is '' but for a
+    session of a team, which has a copy of the repository on another machine: there it is the root of the one here.
     """
 
-    __slots__ = ("is_elsewhere", "key", "name", "path", "runtime", "worktree")
+    __slots__ = ("is_elsewhere", "key", "name", "path", "runtime", "team_root", "worktree")
 
     def __init__(self, key: str, path: str, name: str = "", is_elsewhere: bool = False, worktree: str = "") -> None:
         self.key = key
@@ -149,3 +150,4 @@ class Session(Value):
         self.is_elsewhere = is_elsewhere
         self.worktree = worktree
         self.runtime: Runtime | None = None
+        self.team_root = ""

@@ -1,7 +1,7 @@
 """What a line means in the file in which upkeep keeps what a session of a team did lately: one JSON object an entry.
 
 `{"role": "user", "text": "...", "at": 1780000000.5, "id": "...", "tools": [["Edit", "edit", "src/a.py"]]}`, or, as the
-first line, `{"title": "..."}`. Files are named as in the repository; directories are not told.
+first line, `{"title": "...", "branch": "..."}`. Files are named as in the repository; directories are not told.
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
 """The sessions of a team as upkeep keeps them on this machine: a folder a project, a small file a session, which is
 read as any transcript is.
 
-A folder is found by the directory that a session was started in: a file called after that holds the folder's name.
+A folder is found by the directory that a session was started in: a file called after that holds the folder's name, and
+on a line of its own where the repository lies here.
 """
 
 from __future__ import annotations
 
 from ..system.files import names_in, read_whole
+from ..system.json import decode
 from . import team_records
 from .entries import Session
 
@@ -46,16 +48,27 @@ class TeamRuntime:
 def team_sessions(team_dir: str, start_file: str) -> list[Session]:
     """The sessions of the project for which `start_file` holds the folder's name; none where it is not there."""
     try:
-        folder = f"{team_dir}/{read_whole(start_file).decode()}"
+        name, _, root = read_whole(start_file).decode().partition("\n")
     except (OSError, ValueError):
         return []
+    folder = f"{team_dir}/{name}"
     found = []
     for name in names_in(folder):
         if name.endswith(ENDING):
             session = Session(f"team:{name}", f"{folder}/{name}")
+            session.team_root = root
             session.runtime = TeamRuntime(name.rpartition(_SEPARATOR)[0])  # type: ignore[assignment]
             found.append(session)
     return found
+
+
+def branch_of(path: str) -> str:
+    """The branch that a session is on by its file; '' where that is not known."""
+    try:
+        first = decode(read_whole(path).partition(b"\n")[0].decode())
+    except (OSError, ValueError):
+        return ""
+    return str(first.get("branch", ""))
 
 
 def file_name(who: str, number: int) -> str:

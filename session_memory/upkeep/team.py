@@ -12,13 +12,16 @@ from ..errors import SessionMemoryError
 from ..settings import forgotten
 from ..settings.rules import SHARES
 from ..settings.sections import TeamSettings, team_settings
+from ..store.postgres.activity import LATELY_HOURS
 from ..store.rules import JudgedFile
 from ..store.sqlite.shareable import stored_files
 from ..store.team_push import SharedAs, TeamPushReport, push_new
+from ..system.branches import Branches
 from ..system.files import read_whole, write_atomically
 from ..system.git import find_worktree, worktrees_of
 from ..system.git_origin import origin_of
 from ..system.json import sealed, unsealed
+from ..text.sanitize import for_people
 from ..text.timestamps import now_milliseconds
 
 if TYPE_CHECKING:
@@ -104,7 +107,7 @@ def push_to_team(
         report = report._replace(is_complete=report.is_complete and memories.is_complete)
         pushing.note_machine(__version__, pushed=report.is_complete)
         starts = sharing.starts()
-        recent = recent_sessions(pushing, set(starts.values()))
+        recent = recent_sessions(pushing, {project for project, _ in starts.values()})
     own_ids = {file.session_id for file in stored_files(store)}
     keep_activity(location.home, recent, starts, own_ids)
     if report.is_complete:
@@ -128,6 +131,7 @@ class Sharing:
         self._team = team
         self._user_dir = location.home.user_dir
         self._rules: ReadRules = location.rules.read()
+        self._branches = Branches(location.home.user_dir)
         self._projects: dict[str, tuple[str, str]] = {}
         self._sessions: dict[tuple[str, str], list[SharedAs | None]] = {}
 
@@ -136,6 +140,8 @@ class Sharing:
         directory is gone stays what it was."""
         judged = JudgedFile(file.id, file.home, file.session_id, file.title, file.cwd, file.file_path)
         found = self._judged(judged, known)
+        if found:
+            found = found._replace(branch=self._branch(file, known))
         self._sessions.setdefault((file.home, file.session_id), []).append(found)
         return found
 
@@ -147,6 +153,13 @@ class Sharing:
         found = [one for one in self._sessions[home, session] if one]
         is_shared = len(found) == len(self._sessions[home, session])
         return min(found, key=lambda one: SHARES.index(one.share)) if is_shared else None
+
+    def _branch(self, file: StoredFile, known: SharedSession | None) -> str:
+        """The branch that was checked out when the session was last active; as the team has it, if that is longer ago
+        than others are told of it."""
+        if now_milliseconds() - (file.last_at or 0) > LATELY_HOURS * 3_600_000:
+            return known.branch if known else ""
+        return for_people(self._branches.checked_out(file.cwd, (file.last_at or 0) / 1000))
 
     def _judged(self, judged: JudgedFile, known: SharedSession | None) -> SharedAs | None:
         share = self._rules.rule(judged).share or self._team.share
@@ -160,11 +173,11 @@ class Sharing:
             root = judged.cwd.removesuffix(known.cwd.removeprefix(project))
         return SharedAs(project, share, root) if project else None
 
-    def starts(self) -> dict[str, str]:
-        """The projects of the sessions that were asked for, by the directories that these were started in, and by their
-        roots."""
+    def starts(self) -> dict[str, tuple[str, str]]:
+        """The projects of the sessions that were asked for, each with where its root lies here, by the directories that
+        these were started in, and by the roots."""
         known = [(start, project, root) for start, (project, root) in self._projects.items() if project]
-        return {path: project for start, project, root in known for path in (root, start)}
+        return {path: (project, root) for start, project, root in known for path in (root, start)}
 
 
 def project_of(directory: str, names: Mapping[str, str], user_dir: str) -> tuple[str, str]:

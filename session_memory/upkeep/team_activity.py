@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 def keep_activity(
-    home: Home, sessions: list[RecentSession], starts: Mapping[str, str], own_ids: Collection[str]
+    home: Home, sessions: list[RecentSession], starts: Mapping[str, tuple[str, str]], own_ids: Collection[str]
 ) -> int:
     """Writes a file for each of the sessions, and deletes those of others; returns how many there are. `starts` are the
-    projects by the directories that sessions are started in; sessions with one of `own_ids` lie on this machine, too,
-    and are left out. A file changes only where something is new. Raises OSError."""
-    wanted: dict[str, dict[str, bytes]] = {project: {} for project in starts.values()}
+    projects, and where their root lies here, by the directories that sessions are started in; sessions with one of
+    `own_ids` lie on this machine, too, and are left out. A file changes only where something is new. Raises OSError."""
+    wanted: dict[str, dict[str, bytes]] = {project: {} for project, _ in starts.values()}
     for session in sessions:
         if session.session_id not in own_ids and session.project in wanted:
             wanted[session.project][file_name(session.who, session.id)] = _content(session)
@@ -41,9 +41,10 @@ def keep_activity(
         for name, content in files.items():
             if _known(f"{folder}/{name}") != content:
                 write_atomically(f"{folder}/{name}", content)
-    for start, project in starts.items():
-        if _known(home.team_start(start)) != _folder(project).encode():
-            write_atomically(home.team_start(start), _folder(project).encode())
+    for start, (project, root) in starts.items():
+        content = f"{_folder(project)}\n{root}".encode()
+        if _known(home.team_start(start)) != content:
+            write_atomically(home.team_start(start), content)
     return sum(map(len, wanted.values()))
 
 
@@ -55,7 +56,7 @@ def drop_activity(home: Home) -> None:
 
 def _content(session: RecentSession) -> bytes:
     """The lines of a session's file. The tool uses of a message belong to the entry that they follow, or make one."""
-    records: list[dict[str, object]] = [{"title": session.title}] if session.title else []
+    records: list[dict[str, object]] = [{"title": session.title, "branch": session.branch}]
     for message, items in groupby(session.items, key=lambda item: item.message):
         records.append(_record(message, list(items)))
     return b"".join([json.dumps(record).encode() + b"\n" for record in records])

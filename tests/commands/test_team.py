@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
 from pathlib import Path
@@ -84,6 +85,7 @@ def test_what_others_share_is_found_listed_and_read_with_who_and_where(machine, 
 
 def test_a_prompt_tells_what_others_did_without_asking_the_server(machine, team):
     ann, bob = machine("laptop"), machine("desk")
+    on_branch(ann.clone, "fix/login")
     edit = ("Edit", {"file_path": f"{ann.clone}/src/login.py", "old_string": "a", "new_string": "b"})
     transcript = ann.session(
         "login", user("fix login", at=time.time() - 1230, cwd=str(ann.clone)),
@@ -102,7 +104,9 @@ def test_a_prompt_tells_what_others_did_without_asking_the_server(machine, team)
     }  # fmt: skip
     Path(event["transcript_path"]).parent.mkdir()
     Path(event["transcript_path"]).write_text("")
+    on_branch(bob.clone, "fix/login")
     told = run_hook(event, bob.home)
+    assert "! fix/login, the branch you are on: ann@laptop: fix login works on it too" in told
     assert '- ann@laptop: "fix login" (20m ago, 2 messages): edited src/login.py; last: "The login is fixed."' in told
     assert "ann@laptop" not in run_hook(event, bob.home), "once"
     append(transcript, *exchange("now the logout", "Done, too.", at=time.time() - 60, cwd=str(ann.clone)))
@@ -117,6 +121,19 @@ def test_a_prompt_tells_what_others_did_without_asking_the_server(machine, team)
     bob.run("team", "push")
     assert not list((bob.home / ".session-memory" / "state" / "team").rglob("*.jsonl"))
     assert run_hook(event, bob.home) == ""
+
+
+def on_branch(clone: Path, name: str) -> None:
+    """Has a branch with a commit of two hours ago checked out."""
+    person = {f"GIT_{who}_{what}": "x@y" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    environment = {
+        **person,
+        "PATH": os.defpath,
+        "HOME": str(clone),
+        "GIT_COMMITTER_DATE": f"{time.time() - 7200:.0f} +0000",
+    }
+    for command in (["symbolic-ref", "HEAD", f"refs/heads/{name}"], ["commit", "-qm", "begin", "--allow-empty"]):
+        subprocess.run(["git", *command], cwd=clone, check=True, env=environment)
 
 
 def run_hook(event: dict[str, str], home: Path) -> str:

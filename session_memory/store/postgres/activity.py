@@ -25,21 +25,22 @@ _PROJECTS = (
 
 
 class RecentSession(NamedTuple):
-    """A session of somebody else or of another machine: its number in the team, `who` as in ann@laptop, its project, id
-    and title, and the last of its items, in order."""
+    """A session of somebody else or of another machine: its number in the team, `who` as in ann@laptop, its project,
+    id, title and branch, and the last of its items, in order."""
 
     id: int
     who: str
     project: str
     session_id: str
     title: str
+    branch: str
     items: tuple[StoredEntry, ...]
 
 
 def recent_sessions(team: TeamPush, projects: Iterable[str]) -> list[RecentSession]:
     """The sessions that were pushed lately by others, the latest first. Raises TeamError."""
     sql = (
-        "SELECT s.id, s.owner || '@' || s.machine, s.project, s.session_id, s.title FROM session AS s "
+        "SELECT s.id, s.owner || '@' || s.machine, s.project, s.session_id, s.title, s.branch FROM session AS s "
         f"{_PROJECTS} ORDER BY s.pushed_at DESC LIMIT {MOST_SESSIONS}"
     )
     of_sessions = f"i.session = ANY(%s) AND i.number >= s.next_number - {LAST_ITEMS}"
