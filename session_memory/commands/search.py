@@ -70,7 +70,7 @@ def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
     commands = [_command(program, hit, arguments.home, opened.is_team) for hit in hits]
     remembered = _show_memories(opened, query, arguments.home) if _is_unlimited(arguments) else []
     as_json = [_as_json(hit, command) for hit, command in zip(hits, commands)]
-    opened.terminal.result({"memories": remembered, "hits": as_json})
+    opened.terminal.result({"memories": remembered, "hits": as_json, "unchecked": hits.unchecked})
     if not hits and not remembered:
         opened.terminal.line(f"Nothing found for {brief(query, TITLE_CHARACTERS)}.")
         for fault in opened.location.home.settings().faults:  # which may hide what there is
@@ -83,6 +83,8 @@ def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
             opened.terminal.line()
         title, who, where, *pieces = [next(safe) for _ in of_hit]
         _print(opened, hit, (title, who, where), pieces, command)
+    if hits.notice:
+        opened.terminal.line(("\n" if hits else "") + hits.notice)
     return 0 if hits or remembered else 1
 
 
@@ -199,7 +201,7 @@ def _search_archives(arguments: argparse.Namespace) -> int:
     terminal = Terminal(os.environ, is_json=arguments.json)
     note("apsw is not installed, so that only archives are searched: finished or compacted conversations")
     found = HomeBackend(arguments.home, os.environ).search(" ".join(arguments.query), arguments.limit)
-    terminal.result({"memories": [], "hits": [one._asdict() for one in found]})
+    terminal.result({"memories": [], "hits": [one._asdict() for one in found], "unchecked": 0})
     if not found:
         terminal.line(f"Nothing found for {brief(' '.join(arguments.query), TITLE_CHARACTERS)}.")
     for index, one in enumerate(found):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
-from .values import Batch, Conversation, Counts, FileState, Filter, Hit, StoredEntry, UnreadFile
+from .values import Batch, Conversation, Counts, FileState, Filter, Hits, StoredEntry, UnreadFile
 
 
 class Store(Protocol):
@@ -52,9 +52,9 @@ class Store(Protocol):
     def entries(self, conversation_id: int) -> Iterator[StoredEntry]:
         """The entries and tool uses of a conversation in file order, with those that a fork copied."""
 
-    def search(self, query: str, wanted: Filter) -> list[Hit]:
+    def search(self, query: str, wanted: Filter) -> Hits:
         """The entries that fit a query best, best first, at most one for each conversation unless there are few.
-        Any text is a query."""
+        Any text is a query. It says how many entries were not read for it that may fit as well."""
 
     def counts(self, homes: tuple[str, ...] | None = None) -> Counts:
         """How much there is."""

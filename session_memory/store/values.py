@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..text.format import counted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 ITEM_BITS = 32  # an item's id is `file id << ITEM_BITS | its number in the file`
 ENTRY_ROLES = ("user", "assistant")
 TOOL_ROLE = "tool"
@@ -192,6 +198,23 @@ class Hit(NamedTuple):
     snippet: str
     marks: tuple[tuple[int, int], ...]
     score: float
+
+
+class Hits(list[Hit]):
+    """What a search found, the best first. `unchecked`: so many older entries may fit a phrase in quotes too and were
+    not read, since there are too many of them."""
+
+    def __init__(self, found: Iterable[Hit] = (), unchecked: int = 0) -> None:
+        super().__init__(found)
+        self.unchecked = unchecked
+
+    @property
+    def notice(self) -> str:
+        """What whoever asked should know of how far the search reached; '' for nothing."""
+        if not self.unchecked:
+            return ""
+        older = counted(self.unchecked, "older entry", "older entries")
+        return f"{older} may fit the quoted phrase and were not read for it: limit the time or the project."
 
 
 class Counts(NamedTuple):

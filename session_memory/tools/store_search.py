@@ -134,12 +134,14 @@ def _search(
     since, until, project = limits
     wanted = Filter(homes=location.homes, project=project, since=since, until=until, limit=limit)
     with _question(location, own_session) as (store, patience, missing):
-        said = [_said(hit) for hit in store.search(query, wanted)]
+        hits = store.search(query, wanted)
+    said = [_said(hit) for hit in hits]
     memories = []
     if memory_search:
         fits = None if limits == EVERYWHERE else partial(_is_within, limits)
         memories = memory_search(location, query, min(limit, MOST_MEMORIES), note, patience, fits)
-    return SearchResults([*map(_remembered, memories), *said][:limit], f"{missing}." if missing else "")
+    notices = [notice for notice in (missing and f"{missing}.", hits.notice) if notice]
+    return SearchResults([*map(_remembered, memories), *said][:limit], " ".join(notices))
 
 
 def note(text: str) -> None:

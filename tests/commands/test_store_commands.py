@@ -150,6 +150,13 @@ class TestSearch:
         done = machine.run("search", "zebra")
         assert (done.returncode, done.stdout) == (1, "Nothing found for zebra.\n")
 
+    def test_what_was_not_read_for_a_phrase_is_said(self, machine):
+        machine.session("one", *[user(f"jam {number}, and a plum", at=MONDAY + number) for number in range(5)])
+        command = f"from session_memory.store.search import candidates; candidates.MOST_CHECKED = 2; {COMMAND}"
+        for option, told in (("--runtime=claude-code", "\n\n3 older entries may fit"), ("--json", '"unchecked": 3')):
+            assert told in machine.run_command(sys.executable, "-c", command, "search", '"plum jam"', option).stdout
+        assert machine.result("search", '"plum jam"')["unchecked"] == 0
+
 
 class TestHealth:
     def test_it_says_what_the_store_holds(self, machine):

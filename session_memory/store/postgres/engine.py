@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 
 from ..search.search import search
-from ..values import ITEM_BITS, TOOL_ROLE, Conversation, Counts, Filter, Hit, StoredEntry
+from ..values import ITEM_BITS, TOOL_ROLE, Conversation, Counts, Filter, Hits, StoredEntry
 from .connection import connect, explained, place_of
 from .rows import CONVERSATIONS, ITEMS, NUMBERS, conversation_of, entry_of, where, where_session
 from .schema import check_member
@@ -75,7 +75,7 @@ class TeamStore:
                 some = f"{ITEMS} WHERE i.session = %s AND i.number BETWEEN %s AND %s ORDER BY i.number"
                 yield from [entry_of(row) for row in self._rows(some, [session, begin, end])]
 
-    def search(self, query: str, wanted: Filter) -> list[Hit]:
+    def search(self, query: str, wanted: Filter) -> Hits:
         with explained(self.url):
             return search(PostgresSearchIndex(self.connection, self._tables), query, wanted)
 

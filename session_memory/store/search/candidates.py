@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from heapq import nlargest
 from itertools import pairwise
 
-from ..values import Filter, Hit
+from ..values import Filter, Hit, Hits
 from .dates import closeness
 from .query import contains, literal_spans, occurrences
 from .ranking import (
@@ -57,10 +57,11 @@ class Candidates:
         self._wanted = wanted
         self._times = times
         self._scores: dict[int, float] = {}
+        self._unchecked = 0
         self._verbatim = self._saying_it(found.perhaps_verbatim)
         self._allowed = self._those_allowed()
 
-    def hits(self) -> list[Hit]:
+    def hits(self) -> Hits:
         """The best item of each of the best conversations; more of each where there are but few."""
         scores = self._conversations()
         found = {one: self._items_of(one) for one in self._index.conversations_at(scores, self._wanted)}
@@ -117,6 +118,8 @@ class Candidates:
                     kept.add(item)
             if len(kept) >= ENOUGH:
                 break
+        else:
+            self._unchecked = len(candidates) - len(newest)
         return kept
 
     def _conversations(self) -> dict[int, float]:
@@ -167,16 +170,17 @@ class Candidates:
             score *= 1 + standing_together(neighbours, f" {' '.join(terms)} ")
             self._scores[item] = score * TOOL_SHARE if head.is_tool else score
 
-    def _shown(self, chosen: list[tuple[int, int, float]]) -> list[Hit]:
+    def _shown(self, chosen: list[tuple[int, int, float]]) -> Hits:
         """Hits of the ids of conversations, items in them and scores."""
         entries = self._index.items([item for _, item, _ in chosen])
         conversations = self._index.conversations({id for id, _, _ in chosen})
         weights = {term: weight for part, weight in zip(self._found.parts, self._found.weights) for term in part.terms}
         found = excerpts([entries[item].text for _, item, _ in chosen], weights, self._spans)
-        return [
+        hits = [
             Hit(entries[item], conversations[id], *snippet(excerpt, weights, self._spans), round(score, 4))
             for (id, item, score), excerpt in zip(chosen, found)
         ]
+        return Hits(hits, self._unchecked)
 
     def _spans(self, text: str) -> list[Span]:
         """The terms of a text as they are to be marked: of a prefix part only its character, and literal parts."""

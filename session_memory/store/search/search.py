@@ -16,13 +16,11 @@ from .query import LONGEST, parse, relaxed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..values import Filter, Hit
+    from ..values import Filter, Hits
     from .index import SearchIndex
 
 
-def search(
-    index: SearchIndex, query: str, wanted: Filter, *, now: float | None = None, whole: int = WHOLE
-) -> list[Hit]:
+def search(index: SearchIndex, query: str, wanted: Filter, *, now: float | None = None, whole: int = WHOLE) -> Hits:
     """The entries that fit `query`, which is asked at `now` (seconds since the epoch), best first. Nothing is cut off
     where `whole` items or fewer may be looked at. Raises what the engine's driver raises."""
     text = plain(query[:LONGEST]).strip()
@@ -36,6 +34,7 @@ def search(
             found = postings_of_literal(index, text, scope, wanted)
         hits = Candidates(index, asked, found, wanted, times).hits()
         if not hits and any(part.is_required for part in asked.parts):
-            asked = relaxed(asked)
+            asked, unchecked = relaxed(asked), hits.unchecked
             hits = Candidates(index, asked, postings_of(index, asked, scope, wanted, whole), wanted, times).hits()
+            hits.unchecked = max(hits.unchecked, unchecked)
     return hits

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ...system.sqlite import explained, fetch
 from ..search.search import search
-from ..values import ITEM_BITS, Batch, Conversation, Counts, FileState, Filter, Hit, StoredEntry, UnreadFile
+from ..values import ITEM_BITS, Batch, Conversation, Counts, FileState, Filter, Hits, StoredEntry, UnreadFile
 from .exclusions import LISTED, Exclusions, apply, is_behind
 from .rows import conversation_columns, conversation_of, items_between, where
 from .schema import open_database
@@ -286,7 +286,7 @@ class SqliteStore:
         with explained(self.path):
             return list(items_between(self.connection, first, last, excluding=excluding))
 
-    def search(self, query: str, wanted: Filter) -> list[Hit]:
+    def search(self, query: str, wanted: Filter) -> Hits:
         excluding = self.is_excluding()
         with explained(self.path):
             index = SqliteSearchIndex(self.connection, self._tables, excluding=excluding)

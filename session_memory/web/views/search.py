@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...store.values import ENTRY_ROLES, KINDS, TOOL_ROLE, Filter
+from ...store.values import ENTRY_ROLES, KINDS, TOOL_ROLE, Filter, Hits
 from ...text.format import shorten
 from ...text.sanitize import all_for_people, beginning
 from ..choices import chosen_of, period, places
@@ -46,7 +46,8 @@ class ShownHit(NamedTuple):
 
 
 def values(request: PageRequest) -> dict[str, Any]:
-    """`hits`, best first, at most LIMIT of them unless more are asked for; and what there is to choose from."""
+    """`hits`, best first, at most LIMIT of them unless more are asked for; the `notice` of how far the search reached;
+    and what there is to choose from."""
     query = request.one("q").strip()
     times, since = period(request, "all")
     found = places(request)
@@ -61,10 +62,11 @@ def values(request: PageRequest) -> dict[str, Any]:
         runtime=request.one("runtime"),
         limit=request.number("limit", LIMIT, MOST) or LIMIT,
     )
-    hits = request.store.search(query, wanted) if query else []
+    hits = request.store.search(query, wanted) if query else Hits()
     return {
         "query": query,
         "hits": _shown(hits),
+        "notice": hits.notice,
         "more": {**_asked(request), "limit": MOST} if len(hits) == wanted.limit < MOST else None,
         "session": wanted.session,
         "times": times,
