@@ -1,4 +1,5 @@
-"""`python -m bench.pictures`: the pictures of the page in docs/images, light and dark, of invented sessions.
+"""`python -m bench.pictures`: the pictures in docs/images, of invented sessions: the page, light and dark, and what a
+prompt gets.
 
 Needs Chromium: the one that is there, else the one that `playwright install chromium` brings.
 """
@@ -6,6 +7,8 @@ Needs Chromium: the one that is there, else the one that `playwright install chr
 from __future__ import annotations
 
 import argparse
+import html
+import json
 import re
 import signal
 import subprocess
@@ -25,6 +28,15 @@ from .scenes import REPOSITORY
 COMMAND = [sys.executable, "-c", "import sys; from session_memory.cli import main; sys.exit(main())"]
 PICTURES = {"page-light.png": ("", "light"), "page-dark.png": ("/timeline?span=week", "dark")}
 WIDTH, HEIGHT = 1200, 760
+PROMPT = "prompt.png"
+# Two agents at work on one checkout; %s is what the hook tells the second.
+TERMINAL = """<!doctype html><style>
+body {margin: 0; padding: 22px 28px; background: #16181d; color: #d8dbe2; font: 17px/1.5 "DejaVu Sans Mono", monospace}
+p {margin: 0 0 12px; white-space: pre-wrap} i {color: #8b93a3; font-style: normal}
+.told {border-left: 3px solid #4f8ff7; padding: 2px 0 2px 16px; margin: 0 0 12px 14px; color: #aec7f5; font-size: 15px}
+b {color: #ff8f85; font-weight: normal}
+</style><p><i>~/code/bakery-shop $</i> claude</p><p>&gt; Also offer Sunday morning</p><p class="told">%s</p>
+<p>● Another session is changing src/cart.ts. I will look at its edit first.</p>"""
 
 
 def main() -> None:
@@ -36,6 +48,8 @@ def main() -> None:
         home = Path(name)
         write_home(home, time.time())
         browser = launched(playwright)
+        picture_prompt(browser, told(home), options.out / PROMPT)
+        print(options.out / PROMPT)
         with served(home) as link:
             for file, (path, theme) in PICTURES.items():
                 take(browser, link, path, theme, options.out / file)
@@ -59,6 +73,24 @@ def served(home: Path, *words: str) -> Iterator[str]:
     finally:
         page.send_signal(signal.SIGINT)
         page.wait()
+
+
+def told(home: Path) -> str:
+    """What the hook told the one session that was told something, as its transcript has it."""
+    for transcript in (home / ".claude/projects").rglob("*.jsonl"):
+        for line in transcript.read_text().splitlines():
+            if "hook_additional_context" in line:
+                return str(json.loads(line)["attachment"]["content"][0])
+    raise AssertionError("no session was told anything")
+
+
+def picture_prompt(browser: Browser, told: str, file: Path) -> None:
+    """Takes a picture of a terminal in which a prompt gets what it is told."""
+    lines = [f"<b>{line}</b>" if line.startswith("!") else line for line in html.escape(told).split("\n")]
+    page = browser.new_page(viewport={"width": WIDTH, "height": 100})
+    page.set_content(TERMINAL % "\n".join(lines))
+    page.screenshot(path=str(file), full_page=True)
+    page.close()
 
 
 def take(browser: Browser, link: str, path: str, theme: str, file: Path) -> None:
