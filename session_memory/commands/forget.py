@@ -97,6 +97,7 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
     for path in chosen.whole:
         mirror.empty(path)
     _forget_in_graph(opened, chosen.until)
+    _forget_in_team(opened, chosen)
     _tell(opened, chosen)
     return 0
 
@@ -208,6 +209,18 @@ def _forget_in_graph(opened: OpenStore, until: dict[tuple[str, str], int]) -> No
         opened.note(f"the knowledge graph keeps what it made of it: {error}")
         if not settings.get("url"):
             opened.note(f"to delete the whole graph: rm -r {opened.terminal.short(embedded)}")
+
+
+def _forget_in_team(opened: OpenStore, chosen: Chosen) -> None:
+    """Has the team forget it, if the home has joined one; where that cannot be done now, says when it will be."""
+    if not opened.location.home.settings().team.get("url"):
+        return
+    from ..upkeep.team import withdraw_forgotten
+
+    try:
+        withdraw_forgotten(opened.location, chosen.until.keys(), chosen.memories)
+    except SessionMemoryError as error:
+        opened.note(f"the team keeps what was shared of it until the next push: {error}")
 
 
 def _tell(opened: OpenStore, chosen: Chosen) -> None:

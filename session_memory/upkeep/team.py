@@ -25,7 +25,7 @@ from ..text.sanitize import for_people
 from ..text.timestamps import now_milliseconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from ..settings.homes import Home
     from ..store.location import StoreLocation
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .team_memories import MemoryPushReport
 
 NOBODY = SHARES[0]
+FORGETTING_SECONDS = 3  # that somebody who forgets something waits for the team's server
 
 
 class TeamState(NamedTuple):
@@ -113,6 +114,25 @@ def push_to_team(
     if report.is_complete:
         note_pushed(location.home)
     return report, memories
+
+
+def withdraw_forgotten(
+    location: StoreLocation, sessions: Collection[tuple[str, str]], memories: Mapping[str, Collection[str]]
+) -> int:
+    """Deletes sessions, which are (group, id), of this machine and memories by their groups from the team; returns how
+    many. What is kept of a session goes anew with the next push. Raises TeamError where the server does not answer
+    soon: then all of it is deleted with the next push; ConfigError."""
+    from ..store.postgres.memory_push import pushed_memories, withdraw_memories
+    from ..store.postgres.push import TeamPush
+
+    team = team_of(location.home)
+    with closing(TeamPush(team.url, team.machine, seconds=FORGETTING_SECONDS)) as pushing:
+        gone = [one.id for one in pushing.pushed().values() if (one.session.home, one.session.session_id) in sessions]
+        of_memories = pushed_memories(pushing)
+        numbers = [one.number for (group, id), one in of_memories.items() if id in memories.get(group, ())]
+        pushing.withdraw(gone)
+        withdraw_memories(pushing, numbers)
+    return len(gone) + len(numbers)
 
 
 def shared_files(store: SqliteStore, location: StoreLocation) -> list[tuple[StoredFile, SharedAs]]:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import select
+import socket
 import subprocess
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import hooks_scene
@@ -97,7 +101,6 @@ def test_a_prompt_tells_what_others_did_without_asking_the_server(machine, team)
     ann.run("config", "sessions.login.share", "team")
     ann.run("team", "push")
     bob.run("team", "push")
-    bob.run("config", "team.url", "postgresql://bob@127.0.0.1:1/gone")
     event = {
         "session_id": "b0b", "transcript_path": str(bob.projects / "x" / "b0b.jsonl"), "cwd": str(bob.clone),
         "hook_event_name": "UserPromptSubmit", "prompt": "hi",
@@ -105,7 +108,10 @@ def test_a_prompt_tells_what_others_did_without_asking_the_server(machine, team)
     Path(event["transcript_path"]).parent.mkdir()
     Path(event["transcript_path"]).write_text("")
     on_branch(bob.clone, "fix/login")
-    told = run_hook(event, bob.home)
+    with silent_server() as (url, is_asked):
+        bob.run("config", "team.url", url)
+        told = run_hook(event, bob.home)
+        assert not is_asked()
     assert "! fix/login, the branch you are on: ann@laptop: fix login works on it too" in told
     assert '- ann@laptop: "fix login" (20m ago, 2 messages): edited src/login.py; last: "The login is fixed."' in told
     assert "ann@laptop" not in run_hook(event, bob.home), "once"
@@ -181,9 +187,36 @@ def test_what_is_forgotten_is_forgotten_by_the_team(machine, team):
     ann.run("team", "join", team.typed_url("ann"))
     ann.run("team", "push")
     assert ann.run("forget", "plan", "--yes").returncode == 0
-    assert ann.result("team", "push")["withdrawn"] == 1
     assert [session for _, session, *_ in shared(team)] == ["other"]
     assert team.rows("SELECT * FROM posting WHERE term = 'harbour'") == []
+    assert ann.result("team", "push")["withdrawn"] == 0
+
+
+def test_what_is_forgotten_while_the_server_is_gone_is_forgotten_by_the_team_with_the_next_push(machine, team):
+    ann = machine("laptop")
+    ann.says("plan", "plan the harbour")
+    ann.run("team", "join", team.typed_url("ann"), "--as", "laptop")
+    ann.run("team", "push")
+    with silent_server() as (url, is_asked):
+        ann.run("config", "team.url", url)
+        began = time.monotonic()
+        done = ann.run("forget", "plan", "--yes")
+        assert time.monotonic() - began < 10
+        assert is_asked()
+    assert done.returncode == 0
+    assert "until the next push" in done.stderr
+    ann.run("config", "team.url", team.typed_url("ann"))
+    assert ann.result("team", "push")["withdrawn"] == 1
+    assert shared(team) == []
+
+
+@contextmanager
+def silent_server() -> Iterator[tuple[str, Callable[[], bool]]]:
+    """A server that takes connections and never answers, as it is behind a network that swallows all: its address, and
+    whether somebody has asked it."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        url = f"postgresql://ann@127.0.0.1:{listening.getsockname()[1]}/team?connect_timeout=2"
+        yield url, lambda: bool(select.select([listening], [], [], 0)[0])
 
 
 def test_secrets_stay_on_the_machine(machine, team):

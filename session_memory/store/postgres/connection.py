@@ -36,9 +36,10 @@ class FullTeamError(TeamError):
     """The server has no room."""
 
 
-def connect(url: str) -> TeamConnection:
+def connect(url: str, *, seconds: int = 0) -> TeamConnection:
     """A connection to the database at `url`, which commits each statement that stands in no transaction. libpq looks
-    for what the URL does not say, such as the password, where it always does. Raises TeamError."""
+    for what the URL does not say, such as the password, where it always does. Somebody who waits gives the server so
+    many `seconds` to be reached, and for each statement. Raises TeamError."""
     try:
         import psycopg
         from psycopg.conninfo import conninfo_to_dict
@@ -48,10 +49,10 @@ def connect(url: str) -> TeamConnection:
         raise TeamError("a team's store needs psycopg, which is not installed", how_to_add("team")) from error
     with explained(url):
         given = conninfo_to_dict(url)
-        parameters = {"application_name": "session-memory", "connect_timeout": CONNECT_SECONDS, **_NETWORK, **given}
-        connection = psycopg.connect(**parameters, autocommit=True)  # type: ignore[arg-type]
+        parameters = {"application_name": "session-memory", "connect_timeout": seconds or CONNECT_SECONDS}
+        connection = psycopg.connect(**{**parameters, **_NETWORK, **given}, autocommit=True)  # type: ignore[arg-type]
         connection.execute(
-            f"SET search_path = {SCHEMA}; SET jit = off; SET statement_timeout = '{STATEMENT_SECONDS}s'; "
+            f"SET search_path = {SCHEMA}; SET jit = off; SET statement_timeout = '{seconds or STATEMENT_SECONDS}s'; "
             "SET client_min_messages = warning"
         )
     return connection

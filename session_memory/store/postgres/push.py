@@ -55,12 +55,13 @@ class PushCounts(NamedTuple):
 
 class TeamPush:
     """A machine's connection to push by. Methods raise TeamError; UnreachableTeamError and FullTeamError mean that it
-    is to be tried again later, with what the team then says that it has."""
+    is to be tried again later, with what the team then says that it has. `seconds` is how long somebody waits for each
+    step, 0 for as long as upkeep does."""
 
-    def __init__(self, url: str, machine: str) -> None:
+    def __init__(self, url: str, machine: str, *, seconds: int = 0) -> None:
         self.url = url
         self.machine = machine
-        self.connection: TeamConnection = connect(url)
+        self.connection: TeamConnection = connect(url, seconds=seconds)
         try:
             with explained(url):
                 state = check_member(self.connection, place_of(url))
