@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..activity.acknowledgement import Delivered, delivered
 from ..activity.cursor_file import KnownCursors
 from ..activity.delivery import waiting_text
+from ..settings.confined_group import held_home
 from ..transcripts.entries import INTRODUCTION
 from ..transcripts.sessions import describe
 from .context import Context
@@ -16,6 +18,7 @@ from .prompt import own_session
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ..settings.host_layout import Group
     from ..transcripts.sessions import FoundSession
 
 
@@ -40,6 +43,25 @@ def delivery_state(one: FoundSession, environ: Mapping[str, str]) -> DeliverySta
         config_dir=runtime.FILES.config_dir(environ) if one.home.sessions_dir else one.home.root,
         directory=describe(runtime, path).start,
     )
+    return _state_of(context)
+
+
+def state_in_group(group: Group, session_id: str) -> DeliveryState | None:
+    """The state of a session of a host's group; None where it has no name there, so that it is told nothing. Raises
+    ConfigError, OutsideGroupError, OSError."""
+    if not os.path.isdir(group.memory_home.sessions_dir):
+        return None
+    file = os.path.basename(group.transcript(session_id))
+    with held_home(group) as home:
+        named = group.runtime.FILES.named_sessions(home.sessions_dir, group.config_dir, group.root)
+        name = next((one.name for one in named if os.path.basename(one.path) == file), "")
+        path = f"{home.project_dir}/{file}"
+        event = {"session_id": session_id, "transcript_path": path}
+        context = Context(event, home, name, path, group.runtime, session_id=session_id)
+        return _state_of(context) if name else None
+
+
+def _state_of(context: Context) -> DeliveryState:
     own, settings = own_session(context, {}), context.settings
     told = delivered(KnownCursors(own.cursor_file).cursors.get(own.key, {}), own)
     waiting = waiting_text(

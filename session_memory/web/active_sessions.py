@@ -4,25 +4,31 @@ those that nobody but the store knows, as in the groups of a host, that has to d
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..activity.report import summarize
 from ..errors import SessionMemoryError, described
-from ..hooks.delivery_state import delivery_state
+from ..hooks.delivery_state import delivery_state, state_in_group
+from ..settings.host_layout import Layout
 from ..store.values import TOOL_ROLE, Filter
 from ..system.git import find_worktree, head_of
 from ..text.paths import relative
-from ..text.sanitize import for_people, shortened
+from ..text.sanitize import for_people
 from ..transcripts.log import last_entries
 from ..transcripts.sessions import UnknownSessionError, find_sessions
 from ..transcripts.titles import is_request
+from .quotation import quoted
 from .session_list import ShownRuntime, project_of, shown_runtime
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    from ..hooks.delivery_state import DeliveryState
+    from ..store.location import StoreLocation
     from ..store.sqlite.engine import SqliteStore
     from ..store.values import Conversation
     from ..transcripts.entries import Entry
@@ -35,6 +41,7 @@ REQUEST_CHARACTERS = 300
 WORDS_CHARACTERS = 500
 FILES = 8
 _COLLISION = "! "  # begins the lines that say whose hands meet: see activity/collision_lines.py
+_TO_THE_SESSION = re.compile(r"(, (?:before|after|which)) you ")  # as they are told to it; a person is told of it
 
 
 class Told(NamedTuple):
@@ -89,7 +96,7 @@ class ActiveSessions:
             try:
                 with self._pool.store() as store:
                     known = {one.id for one in found}
-                    found += _from_store(store, self._pool.location.homes, since, known)
+                    found += _from_store(store, self._pool.location, since, known)
             except (SessionMemoryError, OSError):  # then the page says what is wrong with the store
                 pass
             found.sort(key=lambda one: -one.last_at)
@@ -115,34 +122,40 @@ def _from_transcript(one: FoundSession, environ: Mapping[str, str]) -> ActiveSes
     found = ActiveSession(
         one.id, for_people(one.name), runtime, project_of(cwd), for_people(cwd), one.modified, _branch(cwd),
         _last_request(entries),
-        shortened(summary.last_assistant_text, WORDS_CHARACTERS) if summary else "",
+        quoted(summary.last_assistant_text, WORDS_CHARACTERS) if summary else "",
         tuple(for_people(path) for path in summary.edited_files[: -FILES - 1 : -1]) if summary else (),
     )  # fmt: skip
-    return _with_delivery(found, one, environ)
+    return _with_delivery(found, lambda: delivery_state(one, environ))
 
 
-def _with_delivery(found: ActiveSession, one: FoundSession, environ: Mapping[str, str]) -> ActiveSession:
+def _with_delivery(found: ActiveSession, state: Callable[[], DeliveryState | None]) -> ActiveSession:
     """The session with what it was told and what waits for it."""
     try:
-        delivered, waiting = delivery_state(one, environ)
+        delivered, waiting = state() or (None, "")
     except Exception as error:  # see above
         return found._replace(problem=for_people(described(error)))
     told = Told(delivered.at, for_people(delivered.text or ""), delivered.acknowledged) if delivered else None
     waiting = for_people(waiting)
     lines = [*waiting.splitlines(), *(told.text.splitlines() if told else ())]
-    collisions = [line.removeprefix(_COLLISION) for line in lines if line.startswith(_COLLISION)]
+    collisions = [
+        _TO_THE_SESSION.sub(r"\1 this session ", line.removeprefix(_COLLISION))
+        for line in lines
+        if line.startswith(_COLLISION)
+    ]
     return found._replace(told=told, waiting=waiting, collisions=tuple(dict.fromkeys(collisions)))
 
 
-def _from_store(
-    store: SqliteStore, homes: tuple[str, ...] | None, since: float, known: set[str]
-) -> list[ActiveSession]:  # fmt: skip
+def _from_store(store: SqliteStore, location: StoreLocation, since: float, known: set[str]) -> list[ActiveSession]:
     """The sessions that said something since then, without the `known` ones."""
     found = {}
-    for one in store.conversations(Filter(homes, since=round(since * 1000), limit=CONVERSATIONS)):
+    for one in store.conversations(Filter(location.homes, since=round(since * 1000), limit=CONVERSATIONS)):
         if one.session_id not in known and one.session_id not in found:
             found[one.session_id] = _of_conversation(store, one)
-    return list(found.values())
+    host = Layout(location.home.root)
+    return [
+        _with_delivery(one, partial(state_in_group, host.group(one.group), one.id)) if one.group else one
+        for one in found.values()
+    ]
 
 
 def _of_conversation(store: SqliteStore, one: Conversation) -> ActiveSession:
@@ -156,15 +169,15 @@ def _of_conversation(store: SqliteStore, one: Conversation) -> ActiveSession:
             said[item.role] = item.text
     return ActiveSession(
         one.session_id, for_people(one.title), shown_runtime(one.runtime), project_of(one.cwd), for_people(one.cwd),
-        (one.last_message_at or 0) / 1000, _branch(one.cwd), shortened(said["user"], REQUEST_CHARACTERS),
-        shortened(said["assistant"], WORDS_CHARACTERS),
+        (one.last_message_at or 0) / 1000, _branch(one.cwd), quoted(said["user"], REQUEST_CHARACTERS),
+        quoted(said["assistant"], WORDS_CHARACTERS),
         tuple(for_people(relative(path, one.cwd)) for path in list(files)[: -FILES - 1 : -1]), group=one.home,
     )  # fmt: skip
 
 
 def _last_request(entries: list[Entry]) -> str:
     said = [entry.text for entry in entries if entry.role == "user" and is_request(entry.text)]
-    return shortened(said[-1], REQUEST_CHARACTERS) if said else ""
+    return quoted(said[-1], REQUEST_CHARACTERS) if said else ""
 
 
 def _branch(cwd: str) -> str:

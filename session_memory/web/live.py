@@ -198,5 +198,6 @@ class Live:
     def _roots(self) -> list[str]:
         """The directories with transcripts, and those with what sessions were told and remember."""
         location = self._pool.location
-        own = [f"{location.home.state_dir}/cursors", location.home.memories_dir]
+        homes = [location.home, *(location.home_for(one.home) for one in location.watched if one.home)]
+        own = [*(f"{home.state_dir}/cursors" for home in homes), location.home.memories_dir]
         return sorted({path for path in [*(one.root for one in location.watched), *own] if os.path.isdir(path)})

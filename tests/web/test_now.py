@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import re
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hooks_scene import PlainUser, told
@@ -13,7 +16,9 @@ from page_scene import ServedPage
 from records import append, assistant, exchange, write
 from store_scene import ROOT
 
+from session_memory.host.callbacks import updates_callback
 from session_memory.host.database import HostDatabase
+from session_memory.host.group_files import name_session
 from session_memory.settings.host_layout import Layout
 
 
@@ -70,8 +75,16 @@ def test_two_sessions_with_a_file_in_hand_are_red(plain: PlainUser, other: Path,
     append(other, assistant(("Edit", {"file_path": str(cart), "old_string": "1", "new_string": "2"})))
     cart.write_text("2\n")
     shown = page.until("with a collision")
-    assert 'class="collision"' in shown.text
+    [line] = re.findall(r'<p class="collision">.*?</p>', unescape(shown.text))
     assert "cart.py" in shown.text
+    assert "after this session read it" in line
+
+
+def test_what_was_said_last_is_quoted_without_the_marks_of_markdown(other: Path, page: ServedPage) -> None:
+    said = "## Done\n\nI fixed **both** of `cart.py`:\n\n```python\n__init__ = 2 * 3\n```\n- see [the docs](https://x.example)"
+    append(other, *exchange("> why is `__init__` slow?", said))
+    shown = page.until("Done I fixed both of cart.py: __init__ = 2 * 3 • see the docs").text
+    assert ">why is __init__ slow?<" in shown
 
 
 def test_a_broken_setting_is_said(plain: PlainUser, other: Path) -> None:
@@ -99,6 +112,16 @@ def test_a_host_s_page_shows_its_groups_to_its_operator(layout: Layout, tmp_path
         assert "what of main?" in shown
         assert '<span class="badge">garden</span>' in shown
         assert "All is well." in page.view("/session/id-of-garden").text
+        name_session(layout.group("garden"), "chat", "id-of-garden")
+        name_session(layout.group("garden"), "nightly", "id-of-nightly")
+        nightly = layout.group("garden").transcript("id-of-nightly")
+        write(Path(nightly), *exchange("water the roses", "Watered."))
+        waiting = unescape(page.until("Waits for its next prompt").text)
+        assert "water the roses" in waiting.partition("Waits for its next prompt")[2]
+        callback: Any = updates_callback(layout.group("garden"), "chat")
+        answer = asyncio.run(callback({"prompt": "hello", "session_id": "id-of-garden"}, None, None))
+        assert answer["hookSpecificOutput"]["additionalContext"] in waiting
+        page.until("Told ")
     alone = ServedPage(Operator(layout, tmp_path / "other"), "--home", f"{layout.root}/groups/garden")
     with alone as page:
         assert "what of main?" not in page.until("what of garden?").text

@@ -10,14 +10,14 @@ from ...runtimes import all_runtimes
 from ...store.sqlite.memory_index import MemoryFilter
 from ...store.values import TOOL_ROLE, Filter
 from ...system.sqlite import Patience
-from ...text.format import one_line, shorten
 from ...text.paths import relative
-from ...text.sanitize import all_for_people, beginning, for_people
+from ...text.sanitize import all_for_people, for_people
 from ...transcripts.titles import is_request
 from ..active_sessions import midnight
 from ..call_detail import call_detail
 from ..dialogue import DialoguePart, blocks_of, chunks_of, items_of
 from ..page_request import NotFoundError
+from ..quotation import quoted
 from ..session_list import project_of, shown_runtime
 
 if TYPE_CHECKING:
@@ -127,13 +127,10 @@ def _split(found: list[Found], most: int) -> tuple[list[Found], list[Found]]:
 
 
 def _shown_requests(found: list[StoredEntry]) -> list[ShownRequest]:
-    texts = all_for_people([beginning(one.text, 1000) for one in found])
     return [
-        ShownRequest(
-            one.number, one.timestamp and one.timestamp / 1000, shorten(one_line(text), REQUEST_CHARACTERS)
-        )
-        for one, text in zip(found, texts)
-    ]  # fmt: skip
+        ShownRequest(one.number, one.timestamp and one.timestamp / 1000, quoted(one.text, REQUEST_CHARACTERS))
+        for one in found
+    ]
 
 
 def _shown_files(found: list[ChangedFile]) -> list[ChangedFile]:
