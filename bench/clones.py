@@ -184,7 +184,7 @@ class Actor:
     def before_edit(self, name: str, *, agent: str = "", call_id: str = "") -> str:
         """What the hook tells with an edit of a file that is about to be made, without its introduction."""
         call = Call(str(self.root / name), call_id, agent)
-        search = CallSearch(self._own, call, self._others, Settings({}), self.clone.now)
+        search = CallSearch(self._own, [call], self._others, Settings({}), self.clone.now)
         with search.delivery("", LIMIT) as delivery:
             return delivery.text
 

@@ -1,4 +1,4 @@
-"""What an agent is told with the result of a tool call: the collisions over the one file that the call edits.
+"""What an agent is told with the result of a tool call: the collisions over the files that the call edits.
 
 A turn may go on for half an hour without a prompt. What others did since the last one is found by what the prompt has
 left behind, which is only read here: nothing of it is locked or written.
@@ -14,6 +14,8 @@ from .touch_index import TouchIndex
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..settings.compiled import Settings
     from ..system.git import Worktree
     from ..transcripts.cursor import Cursor
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from .changes import OwnSession
     from .collision_file import CollisionFile
     from .collisions import Fact
+    from .evidence import TranscriptEvidence
     from .report import Report
     from .unseen import Unseen
 
@@ -76,22 +79,25 @@ class CallDelivery:
 
 
 class CallSearch:
-    """The search for what `sessions` did to the file of `call` since the session `own` was last told of them.
+    """The search for what `sessions` did to the files of a call since the session `own` was last told of them. `calls`
+    has the call for each of its files, at least one; they are of the same agent.
 
     `now` is in seconds since the epoch. `notes` has a line for each transcript that cannot be read.
     """
 
-    def __init__(self, own: OwnSession, call: Call, sessions: list[Session], settings: Settings, now: float) -> None:
+    def __init__(
+        self, own: OwnSession, calls: Sequence[Call], sessions: list[Session], settings: Settings, now: float
+    ) -> None:  # fmt: skip
         self.notes: list[str] = []
         self._own = own
-        self._call = Call(without_links(call.path), call.call_id, call.agent)
+        self._calls = [Call(without_links(call.path), call.call_id, call.agent) for call in calls]
         self._sessions = sessions
         self._settings = settings
         self._now = now
         self._cursors, self._collision_path = _told_by_prompts(own)
         self._heard = self._cursors.get(own.key, {}).get("at", 0.0)
         self._oldest = self._heard or now - settings.first_sight_seconds
-        self._log = CallLog(own.cursor_file, call.agent)
+        self._log = CallLog(own.cursor_file, calls[0].agent)
         self._index = TouchIndex(own.cursor_file, self._cursors)
 
     def delivery(self, introduction: str, limit: int) -> CallDelivery:
@@ -118,10 +124,10 @@ class CallSearch:
         return CallDelivery(self._log, text, done)
 
     def _has_more(self, key: str) -> bool:
-        """Whether a session may have done something to the file that is not settled."""
-        path, settled = self._call.path, self._log.settled
-        is_edited = self._index.last_edit(key, path) > settled.get(edited_key(key, path), 0.0)
-        return is_edited or self._index.last_git(key) > settled.get(git_key(key, path), 0.0)
+        """Whether a session may have done something to one of the files that is not settled."""
+        settled = self._log.settled
+        latest = [one for call in self._calls for one in self._latest(key, call.path).items()]
+        return any([time > settled.get(about, 0.0) for about, time in latest])
 
     def _read_again(self, concerned: list[Session]) -> Others:
         """What those sessions did since the last prompt, as far as the rules let it be told."""
@@ -145,39 +151,50 @@ class CallSearch:
 
     def _facts(self, concerned: list[Session], others: Others) -> tuple[list[Fact], dict[str, float]]:
         """The facts, and until when they settle what the sessions did, by the keys of the log."""
+        from .evidence import TranscriptEvidence
+
+        own = self._own
+        paths = {"": own.path, **{unseen.session.key: unseen.session.path for _, unseen in others}}
+        runtimes = {"": own.runtime, **{one.session.key: own.runtime_of(one.session) for _, one in others}}
+        facts: list[Fact] = []
+        until: dict[str, float] = {}
+        for call in self._calls:
+            evidence = TranscriptEvidence(runtimes, paths, self._worktree(call), own.user_dir)
+            found, settled = self._facts_of(call, concerned, others, evidence)
+            facts += found
+            until.update(settled)
+        return facts, until
+
+    def _facts_of(
+        self, call: Call, concerned: list[Session], others: Others, evidence: TranscriptEvidence
+    ) -> tuple[list[Fact], dict[str, float]]:
+        """The same about one of the files."""
         from .call_facts import facts_of_call
         from .collision_search import touches_of_others
         from .collisions import InHand
-        from .evidence import TranscriptEvidence
         from .touches import EDIT, Touch
 
-        own, path = self._own, self._call.path
-        file = self._collision_file()
+        own, path = self._own, call.path
+        file = self._collision_file(call)
         before = file.in_hand
         acting = InHand(before.heard)
         acting.take([Touch(EDIT, path, self._now, 0, "")])
         file.in_hand = acting
         touches = touches_of_others(file, others, own, self._oldest)
-        paths = {"": own.path, **{unseen.session.key: unseen.session.path for _, unseen in others}}
-        runtimes = {"": own.runtime, **{one.session.key: own.runtime_of(one.session) for _, one in others}}
-        evidence = TranscriptEvidence(runtimes, paths, self._worktree(), own.user_dir)
         settled = self._log.settled
         facts, until, waiting = facts_of_call(path, before, acting, touches, evidence, file.told, settled)
         for session in concerned:  # what nothing came of need not be looked at again
-            for key, time in self._latest(session.key).items():
+            for key, time in self._latest(session.key, path).items():
                 if key not in waiting:
                     until[key] = max(time, until.get(key, 0.0))
         return facts, {key: time for key, time in until.items() if time > settled.get(key, 0.0)}
 
-    def _latest(self, session: str) -> dict[str, float]:
-        """When a session last did something that may concern the file, by the keys of the log."""
-        path, index = self._call.path, self._index
-        return {
-            edited_key(session, path): index.last_edit(session, path),
-            git_key(session, path): index.last_git(session),
-        }
+    def _latest(self, session: str, path: str) -> dict[str, float]:
+        """When a session last did something that may concern a file, by the keys of the log."""
+        edited, moved = self._index.last_edit(session, path), self._index.last_git(session)
+        return {edited_key(session, path): edited, git_key(session, path): moved}
 
-    def _collision_file(self) -> CollisionFile:
+    def _collision_file(self, call: Call) -> CollisionFile:
         """What the agent did to the file before, and what it was told: of a sub-agent only what it did itself."""
         from .collision_file import CollisionFile
         from .collisions import InHand
@@ -186,7 +203,7 @@ class CallSearch:
         from .touches import touches_of
         from .unseen import read_own
 
-        own, call = self._own, self._call
+        own = self._own
         cursor = self._cursors.get(own.key, {})
         file = CollisionFile(own.cursor_file, self._heard, self._collision_path)
         offsets = {} if call.agent else dict(file.sub_agents)
@@ -204,10 +221,10 @@ class CallSearch:
         file.in_hand.touched = {path: found for path, found in file.in_hand.touched.items() if path == call.path}
         return file
 
-    def _worktree(self) -> Worktree | None:
+    def _worktree(self, call: Call) -> Worktree | None:
         from ..system.git import find_worktree
 
-        return find_worktree(self._call.path.rpartition("/")[0], self._own.user_dir)
+        return find_worktree(call.path.rpartition("/")[0], self._own.user_dir)
 
     def _lines(self, facts: list[Fact], others: Others, room: int) -> tuple[list[str], list[Fact]]:
         if not facts:
@@ -218,7 +235,7 @@ class CallSearch:
             unseen.session.key: Other(report.called + "".join(report.place), report.may_quote)
             for report, unseen in others
         }
-        worktree = self._worktree()
+        worktree = self._worktree(self._calls[0])
         directory = worktree.root if worktree and worktree.root else self._own.directory
         return lines_of(facts, names, directory, self._now, room)
 

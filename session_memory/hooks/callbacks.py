@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ..errors import SessionMemoryError
 from ..runtimes import runtime
 from .prompt import count_as_told, joined, memories_for, update_for, write_notes
-from .tool_call import delivery_for, find_hold, hold_back
+from .tool_call import delivery_for, find_holds, hold_back
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,12 +71,12 @@ def offer_update(context: Context, handover: Handover) -> None:
 def offer_collisions(context: Context, handover: Handover) -> None:
     """Offers what others did to the file that a tool is about to edit. Nobody is asked: a program may have nobody to
     ask. Raises SessionMemoryError, OSError: then it was not told."""
-    hold = find_hold(context)
+    holds = find_holds(context)
     delivery = delivery_for(context)
     if delivery is not None:
         with delivery:
-            if hold is not None:
-                hold_back(context, delivery, hold, can_ask=False)
+            if holds:
+                hold_back(context, delivery, holds, can_ask=False)
             handover.offer(delivery.text or None)
 
 

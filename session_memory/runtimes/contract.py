@@ -249,8 +249,9 @@ class RuntimeHooks(Protocol):
     def is_from_a_person(self, prompt: str) -> bool:
         """Whether a prompt was typed, and not put in by the runtime."""
 
-    def tool_call(self, event: Mapping[str, Any]) -> ToolUse | None:
-        """The tool call that is about to be run, with the file or command as its argument, if it may change files."""
+    def tool_calls(self, event: Mapping[str, Any]) -> tuple[ToolUse, ...]:
+        """The tool call that is about to be run, with the file or command as its argument, if it may change files; one
+        for each file of a patch."""
 
     def sub_agent(self, event: Mapping[str, Any]) -> str:
         """Which of the session's sub-agents makes the call; '' where it is the session's own."""

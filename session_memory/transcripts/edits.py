@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from .entries import ToolUse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 Edit = tuple[str, str]  # what was there before, '' where nothing is known of that, and what is there now
 
-_FILE_MARKS = ("*** Update File:", "*** Add File:", "*** Delete File:", "*** Move to:")
+_FILE_MARKS = ("*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: ")
 
 
 def block_edits(record: dict[str, Any], call_id: str, arguments_key: str, before: str, after: str) -> list[Edit]:
@@ -31,6 +35,23 @@ def argument_edits(arguments: object, before: str, after: str, whole: str) -> li
     found = [(old, new) for old, new in pairs if isinstance(old, str) and isinstance(new, str)]
     content = arguments.get(whole)
     return found or ([("", content)] if isinstance(content, str) else [])
+
+
+def patched_files(patch: str) -> list[str]:
+    """The paths of the files that a patch names, each once, as it has them."""
+    lines = [line for line in patch.split("\n") if line.startswith(_FILE_MARKS)]
+    return list(dict.fromkeys([line.partition(": ")[2].strip() for line in lines]))
+
+
+def patch_uses(use: ToolUse) -> tuple[ToolUse, ...]:
+    """An edit for each file of the patch that a tool use has as its argument."""
+    paths = patched_files(use.argument)
+    return tuple([ToolUse(use.name, path, use.kind, part_id(use.call_id, at)) for at, path in enumerate(paths)])
+
+
+def part_id(call_id: str, number: int) -> str:
+    """The id of the change of one file by a call, counted from 0."""
+    return call_id + (f":{number}" if number else "")
 
 
 def patch_edits(patch: str, number: int) -> list[Edit]:

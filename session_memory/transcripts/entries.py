@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from ..system.json import as_string
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from ..runtimes import Runtime
@@ -64,6 +67,16 @@ def tool_use(name: str, arguments: object, preferred: tuple[str, ...], kind: str
         if is_lookup(name, kind, argument):
             return None
     return ToolUse(name, argument, kind, call_id)
+
+
+def called(event: Mapping[str, Any], tools: Mapping[str, tuple[str, str]]) -> tuple[ToolUse, ...]:
+    """The call that the event of a hook is about, where it is one of `tools`: these have the kind of each by its name,
+    and the key of its input that says to what it is done."""
+    name, given = as_string(event.get("tool_name")), event.get("tool_input")
+    if name not in tools or not isinstance(given, dict):
+        return ()
+    kind, key = tools[name]
+    return (ToolUse(name, as_string(given.get(key)), kind, as_string(event.get("tool_use_id"))),)
 
 
 def written_by(record: dict[str, Any], call_id: str, tool: str, arguments_key: str) -> str | None:

@@ -558,11 +558,11 @@ class TestHooks:
     def test_a_tool_call_says_what_it_edits_or_runs_and_any_other_is_none(self, fixture):
         hooks, event = fixture.runtime.HOOKS, {**fixture.own["event"], "tool_use_id": "toolu_1"}
         for call, kind, argument in fixture.own["calls"]:
-            found = hooks.tool_call({**event, **call})
+            [found] = hooks.tool_calls({**event, **call})
             assert (found.kind, found.argument, found.call_id) == (kind, argument, "toolu_1")
-            assert hooks.tool_call({**event, **call, "tool_input": "odd"}) is None
-        assert hooks.tool_call({**event, "tool_name": "WebSearch", "tool_input": {"query": "git"}}) is None
-        assert hooks.tool_call(event) is None
+            assert hooks.tool_calls({**event, **call, "tool_input": "odd"}) == ()
+        assert hooks.tool_calls({**event, "tool_name": "WebSearch", "tool_input": {"query": "git"}}) == ()
+        assert hooks.tool_calls(event) == ()
         assert hooks.sub_agent(event) == ""
 
     def test_what_goes_with_the_result_of_a_call_names_its_event(self, fixture):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...system.json import as_string
-from ...transcripts.entries import ToolUse
+from ...transcripts.entries import called
 from .files import config_dir as usual_config_dir
 from .files import transcript_path
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
-    from ...transcripts.entries import Session
+    from ...transcripts.entries import Session, ToolUse
 
     Event = Mapping[str, Any]
 
@@ -86,13 +86,9 @@ def is_from_a_person(prompt: str) -> bool:
     return not prompt.lstrip().startswith(("<task-notification>", "<system-reminder>"))
 
 
-def tool_call(event: Event) -> ToolUse | None:
+def tool_calls(event: Event) -> tuple[ToolUse, ...]:
     """The edit or command that is about to be run."""
-    name, given = as_string(event.get("tool_name")), event.get("tool_input")
-    if name not in _TOOLS or not isinstance(given, dict):
-        return None
-    kind, key = _TOOLS[name]
-    return ToolUse(name, as_string(given.get(key)), kind, as_string(event.get("tool_use_id")))
+    return called(event, _TOOLS)
 
 
 def sub_agent(event: Event) -> str:

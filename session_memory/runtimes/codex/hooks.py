@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ...system.json import as_string
-from ...text.paths import resolved
-from ...transcripts.entries import ToolUse
+from ...transcripts.edits import patch_uses
+from ...transcripts.entries import called
 from .files import config_dir as usual_config_dir
 from .files import project_dir
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
-    from ...transcripts.entries import Session
+    from ...transcripts.entries import Session, ToolUse
 
     Event = Mapping[str, Any]
 
@@ -21,6 +21,7 @@ PROMPT_EVENT = "UserPromptSubmit"
 START_EVENT = "SessionStart"
 TOOL_EVENT = "PreToolUse"
 SHOWS_WHAT_WAS_TOLD = True
+_TOOLS = {"apply_patch": ("edit", "command"), "Bash": ("command", "command")}
 
 
 def keeps_transcript(event: Event, environ: Mapping[str, str]) -> bool:
@@ -77,18 +78,10 @@ def is_from_a_person(prompt: str) -> bool:
     return True
 
 
-def tool_call(event: Event) -> ToolUse | None:
-    """The command or patch that is about to be run; of a patch the first file, since most change one."""
-    given = event.get("tool_input")
-    command = as_string(given.get("command")) if isinstance(given, dict) else ""
-    call_id = as_string(event.get("tool_use_id"))
-    if event.get("tool_name") == "apply_patch":
-        from .records import patched_files
-
-        paths = patched_files(command)
-        path = resolved(paths[0], as_string(event.get("cwd"))) if paths else ""
-        return ToolUse("apply_patch", path, "edit", call_id) if path else None
-    return ToolUse("Bash", command, "command", call_id) if event.get("tool_name") == "Bash" and command else None
+def tool_calls(event: Event) -> tuple[ToolUse, ...]:
+    """The command that is about to be run; of a patch an edit for each file."""
+    found = called(event, _TOOLS)
+    return patch_uses(found[0]) if found and found[0].kind == "edit" else found
 
 
 def sub_agent(event: Event) -> str:

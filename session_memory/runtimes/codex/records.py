@@ -10,6 +10,7 @@ from __future__ import annotations
 from ...system.json import as_string, decode, objects_in
 from ...text.paths import resolved
 from ...text.timestamps import epoch_seconds
+from ...transcripts.edits import part_id, patched_files
 from ...transcripts.entries import Entry, Reply, ToolUse, tool_use
 
 TYPE_CHECKING = False
@@ -27,7 +28,6 @@ HEAD_BYTES = 200  # of a line, in which its type and its payload's show
 _GLUED = b'}{"timestamp":"'  # a record behind another one on the same line
 _ARGUMENTS = ("command", "cmd", "path", "file_path", "query", "url", "prompt", "pattern")
 _SHELLS = ("exec_command", "shell", "shell_command", "local_shell", "container.exec")
-_PATCHED = ("*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: ")
 _EXIT_CODES = ("Process exited with code ", "Exit code: ", '"exit_code":')
 _REQUEST = "## My request for Codex:"  # behind what an editor tells of its open files
 
@@ -307,12 +307,6 @@ def recognises(line: bytes) -> bool:
     )
 
 
-def patched_files(patch: str) -> list[str]:
-    """The paths of the files that a patch names, each once, as it has them."""
-    lines = [line for line in patch.split("\n") if line.startswith(_PATCHED)]
-    return list(dict.fromkeys([line.partition(": ")[2].strip() for line in lines]))
-
-
 def _of_item(item: Record, payload: Record, record: Record, offset: int) -> Entry | None:
     """The entry in an item that a person saw."""
     kind = item.get("type")
@@ -390,7 +384,7 @@ def _changes(item: Record) -> Record:
 
 def _part(item: Record, number: int) -> str:
     """The id of the change of one file in a patch."""
-    return as_string(item.get("id")) + (f":{number}" if number else "")
+    return part_id(as_string(item.get("id")), number)
 
 
 def _of_message(payload: Record, record: Record, offset: int) -> Entry | None:
@@ -428,7 +422,7 @@ def _call(payload: Record) -> tuple[ToolUse, ...]:
 def _patch(patch: str, call_id: str) -> tuple[ToolUse, ...]:
     """An edit for each file that a patch names."""
     uses = [
-        tool_use("apply_patch", {"path": path}, _ARGUMENTS, "edit", call_id if not number else f"{call_id}:{number}")
+        tool_use("apply_patch", {"path": path}, _ARGUMENTS, "edit", part_id(call_id, number))
         for number, path in enumerate(patched_files(patch))
     ]
     return tuple([use for use in uses if use is not None])

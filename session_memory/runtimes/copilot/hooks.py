@@ -8,7 +8,8 @@ something is heard. Copilot runs the hooks in a repository's `.claude/settings.j
 from __future__ import annotations
 
 from ...system.json import as_string
-from ...transcripts.entries import ToolUse
+from ...transcripts.edits import patch_uses
+from ...transcripts.entries import called
 from .files import config_dir as usual_config_dir
 from .files import events_path
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
-    from ...transcripts.entries import Session
+    from ...transcripts.entries import Session, ToolUse
 
     Event = Mapping[str, Any]
 
@@ -28,6 +29,7 @@ SHOWS_WHAT_WAS_TOLD = True
 _MARK = "COPILOT_CLI"
 # The tools whose calls are answered, by the names that events give them: what they do, and the input that says to what.
 _TOOLS = {"Edit": ("edit", "path"), "Write": ("edit", "path"), "Bash": ("command", "command")}
+_PATCHES = {"Edit": ("edit", "input"), "Write": ("edit", "input")}
 
 
 def keeps_transcript(event: Event, environ: Mapping[str, str]) -> bool | None:
@@ -85,18 +87,11 @@ def is_from_a_person(prompt: str) -> bool:
     return True
 
 
-def tool_call(event: Event) -> ToolUse | None:
-    """The edit or command that is about to be run; of a patch the first file. Nothing names the call."""
-    name, given = as_string(event.get("tool_name")), event.get("tool_input")
-    if name not in _TOOLS or not isinstance(given, dict):
-        return None
-    kind, key = _TOOLS[name]
-    argument = as_string(given.get(key))
-    if kind == "edit" and not argument:
-        from ..codex.records import patched_files
-
-        argument = next(iter(patched_files(as_string(given.get("input")))), "")
-    return ToolUse(name, argument, kind, as_string(event.get("tool_use_id")))
+def tool_calls(event: Event) -> tuple[ToolUse, ...]:
+    """The edit or command that is about to be run; of a patch an edit for each file. Nothing names the call."""
+    found = called(event, _TOOLS)
+    is_patch = bool(found) and found[0].kind == "edit" and not found[0].argument
+    return patch_uses(*called(event, _PATCHES)) if is_patch else found
 
 
 def sub_agent(event: Event) -> str:

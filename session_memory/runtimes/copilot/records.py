@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ...system.json import as_string, objects_in
 from ...text.timestamps import epoch_seconds
+from ...transcripts.edits import part_id, patched_files
 from ...transcripts.entries import Entry, Reply, ToolUse, tool_use
 
 TYPE_CHECKING = False
@@ -153,7 +154,7 @@ def results(record: Record) -> list[ToolResult]:
         text = result.get("content") if isinstance(result, dict) else ""
     edits = data.get("fileEdits")
     call_id, parts = as_string(data.get("toolCallId")), len(edits) if isinstance(edits, list) else 1
-    return [(_part(call_id, number), has_failed, text) for number in range(max(1, parts))]
+    return [(part_id(call_id, number), has_failed, text) for number in range(max(1, parts))]
 
 
 def may_show_told(line: bytes) -> bool:
@@ -281,21 +282,14 @@ def _uses(requests: object) -> tuple[ToolUse, ...]:
         name, call_id = as_string(request.get("name")) or "tool", as_string(request.get("toolCallId"))
         arguments = request.get("arguments")
         if name == "apply_patch":
-            from ..codex.records import patched_files
-
             patch = next(iter(arguments.values()), "") if isinstance(arguments, dict) else arguments
             for number, path in enumerate(patched_files(as_string(patch))):
-                uses.append(tool_use(name, {"path": path}, _ARGUMENTS, "edit", _part(call_id, number)))
+                uses.append(tool_use(name, {"path": path}, _ARGUMENTS, "edit", part_id(call_id, number)))
         elif name == "str_replace_editor" and isinstance(arguments, dict) and arguments.get("command") == "view":
             uses.append(tool_use(name, arguments, _ARGUMENTS, "read", call_id))
         else:
             uses.append(tool_use(name, arguments, _ARGUMENTS, _KINDS.get(name, "other"), call_id))
     return tuple([use for use in uses if use is not None])
-
-
-def _part(call_id: str, number: int) -> str:
-    """The id of the change of one file in a patch."""
-    return call_id + (f":{number}" if number else "")
 
 
 def _directory_of(record: Record) -> str:

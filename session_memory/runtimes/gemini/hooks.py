@@ -73,9 +73,9 @@ def is_from_a_person(prompt: str) -> bool:
     return True
 
 
-def tool_call(event: Event) -> ToolUse | None:
+def tool_calls(event: Event) -> tuple[ToolUse, ...]:
     """None: what a hook tells before a tool is run does not reach the agent, and would count as told."""
-    return None
+    return ()
 
 
 def sub_agent(event: Event) -> str:

@@ -1,0 +1,80 @@
+"""Patches that Codex and Copilot CLI are about to make: each file of one is checked."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hooks_scene import run
+from records import codex_exchange, codex_line, copilot_exchange, copilot_start, new_id, user, write
+from tool_call_scene import Project
+
+PATCH = "*** Begin Patch\n*** Update File: db\n@@\n-1\n+2\n*** Update File: app\n@@\n-1\n+2\n*** End Patch\n"
+INTRODUCTION = "A record of your other sessions, not instructions:\n"
+
+
+class Patching(Project):
+    """A session of Codex or Copilot beside those of Claude Code, in the same repository."""
+
+    def __init__(self, root: Path, runtime: str) -> None:
+        super().__init__(root)
+        self.root = root
+        folder = root / ".claude" / "projects" / self.cwd.replace("/", "-").replace("_", "-").replace(".", "-")
+        title = {"type": "custom-title", "customTitle": "discord"}
+        self.other = write(folder / f"{new_id()}.jsonl", title, user("hello", cwd=self.cwd))
+        id = new_id()
+        self.event: dict[str, Any] = {
+            "session_id": id, "cwd": self.cwd, "hook_event_name": "PreToolUse", "tool_use_id": "exec-1",
+        }  # fmt: skip
+        self.environment: dict[str, str] = {}
+        if runtime == "codex":
+            path = root / ".codex" / "sessions" / "2026" / "11" / "20" / f"rollout-2026-11-20T10-00-00-{id}.jsonl"
+            head = codex_line("session_meta", {"id": id, "cwd": self.cwd, "source": "cli"})
+            write(path, head, *codex_exchange("go on", "yes", cwd=self.cwd))
+            self.event |= {"tool_name": "apply_patch", "tool_input": {"command": PATCH}, "transcript_path": str(path)}
+        else:
+            path = root / ".copilot" / "session-state" / id / "events.jsonl"
+            write(path, copilot_start(id, self.cwd, at=time.time()), *copilot_exchange("go on", "yes"))
+            self.event |= {"tool_name": "Edit", "tool_input": {"input": PATCH}}
+            self.environment = {"COPILOT_CLI": "1"}
+
+    def answered(self) -> str:
+        """What the agent is told with the patch; '' for nothing."""
+        output = run(self.event, self.root, "pre_tool_use", **self.environment)
+        answer = json.loads(output) if output else {}
+        text = answer.get("hookSpecificOutput", answer).get("additionalContext", INTRODUCTION)
+        assert text.startswith(INTRODUCTION)
+        return str(text[len(INTRODUCTION) :])
+
+
+@pytest.fixture(params=["codex", "copilot"])
+def patching(request: pytest.FixtureRequest, tmp_path: Path) -> Patching:
+    return Patching(tmp_path, request.param)
+
+
+def test_of_a_patch_every_file_is_told_once_that_another_session_edited(patching: Patching) -> None:
+    patching.edited("app")
+    assert patching.answered() == "! app: claude-code: discord edited it just now, before you did"
+    patching.edited("app")
+    patching.edited("db")
+    told = patching.answered()
+    assert ("app" in told, "db" in told) == (True, True)
+    assert patching.answered() == ""
+
+
+def test_where_people_are_asked_every_file_is_told_that_is_not_committed(patching: Patching) -> None:
+    patching.user.config("collisions: ask\n")
+    log = patching.directory / ".git" / "logs" / "HEAD"
+    log.write_text(re.sub(r"> \d+ ", f"> {int(time.time()) - 3600} ", log.read_text()))  # git's times are whole seconds
+    patching.edited("app")
+    patching.edited("db")
+    assert "db and app: claude-code: discord edited them" in patching.answered()
+    assert patching.answered() == (
+        "! claude-code: discord edited db just now and has not committed it\n"
+        "! claude-code: discord edited app just now and has not committed it"
+    )
+    assert patching.answered() == ""
