@@ -13,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import ModuleType
+    from typing import NoReturn
 
 # Each module offers SUMMARY (what the subcommand does, in a few words), add_arguments(parser) and run(arguments), which
 # returns the exit code.
@@ -90,12 +91,22 @@ def _run(words: list[str]) -> int:
     return int(_module(name).run(arguments))
 
 
+class _Parser(argparse.ArgumentParser):
+    """One that answers a mistyped word of several with the nearest; those of its actions do so too."""
+
+    def error(self, message: str) -> NoReturn:
+        before, is_choice, rest = message.partition("invalid choice: ")
+        if is_choice and "(choose from " in rest:
+            given, _, choices = rest.partition(" (choose from ")
+            meant = _closest(given.strip("'"), [word.strip(" ')") for word in choices.split(",")])
+            message = f"{before}{is_choice}{given} ({f'did you mean {meant}? ' if meant else ''}choose from {choices}"
+        super().error(message)
+
+
 def parser_of(name: str) -> argparse.ArgumentParser:
     """The parser of a subcommand's arguments."""
     command = _module(name)
-    parser = argparse.ArgumentParser(
-        prog=f"{NAME} {name}", description=command.SUMMARY, formatter_class=_help_formatter
-    )
+    parser = _Parser(prog=f"{NAME} {name}", description=command.SUMMARY, formatter_class=_help_formatter)
     command.add_arguments(parser)
     return parser
 

@@ -37,7 +37,7 @@ def check_names(opened: OpenStore, wanted: Filter) -> None:
             for name in (one.title, one.session_id)
         }
         hint = _hint(wanted.session, by_name, "session-memory conversations lists them")
-        raise UnknownNameError(f"no session has an id that begins with {wanted.session!r}", hint)
+        raise UnknownNameError(f"no session goes by {wanted.session!r}", hint)
     if wanted.project and not store.conversations(Filter(wanted.homes, project=wanted.project, limit=1)):
         talks = store.conversations(Filter(wanted.homes, limit=NO_LIMIT))
         directories = [opened.terminal.short(one.cwd) for one in talks[::-1] if one.cwd]

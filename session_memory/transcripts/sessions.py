@@ -200,6 +200,8 @@ def choose(found: list[FoundSession], name: str) -> FoundSession:
     fitting = exact or [one for one in found if one.name.casefold().startswith(wanted) or one.id.startswith(wanted)]
     if len(fitting) == 1:
         return fitting[0]
+    if not found:
+        raise UnknownSessionError(f"no session goes by {name!r}", "there are none here yet")
     near = fitting or _nearest(found, wanted)
     candidates = near or found
     names = [f"  {one.name}  ({one.id})" for one in candidates[:CANDIDATES]]
@@ -207,7 +209,7 @@ def choose(found: list[FoundSession], name: str) -> FoundSession:
         names.append(f"  and {len(candidates) - CANDIDATES} more: session-memory sessions --all lists them")
     there_are = "the nearest" if near else "there are"
     problem = f"{name!r} could be any of:" if fitting else f"no session goes by {name!r}; {there_are}:"
-    raise UnknownSessionError(problem, "\n".join(names or ["  none"]))
+    raise UnknownSessionError(problem, "\n".join(names))
 
 
 def _nearest(found: list[FoundSession], wanted: str) -> list[FoundSession]:

@@ -65,6 +65,17 @@ class TestHelp:
         assert done.stderr.endswith("error: unrecognized arguments: --limt 3 (did you mean --limit?)\n")
         assert machine.run("search", "rye", "--xyzzy").stderr.endswith("error: unrecognized arguments: --xyzzy\n")
 
+    def test_a_wrong_action_or_choice_is_answered_with_the_nearest(self, machine):
+        for words, meant in ((("host", "statsu"), "status"), (("costs", "--by", "projct"), "project")):
+            done = machine.run(*words)
+            assert (done.returncode, done.stdout) == (2, "")
+            assert f"invalid choice: '{words[-1]}' (did you mean {meant}? choose from " in done.stderr
+        assert "did you mean" not in machine.run("costs", "--by", "xyzzy").stderr
+
+    def test_where_there_is_no_session_that_is_said(self, tmp_path):
+        done = StoreUser(tmp_path).run("read", "nobody")
+        assert done.stderr == "session-memory: no session goes by 'nobody'\n  there are none here yet\n"
+
     def test_a_wrong_session_is_answered_with_the_nearest(self, machine):
         done = machine.run("read", "8f3a-trap", "--all")
         assert (done.returncode, done.stdout) == (1, "")
@@ -163,9 +174,7 @@ class TestNotFound:
         )
         done = machine.run(*words, "--session", "9c01-brot")
         assert done.returncode == 1
-        assert done.stderr.startswith(
-            "session-memory: no session has an id that begins with '9c01-brot'\n  the nearest:\n"
-        )
+        assert done.stderr.startswith("session-memory: no session goes by '9c01-brot'\n  the nearest:\n")
         assert "    9c01-bread how is **rye** baked?\n" in done.stderr
 
     def test_where_none_is_like_it_the_latest_are_named(self, machine):

@@ -125,7 +125,7 @@ def test_a_session_is_named_by_its_title_too_and_a_project_by_its_directory(mach
     [
         ((), "nothing was named"),
         (("8f3a", "--all"), "--all is everything"),
-        (("zebra",), "no session has an id that begins with 'zebra'"),
+        (("zebra",), "no session goes by 'zebra'"),
         (("--project", "zebra"), "no project has 'zebra' in its directory"),
     ],
 )
