@@ -39,6 +39,7 @@ class FakeBackend:
         self._fails = fails
         self.administration = FakeAdministration(fails) if fails else None
         self.has_graph = fails is not None
+        self.has_team = False
 
     def sessions(self) -> list[ListedSession]:
         self._fail()
@@ -55,6 +56,9 @@ class FakeBackend:
     def search_graph(self, query: str, limit: int) -> list[GraphFact]:
         self._fail()
         return []
+
+    def search_team(self, query: str, limit: int, limits: SearchLimits = EVERYWHERE) -> list[SearchResult]:
+        return self.search(query, limit, limits)
 
     def remember(self, kind: str, text: str, quote: str) -> None:
         self._fail()

@@ -159,6 +159,10 @@ class Backend(Protocol):
     def has_graph(self) -> bool:
         """Whether there is a knowledge graph that `search_graph` can ask."""
 
+    @property
+    def has_team(self) -> bool:
+        """Whether there is a team that `search_team` can ask."""
+
     def sessions(self) -> list[ListedSession]:
         """The sessions, the latest first."""
 
@@ -175,6 +179,9 @@ class Backend(Protocol):
     def search_graph(self, query: str, limit: int) -> list[GraphFact]:
         """At most `limit` facts of the knowledge graph that fit the query, the best first; of several groups so many of
         each."""
+
+    def search_team(self, query: str, limit: int, limits: SearchLimits = EVERYWHERE) -> list[SearchResult]:
+        """What `search` is for the home, for what its team has: who said it and where stands in `role`."""
 
     def remember(self, kind: str, text: str, quote: str) -> IndexedMemory:
         """Keeps a memory that a quotation from the agent's session bears out; returns it as it is kept."""

@@ -71,9 +71,19 @@ def _read(backend: Backend, arguments: Arguments) -> str:
 
 def _search(backend: Backend, arguments: Arguments) -> str:
     limit = arguments.get("limit", 10)
-    limits = SearchLimits(_moment(arguments, "since"), _moment(arguments, "until"), arguments.get("project", ""))
+    limits = _limits(arguments)
     found = backend.search(arguments["query"], limit, limits)
     return results.search_results(found, limit, is_limited=any(part not in (None, "") for part in limits))
+
+
+def _search_team(backend: Backend, arguments: Arguments) -> str:
+    limit = arguments.get("limit", 10)
+    found = backend.search_team(arguments["query"], limit, _limits(arguments))
+    return results.search_results(found, limit) if found else results.NOTHING_IN_TEAM
+
+
+def _limits(arguments: Arguments) -> SearchLimits:
+    return SearchLimits(_moment(arguments, "since"), _moment(arguments, "until"), arguments.get("project", ""))
 
 
 def _seen_error(backend: Backend, arguments: Arguments) -> str:
@@ -104,7 +114,7 @@ def _moment(arguments: Arguments, name: str) -> int | None:
         return None
     found = milliseconds_at(arguments[name])
     if found is None:
-        raise RefusedError(f"search_sessions: `{name}` is no point in time", f"give {EXAMPLES}")
+        raise RefusedError(f"`{name}` is no point in time", f"give {EXAMPLES}")
     return found
 
 
@@ -138,6 +148,14 @@ def arguments_schema(required: dict[str, Schema], optional: dict[str, Schema], l
     schema = {"type": "object", "properties": properties, "required": [*required], "additionalProperties": False}
     return {**schema, "minProperties": least} if least else schema
 
+
+_QUERY = text_argument("Words to look for; messages with most of them come first.", QUERY_CHARACTERS)
+_LIMITS = {
+    "limit": number_argument("How many excerpts to show.", 10, 1, MOST_FOUND),
+    "since": text_argument("Only what was said from then on: `2026-02-01`, `3d`, `2h`, `yesterday`."),
+    "until": text_argument("Only what was said before then, given in the same way."),
+    "project": text_argument("Only sessions in a directory that this is part of, such as `webshop`."),
+}
 
 TOOLS = (
     Tool(
@@ -190,15 +208,7 @@ TOOLS = (
         "you ask for what you may have been told. Give the words that were probably used, not a whole question: "
         "`budget decision Q3`. Answers with what is remembered, then with excerpts, each with its session; "
         "read_session shows more of that.",
-        arguments_schema(
-            {"query": text_argument("Words to look for; messages with most of them come first.", QUERY_CHARACTERS)},
-            {
-                "limit": number_argument("How many excerpts to show.", 10, 1, MOST_FOUND),
-                "since": text_argument("Only what was said from then on: `2026-02-01`, `3d`, `2h`, `yesterday`."),
-                "until": text_argument("Only what was said before then, given in the same way."),
-                "project": text_argument("Only sessions in a directory that this is part of, such as `webshop`."),
-            },
-        ),
+        arguments_schema({"query": _QUERY}, _LIMITS),
         _search,
         True,
     ),
@@ -279,6 +289,19 @@ SEARCH_GRAPH = Tool(
     _search_graph,
     True,
 )  # only where there is a graph
+
+
+SEARCH_TEAM = Tool(
+    "search_team",
+    "Search the team's conversations",
+    "Searches what was said and remembered in sessions on other machines: those of the user's own, and what the others "
+    "of the team share. Use it when the user refers to what a colleague did or decided, or they themselves on another "
+    "computer, and when search_sessions finds nothing. Answers with excerpts, each with who and where; read_session "
+    "does not know these sessions: the command `session-memory show CONVERSATION --team` shows more.",
+    arguments_schema({"query": _QUERY}, _LIMITS),
+    _search_team,
+    True,
+)  # only where a team was joined
 
 
 def chosen(listed: list[ListedSession], wanted: str) -> ListedSession:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from . import results
 from .backend import RefusedError
-from .definitions import SEARCH_GRAPH, TOOLS, Tool, arguments_schema, choice_argument, text_argument
+from .definitions import SEARCH_GRAPH, SEARCH_TEAM, TOOLS, Tool, arguments_schema, choice_argument, text_argument
 
 if TYPE_CHECKING:
     from .backend import Administration, Backend
@@ -24,7 +24,7 @@ def tools_for(backend: Backend) -> tuple[Tool, ...]:
     """The tools that an agent has over its backend."""
     administration = backend.administration
     if administration is None:
-        return (*TOOLS, *_graph_tools(has_graph=backend.has_graph))
+        return (*TOOLS, *_graph_tools(has_graph=backend.has_graph), *((SEARCH_TEAM,) if backend.has_team else ()))
     return tools_of_group(is_main=administration.is_main, has_graph=backend.has_graph)
 
 

@@ -6,7 +6,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from .. import NAME
-from .definitions import SEARCH_GRAPH, TOOLS
+from .definitions import SEARCH_GRAPH, SEARCH_TEAM, TOOLS
 
 if TYPE_CHECKING:
     from ..runtimes import Runtime
@@ -27,7 +27,7 @@ def lookup_rules(runtime: Runtime, paths: ProgramPaths, python: str, conversatio
     if not rules.COMMAND_RULE:
         return []
     commands = [*(f"{paths.command} {name}" for name in LOOKUPS), shlex.join(paths.reader(python))]
-    tools = [tool.name for tool in (*TOOLS, SEARCH_GRAPH) if tool.is_read_only]
+    tools = [tool.name for tool in (*TOOLS, SEARCH_GRAPH, SEARCH_TEAM) if tool.is_read_only]
     return [
         *(rules.COMMAND_RULE.format(command=command) for command in commands),
         rules.READ_RULE.format(directory=conversations_dir),

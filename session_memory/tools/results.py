@@ -31,6 +31,10 @@ NOTHING_FOUND = (
     "Nothing was found in earlier conversations. Try other words for the same thing, or fewer. What was said in a "
     "session that is still open is perhaps not searched yet: see list_sessions and read_session."
 )
+NOTHING_IN_TEAM = (
+    "Nothing was found in what the team has. Try other words, or fewer; what others did in the last minutes is perhaps "
+    "not there yet."
+)
 NO_FACTS = (
     "The graph knows nothing about that. Ask with other words, or look with search_sessions for what was said: the "
     "graph learns of a conversation some time after its end."
@@ -281,6 +285,6 @@ def _search_result(one: SearchResult, number: int) -> str:
         known.append(time.strftime("%Y-%m-%d", time.localtime(one.timestamp)))
     if one.conversation:
         known.append(f"in {one_line(for_prompt(one.conversation))}")
-    speaker = one.role.capitalize()
+    speaker = one_line(for_prompt(one.role))
     snippet = shorten(one_line(for_prompt(one.snippet)), SNIPPET_CHARACTERS)
-    return f'{number}. "{name}" ({", ".join(known)})\n{speaker}: {snippet}'
+    return f'{number}. "{name}" ({", ".join(known)})\n{speaker[:1].upper()}{speaker[1:]}: {snippet}'

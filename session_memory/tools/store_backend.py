@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..errors import SessionMemoryError
 from .backend import EVERYWHERE, RefusedError
 from .store_search import error_search, location_with_store, note, store_search
+from .team_search import is_joined, search_team
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -90,6 +91,18 @@ class StoreBackend(ABC):
         if location is None or self._graph is None:
             raise RefusedError(NO_GRAPH, "go on without it")
         return self._graph.search(location, query, limit)
+
+    @cached_property
+    def has_team(self) -> bool:
+        """See Backend. It is found out once, too."""
+        try:
+            return is_joined(self._searched_path, self._environ)
+        except SessionMemoryError:
+            return False
+
+    def search_team(self, query: str, limit: int, limits: SearchLimits = EVERYWHERE) -> list[SearchResult]:
+        """See Backend."""
+        return search_team(self._searched_path, self._environ, query, limit, limits)
 
     def remember(self, kind: str, text: str, quote: str) -> IndexedMemory:
         """See Backend."""

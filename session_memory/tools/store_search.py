@@ -135,13 +135,13 @@ def _search(
     wanted = Filter(homes=location.homes, project=project, since=since, until=until, limit=limit)
     with _question(location, own_session) as (store, patience, missing):
         hits = store.search(query, wanted)
-    said = [_said(hit) for hit in hits]
+    said = [said_in(hit) for hit in hits]
     memories = []
     if memory_search:
-        fits = None if limits == EVERYWHERE else partial(_is_within, limits)
+        fits = None if limits == EVERYWHERE else partial(is_within, limits)
         memories = memory_search(location, query, min(limit, MOST_MEMORIES), note, patience, fits)
     notices = [notice for notice in (missing and f"{missing}.", hits.notice) if notice]
-    return SearchResults([*map(_remembered, memories), *said][:limit], " ".join(notices))
+    return SearchResults([*map(remembered, memories), *said][:limit], " ".join(notices))
 
 
 def note(text: str) -> None:
@@ -149,11 +149,13 @@ def note(text: str) -> None:
     print(f"session-memory: {text}", file=sys.stderr, flush=True)
 
 
-def _is_within(limits: SearchLimits, memory: IndexedMemory) -> bool:
+def is_within(limits: SearchLimits, memory: IndexedMemory) -> bool:
+    """Whether a memory is within the limits, by its time and the directories that it comes from."""
     return limits.fits(memory.at, *[origin[5] for origin in memory.origins if len(origin) > 5])
 
 
-def _said(hit: Hit) -> SearchResult:
+def said_in(hit: Hit) -> SearchResult:
+    """A hit as the tools tell of it."""
     entry, conversation = hit.entry, hit.conversation
     seconds = None if entry.timestamp is None else entry.timestamp / 1000
     name = f"{conversation.home}: {conversation.title}" if conversation.home else conversation.title
@@ -161,12 +163,13 @@ def _said(hit: Hit) -> SearchResult:
     return SearchResult(conversation.session_id, name, entry.tool or entry.role, seconds, hit.snippet, where)
 
 
-def _remembered(memory: IndexedMemory) -> SearchResult:
+def remembered(memory: IndexedMemory) -> SearchResult:
+    """A memory as the tools tell of it."""
     seconds = None if memory.at is None else memory.at / 1000
     doubts = f"({'; '.join(memory.doubts)})" if memory.doubts else ""
     said = memory.text or (memory.quote and f'"{memory.quote}"')
     text = "\n".join([part for part in (said, doubts) if part])
     _, session, conversation, *_ = memory.origins[-1] if memory.origins else (None, "", "")
-    known = f"memory {memory.id}, {memory.path}"
+    known = ", ".join([f"memory {memory.id}", *([memory.path] if memory.path else [])])
     where = f"conversation {conversation}, {known}" if conversation else known
     return SearchResult(str(session), memory.title, "memory", seconds, text, where)

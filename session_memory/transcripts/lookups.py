@@ -7,7 +7,7 @@ lookup. What the agent says about what it found stays.
 
 from __future__ import annotations
 
-TOOLS = ("search_sessions", "read_session", "list_sessions", "seen_error", "search_graph")
+TOOLS = ("search_sessions", "read_session", "list_sessions", "seen_error", "search_graph", "search_team")
 SKILLS = ("recall", "sessions")
 COMMANDS = frozenset((
     "search", "show", "conversations", "sessions", "read", "errors", "patterns", "memories", "graph"

@@ -12,6 +12,8 @@ from store_scene import MONDAY
 from team_scene import PROJECT, Member, Team
 
 from session_memory.memories.format import Origin, new_memory, render
+from session_memory.tools.call import call
+from session_memory.tools.home_backend import HomeBackend
 
 AT = int(MONDAY * 1000)
 SHARED = "projects: {~/work/app: {share: team}}"
@@ -83,6 +85,13 @@ def test_what_others_remember_is_found_with_who_and_where_and_read_where_it_was_
     assert "ann@laptop" in bob.run("memories", "--team").stdout
     assert f"of ann@laptop, in {PROJECT}/src" in bob.run("memories", "show", found["id"], "--team").stdout
     assert bob.result("memories")["memories"] == []
+    backend = HomeBackend(None, bob.environment)
+    told = call(backend, "search_team", {"query": "harbour"}).text
+    assert '"The harbour opens at six" (id plan, 2026-' in told
+    assert f"\nMemory of ann@laptop, in {PROJECT}/src: Not at seven" in told
+    assert f"\nUser of ann@laptop, in {PROJECT}/src: plan the harbour" in told
+    assert "Nothing was found" in call(backend, "search_team", {"query": "harbour", "project": "elsewhere"}).text
+    assert not HomeBackend(None, machine("alone").environment).has_team
     refused = bob.run("memories", "forget", found["id"], "--team")
     assert refused.returncode == 1
     assert "on the machine that it comes from" in refused.stderr

@@ -111,9 +111,7 @@ class TestLimits:
     def test_what_is_no_point_in_time_is_answered_with_what_is_one(self, person: Person) -> None:
         told = person.ask("search_sessions", query="plum", since="some day")
         assert told.is_error
-        assert told.text.startswith(
-            "search_sessions: `since` is no point in time. Give a date (2026-02-01), a time ago"
-        )
+        assert told.text.startswith("`since` is no point in time. Give a date (2026-02-01), a time ago")
 
     def test_a_project_that_is_a_path_is_not_looked_at(self, person: Person, tmp_path: Path) -> None:
         (tmp_path / "elsewhere").symlink_to(tmp_path / "webshop")
