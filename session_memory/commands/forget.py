@@ -26,7 +26,7 @@ from .output import brief, moment
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from ..store.location import Archives
     from ..store.values import Conversation, FileState
@@ -97,7 +97,7 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
     for path in chosen.whole:
         mirror.empty(path)
     _forget_in_graph(opened, chosen.until)
-    _forget_in_team(opened, chosen)
+    forget_in_team(opened, chosen.until.keys(), chosen.memories)
     _tell(opened, chosen)
     return 0
 
@@ -211,14 +211,17 @@ def _forget_in_graph(opened: OpenStore, until: dict[tuple[str, str], int]) -> No
             opened.note(f"to delete the whole graph: rm -r {opened.terminal.short(embedded)}")
 
 
-def _forget_in_team(opened: OpenStore, chosen: Chosen) -> None:
-    """Has the team forget it, if the home has joined one; where that cannot be done now, says when it will be."""
+def forget_in_team(
+    opened: OpenStore, sessions: Collection[tuple[str, str]], memories: Mapping[str, Collection[str]]
+) -> None:
+    """Has the team forget sessions, which are (group, id), and memories by their groups, if the home has joined one;
+    where that cannot be done now, says when it will be. Raises ConfigError."""
     if not opened.location.home.settings().team.get("url"):
         return
     from ..upkeep.team import withdraw_forgotten
 
     try:
-        withdraw_forgotten(opened.location, chosen.until.keys(), chosen.memories)
+        withdraw_forgotten(opened.location, sessions, memories)
     except SessionMemoryError as error:
         opened.note(f"the team keeps what was shared of it until the next push: {error}")
 

@@ -203,8 +203,11 @@ def _show_one(opened: OpenStore, memory: IndexedMemory, options: str) -> None:
 
 
 def _forget(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> int:
+    from .forget import forget_in_team
+
     chosen = {memory.id: memory for id in arguments.words for memory in [_chosen(opened, index, id)]}
     forget_memories(opened.location, chosen.values(), opened.note)
+    forget_in_team(opened, (), {one.home: [other.id for other in chosen.values()] for one in chosen.values()})
     opened.terminal.result({"forgotten": list(chosen)})
     opened.terminal.line(f"{counted(len(chosen), 'memory', 'memories')} forgotten:")
     for memory in chosen.values():

@@ -112,7 +112,6 @@ def test_doubts_edits_and_forgetting_reach_the_team_and_a_lost_folder_does_not(m
     [(title, id)] = team.rows("SELECT title, id FROM memory WHERE title LIKE '%%harbour%%'")
     assert title == "The harbour opens at eight"
     assert ann.run("memories", "forget", id).returncode == 0
-    assert ann.result("team", "push")["memories"]["withdrawn"] == 1
     assert [title for _, title, *_ in shared(team)] == ["The tide stands in `tide.py`"]
     assert team.rows("SELECT term FROM memory_posting WHERE term = 'eight'") == []
     subprocess.run(["rm", "-r", str(page.parent), str(ann.database.parent)], check=True)
