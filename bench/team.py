@@ -3,25 +3,29 @@
 Invented entries are written into a store and pushed to a real server, which is started for this, or is the one that
 SESSION_MEMORY_TEST_POSTGRES names. Then the same queries are put to both, in turn: how long each takes, and whether the
 first ten hits are the same, and the first of them. `--kills N`: instead, three machines push at once while each is
-killed again and again, and connections are cut; in the end everything has to be there, once.
+killed again and again, connections are cut and the server crashes; in the end everything has to be there, once.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
 import time
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing, suppress
+from multiprocessing import get_context
 from pathlib import Path
 from random import Random
 from statistics import median, quantiles
+from typing import NoReturn
 
 import psycopg
 
+from session_memory.store import team_push
 from session_memory.store.postgres.connection import UnreachableTeamError
 from session_memory.store.postgres.engine import TeamStore
 from session_memory.store.postgres.push import TeamPush
@@ -34,20 +38,12 @@ from .corpus import Texts
 from .search import ENTRIES_A_FILE, SEED, batch_of, words_and_common
 
 MACHINES = ("laptop", "server", "desk")
+SHARED = SharedAs("example.org/app", "team", "/srv/agent")
+CRASH_SHARE = 0.1  # of cuts
 MACHINE_FILES = 60  # of each that is killed
 TABLES = ("item", "posting", "conversation", "session", "segment")
-_PUSH = """
-import sys
-from contextlib import closing
-from session_memory.store import team_push
-from session_memory.store.postgres.push import TeamPush
-from session_memory.store.sqlite.engine import SqliteStore
-team_push.BATCH_ITEMS = 200
-url, database, machine = sys.argv[1:]
-store = SqliteStore(database)
-with closing(TeamPush(url, machine)) as team:
-    team_push.push_new(store, team, lambda *_: team_push.SharedAs("p", "team", "/srv/agent"))
-"""
+KILLED_ITEMS = 200  # in a batch of those that are killed, so that a kill finds them between two of them
+KILLED_SECONDS = 0.3  # at most, after a process has connected
 
 
 def main() -> int:
@@ -113,40 +109,31 @@ def _query(words: list[str], common: list[str], random: Random) -> str:
 
 def _kill(server: PostgresServer, url: str, root: Path, kills: int) -> int:
     texts, random = Texts(SEED), Random(SEED)
-    stores = []
     for number, machine in enumerate(MACHINES):
         first = number * MACHINE_FILES
-        stores.append(_store(root / f"{machine}.db", texts, random, range(first, first + MACHINE_FILES)))
+        store = _store(root / f"{machine}.db", texts, random, range(first, first + MACHINE_FILES))
+        store.close()
     done = threading.Event()
-    cuts, killed = [0], [0]
+    cuts, crashes = [0], [0]
 
     def cut() -> None:
-        while not done.wait(random.uniform(1, 4)):
-            with psycopg.connect(server.url, autocommit=True) as connection:
-                sql = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = 'ann'"
-                cuts[0] += sum(count for (count,) in connection.execute(sql))
+        while not done.wait(random.uniform(0.5, 3)):
+            with suppress(psycopg.OperationalError), psycopg.connect(server.url, autocommit=True) as connection:
+                if random.random() < CRASH_SHARE:
+                    crashes[0] += _crash(connection)
+                else:
+                    sql = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = 'ann'"
+                    cuts[0] += sum(count for (count,) in connection.execute(sql))
 
-    def push(database: Path, machine: str, times: int) -> None:
-        for _ in range(times):
-            process = _start(url, database, machine)
-            time.sleep(random.uniform(0.2, 1.2))
-            killed[0] += process.poll() is None
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            if random.random() < 0.1:  # else all is pushed soon, and the rest kills nothing
-                with suppress(UnreachableTeamError), closing(TeamPush(url, machine)) as team:
-                    some = [one.id for one in team.pushed().values()]
-                    team.withdraw(random.sample(some, len(some) // 2))
-
-    each = -(-kills // len(MACHINES))
-    threads = [threading.Thread(target=push, args=(root / f"{one}.db", one, each)) for one in MACHINES]
-    cutting = threading.Thread(target=cut)
-    for thread in (cutting, *threads):
-        thread.start()
-    for thread in threads:
-        thread.join()
-    done.set()
-    cutting.join()
+    with ProcessPoolExecutor(len(MACHINES), get_context("spawn")) as pool:
+        each = -(-kills // len(MACHINES))
+        killing = [pool.submit(_push_and_kill, url, root / f"{one}.db", one, each) for one in MACHINES]
+        cutting = threading.Thread(target=cut)
+        cutting.start()
+        killed = sum([one.result() for one in killing])
+        done.set()
+        cutting.join()
+    stores = [SqliteStore(str(root / f"{one}.db")) for one in MACHINES]
     for store, machine in zip(stores, MACHINES):
         _push(store, url, machine)
     found = _content(server)
@@ -158,13 +145,52 @@ def _kill(server: PostgresServer, url: str, root: Path, kills: int) -> int:
     wanted = _content(server)
     problems = sum([len(set(found[table]) ^ set(wanted[table])) for table in wanted])
     problems += sum([abs(len(found[table]) - len(wanted[table])) for table in wanted])
-    print(f"{killed[0]:,} kills, {cuts[0]:,} connections cut: {len(found['item']):,} items, "
-          f"{problems} rows that are not as after one push")  # fmt: skip
+    print(f"{killed:,} kills, {cuts[0]:,} connections cut, {crashes[0]:,} crashes of the server: "
+          f"{len(found['item']):,} items, {problems} rows that are not as after one push")  # fmt: skip
     return 1 if problems else 0
 
 
-def _start(url: str, database: Path, machine: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-c", _PUSH, url, str(database), machine], stderr=subprocess.DEVNULL)
+def _crash(connection: psycopg.Connection[tuple[object, ...]]) -> bool:
+    """Kills a member's backend, upon which the server ends all others and recovers; whether there was one here."""
+    row = connection.execute("SELECT pid FROM pg_stat_activity WHERE usename = 'ann' LIMIT 1").fetchone()
+    with suppress(OSError):
+        if row and Path(f"/proc/{row[0]}/comm").read_text().startswith("postgres"):  # and not on another machine
+            os.kill(int(str(row[0])), signal.SIGKILL)
+            return True
+    return False
+
+
+def _push_and_kill(url: str, database: Path, machine: str, kills: int) -> int:
+    """Starts a push again and again and kills it while it pushes; returns how many were killed. Where all is pushed,
+    some of it is taken back."""
+    random, killed = Random(machine), 0
+    while killed < kills:
+        connected, told = os.pipe()
+        pid = os.fork()
+        if not pid:
+            _push_in_child(url, database, machine, told)
+        os.close(told)
+        os.read(connected, 1)
+        os.close(connected)
+        time.sleep(random.uniform(0, KILLED_SECONDS))
+        os.kill(pid, signal.SIGKILL)
+        if os.WIFSIGNALED(os.waitpid(pid, 0)[1]):
+            killed += 1
+        else:
+            with suppress(UnreachableTeamError), closing(TeamPush(url, machine)) as team:
+                some = [one.id for one in team.pushed().values()]
+                team.withdraw(random.sample(some, len(some) // 2))
+    return killed
+
+
+def _push_in_child(url: str, database: Path, machine: str, told: int) -> NoReturn:
+    """Pushes a store in small batches, and ends; tells when it is about to begin."""
+    team_push.BATCH_ITEMS = KILLED_ITEMS
+    store = SqliteStore(str(database))
+    with suppress(UnreachableTeamError), closing(TeamPush(url, machine)) as team:
+        os.write(told, b"1")
+        push_new(store, team, lambda *_: SHARED)
+    os._exit(0)
 
 
 def _content(server: PostgresServer) -> dict[str, list[tuple[object, ...]]]:
@@ -197,7 +223,7 @@ def _store(path: Path, texts: Texts, random: Random, files: range) -> SqliteStor
 
 def _push(store: SqliteStore, url: str, machine: str) -> None:
     with closing(TeamPush(url, machine)) as team:
-        push_new(store, team, lambda *_: SharedAs("example.org/app", "team", "/srv/agent"))
+        push_new(store, team, lambda *_: SHARED)
 
 
 def _sizes(server: PostgresServer) -> list[tuple[str, int]]:

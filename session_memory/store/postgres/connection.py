@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import contextmanager
 
 from ...system.sqlite import DatabaseError
@@ -49,6 +50,7 @@ def connect(url: str, *, seconds: int = 0) -> TeamConnection:
         raise TeamError("a team's store needs psycopg, which is not installed", how_to_add("team")) from error
     with explained(url):
         given = conninfo_to_dict(url)
+        logging.getLogger("psycopg").setLevel(logging.ERROR)  # what it warns of is raised too
         parameters = {"application_name": "session-memory", "connect_timeout": seconds or CONNECT_SECONDS}
         connection = psycopg.connect(**{**parameters, **_NETWORK, **given}, autocommit=True)  # type: ignore[arg-type]
         connection.execute(
