@@ -89,8 +89,11 @@ class SqliteSearchIndex:
 
     def items_with(self, expression: str, scope: Scope, newest: int = 0) -> list[int]:
         shown = f" AND {item_shown('memory_search.rowid')}" if self._excluding else ""
-        sql = f"SELECT rowid FROM memory_search WHERE memory_search MATCH ? AND rowid BETWEEN ? AND ?{shown}"
+        sql = "SELECT rowid FROM memory_search WHERE memory_search MATCH ?"
         execute = self._connection.execute
+        if scope.files is None and not newest:  # all of them: a range, though it holds all, makes it 1.4 times as long
+            return _column(execute(sql + shown, (expression,)))
+        sql += f" AND rowid BETWEEN ? AND ?{shown}"
         if newest:
             sql += " ORDER BY rowid DESC"
         if len(scope.ranges) <= MOST_RANGES or scope.files is None:
