@@ -17,8 +17,8 @@ from ..store.location import find_location
 from ..system.pgpass import address_of, keep_password
 from ..system.terminal import Terminal
 from ..text.format import counted
-from ..upkeep.team import joined_team, project_of, push_to_team, read_state, shared_files, team_of
-from ..upkeep.team_activity import drop_activity
+from ..upkeep.team import joined_team, project_of, push_to_team, read_state, shared_files, team_of, waiting_for_push
+from ..upkeep.team_activity import activity_count, drop_activity
 from .arguments import OnlyForPeopleError, add_common
 from .opened_store import refresh, with_store
 from .output import brief, iso, moment
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ..settings.sections import TeamSettings
     from ..store.location import StoreLocation
     from ..store.postgres.connection import TeamConnection
+    from ..store.postgres.machines import TeamMachine
     from ..system.pgpass import DatabaseAddress
     from .opened_store import OpenStore
 
@@ -124,27 +125,50 @@ def _join(arguments: argparse.Namespace, terminal: Terminal) -> int:
 
 
 def _status(arguments: argparse.Namespace, terminal: Terminal) -> int:
-    from ..store.postgres.engine import TeamStore
-    from ..store.postgres.machines import machines_of
+    from ..store.postgres.connection import TeamError
 
     location, team = _joined(arguments)
     state = read_state(location.home)
     terminal.line(f"Team: {team.url}, this machine is {team.machine}.")
     terminal.line(f"Pushed last: {moment(state.pushed_at or None)}.")
+    heard = counted(activity_count(location.home), "session")
+    terminal.line(f"Heard from the others last: {moment(state.heard_at or None)}; {heard} of theirs are told here.")
     if state.problem:
         terminal.line(f"Since {moment(state.problem_since)} it waits: {state.problem}.")
-    with closing(TeamStore(team.url)) as store:
+    told = {
+        "url": team.url, "machine": team.machine, "pushed_at": iso(state.pushed_at or None), "problem": state.problem,
+        "heard_at": iso(state.heard_at or None),
+    }  # fmt: skip
+
+    def show(opened: OpenStore) -> int:
+        refresh(opened)
+        try:
+            sessions, items = waiting_for_push(opened.store, location)
+            machines = _machines(team.url, terminal)
+        except TeamError as error:
+            terminal.line(f"Now: {error}.")
+            terminal.result({**told, "unreachable": str(error)})
+            return 1
+        new = f"{counted(sessions, 'session')} with {counted(items, 'new entry', 'new entries')}"
+        terminal.line(f"To be pushed: {new if sessions else 'nothing'}.")
+        for one in machines:
+            shared = counted(one.sessions, "session")
+            terminal.line(f"  {brief(one.who, TITLE_CHARACTERS)}: {shared}, pushed last {moment(one.pushed_at)}")
+        listed = [{**one._asdict(), "pushed_at": iso(one.pushed_at)} for one in machines]
+        terminal.result({**told, "waiting": {"sessions": sessions, "items": items}, "machines": listed})
+        return 0
+
+    return with_store(arguments, show)
+
+
+def _machines(url: str, terminal: Terminal) -> list[TeamMachine]:
+    from ..store.postgres.engine import TeamStore
+    from ..store.postgres.machines import machines_of
+
+    with closing(TeamStore(url)) as store:
         if store.is_newer:
             terminal.line("A newer session-memory made it: it is read, and nothing is pushed.")
-        machines = machines_of(store)
-    for one in machines:
-        shared = counted(one.sessions, "session")
-        terminal.line(f"  {brief(one.who, TITLE_CHARACTERS)}: {shared}, pushed last {moment(one.pushed_at)}")
-    terminal.result({
-        "url": team.url, "machine": team.machine, "pushed_at": iso(state.pushed_at or None), "problem": state.problem,
-        "machines": [{**one._asdict(), "pushed_at": iso(one.pushed_at)} for one in machines],
-    })  # fmt: skip
-    return 0
+        return machines_of(store)
 
 
 def _preview(arguments: argparse.Namespace, terminal: Terminal) -> int:

@@ -37,16 +37,17 @@ if TYPE_CHECKING:
     from .team_memories import MemoryPushReport
 
 NOBODY = SHARES[0]
-FORGETTING_SECONDS = 3  # that somebody who forgets something waits for the team's server
+PATIENCE_SECONDS = 3  # that somebody who forgets something, or asks how it goes, waits for the team's server
 
 
 class TeamState(NamedTuple):
-    """How it went with the team last: when all was pushed, and what went wrong since ('' for nothing), when first.
-    Times are in milliseconds since the epoch, 0 for never."""
+    """How it went with the team last: when all was pushed, what went wrong since ('' for nothing), when first, and when
+    this machine was told what others did. Times are in milliseconds since the epoch, 0 for never."""
 
     pushed_at: int = 0
     problem: str = ""
     problem_since: int = 0
+    heard_at: int = 0
 
 
 def team_of(home: Home) -> TeamSettings:
@@ -74,16 +75,18 @@ def read_state(home: Home) -> TeamState:
         return TeamState()
 
 
-def note_pushed(home: Home) -> None:
-    """Notes that all was pushed. Raises OSError."""
-    write_atomically(_state_file(home), sealed(TeamState(now_milliseconds())))
+def note_heard(home: Home, *, pushed: bool) -> None:
+    """Notes that this machine was told what others did, and, if `pushed`, that all was pushed. Raises OSError."""
+    now = now_milliseconds()
+    state = TeamState(now) if pushed else read_state(home)
+    write_atomically(_state_file(home), sealed(state._replace(heard_at=now)))
 
 
 def note_problem(home: Home, problem: str) -> bool:
     """Notes what went wrong; returns whether that is new. Raises OSError."""
     before = read_state(home)
     since = before.problem_since or now_milliseconds()
-    write_atomically(_state_file(home), sealed(TeamState(before.pushed_at, problem, since)))
+    write_atomically(_state_file(home), sealed(TeamState(before.pushed_at, problem, since, before.heard_at)))
     return problem != before.problem
 
 
@@ -111,8 +114,7 @@ def push_to_team(
         recent = recent_sessions(pushing, {project for project, _ in starts.values()})
     own_ids = {file.session_id for file in stored_files(store)}
     keep_activity(location.home, recent, starts, own_ids)
-    if report.is_complete:
-        note_pushed(location.home)
+    note_heard(location.home, pushed=report.is_complete)
     return report, memories
 
 
@@ -126,13 +128,25 @@ def withdraw_forgotten(
     from ..store.postgres.push import TeamPush
 
     team = team_of(location.home)
-    with closing(TeamPush(team.url, team.machine, seconds=FORGETTING_SECONDS)) as pushing:
+    with closing(TeamPush(team.url, team.machine, seconds=PATIENCE_SECONDS)) as pushing:
         gone = [one.id for one in pushing.pushed().values() if (one.session.home, one.session.session_id) in sessions]
         of_memories = pushed_memories(pushing)
         numbers = [one.number for (group, id), one in of_memories.items() if id in memories.get(group, ())]
         pushing.withdraw(gone)
         withdraw_memories(pushing, numbers)
     return len(gone) + len(numbers)
+
+
+def waiting_for_push(store: SqliteStore, location: StoreLocation) -> tuple[int, int]:
+    """How many sessions have something that is to be pushed, and how many entries that is. Raises DatabaseError,
+    ConfigError."""
+    from ..store.postgres.push import TeamPush
+
+    team = team_of(location.home)
+    with closing(TeamPush(team.url, team.machine, seconds=PATIENCE_SECONDS)) as pushing:
+        pushed = {key: one.next_number for key, one in pushing.pushed().items()}
+    new = [file.next_number - pushed.get((file.home, file.file_path), 0) for file, _ in shared_files(store, location)]
+    return len([count for count in new if count > 0]), sum([count for count in new if count > 0])
 
 
 def shared_files(store: SqliteStore, location: StoreLocation) -> list[tuple[StoredFile, SharedAs]]:

@@ -48,6 +48,11 @@ def keep_activity(
     return sum(map(len, wanted.values()))
 
 
+def activity_count(home: Home) -> int:
+    """How many sessions of others are kept."""
+    return sum([name.endswith(ENDING) for _, _, names in os.walk(home.team_dir) for name in names])
+
+
 def drop_activity(home: Home) -> None:
     """Deletes all that was kept. Raises OSError."""
     with suppress(FileNotFoundError):

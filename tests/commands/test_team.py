@@ -41,8 +41,18 @@ def test_a_machine_joins_shares_what_is_new_and_leaves(machine, team):
     assert ann.result("team", "push")["items"] == 2
     assert shared(team) == [("ann@laptop", "plan", PROJECT, "mine", f"{PROJECT}/src")]
     assert ann.result("team", "push")["items"] == 0
-    [status] = ann.result("team", "status")["machines"]
+    ann.says("later", "and the pier")
+    told = ann.result("team", "status")
+    [status] = told["machines"]
     assert (status["who"], status["sessions"]) == ("ann@laptop", 1)
+    assert told["waiting"] == {"sessions": 1, "items": 2}
+    assert told["heard_at"] >= told["pushed_at"][:19]
+    ann.run("config", "team.url", "postgresql://ann@127.0.0.1:1/gone")
+    gone = ann.run("team", "status")
+    assert gone.returncode == 1
+    assert "Pushed last: 20" in gone.stdout
+    assert "Now: 127.0.0.1:1/gone: " in gone.stdout
+    ann.run("config", "team.url", team.typed_url("ann"))
     assert ann.result("team", "leave", "--purge")["withdrawn"] == 1
     assert shared(team) == []
     assert ann.run("team", "push").returncode == 1
