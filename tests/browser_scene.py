@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 
 MISSING = "there is no Chromium: install the system's package, or run `.venv/bin/python -m playwright install chromium`"
-THEMES = ("light", "dark")
 SIZES = {"desktop": (1400, 900), "tablet": (820, 1180), "phone": (390, 844)}
 
 
@@ -34,14 +33,12 @@ def browser() -> Iterator[Browser]:
         found.close()
 
 
-def visit(browser: Browser, page: ServedPage, path: str = "/", size: str = "desktop", theme: str = "light") -> Page:
+def visit(browser: Browser, page: ServedPage, path: str = "/") -> Page:
     """A tab that has come by the page's link, and shows `path`. What goes wrong in it is in its `faults`."""
     from playwright.sync_api import expect
 
-    width, height = SIZES[size]
-    context: BrowserContext = browser.new_context(
-        viewport={"width": width, "height": height}, color_scheme="dark" if theme == "dark" else "light"
-    )
+    width, height = SIZES["desktop"]
+    context: BrowserContext = browser.new_context(viewport={"width": width, "height": height})
     tab = context.new_page()
     tab.faults = []  # type: ignore[attr-defined]
     tab.on("pageerror", lambda error: tab.faults.append(str(error)))  # type: ignore[attr-defined]

@@ -21,7 +21,6 @@ VERSIONS = {
     "@github/copilot": "1.0.102",
     "@google/gemini-cli": "0.61.0",
     "opencode-ai": "1.18.33",
-    "axe-core": "4.14.1",
 }
 NpmPlace = Callable[[str], Path]
 NODE = 22  # what Pi and Qwen Code run on, installed beside them: the one on the PATH may be older
