@@ -9,6 +9,7 @@ from __future__ import annotations
 from ...system.files import is_directory, names_in, open_regular, os, path_text, read_at
 from ...system.json import as_string, objects_in
 from ...transcripts.entries import Session
+from ...transcripts.folders import UnnamedSessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -111,29 +112,9 @@ def project_sessions(config_dir: str, own_id: str, directory: str, scope: str, f
     return _sessions(folders, scope, folders_below(config_dir, directory))
 
 
-def named_sessions(sessions_dir: str, config_dir: str, root: str) -> list[Session]:
-    """None: an agent home has no sessions of Codex."""
-    return []
-
-
-def session_names(sessions_dir: str) -> list[str]:
-    """None, as above."""
-    return []
-
-
 def session_id_of(path: str) -> str:
     """The id of the session whose rollout lies at `path`."""
     return path_text(path.rpartition("/")[2].removesuffix(".jsonl"))[-_ID_CHARACTERS:]
-
-
-def live_session_id(config_dir: str, pid: int) -> str:
-    """Always '': Codex notes nothing of its processes."""
-    return ""
-
-
-def live_processes(config_dir: str) -> list[tuple[int, str]]:
-    """Always empty, as above."""
-    return []
 
 
 def sub_agents(path: str) -> list[str]:
@@ -199,3 +180,10 @@ def _days(directory: str) -> Iterator[str]:
 
 def _numbers(directory: str) -> list[str]:
     return [f"{directory}/{name}" for name in sorted(names_in(directory), reverse=True) if name.isdigit()]
+
+
+_UNNAMED = UnnamedSessions()
+named_sessions = _UNNAMED.named_sessions
+session_names = _UNNAMED.session_names
+live_session_id = _UNNAMED.live_session_id
+live_processes = _UNNAMED.live_processes

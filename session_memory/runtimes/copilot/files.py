@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from ...system.files import names_in, open_regular, os, path_text, read_at
 from ...transcripts.entries import Session
+from ...transcripts.folders import UnnamedSessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from ..contract import Folders
 
@@ -56,7 +57,7 @@ def events_path(config_dir: str, session_id: str) -> str:
 
 def folders_below(config_dir: str, directory: str) -> list[str]:
     """The youngest sessions' events, whatever the directory: only what is in them tells it."""
-    return [session.path for session in _youngest(config_dir)]
+    return list(_youngest(config_dir))
 
 
 def listed_dirs(config_dir: str) -> list[str]:
@@ -79,13 +80,10 @@ def other_sessions(
     sessions_dir: str, config_dir: str, own_path: str, scope: str, folders: Folders = ()
 ) -> list[Session]:
     """The sessions whose events are among `folders`, and with the scope `all` the youngest of the others."""
-    if sessions_dir:
-        return []
-    found = [session for path, worktree in folders for session in sessions_in(path, worktree=worktree)]
-    if scope == "all":
-        of_project = {path for path, _ in folders}
-        found += [session for session in _youngest(config_dir, True) if session.path not in of_project]
-    return found
+    from ...transcripts.projects import sessions_of_project
+
+    youngest = _youngest(config_dir)
+    return [] if sessions_dir else sessions_of_project("", folders, scope, youngest, sessions_in)
 
 
 def project_sessions(config_dir: str, own_id: str, directory: str, scope: str, folders: Folders = ()) -> list[Session]:
@@ -93,31 +91,11 @@ def project_sessions(config_dir: str, own_id: str, directory: str, scope: str, f
     return other_sessions("", config_dir, "", scope, folders)
 
 
-def named_sessions(sessions_dir: str, config_dir: str, root: str) -> list[Session]:
-    """None: an agent home has no sessions of Copilot."""
-    return []
-
-
-def session_names(sessions_dir: str) -> list[str]:
-    """None, as above."""
-    return []
-
-
 def session_id_of(path: str) -> str:
     """The id of the session whose events lie at `path`: the name of their folder, or, where they were put elsewhere,
     their own."""
     folder, _, file = path.rpartition("/")
     return path_text(folder.rpartition("/")[2] if file == _EVENTS else file.removesuffix(".jsonl"))
-
-
-def live_session_id(config_dir: str, pid: int) -> str:
-    """Always '': Copilot notes nothing of its processes."""
-    return ""
-
-
-def live_processes(config_dir: str) -> list[tuple[int, str]]:
-    """Always empty, as above."""
-    return []
 
 
 def sub_agents(path: str) -> list[str]:
@@ -154,12 +132,10 @@ def _scalar(text: str) -> str:
     return text
 
 
-def _youngest(config_dir: str, is_elsewhere: bool = False) -> list[Session]:
-    """The sessions that were written to last. Their names tell nothing of when they began."""
-    found = sessions_in(f"{config_dir}/{_SESSIONS}", is_elsewhere)
-    if len(found) <= MOST_SESSIONS:
-        return found
-    return sorted(found, key=lambda session: _written(session.path), reverse=True)[:MOST_SESSIONS]
+def _youngest(config_dir: str) -> Iterator[str]:
+    """The events of the sessions that were written to last. Their names tell nothing of when they began."""
+    found = [session.path for session in sessions_in(transcripts_dir(config_dir))]
+    yield from found if len(found) <= MOST_SESSIONS else sorted(found, key=_written, reverse=True)[:MOST_SESSIONS]
 
 
 def _written(path: str) -> float:
@@ -167,3 +143,10 @@ def _written(path: str) -> float:
         return os.stat(path).st_mtime
     except OSError:  # a session that was begun, and nothing said in it
         return 0.0
+
+
+_UNNAMED = UnnamedSessions()
+named_sessions = _UNNAMED.named_sessions
+session_names = _UNNAMED.session_names
+live_session_id = _UNNAMED.live_session_id
+live_processes = _UNNAMED.live_processes

@@ -8,16 +8,14 @@ and mirrors.py), in a folder for the directory that it was started in; that of a
 from __future__ import annotations
 
 from ...settings.homes import environment, runtime_home
-from ...system.files import is_directory, is_file, names_in, path_stamp, path_text
-from ...transcripts.entries import Session
+from ...system.files import is_directory, is_file, path_stamp
+from ...transcripts.folders import SessionFolders
 from ...transcripts.mirror import read_state
 from .projects import folder_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from ..contract import Folders
+    from collections.abc import Mapping
 
 SESSIONS_FOLDER = "gemini-sessions"
 USUAL_DIR = ".gemini"
@@ -56,102 +54,23 @@ def refresh(config_dir: str, everything: bool = False) -> None:
         bring_up_to_date(config_dir, root, everything)
 
 
-def project_dir(config_dir: str, cwd: str) -> str:
-    """The folder for the mirrors of chats that are started in `cwd`."""
-    return f"{transcripts_dir(config_dir)}/{folder_name(cwd)}"
-
-
-def folders_below(config_dir: str, directory: str) -> list[str]:
-    """The folders whose names begin as that of `directory` does."""
-    name = folder_name(directory)
-    names = [(folder, folder.rpartition("/")[2]) for folder in _folders(config_dir)]
-    return [folder for folder, one in names if one == name or one.startswith(f"{name}-")]
-
-
-def listed_dirs(config_dir: str) -> list[str]:
-    """The directory of the folders."""
-    return [transcripts_dir(config_dir)]
-
-
-def sessions_in(folder: str, is_elsewhere: bool = False, worktree: str = "") -> list[Session]:
-    """The sessions whose mirrors lie in `folder`."""
-    return [
-        Session(path_text(file[:-6]), f"{folder}/{file}", "", is_elsewhere, worktree)
-        for file in names_in(folder)
-        if file.endswith(".jsonl") and not file.startswith(".")
-    ]
-
-
-def other_sessions(
-    sessions_dir: str, config_dir: str, own_path: str, scope: str, folders: Folders = ()
-) -> list[Session]:
-    """The sessions of the project that the own mirror lies in, and in `folders`, or of all."""
-    return [] if sessions_dir else _sessions(config_dir, own_path.rpartition("/")[0], scope, folders)
-
-
-def project_sessions(config_dir: str, own_id: str, directory: str, scope: str, folders: Folders = ()) -> list[Session]:
-    """The sessions of the project of `own_id`, or of `directory`, or of `all` projects."""
-    own_dir = _mirror_of(config_dir, own_id).rpartition("/")[0] if own_id else ""
-    return _sessions(config_dir, own_dir or project_dir(config_dir, directory), scope, folders)
-
-
 def mirror_path(config_dir: str, directory: str, session_id: str) -> str:
     """The mirror of a session, or where it will lie that of one that is started in `directory`."""
     path = f"{project_dir(config_dir, directory)}/{session_id}.jsonl"
-    return path if is_file(path) else _mirror_of(config_dir, session_id) or path
+    return path if is_file(path) else _FOLDERS.transcript_of(config_dir, session_id) or path
 
 
-def named_sessions(sessions_dir: str, config_dir: str, root: str) -> list[Session]:
-    """None: an agent home has no sessions of Gemini."""
-    return []
-
-
-def session_names(sessions_dir: str) -> list[str]:
-    """None, as above."""
-    return []
-
-
-def session_id_of(path: str) -> str:
-    """The id of the session whose mirror lies at `path`."""
-    return path_text(path.rpartition("/")[2].removesuffix(".jsonl"))
-
-
-def sub_agents(path: str) -> list[str]:
-    """The mirrors of a session's sub-agents."""
-    folder = path.removesuffix(".jsonl")
-    return [f"{folder}/{name}" for name in sorted(names_in(folder)) if name.endswith(".jsonl")]
-
-
-def given_name(path: str) -> str:
-    """Always '': a mirror holds its session's name."""
-    return ""
-
-
-def live_session_id(config_dir: str, pid: int) -> str:
-    """Always '': Gemini notes nothing of its processes."""
-    return ""
-
-
-def live_processes(config_dir: str) -> list[tuple[int, str]]:
-    """Always empty, as above."""
-    return []
-
-
-def _sessions(config_dir: str, own_dir: str, scope: str, folders: Folders) -> list[Session]:
-    from ...transcripts.projects import sessions_of_project
-
-    return sessions_of_project(own_dir, folders, scope, _folders(config_dir), sessions_in)
-
-
-def _mirror_of(config_dir: str, session_id: str) -> str:
-    """The mirror of a session, wherever that was started; '' where there is none yet."""
-    mirrors = (f"{folder}/{session_id}.jsonl" for folder in _folders(config_dir))
-    return next((path for path in mirrors if is_file(path)), "")
-
-
-def _folders(config_dir: str) -> Iterator[str]:
-    """The folders of all projects. What they lie in is listed when the first is asked for."""
-    root = transcripts_dir(config_dir)
-    for name in names_in(root):
-        if not name.startswith("."):
-            yield f"{root}/{name}"
+_FOLDERS = SessionFolders(transcripts_dir, folder_name)
+project_dir = _FOLDERS.project_dir
+folders_below = _FOLDERS.folders_below
+listed_dirs = _FOLDERS.listed_dirs
+sessions_in = _FOLDERS.sessions_in
+other_sessions = _FOLDERS.other_sessions
+project_sessions = _FOLDERS.project_sessions
+named_sessions = _FOLDERS.named_sessions
+session_names = _FOLDERS.session_names
+session_id_of = _FOLDERS.session_id_of
+sub_agents = _FOLDERS.sub_agents
+given_name = _FOLDERS.given_name
+live_session_id = _FOLDERS.live_session_id
+live_processes = _FOLDERS.live_processes

@@ -9,14 +9,12 @@ transcripts/mirror.py and mirrors.py), in a folder for the directory that it was
 from __future__ import annotations
 
 from ...settings.homes import environment, runtime_home
-from ...system.files import is_file, names_in, path_stamp, path_text
-from ...transcripts.entries import Session
+from ...system.files import path_stamp
+from ...transcripts.folders import SessionFolders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from ..contract import Folders
+    from collections.abc import Mapping
 
 SESSIONS_FOLDER = "opencode-sessions"
 USUAL_DIR = ".local/share/opencode"
@@ -62,100 +60,24 @@ def refresh(config_dir: str, everything: bool = False) -> None:
         bring_up_to_date(database, root, stamps, everything)
 
 
-def project_dir(config_dir: str, cwd: str) -> str:
-    """The folder for the mirrors of sessions that are started in `cwd`."""
+def _folder_name(directory: str) -> str:
     from .rows import folder_name
 
-    return f"{transcripts_dir(config_dir)}/{folder_name(cwd)}"
+    return folder_name(directory)
 
 
-def folders_below(config_dir: str, directory: str) -> list[str]:
-    """The folders whose names begin as that of `directory` does."""
-    from .rows import folder_name
-
-    name = folder_name(directory)
-    names = [(folder, folder.rpartition("/")[2]) for folder in _folders(config_dir)]
-    return [folder for folder, one in names if one == name or one.startswith(f"{name}-")]
-
-
-def listed_dirs(config_dir: str) -> list[str]:
-    """The directory of the folders."""
-    return [transcripts_dir(config_dir)]
-
-
-def sessions_in(folder: str, is_elsewhere: bool = False, worktree: str = "") -> list[Session]:
-    """The sessions whose mirrors lie in `folder`."""
-    return [
-        Session(path_text(file[:-6]), f"{folder}/{file}", "", is_elsewhere, worktree)
-        for file in names_in(folder)
-        if file.endswith(".jsonl") and not file.startswith(".")
-    ]
-
-
-def other_sessions(
-    sessions_dir: str, config_dir: str, own_path: str, scope: str, folders: Folders = ()
-) -> list[Session]:
-    """The sessions of the project that the own mirror lies in, and in `folders`, or of all."""
-    return [] if sessions_dir else _sessions(config_dir, own_path.rpartition("/")[0], scope, folders)
-
-
-def project_sessions(config_dir: str, own_id: str, directory: str, scope: str, folders: Folders = ()) -> list[Session]:
-    """The sessions of the project of `own_id`, or of `directory`, or of `all` projects."""
-    own_dir = mirror_of(config_dir, own_id).rpartition("/")[0] if own_id else ""
-    return _sessions(config_dir, own_dir or project_dir(config_dir, directory), scope, folders)
-
-
-def mirror_of(config_dir: str, session_id: str) -> str:
-    """The mirror of a session, wherever that was started; '' where there is none yet."""
-    mirrors = (f"{folder}/{session_id}.jsonl" for folder in _folders(config_dir))
-    return next((path for path in mirrors if is_file(path)), "")
-
-
-def named_sessions(sessions_dir: str, config_dir: str, root: str) -> list[Session]:
-    """None: an agent home has no sessions of OpenCode."""
-    return []
-
-
-def session_names(sessions_dir: str) -> list[str]:
-    """None, as above."""
-    return []
-
-
-def session_id_of(path: str) -> str:
-    """The id of the session whose mirror lies at `path`."""
-    return path_text(path.rpartition("/")[2].removesuffix(".jsonl"))
-
-
-def sub_agents(path: str) -> list[str]:
-    """The mirrors of a session's sub-agents."""
-    folder = path.removesuffix(".jsonl")
-    return [f"{folder}/{name}" for name in sorted(names_in(folder)) if name.endswith(".jsonl")]
-
-
-def given_name(path: str) -> str:
-    """Always '': a mirror holds its session's name."""
-    return ""
-
-
-def live_session_id(config_dir: str, pid: int) -> str:
-    """Always '': OpenCode notes nothing of its processes."""
-    return ""
-
-
-def live_processes(config_dir: str) -> list[tuple[int, str]]:
-    """Always empty, as above."""
-    return []
-
-
-def _sessions(config_dir: str, own_dir: str, scope: str, folders: Folders) -> list[Session]:
-    from ...transcripts.projects import sessions_of_project
-
-    return sessions_of_project(own_dir, folders, scope, _folders(config_dir), sessions_in)
-
-
-def _folders(config_dir: str) -> Iterator[str]:
-    """The folders of all projects. What they lie in is listed when the first is asked for."""
-    root = transcripts_dir(config_dir)
-    for name in names_in(root):
-        if not name.startswith("."):
-            yield f"{root}/{name}"
+_FOLDERS = SessionFolders(transcripts_dir, _folder_name)
+mirror_of = _FOLDERS.transcript_of
+project_dir = _FOLDERS.project_dir
+folders_below = _FOLDERS.folders_below
+listed_dirs = _FOLDERS.listed_dirs
+sessions_in = _FOLDERS.sessions_in
+other_sessions = _FOLDERS.other_sessions
+project_sessions = _FOLDERS.project_sessions
+named_sessions = _FOLDERS.named_sessions
+session_names = _FOLDERS.session_names
+session_id_of = _FOLDERS.session_id_of
+sub_agents = _FOLDERS.sub_agents
+given_name = _FOLDERS.given_name
+live_session_id = _FOLDERS.live_session_id
+live_processes = _FOLDERS.live_processes
