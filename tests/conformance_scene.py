@@ -1,0 +1,106 @@
+"""What the conformance suite sets up: a runtime with its folder of fixtures, and the story that they all tell."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from session_memory.runtimes import Runtime
+from session_memory.system import files
+from session_memory.transcripts.entries import Entry, Session
+from session_memory.transcripts.lines import first_line
+from session_memory.transcripts.project_folders import project_folders
+from session_memory.transcripts.reader import TranscriptReader
+
+FIXTURES = Path(__file__).parent / "runtimes" / "fixtures"
+FIRST_TURN = [
+    ("user", "How do I deploy this?"),
+    ("assistant", "I will look."),
+    ("tool", "read"),
+    ("tool", "command"),
+    ("tool", "edit"),
+    ("assistant", "Deployed."),
+]
+BEFORE_COMPACTION = [*FIRST_TURN, ("user", "Now tag it."), ("assistant", "Tagging")]
+CONVERSATION = [*BEFORE_COMPACTION, ("user", "Thanks!"), ("assistant", "You are welcome.")]
+FORK = [*FIRST_TURN, ("user", "What about staging?"), ("assistant", "Staging is the same.")]
+TITLE = "Deploy the site"
+# Stands in the files, but nobody said it to the other: what our hook told, what a sub-agent did, thinking, what failed.
+UNSAID = ("Session Activity", "landlord", "the logs", "the docs", "529", "Summary", "they deployed", "notification")
+BEGAN = "2026-11-20T10:00:00.000Z"
+
+
+class Fixture(NamedTuple):
+    """A runtime with its folder and what is its own."""
+
+    runtime: Runtime
+    folder: Path
+    own: dict[str, Any]
+
+    def path(self, name: str = "conversation.jsonl") -> Path:
+        return self.folder / name
+
+    def lines(self, name: str = "conversation.jsonl") -> list[bytes]:
+        return self.path(name).read_bytes().splitlines()
+
+    @contextmanager
+    def opened(self, path: Path) -> Iterator[tuple[TranscriptReader, int]]:
+        """A reader of the transcript at `path`, and a descriptor of it."""
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            yield TranscriptReader(self.runtime, first_line(descriptor)), descriptor
+        finally:
+            os.close(descriptor)
+
+    def conversation(self, path: Path, *, with_tools: bool = True) -> list[Entry | None]:
+        with self.opened(path) as (reader, descriptor):
+            return list(reader.conversation(descriptor, with_tools=with_tools))
+
+    def laid_out(self, config_dir: Path) -> Path:
+        """A copy of the conversation where the runtime would keep it in its directory `config_dir`."""
+        path = Path(self.runtime.FILES.project_dir(str(config_dir), self.own["cwd"]), self.own["file_name"])
+        path.parent.mkdir(parents=True)
+        if self.own.get("names_file"):
+            shutil.copyfile(self.path("names.index"), config_dir / self.own["names_file"])
+        return Path(shutil.copyfile(self.path(), path))
+
+    def of_project(self, config_dir: Path, directory: str, scope: str) -> list[Session]:
+        """The sessions of the project of a directory that is in no repository, or of all."""
+        folders = project_folders([(self.runtime, str(config_dir))], directory, "")[self.runtime.name]
+        files = self.runtime.FILES
+        own = f"{files.project_dir(str(config_dir), directory)}/own" if files.HAS_PROJECT_FOLDERS else "/own"
+        return files.other_sessions("", str(config_dir), own, scope, folders)
+
+    def environ(self, config_dir: Path) -> dict[str, str]:
+        """The environment of a hook of the runtime whose directory is `config_dir`."""
+        own = self.own.get("environ", {})
+        places = {"{config}": str(config_dir), "{above config}": str(config_dir.parent)}
+        return {"HOME": "/home/dev", **{key: places.get(value, value) for key, value in own.items()}}
+
+    def event(self, transcript: Path) -> dict[str, Any]:
+        """The event of a prompt in the session whose transcript lies there."""
+        places = {"{transcript}": str(transcript), "{directory}": str(transcript.parent)}
+        return {key: places.get(value, value) for key, value in self.own["event"].items()}
+
+
+def fixture_of(runtime: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fixture:
+    """A runtime, for a person of its own: mirrors lie in their place."""
+    monkeypatch.setitem(files.os.environ, b"HOME", os.fsencode(tmp_path / "person"))
+    folder = FIXTURES / runtime.name
+    return Fixture(runtime, folder, json.loads((folder / "expected.json").read_text()))
+
+
+def said(entries: list[Entry]) -> list[tuple[str, str]]:
+    """Who said what, and which kinds of tools were used, in order, however the records divide a message."""
+    story: list[tuple[str, str]] = []
+    for entry in entries:
+        story += [(entry.role, entry.text)] if entry.text else []
+        story += [("tool", tool.kind) for tool in entry.tools]
+    return story

@@ -1,0 +1,212 @@
+"""What holds for every runtime (see test_conformance.py): where its sessions lie, its events and answers, its install."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from conformance_scene import (
+    FIXTURES,
+    Fixture,
+    fixture_of,
+)
+
+from session_memory.runtimes import all_runtimes, runtime
+from session_memory.runtimes.detection import running_session, runtime_of
+from session_memory.system.files import path_stamp
+
+
+@pytest.fixture(params=all_runtimes(), ids=lambda runtime: runtime.name)
+def fixture(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fixture:
+    return fixture_of(request.param, tmp_path, monkeypatch)
+
+
+class TestFiles:
+    def test_a_transcript_is_recognised_as_its_own_runtime_s(self, fixture):
+        for path in fixture.folder.glob("*.jsonl"):
+            with fixture.opened(path) as (_, descriptor):
+                assert runtime_of(descriptor) is fixture.runtime
+
+    def test_a_session_is_found_in_its_folder_and_in_its_project(self, fixture, tmp_path):
+        path, files = fixture.laid_out(tmp_path), fixture.runtime.FILES
+        assert path.is_relative_to(files.transcripts_dir(str(tmp_path)))
+        assert len(path.relative_to(files.transcripts_dir(str(tmp_path))).parts) == files.DEEPEST
+        assert files.session_id_of(str(path)) == fixture.own["session_id"]
+        assert [session.path for session in files.sessions_in(str(path.parent))] == [str(path)]
+        for directory, scope, expected in (
+            (fixture.own["cwd"], "project", [str(path)]),
+            ("/elsewhere", "project", []),
+            ("/elsewhere", "all", [str(path)]),
+        ):
+            assert [session.path for session in fixture.of_project(tmp_path, directory, scope)] == expected
+
+    def test_a_session_is_found_in_its_project_by_its_id(self, fixture, tmp_path):
+        if not fixture.runtime.FILES.HAS_PROJECT_FOLDERS:
+            pytest.skip("a session says nothing of its project by where it lies")
+        path = fixture.laid_out(tmp_path)
+        found = fixture.runtime.FILES.project_sessions(
+            str(tmp_path), fixture.own["session_id"], "/elsewhere", "project"
+        )
+        assert [session.path for session in found] == [str(path)]
+
+    def test_sessions_of_other_projects_are_marked(self, fixture, tmp_path):
+        path = fixture.laid_out(tmp_path)
+        found = fixture.of_project(tmp_path, "/srv/other", "all")
+        assert [session.is_elsewhere for session in found if session.path == str(path)] == [True]
+        of_project = fixture.of_project(tmp_path, fixture.own["cwd"], "all")
+        assert [session.is_elsewhere for session in of_project if session.path == str(path)] == [False]
+
+    def test_the_folders_of_a_directory_and_of_those_below_it_are_found(self, fixture, tmp_path):
+        files = fixture.runtime.FILES
+        if files.HAS_PROJECT_FOLDERS:
+            inside = [Path(files.project_dir(str(tmp_path), f"/srv/app{below}")) for below in ("", "/src", "/a/b")]
+            for folder in (*inside, Path(files.project_dir(str(tmp_path), "/srv/apple")), tmp_path / "other"):
+                folder.mkdir(parents=True)
+        else:
+            inside = [fixture.laid_out(tmp_path)]
+        assert sorted(files.folders_below(str(tmp_path), "/srv/app")) == sorted(map(str, inside))
+        assert files.folders_below(str(tmp_path / "gone"), "/srv/app") == []
+
+    def test_what_tells_of_another_session_changes_as_soon_as_there_is_one(self, fixture, tmp_path):
+        files = fixture.runtime.FILES
+        stamps = [[path_stamp(path) for path in files.listed_dirs(str(tmp_path))]]
+        fixture.laid_out(tmp_path)
+        stamps.append([path_stamp(path) for path in files.listed_dirs(str(tmp_path))])
+        assert stamps[0] != stamps[1]
+
+    def test_the_sessions_in_further_folders_of_the_project_are_named_with_their_worktree(self, fixture, tmp_path):
+        path, files = fixture.laid_out(tmp_path), fixture.runtime.FILES
+        own = f"{files.project_dir(str(tmp_path), '/srv/other')}/own.jsonl"
+        folders = [(str(path.parent if files.HAS_PROJECT_FOLDERS else path), "fix-login")]
+        for found in (
+            files.other_sessions("", str(tmp_path), own, "project", folders),
+            files.other_sessions("", str(tmp_path), own, "all", folders),
+            files.project_sessions(str(tmp_path), "", "/srv/other", "project", folders),
+        ):
+            assert [(session.path, session.worktree, session.is_elsewhere) for session in found] == [
+                (str(path), "fix-login", False)
+            ]
+
+    def test_an_event_says_in_which_directory_the_session_was_started(self, fixture, tmp_path):
+        event = {**fixture.event(fixture.laid_out(tmp_path)), "cwd": "/srv/app"}
+        assert fixture.runtime.HOOKS.project_start(event, {}) == "/srv/app"
+
+    def test_where_there_are_no_sessions_none_are_found(self, fixture, tmp_path):
+        files = fixture.runtime.FILES
+        assert files.sessions_in(str(tmp_path / "gone")) == []
+        assert files.session_names(str(tmp_path / "gone")) == []
+        assert files.other_sessions("", str(tmp_path), f"{tmp_path}/x/y.jsonl", "all") == []
+        assert files.project_sessions(str(tmp_path), "an-id", "/srv", "all") == []
+        assert files.live_session_id(str(tmp_path), 1) == ""
+
+    def test_its_directory_is_the_usual_one_or_what_the_environment_names(self, fixture):
+        files = fixture.runtime.FILES
+        assert files.config_dir({"HOME": "/home/dev"}) == f"/home/dev/{files.USUAL_DIR}"
+        moved = {"HOME": "/home/dev", fixture.own["config_variable"]: "/srv/runtime/"}
+        assert files.config_dir(moved) == fixture.own.get("moved_dir", "/srv/runtime")
+
+    def test_a_process_knows_the_session_that_it_runs_in(self, fixture, tmp_path):
+        environ = {"HOME": str(tmp_path), fixture.runtime.FILES.OWN_ID_VARIABLE: "one-session"}
+        assert running_session(environ, os.getpid()) == (fixture.runtime, "one-session")
+        assert running_session({"HOME": str(tmp_path)}, os.getpid()) == (None, "")
+
+
+class TestHooks:
+    def test_an_event_tells_whose_session_it_is_and_where_its_transcript_lies(self, fixture, tmp_path):
+        directory = tmp_path / Path(fixture.own.get("moved_dir", "/srv/runtime")).name
+        path, hooks = fixture.laid_out(directory), fixture.runtime.HOOKS
+        event = fixture.event(path)
+        environ = fixture.environ(directory)
+        config_dir = hooks.config_dir(event, environ)
+        assert hooks.is_own(event, environ)
+        others = [other.name for other in all_runtimes() if other.HOOKS.is_own(event, environ)]
+        assert others == [fixture.runtime.name]
+        assert config_dir == str(directory)
+        assert hooks.own_path(event, fixture.own["cwd"], config_dir) == str(path)
+        assert hooks.start_dir(event, {}) in (fixture.own["cwd"], str(path.parent))
+
+    def test_an_event_without_a_transcript_leads_to_where_it_will_lie(self, fixture, tmp_path):
+        path = fixture.laid_out(tmp_path)
+        event = {**fixture.event(path), "transcript_path": None, "session_dir": None}
+        found = fixture.runtime.HOOKS.own_path(event, fixture.own["cwd"], str(tmp_path))
+        assert Path(found).parent == path.parent
+
+    def test_of_no_kind_is_a_value_in_an_event_that_an_exception_comes_of(self, fixture):
+        hooks = fixture.runtime.HOOKS
+        for value in (None, 7, [], {}, True):
+            event = dict.fromkeys(fixture.own["event"], value)
+            hooks.is_own(event, {"HOME": "/home/dev"})
+            hooks.prompt_id(event)
+            hooks.config_dir(event, {"HOME": "/home/dev"})
+            hooks.own_path(event, "/srv", "/home/dev")
+            assert hooks.own_name(event, "/srv/sessions", []) == ""
+
+    def test_only_what_a_person_typed_is_answered(self, fixture):
+        hooks = fixture.runtime.HOOKS
+        assert hooks.is_from_a_person(fixture.own["event"]["prompt"])
+        assert not any(hooks.is_from_a_person(prompt) for prompt in fixture.own["not_typed"])
+
+    def test_a_tool_call_says_what_it_edits_or_runs_and_any_other_is_none(self, fixture):
+        hooks, event = fixture.runtime.HOOKS, {**fixture.own["event"], "tool_use_id": "toolu_1"}
+        for call, kind, argument in fixture.own["calls"]:
+            [found] = hooks.tool_calls({**event, **call})
+            assert (found.kind, found.argument, found.call_id) == (kind, argument, "toolu_1")
+            assert hooks.tool_calls({**event, **call, "tool_input": "odd"}) == ()
+        assert hooks.tool_calls({**event, "tool_name": "WebSearch", "tool_input": {"query": "git"}}) == ()
+        assert hooks.tool_calls(event) == ()
+        assert hooks.sub_agent(event) == ""
+
+    def test_what_goes_with_the_result_of_a_call_names_its_event(self, fixture):
+        hooks = fixture.runtime.HOOKS
+        assert "told" in str(hooks.context_output("told", hooks.TOOL_EVENT))
+        assert "told" in str(hooks.held_output("because", "told"))
+        assert ("because" in str(hooks.held_output("because", ""))) == bool(hooks.held_output("because", ""))
+
+    def test_an_answer_is_json_that_carries_the_text(self, fixture):
+        text = 'line\n"quoted" \u2028 <b>'
+        answer = json.loads(json.dumps(fixture.runtime.HOOKS.context_output(text)))
+        assert text in str(answer) or repr(text)[1:-1] in str(answer)
+
+
+class TestInstall:
+    def test_what_a_user_types_names_the_session(self, fixture):
+        install = fixture.runtime.INSTALL
+        assert install.RENAME.format(name="deploys").endswith("deploys")
+        assert install.RESUME.format(id="an-id").endswith("an-id")
+        assert install.CLEAR.startswith("/")
+
+    def test_its_own_directory_lies_in_the_folder_that_homes_have_too(self, fixture):
+        install = fixture.runtime.INSTALL
+        own = fixture.own.get("home_folder") or fixture.runtime.FILES.USUAL_DIR.split("/")[0]
+        assert own == install.HOME_FOLDER
+        assert install.TITLE
+
+    def test_what_an_install_puts_there_runs_our_entries_with_the_interpreter_that_it_found(self, fixture):
+        install = fixture.runtime.INSTALL
+        declared = (Path(__file__).parents[2] / "hooks" / "hooks.json").read_text()
+        hooks = install.wanted_hooks(declared, "/env/python", "/app")
+        settings = fixture.own.get("settings_dir", install.HOME_FOLDER)
+        assert install.settings_dir({"HOME": "/home/anna"}).startswith(f"/home/anna/{settings}")
+        assert bool(hooks) == bool(install.SETTINGS_FILE)
+        texts = [hook.command for hook in hooks] or list(install.wanted_files(declared, "/env/python", "/app").values())
+        assert texts
+        assert all("/env/python" in text and "/app/hooks/" in text for text in texts)
+        assert install.untrusted_hooks("/nowhere") == install.plugins_named("/nowhere", "session-memory") == []
+
+
+def test_every_runtime_of_the_table_has_a_fixture_folder_and_every_folder_a_runtime():
+    assert sorted(path.name for path in FIXTURES.iterdir()) == sorted(one.name for one in all_runtimes())
+
+
+def test_an_unknown_format_is_refused_by_name():
+    with pytest.raises(
+        ValueError,
+        match="unknown transcript format 'emacs': it is one of agent-sdk, pi, codex, qwen, copilot, opencode, gemini",
+    ):
+        runtime("emacs")
+
+
+def test_a_part_that_no_runtime_has_is_no_attribute(fixture):
+    assert not hasattr(fixture.runtime, "SETTINGS")
