@@ -7,11 +7,11 @@ tools. Lines of these versions have an `ordinal`: then what a person saw is read
 
 from __future__ import annotations
 
-from ...system.json import as_string, decode, objects_in
-from ...text.paths import resolved
+from ...system.json import as_string, objects_in
 from ...text.timestamps import epoch_seconds
-from ...transcripts.edits import part_id, patched_files
-from ...transcripts.entries import Entry, Reply, ToolUse, tool_use
+from ...transcripts.entries import Entry, Reply
+from .content import calls_in, decoded, has_failed, joined_text, new_entry, shell_line, texts_of, typed_text
+from .items import change_id, changes_of, entry_of_item, results_of_item
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,17 +26,6 @@ if TYPE_CHECKING:
 
 HEAD_BYTES = 200  # of a line, in which its type and its payload's show
 _GLUED = b'}{"timestamp":"'  # a record behind another one on the same line
-_ARGUMENTS = ("command", "cmd", "path", "file_path", "query", "url", "prompt", "pattern")
-_SHELLS = ("exec_command", "shell", "shell_command", "local_shell", "container.exec")
-_EXIT_CODES = ("Process exited with code ", "Exit code: ", '"exit_code":')
-_REQUEST = "## My request for Codex:"  # behind what an editor tells of its open files
-
-# Texts of the role user that no user wrote, by how they begin.
-_WRAPPERS = (
-    "# AGENTS.md instructions", "<INSTRUCTIONS>", "<environment_context>", "<user_instructions>", "<turn_aborted>",
-    "<subagent_notification>", "<permissions instructions>", "<collaboration_mode>", "<skill>", "<user_shell_command>",
-    "<hook_prompt", "Another language model started to solve this problem",
-)  # fmt: skip
 
 
 def may_matter(line: bytes, with_tools: bool = True) -> bool:
@@ -125,16 +114,16 @@ def entry(record: Record, offset: int) -> Entry | None:
         return None
     if record.get("type") == "event_msg" and payload.get("type") == "item_completed":
         item = payload.get("item")
-        return _of_item(item, payload, record, offset) if isinstance(item, dict) else None
+        return entry_of_item(item, payload, record, offset) if isinstance(item, dict) else None
     if record.get("type") != "response_item" or "ordinal" in record:
         return None
     if payload.get("type") == "message":
         return _of_message(payload, record, offset)
-    uses = _call(payload)
+    uses = calls_in(payload)
     if not uses:
         return None
-    found = _entry("assistant", "", uses, record, offset, as_string(payload.get("call_id")))
-    arguments = _decoded(payload.get("arguments"))
+    found = new_entry("assistant", "", uses, record, offset, as_string(payload.get("call_id")))
+    arguments = decoded(payload.get("arguments"))
     found.cwd = as_string(arguments.get("workdir")) if isinstance(arguments, dict) else ""
     return found
 
@@ -169,15 +158,15 @@ def results(record: Record) -> list[ToolResult]:
         return []
     if record.get("type") == "event_msg" and payload.get("type") == "item_completed":
         item = payload.get("item")
-        return _results_of_item(item) if isinstance(item, dict) else []
+        return results_of_item(item) if isinstance(item, dict) else []
     if record.get("type") != "response_item" or "ordinal" in record:
         return []
     if not as_string(payload.get("type")).endswith("_call_output"):
         return []
     output = payload.get("output")
-    text = output if isinstance(output, str) else _joined(output)
+    text = output if isinstance(output, str) else joined_text(output)
     call_id = as_string(payload.get("call_id"))
-    return [(call_id, _has_failed(text), text)]
+    return [(call_id, has_failed(text), text)]
 
 
 def may_show_told(line: bytes) -> bool:
@@ -189,7 +178,7 @@ def told(record: Record) -> tuple[str, ...] | None:
     """The texts of a message that stands for the developer: what hooks tell comes as one."""
     payload = record.get("payload")
     is_one = record.get("type") == "response_item" and isinstance(payload, dict) and payload.get("role") == "developer"
-    return tuple(_texts(payload.get("content"))) if is_one and isinstance(payload, dict) else None
+    return tuple(texts_of(payload.get("content"))) if is_one and isinstance(payload, dict) else None
 
 
 def may_link(line: bytes) -> bool:
@@ -216,8 +205,8 @@ def written(record: Record, call_id: str) -> str | None:
     item = payload.get("item") if isinstance(payload, dict) else None
     if not isinstance(item, dict) or item.get("type") != "FileChange":
         return None
-    for number, change in enumerate(_changes(item).values()):
-        if _part(item, number) == call_id and isinstance(change, dict) and isinstance(change.get("content"), str):
+    for number, change in enumerate(changes_of(item).values()):
+        if change_id(item, number) == call_id and isinstance(change, dict) and isinstance(change.get("content"), str):
             return as_string(change["content"])
     return None
 
@@ -231,8 +220,8 @@ def edits(record: Record, call_id: str) -> list[Edit]:
         return []
     item = payload.get("item")
     if isinstance(item, dict) and item.get("type") == "FileChange":
-        for number, change in enumerate(_changes(item).values()):
-            if _part(item, number) == call_id and isinstance(change, dict):
+        for number, change in enumerate(changes_of(item).values()):
+            if change_id(item, number) == call_id and isinstance(change, dict):
                 content = change.get("content")
                 is_whole = isinstance(content, str)
                 return [("", as_string(content))] if is_whole else diff_edits(as_string(change.get("unified_diff")))
@@ -242,9 +231,9 @@ def edits(record: Record, call_id: str) -> list[Edit]:
         return []
     patch = as_string(payload.get("input"))
     if not patch:
-        arguments = _decoded(payload.get("arguments"))
+        arguments = decoded(payload.get("arguments"))
         given = arguments if isinstance(arguments, dict) else {}
-        patch = _shell_line(given.get("command") or given.get("cmd"))
+        patch = shell_line(given.get("command") or given.get("cmd"))
     return patch_edits(patch, int(number_text) if number_text.isdecimal() else 0)
 
 
@@ -307,178 +296,12 @@ def recognises(line: bytes) -> bool:
     )
 
 
-def _of_item(item: Record, payload: Record, record: Record, offset: int) -> Entry | None:
-    """The entry in an item that a person saw."""
-    kind = item.get("type")
-    item_id = as_string(item.get("id"))
-    if kind == "UserMessage":
-        text = _typed(item.get("content"))
-        return _entry("user", text, (), record, offset, item_id) if text else None
-    # Ids of messages and calls are the provider's, and some number them anew in each turn.
-    entry_id = ":".join([part for part in (as_string(payload.get("turn_id")), item_id) if part])
-    if kind == "AgentMessage":
-        text = _joined(item.get("content"))
-        return _entry("assistant", text, (), record, offset, entry_id) if text else None
-    uses = _uses(item)
-    if not uses:
-        return None
-    role = "user" if item.get("source") in ("user_shell", "userShell") else "assistant"
-    found = _entry(role, "", uses, record, offset, entry_id)
-    found.cwd = as_string(item.get("cwd")).removeprefix("file://")
-    return found
-
-
-def _uses(item: Record) -> tuple[ToolUse, ...]:
-    """What an item did: a command or a file that it read, the files of a patch, or the call of another tool."""
-    kind, call_id = item.get("type"), as_string(item.get("id"))
-    uses: list[ToolUse | None] = []
-    if kind == "CommandExecution":
-        command = item.get("command")
-        parsed = item.get("parsed_cmd")
-        only = parsed[0] if isinstance(parsed, list) and len(parsed) == 1 and isinstance(parsed[0], dict) else {}
-        path = as_string(only.get("path"))
-        if only.get("type") == "read" and path:
-            directory = as_string(item.get("cwd")).removeprefix("file://")
-            uses = [tool_use("read", {"path": resolved(path, directory) or path}, _ARGUMENTS, "read", call_id)]
-        else:
-            uses = [tool_use("exec_command", {"command": _shell_line(command)}, _ARGUMENTS, "command", call_id)]
-    elif kind == "FileChange":
-        uses = [
-            tool_use("apply_patch", {"path": path}, _ARGUMENTS, "edit", _part(item, number))
-            for number, path in enumerate(_changes(item))
-        ]
-    elif kind == "McpToolCall":
-        name = f"mcp__{as_string(item.get('server'))}__{as_string(item.get('tool'))}"
-        uses = [tool_use(name, item.get("arguments"), _ARGUMENTS, "other", call_id)]
-    elif kind == "CollabAgentToolCall":
-        uses = [tool_use(as_string(item.get("tool")) or "agent", item, ("prompt",), "other", call_id)]
-    elif kind == "WebSearch":
-        uses = [tool_use("web_search", {"query": item.get("query")}, _ARGUMENTS, "other", call_id)]
-    return tuple([use for use in uses if use is not None])
-
-
-def _results_of_item(item: Record) -> list[ToolResult]:
-    """How what an item did ended; nothing where it does not say."""
-    status = item.get("status")
-    if status not in ("completed", "failed", "declined"):
-        return []
-    has_failed = status != "completed" or item.get("exit_code") not in (None, 0)
-    call_id = as_string(item.get("id"))
-    if item.get("type") == "CommandExecution":
-        return [(call_id, has_failed, item.get("aggregated_output"))]
-    if item.get("type") == "FileChange":
-        text = as_string(item.get("stderr")) or as_string(item.get("stdout"))
-        return [(_part(item, number), has_failed, text) for number in range(len(_changes(item)))]
-    if item.get("type") == "McpToolCall":
-        result = item.get("error") or item.get("result")
-        content = result.get("content") if isinstance(result, dict) else result
-        return [(call_id, has_failed or bool(item.get("error")), content)]
-    return [(call_id, has_failed, "")]
-
-
-def _changes(item: Record) -> Record:
-    """The changes of a patch by the path of each file."""
-    changes = item.get("changes")
-    return changes if isinstance(changes, dict) else {}
-
-
-def _part(item: Record, number: int) -> str:
-    """The id of the change of one file in a patch."""
-    return part_id(as_string(item.get("id")), number)
-
-
 def _of_message(payload: Record, record: Record, offset: int) -> Entry | None:
     """The entry in a message as the model saw it."""
     role = payload.get("role")
     content = payload.get("content")
-    text = _typed(content) if role == "user" else _joined(content) if role == "assistant" else ""
-    return _entry(as_string(role), text, (), record, offset, as_string(payload.get("id"))) if text else None
-
-
-def _call(payload: Record) -> tuple[ToolUse, ...]:
-    """The calls in what the model asked for."""
-    kind, name, call_id = payload.get("type"), as_string(payload.get("name")), as_string(payload.get("call_id"))
-    if kind == "custom_tool_call" and name == "apply_patch":
-        return _patch(as_string(payload.get("input")), call_id)
-    if kind == "custom_tool_call":
-        arguments: object = {"input": payload.get("input")}
-    elif kind == "function_call":
-        arguments = _decoded(payload.get("arguments"))
-    elif kind == "local_shell_call":
-        name, arguments = "local_shell", payload.get("action")
-    else:
-        return ()
-    if name in _SHELLS and isinstance(arguments, dict):
-        line = _shell_line(arguments.get("command") or arguments.get("cmd"))
-        if line.startswith("*** Begin Patch") or "apply_patch" in line.partition("\n")[0]:
-            return _patch(line, call_id)
-        arguments = {"command": line}
-    if name == "write_stdin":
-        return ()
-    use = tool_use(name, arguments, _ARGUMENTS, "command" if name in _SHELLS else "other", call_id)
-    return (use,) if use is not None else ()
-
-
-def _patch(patch: str, call_id: str) -> tuple[ToolUse, ...]:
-    """An edit for each file that a patch names."""
-    uses = [
-        tool_use("apply_patch", {"path": path}, _ARGUMENTS, "edit", part_id(call_id, number))
-        for number, path in enumerate(patched_files(patch))
-    ]
-    return tuple([use for use in uses if use is not None])
-
-
-def _shell_line(command: object) -> str:
-    """The command line that was run: what a shell was given with `-c`, else all words."""
-    if isinstance(command, str):
-        return command
-    words = [as_string(word) for word in command] if isinstance(command, list) else []
-    if len(words) >= 3 and words[1] in ("-c", "-lc", "-Command") and words[0].rpartition("/")[2]:
-        return words[2]
-    return " ".join(words)
-
-
-def _has_failed(output: str) -> bool:
-    """Whether what a call printed says that it failed."""
-    head = output[:400]
-    for sign in _EXIT_CODES:
-        at = output.find(sign) if sign.startswith('"') else head.find(sign)
-        if at >= 0:
-            return output[at + len(sign) :].lstrip()[:1] not in ("0", "")
-    return head.startswith(("apply_patch verification failed", "unsupported", "execution error", "failed"))
-
-
-def _typed(content: object) -> str:
-    """What the user typed, of the texts in a message; an image shows as `[image]`."""
-    parts = []
-    for block in content if isinstance(content, list) else ():
-        kind = block.get("type") if isinstance(block, dict) else None
-        text = as_string(block.get("text")) if kind in ("text", "input_text") else ""
-        if text:
-            _, mark, request = text.partition(_REQUEST) if text.startswith("# ") else ("", "", "")
-            text = request if mark else text
-            parts.append("" if text.lstrip().startswith(_WRAPPERS) else text.strip())
-        elif kind in ("image", "local_image", "input_image"):
-            parts.append("[image]")
-    return "\n\n".join([part for part in parts if part])
-
-
-def _joined(content: object) -> str:
-    """The texts of a message of the model."""
-    return "\n\n".join([text.strip() for text in _texts(content) if text.strip()])
-
-
-def _texts(content: object) -> list[str]:
-    blocks = content if isinstance(content, list) else ()
-    return [block["text"] for block in blocks if isinstance(block, dict) and isinstance(block.get("text"), str)]
-
-
-def _decoded(arguments: object) -> object:
-    """The arguments of a call, which are JSON in a string."""
-    try:
-        return decode(arguments) if isinstance(arguments, str) else arguments
-    except ValueError:
-        return {}
+    text = typed_text(content) if role == "user" else joined_text(content) if role == "assistant" else ""
+    return new_entry(as_string(role), text, (), record, offset, as_string(payload.get("id"))) if text else None
 
 
 def _directory_of(record: Record) -> str:
@@ -486,16 +309,3 @@ def _directory_of(record: Record) -> str:
     payload = record.get("payload")
     is_turn = record.get("type") == "turn_context" and isinstance(payload, dict)
     return as_string(payload.get("cwd")) if is_turn and isinstance(payload, dict) else ""
-
-
-def _entry(
-    role: str, text: str, tools: tuple[ToolUse, ...], record: Record, offset: int, entry_id: str
-) -> Entry:  # fmt: skip
-    return Entry(
-        role,
-        text,
-        tools=tools,
-        timestamp=epoch_seconds(record.get("timestamp")),
-        id=entry_id,
-        offset=offset,
-    )

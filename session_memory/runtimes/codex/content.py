@@ -1,0 +1,127 @@
+"""What stands in the records of a rollout of Codex: texts of messages, calls with their arguments, outputs."""
+
+from __future__ import annotations
+
+from ...system.json import as_string, decode
+from ...text.timestamps import epoch_seconds
+from ...transcripts.edits import part_id, patched_files
+from ...transcripts.entries import Entry, ToolUse, tool_use
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Record = dict[str, Any]
+
+ARGUMENTS = ("command", "cmd", "path", "file_path", "query", "url", "prompt", "pattern")
+_SHELLS = ("exec_command", "shell", "shell_command", "local_shell", "container.exec")
+_EXIT_CODES = ("Process exited with code ", "Exit code: ", '"exit_code":')
+_REQUEST = "## My request for Codex:"  # behind what an editor tells of its open files
+
+# Texts of the role user that no user wrote, by how they begin.
+_WRAPPERS = (
+    "# AGENTS.md instructions", "<INSTRUCTIONS>", "<environment_context>", "<user_instructions>", "<turn_aborted>",
+    "<subagent_notification>", "<permissions instructions>", "<collaboration_mode>", "<skill>", "<user_shell_command>",
+    "<hook_prompt", "Another language model started to solve this problem",
+)  # fmt: skip
+
+
+def new_entry(
+    role: str, text: str, tools: tuple[ToolUse, ...], record: Record, offset: int, entry_id: str
+) -> Entry:  # fmt: skip
+    """The entry of a record, written when that was."""
+    return Entry(
+        role,
+        text,
+        tools=tools,
+        timestamp=epoch_seconds(record.get("timestamp")),
+        id=entry_id,
+        offset=offset,
+    )
+
+
+def typed_text(content: object) -> str:
+    """What the user typed, of the texts in a message; an image shows as `[image]`."""
+    parts = []
+    for block in content if isinstance(content, list) else ():
+        kind = block.get("type") if isinstance(block, dict) else None
+        text = as_string(block.get("text")) if kind in ("text", "input_text") else ""
+        if text:
+            _, mark, request = text.partition(_REQUEST) if text.startswith("# ") else ("", "", "")
+            text = request if mark else text
+            parts.append("" if text.lstrip().startswith(_WRAPPERS) else text.strip())
+        elif kind in ("image", "local_image", "input_image"):
+            parts.append("[image]")
+    return "\n\n".join([part for part in parts if part])
+
+
+def joined_text(content: object) -> str:
+    """The texts of a message of the model."""
+    return "\n\n".join([text.strip() for text in texts_of(content) if text.strip()])
+
+
+def texts_of(content: object) -> list[str]:
+    """The texts in the content of a message, block by block."""
+    blocks = content if isinstance(content, list) else ()
+    return [block["text"] for block in blocks if isinstance(block, dict) and isinstance(block.get("text"), str)]
+
+
+def decoded(arguments: object) -> object:
+    """The arguments of a call, which are JSON in a string."""
+    try:
+        return decode(arguments) if isinstance(arguments, str) else arguments
+    except ValueError:
+        return {}
+
+
+def shell_line(command: object) -> str:
+    """The command line that was run: what a shell was given with `-c`, else all words."""
+    if isinstance(command, str):
+        return command
+    words = [as_string(word) for word in command] if isinstance(command, list) else []
+    if len(words) >= 3 and words[1] in ("-c", "-lc", "-Command") and words[0].rpartition("/")[2]:
+        return words[2]
+    return " ".join(words)
+
+
+def has_failed(output: str) -> bool:
+    """Whether what a call printed says that it failed."""
+    head = output[:400]
+    for sign in _EXIT_CODES:
+        at = output.find(sign) if sign.startswith('"') else head.find(sign)
+        if at >= 0:
+            return output[at + len(sign) :].lstrip()[:1] not in ("0", "")
+    return head.startswith(("apply_patch verification failed", "unsupported", "execution error", "failed"))
+
+
+def calls_in(payload: Record) -> tuple[ToolUse, ...]:
+    """The calls in what the model asked for."""
+    kind, name, call_id = payload.get("type"), as_string(payload.get("name")), as_string(payload.get("call_id"))
+    if kind == "custom_tool_call" and name == "apply_patch":
+        return _patch(as_string(payload.get("input")), call_id)
+    if kind == "custom_tool_call":
+        arguments: object = {"input": payload.get("input")}
+    elif kind == "function_call":
+        arguments = decoded(payload.get("arguments"))
+    elif kind == "local_shell_call":
+        name, arguments = "local_shell", payload.get("action")
+    else:
+        return ()
+    if name in _SHELLS and isinstance(arguments, dict):
+        line = shell_line(arguments.get("command") or arguments.get("cmd"))
+        if line.startswith("*** Begin Patch") or "apply_patch" in line.partition("\n")[0]:
+            return _patch(line, call_id)
+        arguments = {"command": line}
+    if name == "write_stdin":
+        return ()
+    use = tool_use(name, arguments, ARGUMENTS, "command" if name in _SHELLS else "other", call_id)
+    return (use,) if use is not None else ()
+
+
+def _patch(patch: str, call_id: str) -> tuple[ToolUse, ...]:
+    """An edit for each file that a patch names."""
+    uses = [
+        tool_use("apply_patch", {"path": path}, ARGUMENTS, "edit", part_id(call_id, number))
+        for number, path in enumerate(patched_files(patch))
+    ]
+    return tuple([use for use in uses if use is not None])

@@ -1,0 +1,97 @@
+"""What a person saw of a turn in Codex: messages, and what was done, each with how it ended."""
+
+from __future__ import annotations
+
+from ...system.json import as_string
+from ...text.paths import resolved
+from ...transcripts.edits import part_id
+from ...transcripts.entries import Entry, ToolUse, tool_use
+from .content import ARGUMENTS, joined_text, new_entry, shell_line, typed_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..contract import ToolResult
+
+    Record = dict[str, Any]
+
+
+def entry_of_item(item: Record, payload: Record, record: Record, offset: int) -> Entry | None:
+    """The entry in an item that a person saw."""
+    kind = item.get("type")
+    item_id = as_string(item.get("id"))
+    if kind == "UserMessage":
+        text = typed_text(item.get("content"))
+        return new_entry("user", text, (), record, offset, item_id) if text else None
+    # Ids of messages and calls are the provider's, and some number them anew in each turn.
+    entry_id = ":".join([part for part in (as_string(payload.get("turn_id")), item_id) if part])
+    if kind == "AgentMessage":
+        text = joined_text(item.get("content"))
+        return new_entry("assistant", text, (), record, offset, entry_id) if text else None
+    uses = _uses(item)
+    if not uses:
+        return None
+    role = "user" if item.get("source") in ("user_shell", "userShell") else "assistant"
+    found = new_entry(role, "", uses, record, offset, entry_id)
+    found.cwd = as_string(item.get("cwd")).removeprefix("file://")
+    return found
+
+
+def _uses(item: Record) -> tuple[ToolUse, ...]:
+    """What an item did: a command or a file that it read, the files of a patch, or the call of another tool."""
+    kind, call_id = item.get("type"), as_string(item.get("id"))
+    uses: list[ToolUse | None] = []
+    if kind == "CommandExecution":
+        command = item.get("command")
+        parsed = item.get("parsed_cmd")
+        only = parsed[0] if isinstance(parsed, list) and len(parsed) == 1 and isinstance(parsed[0], dict) else {}
+        path = as_string(only.get("path"))
+        if only.get("type") == "read" and path:
+            directory = as_string(item.get("cwd")).removeprefix("file://")
+            uses = [tool_use("read", {"path": resolved(path, directory) or path}, ARGUMENTS, "read", call_id)]
+        else:
+            uses = [tool_use("exec_command", {"command": shell_line(command)}, ARGUMENTS, "command", call_id)]
+    elif kind == "FileChange":
+        uses = [
+            tool_use("apply_patch", {"path": path}, ARGUMENTS, "edit", change_id(item, number))
+            for number, path in enumerate(changes_of(item))
+        ]
+    elif kind == "McpToolCall":
+        name = f"mcp__{as_string(item.get('server'))}__{as_string(item.get('tool'))}"
+        uses = [tool_use(name, item.get("arguments"), ARGUMENTS, "other", call_id)]
+    elif kind == "CollabAgentToolCall":
+        uses = [tool_use(as_string(item.get("tool")) or "agent", item, ("prompt",), "other", call_id)]
+    elif kind == "WebSearch":
+        uses = [tool_use("web_search", {"query": item.get("query")}, ARGUMENTS, "other", call_id)]
+    return tuple([use for use in uses if use is not None])
+
+
+def results_of_item(item: Record) -> list[ToolResult]:
+    """How what an item did ended; nothing where it does not say."""
+    status = item.get("status")
+    if status not in ("completed", "failed", "declined"):
+        return []
+    has_failed = status != "completed" or item.get("exit_code") not in (None, 0)
+    call_id = as_string(item.get("id"))
+    if item.get("type") == "CommandExecution":
+        return [(call_id, has_failed, item.get("aggregated_output"))]
+    if item.get("type") == "FileChange":
+        text = as_string(item.get("stderr")) or as_string(item.get("stdout"))
+        return [(change_id(item, number), has_failed, text) for number in range(len(changes_of(item)))]
+    if item.get("type") == "McpToolCall":
+        result = item.get("error") or item.get("result")
+        content = result.get("content") if isinstance(result, dict) else result
+        return [(call_id, has_failed or bool(item.get("error")), content)]
+    return [(call_id, has_failed, "")]
+
+
+def changes_of(item: Record) -> Record:
+    """The changes of a patch by the path of each file."""
+    changes = item.get("changes")
+    return changes if isinstance(changes, dict) else {}
+
+
+def change_id(item: Record, number: int) -> str:
+    """The id of the change of one file in a patch."""
+    return part_id(as_string(item.get("id")), number)
