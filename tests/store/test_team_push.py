@@ -265,6 +265,14 @@ def test_a_server_that_is_gone_or_full_or_empty_is_said_in_words(postgres: Postg
     assert "team init" in empty.value.hint
 
 
+def test_a_server_that_stops_answering_is_given_up(team):
+    with closing(connect(team.url())) as connection:
+        began = time.monotonic()
+        with pytest.raises(UnreachableTeamError), explained(team.url(), connection, 0.2):
+            connection.execute("SELECT pg_sleep(30)")
+        assert time.monotonic() - began < 10
+
+
 def test_of_several_who_migrate_at_once_one_does_it(postgres):
     with postgres.empty_database() as url:
         done: list[list[int]] = []

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
-from contextlib import contextmanager
+import os
+import socket
+from contextlib import contextmanager, suppress
+from threading import Timer
 
 from ...system.sqlite import DatabaseError
 
@@ -18,7 +21,8 @@ if TYPE_CHECKING:
 
 SCHEMA = "session_memory"
 CONNECT_SECONDS = 10
-STATEMENT_SECONDS = 60  # what takes longer is given up
+STATEMENT_SECONDS = 60  # what takes longer is given up by the server
+ANSWER_SECONDS = 180  # after which a server that keeps the connection open and says nothing is taken to be gone
 # A network that swallows everything is noticed within half a minute.
 _NETWORK = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 20_000}
 _NO_TEAM = "somebody who administers that database runs `session-memory team init URL` first"
@@ -73,12 +77,16 @@ def place_of(url: str) -> str:
 
 
 @contextmanager
-def explained(url: str) -> Iterator[None]:
-    """Turns what psycopg raises within the block into a TeamError that says what is wrong and what to do."""
+def explained(url: str, connection: TeamConnection | None = None, seconds: float = ANSWER_SECONDS) -> Iterator[None]:
+    """Turns what psycopg raises within the block into a TeamError that says what is wrong and what to do. A block that
+    asks by a `connection` has so many seconds: then that is cut, which raises UnreachableTeamError."""
     import psycopg
     from psycopg import errors
 
+    timer = Timer(seconds, _cut, [connection]) if connection else None
     try:
+        if timer:
+            timer.start()
         yield
     except (errors.DiskFull, errors.OutOfMemory) as error:
         raise FullTeamError(f"{place_of(url)} has no room: {_first_line(error)}", "what is new waits here") from error
@@ -90,6 +98,17 @@ def explained(url: str) -> Iterator[None]:
         raise UnreachableTeamError(f"{place_of(url)}: {_first_line(error)}") from error
     except psycopg.Error as error:
         raise TeamError(f"{place_of(url)}: {_first_line(error)}") from error
+    finally:
+        if timer:
+            timer.cancel()
+
+
+def _cut(connection: TeamConnection) -> None:
+    """Ends a connection as if the server had."""
+    import psycopg
+
+    with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.fileno())) as one:
+        one.shutdown(socket.SHUT_RDWR)
 
 
 def _first_line(error: Exception) -> str:

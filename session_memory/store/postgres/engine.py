@@ -76,7 +76,7 @@ class TeamStore:
                 yield from [entry_of(row) for row in self._rows(some, [session, begin, end])]
 
     def search(self, query: str, wanted: Filter) -> Hits:
-        with explained(self.url):
+        with explained(self.url, self.connection):
             return search(PostgresSearchIndex(self.connection, self._tables), query, wanted)
 
     def counts(self, homes: tuple[str, ...] | None = None) -> Counts:
@@ -97,5 +97,5 @@ class TeamStore:
         self.connection.close()
 
     def _rows(self, sql: str, values: list[Any]) -> list[tuple[Any, ...]]:
-        with explained(self.url):
+        with explained(self.url, self.connection):
             return self.connection.cursor(binary=True).execute(sql, values).fetchall()

@@ -6,11 +6,12 @@ not been sent, and what was sent is not sent again.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..sqlite.search_index import terms_of
 from ..values import ITEM_BITS, TOOL_ROLE
-from .connection import TeamError, connect, explained, place_of
+from .connection import ANSWER_SECONDS, TeamError, connect, explained, place_of
 from .postings import NewPostings, packed, unpacked
 from .rows import NUMBERS
 from .schema import check_member
@@ -74,6 +75,7 @@ class TeamPush:
             self.connection.close()
             raise
         self._terms = _local_terms()
+        self._asking = partial(explained, url, self.connection, seconds or ANSWER_SECONDS)
 
     def close(self) -> None:
         """Closes the connection."""
@@ -88,7 +90,7 @@ class TeamPush:
             "ON CONFLICT (owner, name) DO UPDATE SET program = excluded.program, "
             "pushed_at = coalesce(excluded.pushed_at, machine.pushed_at)"
         )
-        with explained(self.url):
+        with self._asking():
             self.connection.execute(sql, {"name": self.machine, "pushed": pushed, "program": program})
 
     def pushed(self) -> dict[tuple[str, str], PushedSession]:
@@ -97,7 +99,7 @@ class TeamPush:
             f"SELECT id, segment, {', '.join(_SESSION)}, next_number, mark, open_calls, item_count "
             "FROM session WHERE owner = current_user AND machine = %s"
         )
-        with explained(self.url):
+        with self._asking():
             rows = self.connection.cursor(binary=True).execute(sql, (self.machine,)).fetchall()
         found = {}
         for id, segment, *values in rows:
@@ -108,7 +110,7 @@ class TeamPush:
 
     def push(self, batch: Sequence[SessionPush]) -> PushCounts:
         """Writes all of a batch or, if anything fails, nothing of it."""
-        with explained(self.url), self.connection.transaction():
+        with self._asking(), self.connection.transaction():
             rows = self._locked(batch)
             self._copy_items(rows)
             with self.connection.pipeline():  # terms are made while the server writes the items
@@ -122,7 +124,7 @@ class TeamPush:
     def withdraw(self, sessions: Iterable[int]) -> None:
         """Deletes the copies of sessions, by their numbers in the team."""
         ids = list(sessions)
-        with explained(self.url), self.connection.transaction():
+        with self._asking(), self.connection.transaction():
             sql = "SELECT DISTINCT segment FROM session WHERE id = ANY(%s)"
             segments = [segment for (segment,) in self.connection.execute(sql, (ids,))]
             sql = "SELECT id FROM segment WHERE id = ANY(%s) ORDER BY id FOR UPDATE"
@@ -149,7 +151,7 @@ class TeamPush:
         """Deletes all that this machine has pushed, and that it belongs to the team; returns how many sessions."""
         known = [one.id for one in self.pushed().values()]
         self.withdraw(known)
-        with explained(self.url):
+        with self._asking():
             self.connection.execute("DELETE FROM machine WHERE owner = current_user AND name = %s", (self.machine,))
         return len(known)
 
