@@ -124,6 +124,11 @@ class TestItems:
             ("let's go with luxon, it knows time zones", "decision"),
             ("use uv instead of pip", "decision"),
             ("SQLite it is.", "decision"),
+            ("I think we should rename Loader to Reader", "decision"),
+            ("we want a queue on disk so that nothing is lost", "decision"),
+            ("I want the example to use SQLite, so it runs anywhere", "decision"),
+            ("use tabs in Makefiles, no spaces", "decision"),
+            ("we go server-first.", "decision"),
             ("The staging API listens on port 8081.", "fact"),
             ("remember that my son is allergic to nuts", "fact"),
         ],
@@ -140,6 +145,8 @@ class TestItems:
             "if we always cached it, it would be faster", "maybe we should use Redis", "let's see",
             "let's use it", "my server is down again", "my test is broken since 10:00", "I'd like you to use tabs in a.py",
             'the label says "always use tabs"', "let's take a look at Redis",
+            "I think we should look at the logs", "we should use the time", "I think Redis is slower", "server first.",
+            "use the linter, no need to ask", "we want to see why it fails, since it is red", "maybe we want a queue",
         ],
     )  # fmt: skip
     def test_questions_complaints_irony_hypotheses_and_halves_are_not(self, sentence):

@@ -31,6 +31,7 @@ _NO_CHOICE = (
     r"down\b|off\b|out\b|track|"
     r"back\b|everything up|our (?:heads|fingers)|simple|things simple|some time|one\b|a day))"
 )
+_REASON = r"\b(?:so that|so (?:we|it|they|nobody|nothing)|because|since)\b"
 _DECISIONS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -54,7 +55,8 @@ _DECISIONS = tuple(
         rf"switch to|name|call|standardi[sz]e on|deploy to|ship|drop support){_NO_CHOICE}\s+{_TECHNICAL}\S",
         # use uv instead of pip
         rf"^{LEAD}(?:please )?(?:use|take|pick|choose|prefer)\s+{_TECHNICAL}(?!.*\b(?:this time|here\?|"
-        rf"for this one))\S.{{1,60}}?(?:\binstead of\b|\brather than\b|, not)\s+"
+        rf"for this one))\S.{{1,60}}?(?:\binstead of\b|\brather than\b|, not|, no(?! (?:need|matter|problem|wor|rush|"
+        r"idea|doubt|hurry|excuse|exception|question)))\s+"
         rf"(?!{VAGUE}\b|your\b|the (?:other|old|current) one|just\b|only\b|yet\b|now\b)\S",
         # switch to podman for all builds
         rf"^{LEAD}(?:please )?(?:switch|migrate|move)\s+(?:over |everything |"
@@ -68,6 +70,18 @@ _DECISIONS = tuple(
         # no, we should copy it
         r"^no,? (?:thanks,? )?we (?:should|want to|need to|must|do) (?!be able|see|know|check|look|have (?:seen|a)|"
         r"wait|talk|find|understand|fix|first)",
+        # we should use the session's own id
+        rf"{START}we (?:should|want to) (?:just |also |rather |then |only )*(?:use|go with|keep|stick (?:with|to)|"
+        rf"stay with|drop(?! by\b)|switch to|move to|adopt|settle on|default to|standardi[sz]e on|rename|"
+        rf"not (?:use|add|support|depend on|rely on|cache|mock|introduce)){_NO_CHOICE}\s+"
+        rf"(?!(?:the|a|our|some) (?:time|chance|opportunity|door|few|bit|bathroom)\b){_TECHNICAL}\S",
+        # we want a queue on disk so that nothing is lost
+        rf"{START}we want (?:an? |the )?{_TECHNICAL}(?!to\b)\S.{{4,}}{_REASON}",
+        # I want the example to use SQLite, so that it runs anywhere
+        rf"{START}(?:we|i) want (?:the|our|all|every|each)(?: [\w.@/`'-]+){{1,5}} to (?:use|be|live in|"
+        rf"run on|return|take|default to) {_TECHNICAL}\S.{{4,}}{_REASON}",
+        # we go server-first
+        rf"{START}we (?:do|go|build|stay)(?: for)? [\w./]+-(?:first|only)\b",
         # we explicitly keep both
         rf"{START}we (?:explicitly|definitely|deliberately|intentionally|purposely) (?:don'?t|do not|want|use|keep|"
         rf"leave|chose)\b",
@@ -76,7 +90,7 @@ _DECISIONS = tuple(
     )
 )
 _NOT_YET = re.compile(
-    r"\b(?:first[,.!]*$|yet\b|later[.!]*$|tomorrow|tonight|in a minute|for a (?:sec|second|minute|moment))",
+    r"\b(?:(?<!-)first[,.!]*$|yet\b|later[.!]*$|tomorrow|tonight|in a minute|for a (?:sec|second|minute|moment))",
     re.IGNORECASE,
 )
 _AGREES = re.compile(

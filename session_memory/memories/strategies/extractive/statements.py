@@ -27,6 +27,8 @@ _WORD = re.compile(r"[\w@/.-]{3,}")
 _TAG = re.compile(
     r",? (?:ok(?:ay)?|please|alright|right|yes|deal|will you)\?+$", re.IGNORECASE
 )  # makes no question of an order
+# `I think we should`, which decides as `we should` does, only politely.
+_SOFTENED = re.compile(rf"{LEAD}i (?:really |also )?think (?=we (?:should|want|must|need)\b)", re.IGNORECASE)
 _INSTEAD = re.compile(r"\b(?:instead of|rather than|because|since)\b|, not")
 _COMMON = """
     the and let's lets use using our for with that this keep into from new old one two tried test tests file files code
@@ -75,6 +77,7 @@ def kind_of(sentence: str) -> tuple[str, str]:
         return "", ""
     if is_foreign_preference(sentence):
         return PREFERENCE, _title(sentence)
+    bare = _SOFTENED.sub("", bare)
     if HYPOTHETICAL.search(bare):
         return "", ""
     if is_preference(bare):
