@@ -23,7 +23,8 @@ def main() -> int:
         make_environment()
     print("Installing what the tests need ...", flush=True)
     subprocess.run([*pip(), "install", "--quiet", "--editable", f"{ROOT}[dev]"], check=True)
-    options = ["-n", "auto", "--dist", "loadfile", *sys.argv[1:]]
+    processes = 2 * (os.cpu_count() or 1)  # half of a test's time it waits, for a client, a server or a disk
+    options = ["-n", str(processes), "--dist", "loadfile", *sys.argv[1:]]
     return subprocess.run([PYTHON, "-m", "pytest", *options], cwd=ROOT, check=False).returncode
 
 

@@ -144,15 +144,10 @@ def _make_anew(paths: ProgramPaths, lock_file: Path, terminal: Terminal, groups:
 
 
 def _make_venv(directory: Path) -> str:
-    """Makes a virtual environment, with pip if this Python brings it; returns '' or why there is none."""
-    problem = ""
-    for options in ([], ["--without-pip"]):  # Debian keeps ensurepip in a package of its own
-        shutil.rmtree(directory, ignore_errors=True)
-        done = _run([base_python(), "-I", "-m", "venv", *options, str(directory)])
-        if done.returncode == 0:
-            return ""
-        problem = _last_line(done.stdout + done.stderr)
-    return problem
+    """Makes a virtual environment without pip, whose copy takes 4 seconds; returns '' or why there is none."""
+    shutil.rmtree(directory, ignore_errors=True)
+    done = _run([base_python(), "-I", "-m", "venv", "--without-pip", str(directory)])
+    return _last_line(done.stdout + done.stderr) if done.returncode else ""
 
 
 def _install(env: Path, record: _Record, groups: list[str], lock_file: Path, terminal: Terminal) -> dict[str, str]:
@@ -162,7 +157,7 @@ def _install(env: Path, record: _Record, groups: list[str], lock_file: Path, ter
     for group in groups:
         names = names_of([group])
         if not pip:
-            problems[group] = "this Python has no pip of version 22.3 or newer"
+            problems[group] = "this Python has no pip of version 22.3 or newer, nor ensurepip"
         elif NO_INDEX in problems.values():
             problems[group] = NO_INDEX
         else:
@@ -185,12 +180,13 @@ def _wanted(group: str, lock_file: Path) -> list[str]:
 
 
 def _pip(env: Path) -> list[str]:
-    """The command of a pip that installs into `env`: its own, else the base interpreter's; [] if there is none."""
+    """The command of pip that installs into `env`: the base interpreter's, else the one that Python brings; or []."""
     python = str(python_in(env))
-    for pip in ([python, "-I", "-m", "pip"], [base_python(), "-m", "pip", "--python", python]):
-        if _run([*pip, "--version"]).returncode == 0:
-            return pip
-    return []
+    pip = [base_python(), "-m", "pip", "--python", python]
+    if _run([*pip, "--version"]).returncode == 0:
+        return pip
+    done = _run([python, "-I", "-m", "ensurepip"])
+    return [python, "-I", "-m", "pip"] if done.returncode == 0 else []
 
 
 def _run(command: list[str]) -> subprocess.CompletedProcess[str]:

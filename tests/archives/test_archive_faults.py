@@ -28,8 +28,8 @@ def folder(tmp_path):
 
 
 class TestCrashes:
-    @pytest.mark.timeout(1200)  # it waits for as long as an archive takes on this machine, a thousand times
-    def test_killed_at_a_thousand_moments_the_archive_is_the_old_or_the_new_whole(self, tmp_path, folder):
+    @pytest.mark.timeout(1200)  # it waits for as long as an archive takes on this machine, 200 times
+    def test_killed_at_any_moment_the_archive_is_the_old_or_the_new_whole(self, tmp_path, folder):
         """Each child renews the archive; the parent kills it at some moment and looks."""
         records = [
             one for number in range(60) for one in exchange(f"question {number}", "answer " * 50, at=MONDAY + number)
@@ -39,7 +39,7 @@ class TestCrashes:
         source = random.Random(1)
         outcomes = {"old": 0, "new": 0}
         longest = 2 * median(self._seconds_to_archive(transcript, folder) for _ in range(9))
-        for number in range(1000):
+        for number in range(200):
             before = path.read_bytes()
             append(transcript, user(f"round {number}", at=MONDAY + 100 + number))
             child = os.fork()
@@ -58,7 +58,7 @@ class TestCrashes:
                 outcomes["new"] += 1
                 assert facts_in(after.decode()[-4096:])["messages"] == 120 + number + 1
                 assert messages(path)[-1] == ("User", f"round {number}")
-        assert min(outcomes.values()) > 20, outcomes
+        assert min(outcomes.values()) > 10, outcomes
         archive(transcript, folder)
         assert sorted(os.listdir(folder)) == [".lock", path.name]
 

@@ -44,21 +44,34 @@ def test_without_a_package_index_all_that_needs_none_is_installed(bare_machine: 
     assert bare_machine.hook_command().startswith(f"{bare_machine.program_dir}/env/bin/python -I -S ")
 
 
-def test_a_python_without_ensurepip_makes_do_with_its_own_pip(
-    bare_machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("lacks", "problem"),
+    [
+        ("", environment.NO_INDEX),
+        ("pip", environment.NO_INDEX),  # as Debian without python3-pip
+        ("ensurepip", environment.NO_INDEX),  # as Debian without python3-venv
+        ("pip ensurepip", "this Python has no pip of version 22.3 or newer, nor ensurepip"),
+    ],
+)
+def test_a_python_makes_do_with_its_own_pip_or_with_ensurepip(
+    lacks: str, problem: str, bare_machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     python = tmp_path / "python"
-    refusal = 'case "$*" in *--without-pip*) ;; *"-m venv"*) echo "ensurepip is not available"; exit 1;; esac'
-    python.write_text(f'#!/bin/sh\n{refusal}\nexec {PYTHON} "$@"\n')
+    cases = "".join(
+        f'case "$*" in *"-m {one}"*) echo "No module named {one}"; exit 1;; esac\n' for one in lacks.split()
+    )
+    python.write_text(f'#!/bin/sh\n{cases}exec {PYTHON} "$@"\n')
     python.chmod(0o755)
     monkeypatch.setattr(environment, "base_python", lambda: str(python))
+    if lacks == "pip ensurepip":
+        monkeypatch.setattr(environment, "python_in", lambda env: Path("/bin/false"))
     for name, value in bare_machine.environ.items():
         monkeypatch.setenv(name, value)
     bare_machine.program_dir.mkdir(parents=True)
     paths = ProgramPaths(bare_machine.program_dir, bare_machine.home / ".local" / "bin")
     made = environment.ensure_environment(paths, REPOSITORY / "requirements.lock", Terminal(bare_machine.environ))
     assert (made.state, made.python) == ("made", str(paths.python))
-    assert set(made.problems.values()) == {environment.NO_INDEX}
+    assert set(made.problems.values()) == {problem}
 
 
 def test_where_no_environment_can_be_made_the_hooks_run_with_the_real_interpreter(
@@ -83,10 +96,10 @@ def test_the_environment_holds_the_pinned_versions_and_nothing_else(bare_machine
     if environment.NO_INDEX in result["environment"]["problems"].values():
         pytest.skip("no package index can be reached from here")
     assert result["environment"]["missing"] == []
-    freeze = [result["environment"]["python"], "-m", "pip", "freeze"]
-    frozen = subprocess.run(freeze, capture_output=True, text=True, check=True).stdout.split()
+    pip = [PYTHON, "-m", "pip", "--python", result["environment"]["python"]]
+    frozen = subprocess.run([*pip, "freeze"], capture_output=True, text=True, check=True).stdout.split()
     assert {_canonical(pin) for pin in frozen} <= set(_pins())
-    subprocess.run([result["environment"]["python"], "-m", "pip", "check"], check=True, capture_output=True)
+    subprocess.run([*pip, "check"], check=True, capture_output=True)
     assert not (bare_machine.home / ".cache").exists()
     environment_bytes = sum(path.lstat().st_size for path in (bare_machine.program_dir / "env").rglob("*"))
     assert environment_bytes < 60e6

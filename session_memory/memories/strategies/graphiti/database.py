@@ -100,7 +100,8 @@ async def _falkordb(parts: SplitResult, group: str, password: str) -> GraphDrive
     try:
         from graphiti_core.driver.falkordb_driver import FalkorDriver
     except ImportError as error:
-        hint = f"{shlex.quote(sys.executable)} -m pip install 'graphiti-core[falkordb]'"
+        base = getattr(sys, "_base_executable", sys.executable)  # an install's own environment has no pip
+        hint = f"{shlex.quote(base)} -m pip --python {shlex.quote(sys.executable)} install 'graphiti-core[falkordb]'"
         raise UnavailableError("the driver for FalkorDB is not installed", hint) from error
     driver = FalkorDriver(
         parts.hostname or "localhost", parts.port or FALKORDB_PORT, parts.username, password or None, database=group
