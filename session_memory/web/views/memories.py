@@ -19,6 +19,7 @@ from ...text.sanitize import all_for_people, for_people
 from ..choices import Choice, chosen_of
 from ..page_request import NotFoundError
 from ..session_list import project_of
+from ..team import is_for_team, team_store, whose
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,7 +44,8 @@ class ShownOrigin(NamedTuple):
 
 
 class ShownMemory(NamedTuple):
-    """A memory. `file` is the page that it lies on, where a person changes it; `doubts` say what speaks against it."""
+    """A memory. `file` is the page that it lies on, where a person changes it; `doubts` say what speaks against it.
+    `who` is the member and machine where the team was asked; it lies on no page here then."""
 
     id: str
     kind: str
@@ -57,6 +59,7 @@ class ShownMemory(NamedTuple):
     file: str
     origins: list[ShownOrigin]
     doubts: tuple[str, ...]
+    who: str
 
 
 def values(request: PageRequest) -> dict[str, Any]:
@@ -65,19 +68,20 @@ def values(request: PageRequest) -> dict[str, Any]:
     looked for if `doubts` is asked for, since that starts git."""
     query, kind, project = request.one("q").strip(), request.one("kind"), request.one("project")
     notes: list[str] = []
-    with open_index(request.location, notes.append, Patience(PATIENCE_SECONDS)) as index:
-        wanted = MemoryFilter(request.location.homes, with_superseded=bool(request.one("superseded")), limit=MOST)
-        found = index.search(query, wanted) if query else index.memories(wanted)
+    wanted = MemoryFilter(request.location.homes, with_superseded=bool(request.one("superseded")), limit=MOST)
+    found = _found(request, query, wanted, notes)
     projects = dict.fromkeys(filter(None, map(_project, found)))
     found = [one for one in found if not project or _project(one) == project]
     kinds = Counter(one.kind for one in found)
     found = [one for one in found if not kind or one.kind == kind]
     shown = found[: request.number("limit", LIMIT, MOST) or LIMIT]
-    if request.one("doubts"):
+    is_team = is_for_team(request)
+    if request.one("doubts") and not is_team:
         shown = with_doubts(shown, os.path.expanduser("~"))
-    asked = {name: request.one(name) for name in ("q", "kind", "project", "superseded", "limit")}
+    asked = {name: request.one(name) for name in ("q", "whose", "kind", "project", "superseded", "limit")}
     return {
         "query": query,
+        "whose": whose(request),
         "memories": _shown(request, shown),
         "count": len(found),
         "kinds": [
@@ -88,9 +92,21 @@ def values(request: PageRequest) -> dict[str, Any]:
         "asked": asked,
         "is_limited": bool(query or kind or project),
         "notes": [for_people(note) for note in notes],
-        "forgotten": _forgotten(request),
-        "has_doubts": bool(request.one("doubts")),
+        "forgotten": [] if is_team else _forgotten(request),
+        "has_doubts": is_team or bool(request.one("doubts")),
     }
+
+
+def _found(request: PageRequest, query: str, wanted: MemoryFilter, notes: list[str]) -> list[IndexedMemory]:
+    """The memories that fit `query` best, the latest where that is ''; of the team, where that is asked."""
+    if is_for_team(request):
+        from ...store.postgres.memories import TeamMemories
+
+        with team_store(request) as team:
+            memories = TeamMemories(team)
+            return memories.search(query, wanted) if query else memories.memories(wanted)
+    with open_index(request.location, notes.append, Patience(PATIENCE_SECONDS)) as index:
+        return index.search(query, wanted) if query else index.memories(wanted)
 
 
 def forget(request: PageRequest, fields: Mapping[str, str]) -> str:
@@ -147,6 +163,7 @@ def _shown(request: PageRequest, found: list[IndexedMemory]) -> list[ShownMemory
                 for origin in one.origins
             ],
             one.doubts,
+            for_people(one.who),
         )
         for one in found
     ]

@@ -9,9 +9,12 @@ from ...text.format import shorten
 from ...text.sanitize import all_for_people, beginning
 from ..choices import chosen_of, period, places
 from ..session_list import ShownRuntime, project_of, shown_runtime
+from ..team import directories_of, is_for_team, team_store, whose
 
 if TYPE_CHECKING:
-    from ...store.values import Hit
+    from ...store.postgres.engine import TeamStore
+    from ...store.sqlite.engine import SqliteStore
+    from ...store.values import Hit, StoredEntry
     from ..page_request import PageRequest
 
 LIMIT = 20
@@ -32,7 +35,7 @@ _ROLES = (
 
 class ShownHit(NamedTuple):
     """What was found: the conversation's title, who said it, when (seconds since the epoch), and the words around it as
-    pairs of a text and whether it was searched for."""
+    pairs of a text and whether it was searched for. `by` is the member and machine where the team was asked."""
 
     session: str
     conversation: int
@@ -43,6 +46,7 @@ class ShownHit(NamedTuple):
     who: str
     at: float | None
     pieces: list[tuple[str, bool]]
+    by: str
 
 
 def values(request: PageRequest) -> dict[str, Any]:
@@ -62,13 +66,14 @@ def values(request: PageRequest) -> dict[str, Any]:
         runtime=request.one("runtime"),
         limit=request.number("limit", LIMIT, MOST) or LIMIT,
     )
-    hits = request.store.search(query, wanted) if query else Hits()
+    hits = _found(request, query, wanted) if query else Hits()
     return {
         "query": query,
         "hits": _shown(hits),
         "notice": hits.notice,
         "more": {**_asked(request), "limit": MOST} if len(hits) == wanted.limit < MOST else None,
         "session": wanted.session,
+        "whose": whose(request),
         "times": times,
         "projects": found.projects,
         "runtimes": found.runtimes,
@@ -77,12 +82,21 @@ def values(request: PageRequest) -> dict[str, Any]:
     }
 
 
+def _found(request: PageRequest, query: str, wanted: Filter) -> Hits:
+    if not is_for_team(request):
+        return request.store.search(query, wanted)
+    with team_store(request) as team:
+        return team.search(query, wanted._replace(directories=directories_of(request, wanted.directories)))
+
+
 def around(request: PageRequest) -> dict[str, Any]:
     """`lines`: what was said around an entry of a conversation, each as who, what, and whether it is that entry."""
-    conversation = request.number("conversation", 0, 1 << 62)
     number = request.number("number", 0, 1 << 32)
-    known = request.store.conversation(conversation, request.location.homes)
-    entries = list(request.store.entries(conversation)) if known else []
+    if is_for_team(request):
+        with team_store(request) as team:
+            entries = _entries(request, team)
+    else:
+        entries = _entries(request, request.store)
     at = next((index for index, entry in enumerate(entries) if entry.number == number), None)
     near = [] if at is None else entries[max(0, at - AROUND) : at + AROUND + 1]
     texts = all_for_people([beginning(entry.text, AROUND_CHARACTERS) for entry in near])
@@ -94,18 +108,28 @@ def around(request: PageRequest) -> dict[str, Any]:
     }
 
 
+def _entries(request: PageRequest, store: SqliteStore | TeamStore) -> list[StoredEntry]:
+    """The entries of the conversation that is asked for."""
+    conversation = request.number("conversation", 0, 1 << 62)
+    known = store.conversation(conversation, request.location.homes)
+    return list(store.entries(conversation)) if known else []
+
+
 def _asked(request: PageRequest) -> dict[str, str]:
-    return {name: request.one(name) for name in ("q", "project", "runtime", "who", "since", "session")}
+    return {name: request.one(name) for name in ("q", "whose", "project", "runtime", "who", "since", "session")}
 
 
 def _shown(hits: list[Hit]) -> list[ShownHit]:
     """The hits, without what no person should see: at once, since one text after the other takes longer than the
     search."""
-    texts = [[hit.conversation.title, hit.conversation.cwd, *(text for text, _ in _pieces(hit))] for hit in hits]
+    texts = [
+        [hit.conversation.title, hit.conversation.cwd, hit.conversation.who, *(text for text, _ in _pieces(hit))]
+        for hit in hits
+    ]
     safe = iter(all_for_people([text for of_hit in texts for text in of_hit]))
     shown = []
     for hit in hits:
-        title, cwd = next(safe), next(safe)
+        title, cwd, by = next(safe), next(safe), next(safe)
         pieces = [(next(safe), is_marked) for _, is_marked in _pieces(hit)]
         at = hit.entry.timestamp or hit.conversation.last_message_at
         who = hit.entry.tool if hit.entry.role == TOOL_ROLE else dict(_ROLES)[hit.entry.role]
@@ -120,6 +144,7 @@ def _shown(hits: list[Hit]) -> list[ShownHit]:
                 who,
                 at / 1000 if at else None,
                 pieces,
+                by,
             )
         )
     return shown

@@ -1,0 +1,45 @@
+"""What the page shows of the team that was joined, where one was: asked anew for each request, and never for a list."""
+
+from __future__ import annotations
+
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING
+
+from ..upkeep.team import joined_team, project_of, team_of
+from .choices import chosen_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ..store.postgres.engine import TeamStore
+    from .choices import Choice
+    from .page_request import PageRequest
+
+TEAM = "team"  # as the value of `whose`
+
+
+def whose(request: PageRequest) -> list[Choice]:
+    """Whether this machine is asked or the team; nothing to choose where none was joined."""
+    pairs = (("", "This machine"), (TEAM, "The team"))
+    return chosen_of(pairs, request.one("whose")) if team_of(request.location.home).url else []
+
+
+def is_for_team(request: PageRequest) -> bool:
+    """Whether the team is asked."""
+    return any(one.is_chosen for one in whose(request) if one.value == TEAM)
+
+
+@contextmanager
+def team_store(request: PageRequest) -> Iterator[TeamStore]:
+    """The store of the team. Raises NoTeamError, TeamError."""
+    from ..store.postgres.engine import TeamStore
+
+    with closing(TeamStore(joined_team(request.location.home).url)) as store:
+        yield store
+
+
+def directories_of(request: PageRequest, directories: Iterable[str]) -> tuple[str, ...]:
+    """Directories on this machine as the team calls the projects that they are in."""
+    home = request.location.home
+    names = team_of(home).projects
+    return tuple(sorted({project_of(directory, names, home.user_dir)[0] or directory for directory in directories}))

@@ -1,0 +1,42 @@
+"""The team on the page: its sessions and memories, with who and where, from a real server."""
+
+from __future__ import annotations
+
+import re
+from contextlib import closing
+from pathlib import Path
+
+from page_scene import ServedPage
+from records import exchange
+from store_scene import MONDAY, Scene, put, said, state
+from team_scene import Member, Team, memory
+
+from session_memory.store.postgres.memory_push import push_memories
+from session_memory.store.postgres.push import TeamPush
+
+
+def test_sessions_and_memories_of_the_team_are_found_with_who_and_where(tmp_path: Path, team: Team) -> None:
+    ann = Scene(tmp_path / "ann")
+    put(ann, None, state("plan"), said("we plan the <b>harbour</b>", key="1"))
+    team.push(ann)
+    with closing(TeamPush(team.url(), "laptop")) as pushing:
+        push_memories(pushing, [memory("The harbour opens at six", "abcdefghij", doubts=("1 file changed",))], ())
+    bob = Member(tmp_path / "bob")
+    bob.session("own", *exchange("of the harbour here", "Yes.", at=MONDAY))
+    bob.joins(team, "bob")
+    with ServedPage(bob) as page:
+        own = page.view("/search?q=harbour").text
+        assert "The team" in own
+        assert "plan the" not in own
+        found = page.view("/search?q=harbour&whose=team").text
+        assert "ann@laptop" in found
+        assert "of the <mark>harbour" not in found
+        assert "&lt;b&gt;" in found
+        [around] = re.findall(r'data-load="([^"]*whose=team)"', found)
+        assert "we plan the" in page.ask(around.replace("&amp;", "&")).text
+        remembered = page.view("/memories?whose=team").text
+        assert "The harbour opens at six" in remembered
+        assert "ann@laptop" in remembered
+        assert "1 file changed" in remembered
+        assert 'action="/memories/forget"' not in remembered
+        assert "The harbour" not in page.view("/memories").text
