@@ -18,7 +18,6 @@ from ...system.files import (
     path_stamp,
     replace,
 )  # fmt: skip
-from ...system.zstd import DamagedFileError, can_decompress, decompressed
 from ...transcripts.mirror import keep_state, lock_path, read_state
 
 TYPE_CHECKING = False
@@ -35,7 +34,11 @@ def bring_up_to_date(sessions_dir: str, root: str) -> None:
     is noted, and what cannot be done now is left for the next time. Without a library for zstd nothing is done."""
     wanted = {key: path_stamp(f"{sessions_dir}/{key}{COMPRESSED}") for key in _compressed(sessions_dir)}
     copied, unread = _done(root)
-    if wanted == {**copied, **{key: stamp for key, (stamp, _) in unread.items()}} or not can_decompress():
+    if wanted == {**copied, **{key: stamp for key, (stamp, _) in unread.items()}}:
+        return
+    from ...system.zstd import can_decompress  # not loaded where nothing is to be done: lists of sessions ask each time
+
+    if not can_decompress():
         return
     try:
         make_private_dir(root)
@@ -52,6 +55,8 @@ def bring_up_to_date(sessions_dir: str, root: str) -> None:
 
 def _update(sessions_dir: str, root: str, wanted: Stamps) -> None:
     """The same under the lock. Raises OSError where no state can be written."""
+    from ...system.zstd import DamagedFileError
+
     copied, noted = _done(root)
     unread = {key: one for key, one in noted.items() if wanted.get(key) == one[0]}
     for key in copied.keys() - wanted.keys():
@@ -81,6 +86,8 @@ def _done(root: str) -> tuple[Stamps, dict[str, tuple[list[int], str]]]:
 
 def _copy(path: str, copy: str, stamp: list[int]) -> None:
     """Writes what the rollout at `path` holds to `copy`, whole or not at all. Raises DamagedFileError, OSError."""
+    from ...system.zstd import decompressed
+
     temporary = f"{copy}.{os.getpid()}.tmp"
     source = open_regular(path)
     try:
