@@ -80,7 +80,7 @@ def _run(opened: OpenStore, arguments: argparse.Namespace) -> int:
         raise UnknownMemoryError(f"memories {arguments.action}: {problem}", "see session-memory memories --help")
     if opened.team:
         if arguments.action == "forget":
-            hint = "forget it on the machine that it comes from: the next push takes it from the team"
+            hint = "forget it on the machine that it comes from: that takes it from the team too"
             raise UnknownMemoryError("memories forget --team: each machine forgets its own", hint)
         from ..store.postgres.memories import TeamMemories
 
