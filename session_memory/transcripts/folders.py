@@ -14,7 +14,12 @@ if TYPE_CHECKING:
 
 
 class UnnamedSessions:
-    """The sessions of a runtime that has none in agent homes, and notes nothing of its processes."""
+    """The sessions of a runtime that has none in agent homes, notes nothing of its processes, and compresses nothing
+    (unless its module has another `copies_dir`)."""
+
+    def copies_dir(self, config_dir: str) -> str:
+        """Always '': nothing is compressed."""
+        return ""
 
     def named_sessions(self, sessions_dir: str, config_dir: str, root: str) -> list[Session]:
         """None: an agent home has no sessions of the runtime."""

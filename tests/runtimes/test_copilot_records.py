@@ -57,8 +57,10 @@ def test_of_a_patch_each_file_is_an_edit_and_has_the_result(arguments: object) -
     patch = "*** Begin Patch\n*** Update File: /srv/a.py\n@@\n-1\n+2\n*** Add File: b.py\n+1\n*** End Patch\n"
     given = json.loads(json.dumps(arguments).replace("{patch}", patch.replace("\n", "\\n")))
     call = {"toolCallId": "call_1", "name": "apply_patch", "arguments": given, "type": "custom"}
-    found = RECORDS.entry(copilot_message("assistant", "", toolRequests=[call]), 0)
+    record = copilot_message("assistant", "", toolRequests=[call])
+    found = RECORDS.entry(record, 0)
     assert found is not None
+    assert [RECORDS.edits(record, use.call_id) for use in found.tools] == [[("1", "2")], [("", "1")]]
     assert [(use.kind, use.argument, use.call_id) for use in found.tools] == [
         ("edit", "/srv/a.py", "call_1"),
         ("edit", "b.py", "call_1:1"),

@@ -36,11 +36,6 @@ def transcripts_dir(config_dir: str) -> str:
     return f"{config_dir}/{_SESSIONS}"
 
 
-def copies_dir(config_dir: str) -> str:
-    """Always '': Copilot compresses nothing."""
-    return ""
-
-
 def refresh(config_dir: str, everything: bool = False) -> None:
     """Nothing is to be done: Copilot writes its transcripts itself."""
 
@@ -146,6 +141,7 @@ def _written(path: str) -> float:
 
 
 _UNNAMED = UnnamedSessions()
+copies_dir = _UNNAMED.copies_dir
 named_sessions = _UNNAMED.named_sessions
 session_names = _UNNAMED.session_names
 live_session_id = _UNNAMED.live_session_id

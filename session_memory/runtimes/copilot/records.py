@@ -202,14 +202,20 @@ def written(record: Record, call_id: str) -> str | None:
 
 
 def edits(record: Record, call_id: str) -> list[Edit]:
-    """What edit or create replaced."""
-    from ...transcripts.edits import argument_edits
+    """What edit or create replaced, or a patch in one of its files."""
+    from ...transcripts.edits import argument_edits, patch_edits
 
     data = record.get("data")
     requests = data.get("toolRequests") if isinstance(data, dict) else None
     for request in requests if isinstance(requests, list) else ():
-        if isinstance(request, dict) and request.get("toolCallId") == call_id:
-            return argument_edits(request.get("arguments"), "old_str", "new_str", "file_text")
+        own_id, given = (request.get("toolCallId"), request.get("arguments")) if isinstance(request, dict) else ("", "")
+        if isinstance(request, dict) and request.get("name") == "apply_patch":
+            patch = _patch_in(given)
+            for number in range(len(patched_files(patch))):
+                if call_id == part_id(as_string(own_id), number):
+                    return patch_edits(patch, number)
+        elif own_id == call_id:
+            return argument_edits(given, "old_str", "new_str", "file_text")
     return []
 
 
@@ -282,14 +288,18 @@ def _uses(requests: object) -> tuple[ToolUse, ...]:
         name, call_id = as_string(request.get("name")) or "tool", as_string(request.get("toolCallId"))
         arguments = request.get("arguments")
         if name == "apply_patch":
-            patch = next(iter(arguments.values()), "") if isinstance(arguments, dict) else arguments
-            for number, path in enumerate(patched_files(as_string(patch))):
+            for number, path in enumerate(patched_files(_patch_in(arguments))):
                 uses.append(tool_use(name, {"path": path}, _ARGUMENTS, "edit", part_id(call_id, number)))
         elif name == "str_replace_editor" and isinstance(arguments, dict) and arguments.get("command") == "view":
             uses.append(tool_use(name, arguments, _ARGUMENTS, "read", call_id))
         else:
             uses.append(tool_use(name, arguments, _ARGUMENTS, _KINDS.get(name, "other"), call_id))
     return tuple([use for use in uses if use is not None])
+
+
+def _patch_in(arguments: object) -> str:
+    """The patch that a call was given, bare or as its only argument."""
+    return as_string(next(iter(arguments.values()), "") if isinstance(arguments, dict) else arguments)
 
 
 def _directory_of(record: Record) -> str:

@@ -39,11 +39,6 @@ def transcripts_dir(config_dir: str) -> str:
     return f"{runtime_home(config_dir, USUAL_DIR, environment()).state_dir}/opencode"
 
 
-def copies_dir(config_dir: str) -> str:
-    """Always '': OpenCode compresses nothing."""
-    return ""
-
-
 def refresh(config_dir: str, everything: bool = False) -> None:
     """Brings the mirrors up to date, if the database has changed. What is read for a prompt is bounded."""
     database = f"{config_dir}/{DATABASE}"
@@ -74,6 +69,7 @@ listed_dirs = _FOLDERS.listed_dirs
 sessions_in = _FOLDERS.sessions_in
 other_sessions = _FOLDERS.other_sessions
 project_sessions = _FOLDERS.project_sessions
+copies_dir = _FOLDERS.copies_dir
 named_sessions = _FOLDERS.named_sessions
 session_names = _FOLDERS.session_names
 session_id_of = _FOLDERS.session_id_of

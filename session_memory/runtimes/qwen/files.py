@@ -29,11 +29,6 @@ def transcripts_dir(config_dir: str) -> str:
     return f"{config_dir}/projects"
 
 
-def copies_dir(config_dir: str) -> str:
-    """Always '': Qwen Code compresses nothing."""
-    return ""
-
-
 def refresh(config_dir: str, everything: bool = False) -> None:
     """Nothing is to be done: Qwen Code writes its transcripts itself."""
 
@@ -62,6 +57,7 @@ listed_dirs = _FOLDERS.listed_dirs
 sessions_in = _FOLDERS.sessions_in
 other_sessions = _FOLDERS.other_sessions
 project_sessions = _FOLDERS.project_sessions
+copies_dir = _FOLDERS.copies_dir
 named_sessions = _FOLDERS.named_sessions
 session_names = _FOLDERS.session_names
 session_id_of = _FOLDERS.session_id_of
