@@ -235,7 +235,7 @@ def agentsview(program: str, home: Path, place: Path) -> Iterator[Server]:
     try:
         deadline = time.monotonic() + WAIT_SECONDS
         known, sizes = -1, [0]
-        while time.monotonic() < deadline and known != sum(sizes):  # as long as it takes something in
+        while time.monotonic() < deadline and (known != sum(sizes) or not known):  # as long as it takes something in
             known = sum(sizes)
             time.sleep(SETTLED_SECONDS)
             sizes = [one.stat().st_size for one in (place / "agentsview").glob("sessions.db*")]
