@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import closing
-from pathlib import Path
 
 import psycopg
 import pytest
@@ -31,9 +30,10 @@ OWN_SESSION = "id, 'l', '', 'x', 'x', 'x', 'x', share, '', '', 1 FROM segment WH
 MACHINE = "INSERT INTO machine (name, joined_at) VALUES ('laptop', 0)"
 
 
-@pytest.fixture
-def shared(team: Team, tmp_path: Path) -> Team:
+@pytest.fixture(scope="module")  # most of what is tried here changes nothing
+def shared(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Team:
     """Ann has a session of her own and one that is shared with the team; so has Bob."""
+    team, tmp_path = Team(postgres), tmp_path_factory.mktemp("members")
     for member in ("ann", "bob"):
         scene = Scene(tmp_path / member)
         put(scene, None, state("private"), said(f"{member} plans a secret zeppelin", key=f"{member} 1"))
@@ -217,6 +217,7 @@ def test_words_that_a_member_ascribes_to_a_session_of_another_are_not_found(shar
     shared.rows("INSERT INTO posting VALUES ('slander', %s, %s)", own, packed(ids), user="ann")
     with closing(TeamStore(shared.url("cleo"))) as store:
         assert [hit.conversation.who for hit in store.search("slander", Filter())] == ["ann@laptop"]
+    shared.rows("DELETE FROM posting WHERE term = 'slander'", user="ann")
 
 
 def test_who_is_no_member_reads_nothing(shared):

@@ -217,7 +217,7 @@ def test_machines_that_are_killed_while_they_push_lose_nothing_and_double_nothin
             process.wait()
         assert start(team, scene, name).wait(120) == 0
 
-    threads = [threading.Thread(target=push_and_kill, args=(*machine, 4)) for machine in machines]
+    threads = [threading.Thread(target=push_and_kill, args=(*machine, 2)) for machine in machines]
     for thread in threads:
         thread.start()
     while any(thread.is_alive() for thread in threads) and time.monotonic() - begun < 3:
