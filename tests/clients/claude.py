@@ -214,7 +214,7 @@ def resume(claude: Claude, turn: Turn, prompt: str, *options: str) -> Turn:
 
 
 def ask(terminal: Terminal, api: FakeAnthropic, prompt: str) -> None:
-    """Types a prompt and waits until the API has its request."""
+    """Types a prompt and waits until the API has its request; one of a prompt that was cancelled may come before."""
     before = len(api.prompts())
     terminal.enter(prompt)
-    terminal.wait(lambda: len(api.prompts()) > before, f"the request for {prompt!r}")
+    terminal.wait(lambda: any(prompt in each.text for each in api.prompts()[before:]), f"the request for {prompt!r}")

@@ -157,7 +157,7 @@ def test_what_a_prompt_was_told_that_is_cancelled_with_escape_is_told_with_the_n
         terminal.wait(lambda: "ok(1)" in "".join(terminal.text().split()), "the answer")
         other = claude.run("another")
         if moment == "while the hook runs":
-            disturbed.follow_with("sleep 5\n")
+            disturbed.follow_with("sleep 60\n")
             terminal.enter("second")
             terminal.wait(disturbed.has_followed, "the hook")
         else:
