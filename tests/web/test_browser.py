@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from browser_scene import visit
+from clients.claude import Claude
 from page_scene import WAIT_SECONDS, ServedPage, hostile
 from playwright.sync_api import Browser, expect
 from records import append, assistant, exchange, record, user, write
@@ -69,6 +70,23 @@ def test_a_session_is_followed_and_its_parts_load_as_one_reads(
     expect(tab.locator(".diff .add").first).to_contain_text("cache = False")
     assert tab.faults == []
     tab.context.close()
+
+
+def test_what_the_real_claude_code_does_is_shown_while_one_looks(browser: Browser, claude: Claude) -> None:
+    user_of_page = StoreUser(claude.home)
+    with ServedPage(user_of_page) as page:
+        tab = visit(browser, page)
+        expect(tab.locator("main")).to_contain_text("No session was active today")
+        turn = claude.run("Plant a yellow rose")
+        card = tab.locator("article", has_text="Plant a yellow rose")
+        expect(card).to_contain_text(turn.answer)
+        tab.goto(f"http://{page.host}{page.root}/session/{turn.session_id}")
+        expect(tab.locator("#dialogue")).to_contain_text(turn.answer)
+        again = claude.run("And a white one", "--resume", turn.session_id)
+        assert again.session_id == turn.session_id
+        expect(tab.locator(".said.user").last).to_contain_text("And a white one")
+        assert tab.faults == []  # type: ignore[attr-defined]
+        tab.context.close()
 
 
 def test_nothing_that_was_said_runs(browser: Browser, tmp_path: Path) -> None:

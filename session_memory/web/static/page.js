@@ -19,16 +19,17 @@ function replace(old, found) {
   if (sources.get(old) === source) return;
   const before = new Map([...old.children].filter((one) => one.dataset.key).map((one) => [one.dataset.key, one]));
   const next = [...found.childNodes].map((one) => {
-    const known = one.dataset && before.get(one.dataset.key);
-    if (!known) return one;
+    if (!one.dataset) return one;
+    const known = before.get(one.dataset.key);
+    if (!known) { remember(one); return one; }
     const html = one.outerHTML;
-    if ((sources.get(known) ?? html) === html) { sources.set(known, html); return known; }
+    if (sources.get(known) === html) return known;
     if (one.dataset.inner) { sources.set(known, html); replace(known, one); return known; }
+    remember(one);
     for (const opened of $$("details[open][id]", known)) {
       const same = one.querySelector(`details[id="${CSS.escape(opened.id)}"]`);
       if (same) same.open = true;
     }
-    sources.set(one, html);
     return one;
   });
   const focused = document.activeElement && document.activeElement.id;
@@ -37,15 +38,19 @@ function replace(old, found) {
   sources.set(old, source);
 }
 function remember(within) {
-  for (const one of $$("[data-key]", within)) if (!sources.has(one)) sources.set(one, one.outerHTML);
+  for (const one of [within, ...$$("[data-key]", within)]) {
+    if (one.dataset?.key && !sources.has(one)) sources.set(one, one.outerHTML);
+  }
 }
 
 // Live: the server says that something is new, and what is shown is asked for again, never twice at once.
+const RETRY_MILLISECONDS = 2000;
 let isAsking = false, isStale = false;
 async function refresh() {
   isStale = true;
   if (isAsking || document.hidden) return;
   isAsking = true;
+  let hasFailed = false;
   while (isStale) {
     isStale = false;
     for (const shown of $$("[data-live]")) {
@@ -54,12 +59,13 @@ async function refresh() {
         const found = await part(address);
         const fresh = shown.id ? found.querySelector(`[id="${shown.id}"]`) : null;
         if (fresh) replace(shown, fresh); else if ($(".state", found) || shown.matches(".state")) location.reload();
-      } catch { isStale = false; }
+      } catch { hasFailed = true; }
     }
     dispatchEvent(new Event("refreshed"));
     prepare(document);
   }
   isAsking = false;
+  if (hasFailed) setTimeout(refresh, RETRY_MILLISECONDS);
 }
 function listen() {
   if (!$("[data-live]")) return;
