@@ -36,6 +36,7 @@ class CountingBackend:
 
     administration = None
     has_graph = False
+    has_team = False
 
     def __init__(self, ledger: Path) -> None:
         self._ledger = ledger

@@ -16,6 +16,7 @@ from tools_scene import FakeBackend, Home, some_sessions
 
 from session_memory.errors import LockedError, SessionMemoryError
 from session_memory.tools import TOOLS, HomeBackend, ToolResult, call
+from session_memory.tools.definitions import SEARCH_TEAM
 from session_memory.tools.host_tools import tools_of_group
 from session_memory.tools.results import RESULT_CHARACTERS
 
@@ -27,7 +28,7 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path / "agent")
 
 
-ALL = tools_of_group(is_main=True, has_graph=True)
+ALL = (*tools_of_group(is_main=True, has_graph=True), SEARCH_TEAM)
 
 
 def arguments(schema: dict[str, Any]) -> list[str]:
