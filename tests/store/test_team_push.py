@@ -215,7 +215,6 @@ def test_machines_that_are_killed_while_they_push_lose_nothing_and_double_nothin
             time.sleep(chance.uniform(0.3, 1.5))
             process.send_signal(signal.SIGKILL)
             process.wait()
-        assert start(team, scene, name).wait(120) == 0
 
     threads = [threading.Thread(target=push_and_kill, args=(*machine, 2)) for machine in machines]
     for thread in threads:
@@ -225,6 +224,7 @@ def test_machines_that_are_killed_while_they_push_lose_nothing_and_double_nothin
         time.sleep(0.5)
     for thread in threads:
         thread.join()
+    assert [process.wait(120) for process in [start(team, *machine) for machine in machines]] == [0, 0, 0]
     pushed = content(team)
     assert len(pushed["item"]) == 3 * 15 * 20
     assert pushed == fresh(team, *machines)
