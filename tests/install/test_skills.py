@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 import records
 from clients.claude import Claude
-from clients.claude_plugin import PLUGIN, ClaudePlugin
+from clients.claude_plugin import PLUGIN, ClaudePlugin, wait_until
 from clients.pi import Pi
 from fakes.fake_llm import FakeLLM
-from install_machine import PYTHON, REPOSITORY, Machine, new_home, prepared_machine
+from install_machine import REPOSITORY, Machine, new_home, prepared_machine
 from skills_scene import (
     ANSWER,
     NAME,
@@ -124,7 +124,7 @@ def test_a_plugin_alone_searches_archives_with_a_bare_python(plugin: ClaudePlugi
 
 def test_a_plugin_that_is_set_up_runs_all_that_its_skills_teach(plugin: ClaudePlugin) -> None:
     commands = installed_plugin(plugin)
-    subprocess.run([PYTHON, "-I", "-m", "venv", "--without-pip", "--clear", plugin.data_dir / "env"], check=True)
+    wait_until(lambda: bool(plugin.note().get("problem")), "end of the set-up in the background")
     link_packages(plugin.data_dir / "env")
     check_all(commands, lambda them: run_in_claude(plugin.claude, them, *ALLOWED))
 
