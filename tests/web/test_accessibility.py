@@ -177,12 +177,10 @@ def test_the_theme_is_changed_by_a_key_and_stays(context: BrowserContext, served
 def test_a_memory_is_forgotten_and_taken_back_by_keys(context: BrowserContext, served: ServedPage) -> None:
     page = at(context, served, "/memories")
     title = page.locator(".memory h2").first.inner_text()
-    page.get_by_role("button", name=f"Forget: {title}").focus()
-    page.keyboard.press("Enter")
+    page.get_by_role("button", name=f"Forget: {title}").press("Enter")
     expect(page.locator("#forgotten")).to_contain_text(title)
     expect(page.locator(".memory h2").filter(has_text=title)).to_have_count(0)
-    page.get_by_role("button", name="Take it back").focus()
-    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Take it back").press("Enter")
     expect(page.locator(".memory h2").filter(has_text=title)).to_have_count(1)
 
 
