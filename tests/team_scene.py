@@ -16,7 +16,7 @@ from store_scene import MONDAY, Scene, StoreUser
 
 from session_memory.store.postgres.connection import connect
 from session_memory.store.postgres.engine import TeamStore
-from session_memory.store.postgres.memory_push import OutgoingMemory
+from session_memory.store.postgres.memory_push import MemoryPush
 from session_memory.store.postgres.push import TeamPush
 from session_memory.store.postgres.session_push import SharedSession
 from session_memory.store.sqlite.shareable import StoredFile
@@ -78,9 +78,9 @@ class Team:
         return push(self.url(member), scene, machine, **options)
 
 
-def memory(title: str, id: str, *, share: str = "team", **values: Any) -> OutgoingMemory:
+def memory(title: str, id: str, *, share: str = "team", **values: Any) -> MemoryPush:
     """A decision about the harbour, drawn from the session `plan`."""
-    given = OutgoingMemory(
+    given = MemoryPush(
         "", id, PROJECT, share, "decision", title, "", "harbour", "", 1_760_000_000_000, "plan", 1, "summary", PROJECT,
         (),
     )  # fmt: skip

@@ -11,7 +11,7 @@ from ..memories.folders import folder_of, groups_of
 from ..memories.library import open_index
 from ..settings.rules import SHARES
 from ..store.postgres import memory_push
-from ..store.postgres.memory_push import OutgoingMemory
+from ..store.postgres.memory_push import MemoryPush
 from ..store.sqlite.memory_index import MemoryFilter
 from ..text.sanitize import for_storage
 
@@ -93,7 +93,7 @@ def _is_gone(location: StoreLocation, key: tuple[str, str], known: set[str]) -> 
     return group in known or id in {one.id for one in forgotten.read(folder_of(location, group))}
 
 
-def _outgoing(shared: list[tuple[IndexedMemory, SharedAs]]) -> list[OutgoingMemory]:
+def _outgoing(shared: list[tuple[IndexedMemory, SharedAs]]) -> list[MemoryPush]:
     """The memories as the team gets them: without what is a secret by the rules as they are now, with what speaks
     against them."""
     doubted = with_doubts([memory for memory, _ in shared], os.path.expanduser("~"))
@@ -104,9 +104,9 @@ def _outgoing(shared: list[tuple[IndexedMemory, SharedAs]]) -> list[OutgoingMemo
     ]
 
 
-def _made(memory: IndexedMemory, shared: SharedAs) -> OutgoingMemory:
+def _made(memory: IndexedMemory, shared: SharedAs) -> MemoryPush:
     at, session, _, strategy, message, directory = max(memory.origins, key=_time)
-    return OutgoingMemory(
+    return MemoryPush(
         memory.home, memory.id, shared.project, shared.share, memory.kind, memory.title, memory.text, memory.subject,
         memory.quote, at, session, message, strategy, shared.directory(directory), memory.doubts,
     )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..values import ITEM_BITS, StoredEntry
-from .connection import explained
+from .connection import NOW, explained
 from .rows import ITEMS, entry_of
 
 TYPE_CHECKING = False
@@ -20,7 +20,7 @@ LAST_ITEMS = 60
 TEXT_CHARACTERS = 2000
 _PROJECTS = (
     "WHERE s.project = ANY(%s) AND NOT (s.owner = current_user AND s.machine = %s) "
-    f"AND s.pushed_at > (extract(epoch FROM clock_timestamp()) * 1000)::bigint - {LATELY_HOURS * 3_600_000}"
+    f"AND s.pushed_at > {NOW} - {LATELY_HOURS * 3_600_000}"
 )
 
 
@@ -45,7 +45,7 @@ def recent_sessions(team: TeamPush, projects: Iterable[str]) -> list[RecentSessi
     )
     of_sessions = f"i.session = ANY(%s) AND i.number >= s.next_number - {LAST_ITEMS}"
     last = f"{ITEMS} WHERE {of_sessions} ORDER BY i.session, i.number"
-    with explained(team.url):
+    with explained(team.url, team.connection):
         cursor = team.connection.cursor(binary=True)
         sessions = cursor.execute(sql, (list(projects), team.machine)).fetchall()
         items: dict[int, list[StoredEntry]] = {}

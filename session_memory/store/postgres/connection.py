@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     TeamConnection = psycopg.Connection[tuple[Any, ...]]
 
 SCHEMA = "session_memory"
+# SQL for the time by the server's clock, which is the same for all machines, in milliseconds since the epoch.
+NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 CONNECT_SECONDS = 10
 STATEMENT_SECONDS = 60  # what takes longer is given up by the server
 ANSWER_SECONDS = 180  # after which a server that keeps the connection open and says nothing is taken to be gone

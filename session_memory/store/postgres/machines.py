@@ -28,5 +28,5 @@ def machines_of(store: TeamStore) -> list[TeamMachine]:
             (SELECT count(*) FROM session AS s WHERE s.owner = m.owner AND s.machine = m.name)
         FROM machine AS m ORDER BY 1
     """
-    with explained(store.url):
+    with explained(store.url, store.connection):
         return [TeamMachine._make(row) for row in store.connection.execute(sql)]

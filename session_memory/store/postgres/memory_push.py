@@ -9,7 +9,7 @@ from zlib import crc32
 
 from ..sqlite.memory_index import WEIGHTS
 from ..sqlite.search_index import terms_of
-from .connection import explained
+from .connection import NOW, explained
 from .postings import clipped
 
 if TYPE_CHECKING:
@@ -18,14 +18,13 @@ if TYPE_CHECKING:
     from ..search.terms import Terms
     from .push import TeamPush
 
-_NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 _WITHDRAWN = (
     "DELETE FROM memory_posting WHERE memory = ANY(%s)",
     "DELETE FROM memory WHERE number = ANY(%s)",
 )
 
 
-class OutgoingMemory(NamedTuple):
+class MemoryPush(NamedTuple):
     """A memory as the team is to know it: `project`, `share` and `cwd` as of a SharedSession; `at` in milliseconds
     since the epoch; the last session that it was drawn from, and the number of the message there, 0 for no single
     one."""
@@ -67,12 +66,12 @@ class PushedMemory(NamedTuple):
 def pushed_memories(team: TeamPush) -> dict[tuple[str, str], PushedMemory]:
     """What the team has of this machine's memories, by their keys. Raises TeamError."""
     sql = "SELECT home, id, number, mark FROM memory WHERE owner = current_user AND machine = %s"
-    with explained(team.url):
+    with explained(team.url, team.connection):
         rows = team.connection.execute(sql, (team.machine,)).fetchall()
     return {(home, id): PushedMemory(number, mark) for home, id, number, mark in rows}
 
 
-def push_memories(team: TeamPush, memories: Sequence[OutgoingMemory], replaced: Collection[int]) -> int:
+def push_memories(team: TeamPush, memories: Sequence[MemoryPush], replaced: Collection[int]) -> int:
     """Writes memories in place of those with the numbers `replaced`, or, if anything fails, nothing of it; returns how
     many. Raises TeamError."""
     import apsw
@@ -83,13 +82,13 @@ def push_memories(team: TeamPush, memories: Sequence[OutgoingMemory], replaced: 
         {**one._asdict(), "machine": team.machine, "mark": one.mark, "term_count": found[one.key][1]}
         for one in memories
     ]
-    columns = f"machine, {', '.join(OutgoingMemory._fields)}, term_count, mark"
+    columns = f"machine, {', '.join(MemoryPush._fields)}, term_count, mark"
     sql = (
-        f"INSERT INTO memory ({columns}, pushed_at) SELECT {columns}, {_NOW} "
+        f"INSERT INTO memory ({columns}, pushed_at) SELECT {columns}, {NOW} "
         "FROM jsonb_populate_recordset(NULL::memory, %s::jsonb) "
         "ON CONFLICT (owner, machine, home, id) DO NOTHING RETURNING number, home, id"
     )
-    with explained(team.url), team.connection.transaction():
+    with explained(team.url, team.connection), team.connection.transaction():
         withdraw_memories(team, replaced)
         added = team.connection.execute(sql, (json.dumps(rows),)).fetchall()
         postings = [(term, number, often) for number, home, id in added for term, often in found[home, id][0].items()]
@@ -105,12 +104,12 @@ def withdraw_memories(team: TeamPush, numbers: Iterable[int]) -> None:
     gone = list(numbers)
     if not gone:
         return
-    with explained(team.url), team.connection.transaction():
+    with explained(team.url, team.connection), team.connection.transaction():
         for sql in _WITHDRAWN:
             team.connection.execute(sql, (gone,))
 
 
-def _frequencies(memory: OutgoingMemory, terms: Terms) -> tuple[dict[str, float], int]:
+def _frequencies(memory: MemoryPush, terms: Terms) -> tuple[dict[str, float], int]:
     """How often a memory has each of its terms, and how many it has in all."""
     often: Counter[str] = Counter()
     count = 0

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..sqlite.search_index import terms_of
 from ..values import ITEM_BITS, TOOL_ROLE
-from .connection import ANSWER_SECONDS, TeamError, connect, explained, place_of
+from .connection import ANSWER_SECONDS, NOW, TeamError, connect, explained, place_of
 from .postings import NewPostings, packed, unpacked
 from .rows import NUMBERS
 from .schema import check_member
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     _Row = tuple[int, int, SessionPush]  # the numbers of a session and its segment, and what is new of it
 
 _SESSION = SharedSession._fields
-_NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"  # the server's clock, the same for all machines
 # Rows are copied into tables of the connection and go on from there: a table with policies takes no COPY, and as arrays
 # in a parameter they take ten times as long.
 _STAGE = """
@@ -86,7 +85,7 @@ class TeamPush:
         that it has was pushed just now."""
         sql = (
             "INSERT INTO machine (name, joined_at, pushed_at, program) "
-            f"VALUES (%(name)s, {_NOW}, CASE WHEN %(pushed)s THEN {_NOW} END, %(program)s) "
+            f"VALUES (%(name)s, {NOW}, CASE WHEN %(pushed)s THEN {NOW} END, %(program)s) "
             "ON CONFLICT (owner, name) DO UPDATE SET program = excluded.program, "
             "pushed_at = coalesce(excluded.pushed_at, machine.pushed_at)"
         )
@@ -289,7 +288,7 @@ class TeamPush:
         self.connection.cursor().executemany(
             f"UPDATE session SET {columns}, next_number = %s, mark = %s, open_calls = %s, "
             "item_count = item_count + %s, text_count = text_count + %s, term_count = term_count + %s, "
-            f"pushes = pushes + 1, pushed_at = {_NOW} WHERE id = %s",
+            f"pushes = pushes + 1, pushed_at = {NOW} WHERE id = %s",
             [
                 (
                     *[_storable(getattr(one.session, column)) for column in _CHANGEABLE],
