@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 DEBOUNCE_MILLISECONDS = 300
 LOOK_SECONDS = 15.0  # at everything, whatever the kernel says
-SETTLE_SECONDS = 2.0  # likewise, after a change: of a directory made just now it may not have told what came into it
 PATIENCE_SECONDS = 5.0
 HEARTBEAT_SECONDS = 15.0
 _STEP_MILLISECONDS = 50
@@ -141,7 +140,7 @@ class Live:
                 has_new_roots = self._roots() != roots
                 if changes or has_new_roots or time.monotonic() > until:
                     self._look(is_certain=bool(changes))
-                    until = time.monotonic() + (SETTLE_SECONDS if changes else LOOK_SECONDS)
+                    until = time.monotonic() + LOOK_SECONDS
                 if has_new_roots:
                     return
         except (OSError, WatchfilesRustInternalError):  # it cannot be watched: looking has to do
