@@ -39,7 +39,7 @@ class FakeBackend:
         self._fails = fails
         self.administration = FakeAdministration(fails) if fails else None
         self.has_graph = fails is not None
-        self.has_team = False
+        self.has_team = fails is not None
 
     def sessions(self) -> list[ListedSession]:
         self._fail()
@@ -59,6 +59,10 @@ class FakeBackend:
 
     def search_team(self, query: str, limit: int, limits: SearchLimits = EVERYWHERE) -> list[SearchResult]:
         return self.search(query, limit, limits)
+
+    def team_entries(self, conversation: int, count: int) -> tuple[ListedSession, list[Entry]]:
+        self._fail()
+        return self._sessions[0], []
 
     def remember(self, kind: str, text: str, quote: str) -> None:
         self._fail()

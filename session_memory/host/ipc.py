@@ -53,12 +53,13 @@ def write_snapshots(
     groups: Rows = (),
     *,
     has_graph: bool = False,
+    has_team: bool = False,
 ) -> None:
     """Writes the snapshots of a group: its history, and its own of `tasks` and `groups`.
 
     `tasks` have a `group_folder`, `groups` a `folder`, '' for a chat without one. Main gets all of them, and the
-    history of all groups that are given. `has_graph` says that the group may ask a knowledge graph. Raises OSError,
-    OutsideGroupError.
+    history of all groups that are given. `has_graph` says that the group may ask a knowledge graph, `has_team`
+    that it may ask a team. Raises OSError, OutsideGroupError.
     """
     own = layout.group(group)
     others = [str(row["folder"]) for row in groups if row["folder"] not in (group, "")]
@@ -67,7 +68,11 @@ def write_snapshots(
     snapshots = {
         "session_history": {"active": sessions.get(group), "sessions": _visible(history, "group_folder", own)},
         "current_tasks": {"tasks": _visible(tasks, "group_folder", own)},
-        "available_groups": {"groups": _visible(groups, "folder", own), "has_graph": has_graph},
+        "available_groups": {
+            "groups": _visible(groups, "folder", own),
+            "has_graph": has_graph,
+            "has_team": has_team,
+        },
     }
     with directory_below(layout.root, own.ipc_dir) as directory:
         for name, content in snapshots.items():

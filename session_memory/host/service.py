@@ -195,8 +195,10 @@ class Host:
     def _write_snapshots(self, group: str) -> None:
         tasks = [one.row() for one in self._ledger.schedule.tasks()]
         chats = chat_rows(self._ledger)
-        is_offered = self._backend(group).has_graph
-        ipc.write_snapshots(self._layout, group, self._sessions, tasks, chats, has_graph=is_offered)
+        backend = self._backend(group)
+        ipc.write_snapshots(
+            self._layout, group, self._sessions, tasks, chats, has_graph=backend.has_graph, has_team=backend.has_team
+        )
 
     def _backend(self, group: str) -> GroupBackend:
         """What the tools of a group's agent work over."""

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     Search = Callable[[str, int, "SearchLimits"], list["SearchResult"]]
 
 
+_TEAM = "team-"  # before the number of a conversation, in an id that search_team gives
+
+
 class RefusedError(SessionMemoryError):
     """What was asked for cannot be done; the message and the hint are for the model that asked."""
 
@@ -55,6 +58,17 @@ class SearchLimits(NamedTuple):
 
 
 EVERYWHERE = SearchLimits()
+
+
+def team_id(conversation: object) -> str:
+    """The id by which an agent reads a conversation of its team, '' where there is none that could be read."""
+    return f"{_TEAM}{conversation}" if conversation else ""
+
+
+def team_conversation(id: str) -> int | None:
+    """The number of the conversation that `team_id` made an id of; None for the id or the name of anything else."""
+    number = id.strip().removeprefix(_TEAM)
+    return int(number) if id.strip().startswith(_TEAM) and number.isascii() and number.isdigit() else None
 
 
 class SearchResult(NamedTuple):
@@ -181,7 +195,11 @@ class Backend(Protocol):
         each."""
 
     def search_team(self, query: str, limit: int, limits: SearchLimits = EVERYWHERE) -> list[SearchResult]:
-        """What `search` is for the home, for what its team has: who said it and where stands in `role`."""
+        """What `search` is for the home, for what its team has: who said it and where stands in `role`. The
+        `session_id` is a `team_id`."""
+
+    def team_entries(self, conversation: int, count: int) -> tuple[ListedSession, list[Entry]]:
+        """A conversation of the team, named after whose it is, and its last `count` entries in order."""
 
     def remember(self, kind: str, text: str, quote: str) -> IndexedMemory:
         """Keeps a memory that a quotation from the agent's session bears out; returns it as it is kept."""

@@ -9,7 +9,7 @@ from ..text.format import ELLIPSIS
 from ..text.moments import EXAMPLES, milliseconds_at
 from ..text.sanitize import for_prompt
 from . import results
-from .backend import ListedSession, RefusedError, SearchLimits
+from .backend import ListedSession, RefusedError, SearchLimits, team_conversation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -62,9 +62,13 @@ def _list(backend: Backend, arguments: Arguments) -> str:
 
 
 def _read(backend: Backend, arguments: Arguments) -> str:
-    session = chosen(backend.sessions(), arguments["name"])
     lines, skip = arguments.get("lines", 20), arguments.get("skip", 0)
-    entries, unreadable = backend.entries(session, lines + skip)
+    conversation = team_conversation(arguments["name"]) if backend.has_team else None
+    if conversation is None:
+        session = chosen(backend.sessions(), arguments["name"])
+        entries, unreadable = backend.entries(session, lines + skip)
+    else:
+        (session, entries), unreadable = backend.team_entries(conversation, lines + skip), 0
     is_all = len(entries) < lines + skip
     return results.log(session, entries[: len(entries) - skip], unreadable, skip, is_all=is_all)
 
@@ -296,8 +300,9 @@ SEARCH_TEAM = Tool(
     "Search the team's conversations",
     "Searches what was said and remembered in sessions on other machines: those of the user's own, and what the others "
     "of the team share. Use it when the user refers to what a colleague did or decided, or they themselves on another "
-    "computer, and when search_sessions finds nothing. Answers with excerpts, each with who and where; read_session "
-    "does not know these sessions: the command `session-memory show CONVERSATION --team` shows more.",
+    "computer, when you were told of a session such as `ann@laptop` and need more of it, and when search_sessions "
+    "finds nothing. Answers with excerpts, each with who and where, and an id such as `team-8589934592`, with which "
+    "read_session shows more.",
     arguments_schema({"query": _QUERY}, _LIMITS),
     _search_team,
     True,

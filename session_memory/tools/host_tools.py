@@ -24,22 +24,23 @@ def tools_for(backend: Backend) -> tuple[Tool, ...]:
     """The tools that an agent has over its backend."""
     administration = backend.administration
     if administration is None:
-        return (*TOOLS, *_graph_tools(has_graph=backend.has_graph), *((SEARCH_TEAM,) if backend.has_team else ()))
-    return tools_of_group(is_main=administration.is_main, has_graph=backend.has_graph)
+        return _tools_of_sessions(has_graph=backend.has_graph, has_team=backend.has_team)
+    return tools_of_group(
+        is_main=administration.is_main, has_graph=backend.has_graph, has_team=backend.has_team
+    )  # fmt: skip
 
 
-def tools_of_group(*, is_main: bool, has_graph: bool = False) -> tuple[Tool, ...]:
+def tools_of_group(*, is_main: bool, has_graph: bool = False, has_team: bool = False) -> tuple[Tool, ...]:
     """The tools of the agent of a host's group."""
     return (
-        *TOOLS,
-        *_graph_tools(has_graph=has_graph),
+        *_tools_of_sessions(has_graph=has_graph, has_team=has_team),
         *_task_tools(is_main=is_main),
         *(_GROUP_TOOLS if is_main else ()),
     )
 
 
-def _graph_tools(*, has_graph: bool) -> tuple[Tool, ...]:
-    return (SEARCH_GRAPH,) if has_graph else ()
+def _tools_of_sessions(*, has_graph: bool, has_team: bool) -> tuple[Tool, ...]:
+    return (*TOOLS, *((SEARCH_GRAPH,) if has_graph else ()), *((SEARCH_TEAM,) if has_team else ()))
 
 
 def _of(backend: Backend) -> Administration:

@@ -37,7 +37,7 @@ class RequestFiles:
 
     def _offered(self) -> tuple[Tool, ...]:
         """The tools of the group, as the host tells what there is: only main is told of main."""
-        is_main = has_graph = False
+        is_main = has_graph = has_team = False
         try:
             descriptor = open_regular(self._groups_file)
         except OSError:  # nothing is told yet
@@ -45,12 +45,12 @@ class RequestFiles:
         try:
             told = json.loads(read_at(descriptor, 0, SNAPSHOT_BYTES))
             is_main = any(group["folder"] == MAIN for group in told["groups"])
-            has_graph = told.get("has_graph") is True
+            has_graph, has_team = told.get("has_graph") is True, told.get("has_team") is True
         except (ValueError, KeyError, TypeError, AttributeError):
             pass
         finally:
             os.close(descriptor)
-        return tools_of_group(is_main=is_main, has_graph=has_graph)
+        return tools_of_group(is_main=is_main, has_graph=has_graph, has_team=has_team)
 
     def call(self, name: str, arguments: object) -> ToolResult:
         """What the host answers."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..errors import SessionMemoryError
 from .backend import EVERYWHERE, RefusedError
 from .store_search import error_search, location_with_store, note, store_search
-from .team_search import is_joined, search_team
+from .team_search import is_joined, search_team, team_entries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from ..store.location import StoreLocation
     from ..store.refresh import Note
     from ..store.sqlite.memory_index import IndexedMemory
-    from .backend import Search, SearchLimits, SearchResult
+    from ..transcripts.entries import Entry
+    from .backend import ListedSession, Search, SearchLimits, SearchResult
     from .store_search import MemorySearch
 
 NO_MEMORIES = "memories cannot be changed: the store that they belong to is not there yet, or cannot be used"
@@ -103,6 +104,10 @@ class StoreBackend(ABC):
     def search_team(self, query: str, limit: int, limits: SearchLimits = EVERYWHERE) -> list[SearchResult]:
         """See Backend."""
         return search_team(self._searched_path, self._environ, query, limit, limits)
+
+    def team_entries(self, conversation: int, count: int) -> tuple[ListedSession, list[Entry]]:
+        """See Backend."""
+        return team_entries(self._searched_path, self._environ, conversation, count)
 
     def remember(self, kind: str, text: str, quote: str) -> IndexedMemory:
         """See Backend."""

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import os
 from contextlib import closing
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from ..settings.sections import team_settings
-from .backend import RefusedError, SearchResults
+from ..store.values import TOOL_ROLE
+from ..transcripts.entries import Entry, ToolUse
+from .backend import ListedSession, RefusedError, SearchResults, team_id
 from .store_search import MOST_MEMORIES, is_within, location_with_store, remembered, said_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..store.location import StoreLocation
+    from ..store.sqlite.memory_index import IndexedMemory
+    from ..store.values import Hit, StoredEntry
     from .backend import SearchLimits, SearchResult
 
 _LOOKED_AT = 200  # memories that fit best, of which those within the limits are told
@@ -34,19 +39,74 @@ def search_team(
     from ..store.sqlite.memory_index import MemoryFilter
     from ..store.values import Filter
 
+    location = _location(path, environ)
+    since, until, project = limits
+    homes = _homes(location)
+    with closing(TeamStore(_url(location))) as store:
+        wanted = Filter(homes=homes, project=project, since=since, until=until, limit=limit)
+        hits = store.search(query, wanted)
+        every = TeamMemories(store).search(query, MemoryFilter(homes, limit=_LOOKED_AT))
+    memories = [one for one in every if is_within(limits, one)][: min(limit, MOST_MEMORIES)]
+    known = [_remembered(one) for one in memories]
+    return SearchResults([*known, *map(_said, hits)][:limit], hits.notice)
+
+
+def team_entries(
+    path: str | None, environ: Mapping[str, str], conversation: int, count: int
+) -> tuple[ListedSession, list[Entry]]:
+    """A conversation of the team under the name `ann@laptop: its title`, and its last `count` entries in order. Raises
+    SessionMemoryError."""
+    from ..store.postgres.engine import TeamStore
+
+    location = _location(path, environ)
+    with closing(TeamStore(_url(location))) as store:
+        found = store.conversation(conversation, _homes(location))
+        items = list(store.entries(conversation)) if found else []
+    if found is None:
+        hint = "it may not be shared any more: search_team says which there are"
+        raise RefusedError(f"the team has no conversation {team_id(conversation)}", hint)
+    modified = None if found.last_message_at is None else found.last_message_at / 1000
+    session = ListedSession(team_id(conversation), f"{found.who}: {found.title}", found.session_id, modified)
+    messages = [_entry(list(some)) for _, some in groupby(items, key=lambda item: item.message)]
+    return session, messages[-count:]
+
+
+def _entry(items: list[StoredEntry]) -> Entry:
+    """A message of which these are the items."""
+    said = [item for item in items if item.role != TOOL_ROLE]
+    text = "\n\n".join([item.text for item in said])
+    tools = tuple([ToolUse(item.tool, item.text, item.kind) for item in items if item.role == TOOL_ROLE])
+    at = items[0].timestamp
+    return Entry(
+        said[0].role if said else "assistant", text, tools=tools, timestamp=None if at is None else at / 1000,
+        cwd=items[0].cwd,
+    )  # fmt: skip
+
+
+def _remembered(memory: IndexedMemory) -> SearchResult:
+    *_, directory = memory.origins[-1]
+    where = f"memory of {memory.who}, in {directory}"
+    told = remembered(memory)
+    return told._replace(role=where, session_id=team_id(memory.origins[-1][2]), conversation=f"memory {memory.id}")
+
+
+def _said(hit: Hit) -> SearchResult:
+    told, conversation = said_in(hit), hit.conversation
+    role = f"{told.role} of {conversation.who}, in {conversation.cwd}"
+    return told._replace(role=role, session_id=team_id(conversation.id), conversation="")
+
+
+def _location(path: str | None, environ: Mapping[str, str]) -> StoreLocation:
     location = location_with_store(path, environ)
     if location is None or not _url(location):
         raise RefusedError("no team was joined on this machine", "go on without it")
-    since, until, project = limits
-    with closing(TeamStore(_url(location))) as store:
-        wanted = Filter(homes=location.homes, project=project, since=since, until=until, limit=limit)
-        hits = store.search(query, wanted)
-        every = TeamMemories(store).search(query, MemoryFilter(location.homes, limit=_LOOKED_AT))
-    memories = [one for one in every if is_within(limits, one)][: min(limit, MOST_MEMORIES)]
-    known = [remembered(one)._replace(role=f"memory of {one.who}, in {one.origins[-1][-1]}") for one in memories]
-    said = [(said_in(hit), hit.conversation) for hit in hits]
-    told = [one._replace(role=f"{one.role} of {where.who}, in {where.cwd}") for one, where in said]
-    return SearchResults([*known, *told][:limit], hits.notice)
+    return location
+
+
+def _homes(location: StoreLocation) -> tuple[str, ...] | None:
+    """The groups whose sessions may be seen, None for all. To the agent of main, which sees all groups of its host,
+    nothing else in the team is open than what groups with their names have."""
+    return location.homes or tuple({one.home for one in location.watched if one.home}) or None
 
 
 def _url(location: StoreLocation) -> str:

@@ -87,9 +87,15 @@ def test_what_others_remember_is_found_with_who_and_where_and_read_where_it_was_
     assert bob.result("memories")["memories"] == []
     backend = HomeBackend(None, bob.environment)
     told = call(backend, "search_team", {"query": "harbour"}).text
-    assert '"The harbour opens at six" (id plan, 2026-' in told
+    assert f'"The harbour opens at six" (id team-{conversation}, 2026-' in told
     assert f"\nMemory of ann@laptop, in {PROJECT}/src: Not at seven" in told
     assert f"\nUser of ann@laptop, in {PROJECT}/src: plan the harbour" in told
+    read = call(backend, "read_session", {"name": f"team-{conversation}", "lines": 1}).text
+    assert read.startswith(f'"ann@laptop: plan the harbour" (id team-{conversation}): the last 1 of its messages.')
+    assert "For those before: read_session with skip=1." in read
+    assert "All right." in read
+    assert "plan the harbour" in call(backend, "read_session", {"name": f"team-{conversation}", "skip": 1}).text
+    assert "the team has no conversation team-7" in call(backend, "read_session", {"name": "team-7"}).text
     assert "Nothing was found" in call(backend, "search_team", {"query": "harbour", "project": "elsewhere"}).text
     assert not HomeBackend(None, machine("alone").environment).has_team
     refused = bob.run("memories", "forget", found["id"], "--team")

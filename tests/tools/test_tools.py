@@ -16,7 +16,6 @@ from tools_scene import FakeBackend, Home, some_sessions
 
 from session_memory.errors import LockedError, SessionMemoryError
 from session_memory.tools import TOOLS, HomeBackend, ToolResult, call
-from session_memory.tools.definitions import SEARCH_TEAM
 from session_memory.tools.host_tools import tools_of_group
 from session_memory.tools.results import RESULT_CHARACTERS
 
@@ -28,7 +27,7 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path / "agent")
 
 
-ALL = tools_of_group(is_main=True, has_graph=True)
+ALL = tools_of_group(is_main=True, has_graph=True, has_team=True)
 
 
 def arguments(schema: dict[str, Any]) -> list[str]:
@@ -44,7 +43,7 @@ class TestDefinitions:
         of_main = ["list_groups", "register_group", "update_group"]
         assert [tool.name for tool in TOOLS] == names
         assert [tool.name for tool in tools_of_group(is_main=False)] == names + of_tasks
-        assert [tool.name for tool in ALL] == [*names, "search_graph", *of_tasks, *of_main]
+        assert [tool.name for tool in ALL] == [*names, "search_graph", "search_team", *of_tasks, *of_main]
 
     @pytest.mark.parametrize("tool", ALL, ids=lambda tool: tool.name)
     def test_a_schema_is_one_and_describes_each_argument(self, tool: Any) -> None:
@@ -52,7 +51,9 @@ class TestDefinitions:
         assert all(len(one["description"]) > 15 for one in tool.schema["properties"].values())
         assert len(tool.description) > 60
 
-    @pytest.mark.parametrize("tool", tools_of_group(is_main=False, has_graph=True), ids=lambda tool: tool.name)
+    @pytest.mark.parametrize(
+        "tool", tools_of_group(is_main=False, has_graph=True, has_team=True), ids=lambda tool: tool.name
+    )
     def test_no_tool_but_those_of_main_takes_a_path_or_a_group(self, tool: Any) -> None:
         known = {"id", "name", "query", "lines", "limit", "skip", "save_as"}
         known |= {"since", "until", "project", "error", "text", "quote", "kind"}
@@ -79,7 +80,7 @@ class TestDefinitions:
     def test_the_documentation_lists_them_with_their_arguments(self) -> None:
         text = (REPOSITORY / "docs" / "tools.md").read_text()
         listed = {name: words for name, words in re.findall(r"^\| `(\w+)\((.*?)\)` \|", text, re.MULTILINE)}
-        assert listed == {tool.name: ", ".join(arguments(tool.schema)) for tool in (*ALL, SEARCH_TEAM)}
+        assert listed == {tool.name: ", ".join(arguments(tool.schema)) for tool in ALL}
 
     def test_the_documentation_makes_a_server_as_it_says(self, tmp_path: Path) -> None:
         code = (REPOSITORY / "docs" / "tools.md").read_text().partition("```python\n")[2].partition("```")[0]
