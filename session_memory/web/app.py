@@ -17,12 +17,14 @@ from starlette.staticfiles import StaticFiles
 
 from .. import __version__
 from ..errors import SessionMemoryError, described
+from ..store.postgres.connection import TeamError
 from ..system.sqlite import CorruptDatabaseError, NewerDatabaseError
 from .access import MOST_BODY_BYTES, Guard
 from .jinja import TEMPLATES, environment
 from .page_request import NotFoundError, PageRequest, VisitorGoneError
 from .pages import ACTIONS, VIEWS
 from .store_pool import StoreMissingError
+from .team import TeamPool
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -60,6 +62,7 @@ class PageApp:
         active: ActiveSessions, alarms: Alarms, say: Callable[[str], None],
     ) -> None:  # fmt: skip
         self._pool = pool
+        self._team = TeamPool()
         self._live = live
         self._access = access
         self._environ = environ
@@ -78,6 +81,10 @@ class PageApp:
             routes=[Mount(self._access.root, routes=[*routes, static])], exception_handlers={404: self._not_found}
         )
         return Guard(found, self._access)
+
+    def close(self) -> None:
+        """Closes what was opened for requests."""
+        self._team.close()
 
     def _shown(self, view: View) -> Endpoint:
         async def endpoint(request: Request) -> Response:
@@ -129,13 +136,15 @@ class PageApp:
             hint = hint or "it was damaged; all of it is read from the transcripts again, and this page shows it then"
         elif isinstance(error, NewerDatabaseError):
             kind, title = "newer", "The store is of a newer version"
+        elif isinstance(error, TeamError):
+            kind, title = "fault", "The team cannot be asked now"
         else:
             kind, title = "fault", "The store cannot be read"
         return {"kind": kind, "title": title, "text": described(error), "hint": hint}
 
     def _page_request(self, store: Any, request: Request) -> PageRequest:
         return PageRequest(
-            store, self._pool.location, self._environ, self._active.sessions, self._alarms.found,
+            store, self._team, self._pool.location, self._environ, self._active.sessions, self._alarms.found,
             self._access.root, time.time(), request.path_params, parse_qs(request.url.query, keep_blank_values=True),
         )  # fmt: skip
 

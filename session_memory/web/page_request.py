@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ..store.sqlite.engine import SqliteStore
     from .active_sessions import ActiveSession
     from .alarms import Alarm
+    from .team import TeamPool
 
     Found = TypeVar("Found")
 
@@ -28,10 +29,12 @@ class VisitorGoneError(Exception):
 
 class PageRequest(NamedTuple):
     """One request. `path` holds what stands for the {names} in the view's path, `query` what stands behind the `?`,
-    each with all its values; `now` is in seconds since the epoch; `root` begins every link; `active` are the sessions
-    of today, `alarms` what somebody has to mend; `is_gone` says whether the visitor has left."""
+    each with all its values; `team` has the store of the team; `now` is in seconds since the epoch; `root` begins every
+    link; `active` are the sessions of today, `alarms` what somebody has to mend; `is_gone` says whether the visitor has
+    left."""
 
     store: SqliteStore
+    team: TeamPool
     location: StoreLocation
     environ: Mapping[str, str]
     active: list[ActiveSession]

@@ -70,6 +70,7 @@ def serve(
             checks.stop()
             live.stop()
             live.join(END_SECONDS)
+            page.close()
             pool.close()
 
 

@@ -24,6 +24,7 @@ SCHEMA = "session_memory"
 NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 CONNECT_SECONDS = 10
 STATEMENT_SECONDS = 60  # what takes longer is given up by the server
+IDLE_SECONDS = 60  # after which the server closes a connection that was made for somebody who waited
 ANSWER_SECONDS = 180  # after which a server that keeps the connection open and says nothing is taken to be gone
 # A network that swallows everything is noticed within half a minute.
 _NETWORK = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 20_000}
@@ -61,7 +62,7 @@ def connect(url: str, *, seconds: int = 0) -> TeamConnection:
         connection = psycopg.connect(**{**parameters, **_NETWORK, **given}, autocommit=True)  # type: ignore[arg-type]
         connection.execute(
             f"SET search_path = {SCHEMA}; SET jit = off; SET statement_timeout = '{seconds or STATEMENT_SECONDS}s'; "
-            "SET client_min_messages = warning"
+            f"SET idle_session_timeout = '{IDLE_SECONDS if seconds else 0}s'; SET client_min_messages = warning"
         )
     return connection
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from array import array
+from functools import partial
+from select import select
 
 from ..search.search import search
 from ..values import ITEM_BITS, TOOL_ROLE, Conversation, Counts, Filter, Hits, StoredEntry
-from .connection import connect, explained, place_of
+from .connection import ANSWER_SECONDS, connect, explained, place_of
 from .rows import CONVERSATIONS, ITEMS, NUMBERS, conversation_of, entry_of, where, where_session
 from .schema import check_member
 from .search_index import PostgresSearchIndex, TeamTables
@@ -25,10 +27,11 @@ class TeamStore:
     """What the member whose URL this is sees of a team: their own sessions of all machines, and what is shared with the
     team. See the protocol for what each method returns; what is to be done with a conversation is not known here."""
 
-    def __init__(self, url: str) -> None:
-        """Raises TeamError where the database cannot be had, or holds no team's store."""
+    def __init__(self, url: str, *, seconds: int = 0) -> None:
+        """`seconds` is how long somebody waits for the server to be reached, and for each answer. Raises TeamError
+        where the database cannot be had, or holds no team's store."""
         self.url = url
-        self.connection: TeamConnection = connect(url)
+        self.connection: TeamConnection = connect(url, seconds=seconds)
         from psycopg import IsolationLevel
 
         try:
@@ -38,6 +41,8 @@ class TeamStore:
         except BaseException:
             self.connection.close()
             raise
+        # Within it, a server that does not answer in time raises TeamError, too.
+        self.asking = partial(explained, url, self.connection, seconds or ANSWER_SECONDS)
         self._tables = TeamTables()
         self.connection.isolation_level = IsolationLevel.REPEATABLE_READ  # of what is read in one transaction
         self.connection.read_only = True
@@ -46,6 +51,11 @@ class TeamStore:
     def is_newer(self) -> bool:
         """Whether a newer version changed the schema, so that it is only read."""
         return self.schema.is_newer
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the server has closed the connection, as far as that shows without asking it."""
+        return self.connection.closed or bool(select([self.connection.fileno()], [], [], 0)[0])
 
     def conversations(self, wanted: Filter) -> list[Conversation]:
         condition, values = where(wanted)
@@ -76,7 +86,7 @@ class TeamStore:
                 yield from [entry_of(row) for row in self._rows(some, [session, begin, end])]
 
     def search(self, query: str, wanted: Filter) -> Hits:
-        with explained(self.url, self.connection):
+        with self.asking():
             return search(PostgresSearchIndex(self.connection, self._tables), query, wanted)
 
     def counts(self, homes: tuple[str, ...] | None = None) -> Counts:
@@ -97,5 +107,5 @@ class TeamStore:
         self.connection.close()
 
     def _rows(self, sql: str, values: list[Any]) -> list[tuple[Any, ...]]:
-        with explained(self.url, self.connection):
+        with self.asking():
             return self.connection.cursor(binary=True).execute(sql, values).fetchall()

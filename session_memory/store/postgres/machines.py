@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .connection import explained
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .engine import TeamStore
@@ -28,5 +26,5 @@ def machines_of(store: TeamStore) -> list[TeamMachine]:
             (SELECT count(*) FROM session AS s WHERE s.owner = m.owner AND s.machine = m.name)
         FROM machine AS m ORDER BY 1
     """
-    with explained(store.url, store.connection):
+    with store.asking():
         return [TeamMachine._make(row) for row in store.connection.execute(sql)]

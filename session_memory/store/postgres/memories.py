@@ -9,7 +9,6 @@ from ..search.ranking import idf
 from ..sqlite.memory_index import IndexedMemory
 from ..sqlite.search_index import terms_of
 from ..values import ITEM_BITS
-from .connection import explained
 from .expressions import items_of
 from .postings import clipped
 
@@ -65,7 +64,7 @@ class TeamMemories:
         if not expression:
             return []
         condition, values = _where(wanted)
-        with explained(self._store.url, self._store.connection), self._store.connection.transaction():
+        with self._store.asking(), self._store.connection.transaction():
             scores = self._scores(expression, terms)
             sql = f"SELECT m.number, coalesce(m.at, 0) FROM memory AS m WHERE {condition} AND m.number = ANY(%s)"
             found = self._store.connection.execute(sql, [*values, list(scores)]).fetchall()
@@ -106,7 +105,7 @@ class TeamMemories:
         return {number: (often, length) for number, often, length in self._store.connection.execute(sql, values)}
 
     def _memories(self, condition: str, values: list[Any]) -> list[IndexedMemory]:
-        with explained(self._store.url, self._store.connection):
+        with self._store.asking():
             rows = self._store.connection.execute(f"{_MEMORIES} WHERE {condition}", values).fetchall()
         return [_memory(row) for row in rows]
 

@@ -12,6 +12,7 @@ from ...memories.folders import folder_of, groups_of
 from ...memories.format import EPISODE, KINDS
 from ...memories.library import forget_memories, open_index, take_back
 from ...memories.pages import file_of
+from ...store.postgres.connection import TeamError
 from ...store.sqlite.memory_index import MemoryFilter
 from ...system.sqlite import Patience
 from ...text.format import one_line, shorten
@@ -19,7 +20,7 @@ from ...text.sanitize import all_for_people, for_people
 from ..choices import Choice, chosen_of
 from ..page_request import NotFoundError
 from ..session_list import project_of
-from ..team import is_for_team, team_store, whose
+from ..team import is_for_team, problem_with, whose
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -64,12 +65,16 @@ class ShownMemory(NamedTuple):
 
 def values(request: PageRequest) -> dict[str, Any]:
     """`memories`, the latest first, or those that fit `q` best; how many there are of each kind; `notes` on what the
-    index could not be brought up to date with; `forgotten` is what can be taken back. What speaks against them is only
-    looked for if `doubts` is asked for, since that starts git."""
+    index could not be brought up to date with, the `problem` with a team that cannot be asked; `forgotten` is what can
+    be taken back. What speaks against them is only looked for if `doubts` is asked for, since that starts git."""
     query, kind, project = request.one("q").strip(), request.one("kind"), request.one("project")
     notes: list[str] = []
     wanted = MemoryFilter(request.location.homes, with_superseded=bool(request.one("superseded")), limit=MOST)
-    found = _found(request, query, wanted, notes)
+    problem = ""
+    try:
+        found = _found(request, query, wanted, notes)
+    except TeamError as error:
+        found, problem = [], problem_with(error)
     projects = dict.fromkeys(filter(None, map(_project, found)))
     found = [one for one in found if not project or _project(one) == project]
     kinds = Counter(one.kind for one in found)
@@ -92,6 +97,7 @@ def values(request: PageRequest) -> dict[str, Any]:
         "asked": asked,
         "is_limited": bool(query or kind or project),
         "notes": [for_people(note) for note in notes],
+        "problem": problem,
         "forgotten": [] if is_team else _forgotten(request),
         "has_doubts": is_team or bool(request.one("doubts")),
     }
@@ -102,7 +108,7 @@ def _found(request: PageRequest, query: str, wanted: MemoryFilter, notes: list[s
     if is_for_team(request):
         from ...store.postgres.memories import TeamMemories
 
-        with team_store(request) as team:
+        with request.team.store(request.location.home) as team:
             memories = TeamMemories(team)
             return memories.search(query, wanted) if query else memories.memories(wanted)
     with open_index(request.location, notes.append, Patience(PATIENCE_SECONDS)) as index:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...store.postgres.connection import TeamError
 from ...store.values import ENTRY_ROLES, KINDS, TOOL_ROLE, Filter, Hits
 from ...text.format import shorten
 from ...text.sanitize import all_for_people, beginning
 from ..choices import chosen_of, period, places
 from ..session_list import ShownRuntime, project_of, shown_runtime
-from ..team import directories_of, is_for_team, team_store, whose
+from ..team import directories_of, is_for_team, problem_with, whose
 
 if TYPE_CHECKING:
     from ...store.postgres.engine import TeamStore
@@ -51,7 +52,7 @@ class ShownHit(NamedTuple):
 
 def values(request: PageRequest) -> dict[str, Any]:
     """`hits`, best first, at most LIMIT of them unless more are asked for; the `notice` of how far the search reached;
-    and what there is to choose from."""
+    the `problem` with a team that cannot be asked; and what there is to choose from."""
     query = request.one("q").strip()
     times, since = period(request, "all")
     found = places(request)
@@ -66,11 +67,16 @@ def values(request: PageRequest) -> dict[str, Any]:
         runtime=request.one("runtime"),
         limit=request.number("limit", LIMIT, MOST) or LIMIT,
     )
-    hits = _found(request, query, wanted) if query else Hits()
+    problem = ""
+    try:
+        hits = _found(request, query, wanted) if query else Hits()
+    except TeamError as error:
+        hits, problem = Hits(), problem_with(error)
     return {
         "query": query,
         "hits": _shown(hits),
         "notice": hits.notice,
+        "problem": problem,
         "more": {**_asked(request), "limit": MOST} if len(hits) == wanted.limit < MOST else None,
         "session": wanted.session,
         "whose": whose(request),
@@ -85,7 +91,7 @@ def values(request: PageRequest) -> dict[str, Any]:
 def _found(request: PageRequest, query: str, wanted: Filter) -> Hits:
     if not is_for_team(request):
         return request.store.search(query, wanted)
-    with team_store(request) as team:
+    with request.team.store(request.location.home) as team:
         return team.search(query, wanted._replace(directories=directories_of(request, wanted.directories)))
 
 
@@ -93,7 +99,7 @@ def around(request: PageRequest) -> dict[str, Any]:
     """`lines`: what was said around an entry of a conversation, each as who, what, and whether it is that entry."""
     number = request.number("number", 0, 1 << 32)
     if is_for_team(request):
-        with team_store(request) as team:
+        with request.team.store(request.location.home) as team:
             entries = _entries(request, team)
     else:
         entries = _entries(request, request.store)
