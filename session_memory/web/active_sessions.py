@@ -1,4 +1,4 @@
-"""The sessions that were active today, read from their transcripts: those tell more, and sooner, than the store. For
+"""The sessions that are active, read from their transcripts: those tell more, and sooner, than the store. For
 those that nobody but the store knows, as in the groups of a host, that has to do."""
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ CONVERSATIONS = 200
 REQUEST_CHARACTERS = 300
 WORDS_CHARACTERS = 500
 FILES = 8
+NIGHT_HOURS = 12
 _COLLISION = "! "  # begins the lines that say whose hands meet: see activity/collision_lines.py
 _TO_THE_SESSION = re.compile(r"(, (?:before|after|which)) you ")  # as they are told to it; a person is told of it
 
@@ -50,6 +51,11 @@ class Told(NamedTuple):
     at: float
     text: str
     has_arrived: bool | None
+
+    @property
+    def gist(self) -> str:
+        """What comes first in the text."""
+        return _gist(self.text)
 
 
 class ActiveSession(NamedTuple):
@@ -72,6 +78,11 @@ class ActiveSession(NamedTuple):
     problem: str = ""
     group: str = ""
 
+    @property
+    def waiting_gist(self) -> str:
+        """What comes first in what waits."""
+        return _gist(self.waiting)
+
 
 class ActiveSessions:
     """The active sessions of one store, as they were when they were read last: `sessions`, the latest first."""
@@ -85,7 +96,7 @@ class ActiveSessions:
     def read(self) -> bool:
         """Reads them anew; returns whether anything is another than it was."""
         with self._lock:
-            since = midnight(time.time())
+            since = active_since(time.time())
             home = self._pool.location.home
             path = home.root if home.sessions_dir or not home.user_dir else None
             try:
@@ -103,6 +114,12 @@ class ActiveSessions:
             is_new = found != self.sessions
             self.sessions = found
             return is_new
+
+
+def active_since(now: float) -> float:
+    """From when on a session counts as active: all of today, and at night what was before midnight too. In seconds
+    since the epoch."""
+    return min(midnight(now), now - NIGHT_HOURS * 3600)
 
 
 def midnight(now: float) -> float:
@@ -173,6 +190,11 @@ def _of_conversation(store: SqliteStore, one: Conversation) -> ActiveSession:
         quoted(said["assistant"], WORDS_CHARACTERS),
         tuple(for_people(relative(path, one.cwd)) for path in list(files)[: -FILES - 1 : -1]), group=one.home,
     )  # fmt: skip
+
+
+def _gist(text: str) -> str:
+    """The first of the lines that say what somebody did."""
+    return next((line[2:] for line in text.splitlines() if line.startswith((_COLLISION, "- "))), "")
 
 
 def _last_request(entries: list[Entry]) -> str:

@@ -3,7 +3,7 @@ each chart has a label for who cannot see it."""
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
@@ -12,22 +12,28 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _CELL, _GAP = 11, 3
+_NAME_ROOM = timedelta(weeks=2)  # that the name of a month takes
+_HEAD = 13  # above bars
 _LEVELS = 4
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 def bars(values: Sequence[tuple[str, float]], label: str, width: int = 320, height: int = 64) -> Markup:
-    """A bar for each pair of what it is of and how much, side by side."""
+    """A bar for each pair of what it is of and how much, side by side, below a line that says how much the most is."""
     top = max((value for _, value in values), default=0) or 1
     step = width / max(len(values), 1)
-    shapes = []
+    shapes = [
+        f'<text class="axis" x="{width}" y="8" text-anchor="end">{amount(top)}</text>',
+        f'<path class="most" d="M0 {_HEAD - 1}H{width}"/>',
+    ]
     for index, (name, value) in enumerate(values):
         tall = max(value / top * height, 1 if value else 0)
         shapes.append(
-            f'<rect class="bar" x="{index * step + 0.5:.1f}" y="{height - tall:.1f}" width="{max(step - 1.5, 1):.1f}" '
-            f'height="{tall:.1f}" rx="1"><title>{escape(name)}: {amount(value)}</title></rect>'
+            f'<rect class="bar" x="{index * step + 0.5:.1f}" y="{_HEAD + height - tall:.1f}" '
+            f'width="{max(step - 1.5, 1):.1f}" height="{tall:.1f}" rx="1">'
+            f"<title>{escape(name)}: {amount(value)}</title></rect>"
         )
-    return _svg(width, height, label, shapes, "bars")
+    return _svg(width, _HEAD + height, label, shapes, "bars")
 
 
 def heat(days: Mapping[str, float], until: float, label: str, weeks: int = 53) -> Markup:
@@ -41,7 +47,7 @@ def heat(days: Mapping[str, float], until: float, label: str, weeks: int = 53) -
         day = date.fromordinal(first + index)
         column, row = divmod(index, 7)
         x = column * (_CELL + _GAP)
-        if row == 0 and day.month != month:
+        if row == 0 and day.month != month and (day + _NAME_ROOM).month == day.month:
             month = day.month
             shapes.append(f'<text class="axis" x="{x}" y="9">{_MONTHS[month - 1]}</text>')
         name = day.isoformat()

@@ -76,7 +76,7 @@ def test_what_the_real_claude_code_does_is_shown_while_one_looks(browser: Browse
     user_of_page = StoreUser(claude.home)
     with ServedPage(user_of_page) as page:
         tab = visit(browser, page)
-        expect(tab.locator("main")).to_contain_text("No session was active today")
+        expect(tab.locator("main")).to_contain_text("No session is active")
         turn = claude.run("Plant a yellow rose")
         card = tab.locator("article", has_text="Plant a yellow rose")
         expect(card).to_contain_text(turn.answer)

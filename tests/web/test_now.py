@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import time
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
@@ -20,6 +21,7 @@ from session_memory.host.callbacks import updates_callback
 from session_memory.host.database import HostDatabase
 from session_memory.host.group_files import name_session
 from session_memory.settings.host_layout import Layout
+from session_memory.web.active_sessions import active_since
 
 
 class Person:
@@ -58,6 +60,8 @@ def test_what_waits_is_there_in_its_very_words_and_looking_takes_nothing_away(
     next_told = told(plain.run())
     assert next_told in shown
     assert "and a hotel" in next_told
+    gists = re.findall(r'next prompt</span> <span class="grow cut">(.+?)</span>', shown)
+    assert any(f"- {gist}" in next_told.splitlines() for gist in gists)
 
 
 def test_what_a_session_was_told_is_there_after_its_prompt(plain: PlainUser, other: Path, page: ServedPage) -> None:
@@ -126,3 +130,9 @@ def test_a_host_s_page_shows_its_groups_to_its_operator(layout: Layout, tmp_path
     with alone as page:
         assert "what of main?" not in page.until("what of garden?").text
         assert page.view("/session/id-of-main").status == 404
+
+
+@pytest.mark.parametrize(("clock", "hours"), [("00:07", 12), ("11:30", 12), ("12:30", 12.5), ("23:00", 23)])
+def test_at_night_what_was_before_midnight_is_active_too(clock: str, hours: float) -> None:
+    now = time.mktime(time.strptime(f"2026-02-21 {clock}", "%Y-%m-%d %H:%M"))
+    assert now - active_since(now) == hours * 3600

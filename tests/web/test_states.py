@@ -21,13 +21,13 @@ def person(tmp_path: Path) -> StoreUser:
 
 def test_without_any_session_it_says_what_will_be_here(person: StoreUser) -> None:
     with ServedPage(person) as page:
-        page.until("No session was active today")
+        page.until("No session is active")
         assert "No session yet" in page.until("No session yet", "/list").text
 
 
 def test_a_session_that_begins_later_shows_up_by_itself(person: StoreUser) -> None:
     with ServedPage(person) as page:
-        page.until("No session was active today")
+        page.until("No session is active")
         path = person.session("s1", *exchange("Why is the cart empty?", "The cache."))
         path.touch()
         shown = page.until("Why is the cart empty?")
@@ -37,7 +37,7 @@ def test_a_session_that_begins_later_shows_up_by_itself(person: StoreUser) -> No
 def test_a_runtime_that_is_used_for_the_first_time_shows_up_by_itself(person: StoreUser) -> None:
     person.projects.rmdir()
     with ServedPage(person) as page:
-        page.until("No session was active today")
+        page.until("No session is active")
         person.projects.mkdir()
         person.session("s1", *exchange("Why is the cart empty?", "The cache.")).touch()
         page.until("Why is the cart empty?", seconds=10)  # sooner than everything is looked at anyway

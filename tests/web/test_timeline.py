@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from page_scene import ServedPage
 from records import exchange
 from store_scene import StoreUser
 
+from session_memory.web.charts import heat
 from session_memory.web.session_list import ShownRuntime
 from session_memory.web.views.timeline import Bar, lanes_of
 
@@ -97,3 +99,10 @@ def test_a_day_without_conversations_says_so(user: StoreUser) -> None:
     with ServedPage(user) as page:
         page.until("Count the money", "/timeline")
         assert "No conversation in this day" in page.view("/timeline?day=2001-01-01").text
+
+
+@given(st.datetimes(datetime(2024, 1, 1), datetime(2034, 1, 1)))
+def test_no_name_of_a_month_stands_on_the_next(until: datetime) -> None:
+    places = [int(x) for x in re.findall(r'<text class="axis" x="(\d+)"', heat({}, until.timestamp(), "a year"))]
+    assert len(places) in (12, 13)
+    assert all(one - before >= 28 for before, one in pairwise(places))

@@ -1,11 +1,11 @@
-"""Now: the sessions that were active today, what each has in hand, what it was told, and what waits for it."""
+"""Now: the sessions that are active, what each has in hand, what it was told, and what waits for it."""
 
 from __future__ import annotations
 
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from ..active_sessions import midnight
+from ..active_sessions import NIGHT_HOURS, active_since, midnight
 
 if TYPE_CHECKING:
     from ..page_request import PageRequest
@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 def values(request: PageRequest) -> dict[str, Any]:
     """`projects` as pairs of a name and its sessions, the latest first; `alarms` that somebody has to mend."""
-    sessions = [one for one in request.active if one.last_at >= midnight(request.now)]
+    since = active_since(request.now)
+    sessions = [one for one in request.active if one.last_at >= since]
     first_at: dict[str, int] = {}
     for position, one in enumerate(sessions):
         first_at.setdefault(one.project, position)
@@ -22,5 +23,6 @@ def values(request: PageRequest) -> dict[str, Any]:
         "projects": [(project, list(some)) for project, some in groupby(ordered, key=lambda one: one.project)],
         "colliding": sum(bool(one.collisions) for one in sessions),
         "count": len(sessions),
+        "since": "today" if since == midnight(request.now) else f"in the last {NIGHT_HOURS} hours",
         "alarms": request.alarms,
     }

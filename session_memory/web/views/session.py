@@ -13,7 +13,7 @@ from ...system.sqlite import Patience
 from ...text.paths import relative
 from ...text.sanitize import all_for_people, for_people
 from ...transcripts.titles import is_request
-from ..active_sessions import midnight
+from ..active_sessions import active_since
 from ..call_detail import call_detail
 from ..dialogue import DialoguePart, blocks_of, chunks_of, items_of
 from ..page_request import NotFoundError
@@ -57,7 +57,7 @@ def values(request: PageRequest) -> dict[str, Any]:
     named = request.number("conversation", 0, 1 << 62)
     at = request.number("at", 0, _HIGHEST) or next((one.first for one in chunks if one.conversation == named), 0)
     last_at = (latest.last_message_at or 0) / 1000
-    is_active = last_at >= midnight(request.now)
+    is_active = last_at >= active_since(request.now)
     shown = next((one for one in chunks if one.first <= at <= one.last), None)
     if shown is None:
         shown = chunks[-1] if is_active or at else chunks[0]
