@@ -3,19 +3,19 @@
 With it a prompt that has nothing to tell takes 0.85 x of a bare interpreter, without it 0.98 x: for each of 30 modules
 Python looks into directories, and opens, checks and reads a file. The entries in `hooks/` load the bundle, which holds
 
-    in HEAD_BYTES: the interpreter's magic number, as a .pyc does, then (code of bundle_finder, its modules), marshalled
-    the code of each module, marshalled, of which only what is imported is read
+    in HEAD_BYTES: the interpreter's magic number, as a .pyc does, then (code of bundle_finder, its groups), marshalled
+    the codes of each group of modules, marshalled as one tuple, of which only the groups are read that are imported
 
-It is not loaded by an interpreter with another magic number, nor where a source has another size or mtime than the one
-that it was made from, nor where it is cut off: then the sources are loaded, as they are in a plugin or a checkout.
+It is not loaded by an interpreter with another magic number, nor where it is cut off, and none of its modules where the
+source has another size or mtime than the one that it was made from: then the source is loaded, as all of them are in a
+plugin or a checkout.
 """
 
 from __future__ import annotations
 
 import ast
 import marshal
-import sys
-from importlib.util import MAGIC_NUMBER
+from importlib.util import MAGIC_NUMBER, resolve_name
 
 from ..system.files import is_directory, os, read_whole, write_atomically
 from . import bundle_finder
@@ -24,79 +24,135 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType
 
-    from .bundle_finder import BundledModule
+    from .bundle_finder import BundledGroup, BundledModule
 
 FILE = "prompt.bundle"  # in the program's directory; the entries know the name and HEAD_BYTES too
 HEAD_BYTES = 16 * 1024
 _PACKAGE = "session_memory"
-# What a prompt loads, at its start or later; what these import at their head goes into the bundle with them.
-_LOADED = (
-    "hooks.main", "hooks.prompt", "hooks.tool_call", "settings.compiled", "settings.rules",
-    "transcripts.projects", "transcripts.project_folders",
-    "runtimes.claude.hooks", "runtimes.claude.files", "runtimes.claude.records",
+# What prompts load, with what these import at their head: together what every one of them does, and what nearly every
+# one does that has something to tell; the others one by one.
+_TOGETHER = (
+    (
+        "hooks.main", "hooks.prompt", "runtimes.claude.hooks", "runtimes.claude.files", "settings.compiled",
+        "transcripts.projects",
+    ),
+    (
+        "activity.forks", "activity.report", "activity.unseen", "activity.updates", "activity.acknowledgement",
+        "runtimes.claude.records", "settings.rules",
+    ),
+    ("activity.in_hand", "activity.collision_file", "activity.collision_search"),
+)  # fmt: skip
+_SINGLY = (
+    "hooks.tool_call", "transcripts.project_folders",
     "runtimes.pi.hooks", "runtimes.pi.files", "runtimes.pi.records",
     "runtimes.codex.hooks", "runtimes.codex.files", "runtimes.codex.records",
     "runtimes.qwen.hooks", "runtimes.qwen.files", "runtimes.qwen.records",
     "runtimes.copilot.hooks", "runtimes.copilot.files", "runtimes.copilot.records",
     "runtimes.opencode.hooks", "runtimes.opencode.files", "runtimes.opencode.records",
     "runtimes.gemini.hooks", "runtimes.gemini.files", "runtimes.gemini.records", "runtimes.gemini.mirrors",
-    "activity.forks", "activity.report", "activity.unseen", "activity.updates", "activity.prompt_memories",
-    "activity.acknowledgement", "activity.in_hand", "activity.unread",
-    "activity.collision_file", "activity.collision_search",
-    "activity.collision_lines", "activity.evidence", "activity.git_collisions", "activity.call_facts",
-    "text.shell_effects",
+    "activity.prompt_memories", "activity.unread", "activity.collision_lines", "activity.evidence",
+    "activity.git_collisions", "activity.call_facts", "text.shell_effects",
 )  # fmt: skip
 
 
 def write_bundle(root: str) -> None:
-    """Makes the bundle of the program in the directory `root`, from which this module was loaded, for the interpreter
-    that runs this. Raises OSError, ValueError."""
-    for name in _LOADED:
-        __import__(f"{_PACKAGE}.{name}")
-    loaded = [name for name in sys.modules if name.partition(".")[0] == _PACKAGE and not name.startswith(__name__)]
-    finder = _compiled(root, bundle_finder.__name__.replace(".", "/") + ".py")
-    modules: list[BundledModule] = []
+    """Makes the bundle of the program in the directory `root`, for the interpreter that runs this. Raises OSError,
+    ValueError."""
+    known: dict[str, _Source] = {}
+    begun = {""}
+    groups: list[BundledGroup] = []
     codes = b""
-    for name in loaded:
-        path = name.replace(".", "/")
-        is_package = is_directory(f"{root}/{path}")
-        file = f"{path}/__init__.py" if is_package else f"{path}.py"
-        status = os.stat(f"{root}/{file}")
-        code = marshal.dumps(_compiled(root, file))
-        at = HEAD_BYTES + len(codes)
-        modules.append((name, is_package, file, status.st_size, status.st_mtime_ns, at, len(code)))
-        codes += code
-    head = MAGIC_NUMBER + marshal.dumps((finder, tuple(modules)))
+    for names in (*_TOGETHER, *[(name,) for name in _SINGLY]):
+        before = len(known)
+        for name in names:
+            _add(root, f"{_PACKAGE}.{name}", known, begun)
+        sources = list(known.values())[before:]
+        together = marshal.dumps(tuple([source.code() for source in sources]))
+        groups.append((HEAD_BYTES + len(codes), len(together), tuple([source.module for source in sources])))
+        codes += together
+    finder = _Source(root, bundle_finder.__name__).code()
+    head = MAGIC_NUMBER + marshal.dumps((finder, tuple(groups)))
     if len(head) > HEAD_BYTES:
         raise ValueError(f"{FILE}: a head of {len(head)} bytes is more than the entries in hooks/ read")
     write_atomically(f"{root}/{FILE}", head.ljust(HEAD_BYTES, b"\0") + codes)
 
 
 def has_usable_bundle(root: str) -> bool:
-    """Whether the interpreter that runs this would load the bundle of the program in the directory `root`."""
+    """Whether the interpreter that runs this would load all modules of the bundle of the program in the directory
+    `root` from there."""
     try:
         with open(f"{root}/{FILE}", "rb", 0) as bundle:
             head = bundle.read(HEAD_BYTES)
             if not head.startswith(MAGIC_NUMBER):
                 return False
-            return bundle_finder.is_usable(bundle, root, marshal.loads(head[len(MAGIC_NUMBER) :])[1])
+            groups: tuple[BundledGroup, ...] = marshal.loads(head[len(MAGIC_NUMBER) :])[1]
+            modules = [module for group in groups for module in group[2]]
+            return bundle_finder.is_whole(bundle, groups) and all(
+                bundle_finder.is_as_bundled(root, module) for module in modules
+            )
     except (OSError, ValueError, EOFError, TypeError):
         return False
 
 
-def _compiled(root: str, file: str) -> CodeType:
-    """The code of a source without what running it does not need, a fifth of its bytes: docstrings and the annotations
-    of functions; and without its `from __future__ import annotations`, which the compiler is told in another way: each
-    of these statements would import the module `__future__`, 0.1 ms the first time."""
-    module = ast.parse(read_whole(f"{root}/{file}"))
-    module.body = [node for node in module.body if not _is_future_import(node)]
-    for node in ast.walk(module):
-        if isinstance(node, ast.FunctionDef):
-            node.returns = None
-        elif isinstance(node, ast.arg):
-            node.annotation = None
-    code: CodeType = compile(module, file, "exec", annotations.compiler_flag, dont_inherit=True, optimize=2)
-    return code
+class _Source:
+    """The source of one of our modules below `root`. Raises OSError where there is none."""
+
+    def __init__(self, root: str, name: str) -> None:
+        path = name.replace(".", "/")
+        self.is_package = is_directory(f"{root}/{path}")
+        self._file = f"{path}/__init__.py" if self.is_package else f"{path}.py"
+        status = os.stat(f"{root}/{self._file}")
+        self.module: BundledModule = (name, self.is_package, self._file, status.st_size, status.st_mtime_ns)
+        self._tree = ast.parse(read_whole(f"{root}/{self._file}"))
+
+    def imports(self) -> list[str]:
+        """The names of what the module imports of ours as it is loaded, modules or what lies in them."""
+        name = self.module[0]
+        package = name if self.is_package else name.rpartition(".")[0]
+        found = []
+        for node in self._tree.body:
+            if isinstance(node, ast.ImportFrom) and node.level:
+                above = resolve_name("." * node.level + (node.module or ""), package)
+                found += [above, *[f"{above}.{alias.name}" for alias in node.names]]
+        return found
+
+    def code(self) -> CodeType:
+        """The code of the module without what running it does not need, two fifths of its bytes: docstrings, the
+        annotations of functions, and what lines it came from; and without its `from __future__ import annotations`,
+        which the compiler is told in another way: each of these statements would import the module `__future__`, 0.1 ms
+        the first time."""
+        self._tree.body = [node for node in self._tree.body if not _is_future_import(node)]
+        for node in ast.walk(self._tree):
+            if isinstance(node, ast.FunctionDef):
+                node.returns = None
+            elif isinstance(node, ast.arg):
+                node.annotation = None
+        flags = annotations.compiler_flag
+        code: CodeType = compile(self._tree, self._file, "exec", flags, dont_inherit=True, optimize=2)
+        return _without_lines(code)
+
+
+def _add(root: str, name: str, found: dict[str, _Source], begun: set[str]) -> None:
+    """Adds the module `name`, if it is one, to `found`, behind its packages and what it imports of other packages."""
+    if name in begun:
+        return
+    begun.add(name)
+    try:
+        source = _Source(root, name)
+    except OSError:  # what a module has
+        return
+    imports = [name.rpartition(".")[0], *source.imports()]
+    for one in [one for one in imports if not one.startswith(f"{name}.")]:
+        _add(root, one, found, begun)
+    found[name] = source
+    for one in imports:
+        _add(root, one, found, begun)
+
+
+def _without_lines(code: CodeType) -> CodeType:
+    """The code without the numbers of its lines, which hook.log does not tell."""
+    inner = [_without_lines(one) if isinstance(one, type(code)) else one for one in code.co_consts]
+    return code.replace(co_linetable=b"", co_consts=tuple(inner))
 
 
 def _is_future_import(node: ast.stmt) -> bool:

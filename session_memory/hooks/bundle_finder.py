@@ -16,54 +16,96 @@ except ImportError:
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from io import FileIO
-    from types import ModuleType
+    from types import CodeType, ModuleType
 
-    # Name, whether it is a package, path of the source below the root, its size, its mtime in ns, where in the bundle
-    # the code lies, how long that is.
-    BundledModule = tuple[str, bool, str, int, int, int, int]
+    # Name, whether it is a package, path of the source below the root, its size, its mtime in ns.
+    BundledModule = tuple[str, bool, str, int, int]
+    # Where in the bundle the codes of some modules lie, how long that is, and the modules.
+    BundledGroup = tuple[int, int, tuple[BundledModule, ...]]
 
 
 class BundleFinder:
-    """Finds the modules of a bundle, as a member of `sys.meta_path`, and loads them."""
+    """Finds the modules of a bundle, as a member of `sys.meta_path`.
 
-    def __init__(self, bundle: FileIO, root: str, modules: tuple[BundledModule, ...]) -> None:
+    What is loaded together is one group: where the first of them is asked for, all of them run, each behind those that
+    it imports, so that `importlib` is not asked for the rest: it takes as long for a module as to run it. A module
+    whose source is no longer the one that it was made from is loaded from that.
+    """
+
+    def __init__(self, bundle: FileIO, root: str, groups: tuple[BundledGroup, ...]) -> None:
         self._bundle = bundle
         self._root = root
-        self._modules = {module[0]: module for module in modules}
+        self._groups = {module[0]: group for group in groups for module in group[2]}
+        self._waiting: dict[str, tuple[BundledModule, CodeType]] = {}
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        """The spec of a module of the bundle, None for any other."""
-        if name not in self._modules:
-            return None
-        file = f"{self._root}/{self._modules[name][2]}"
-        is_package = self._modules[name][1]
-        spec = ModuleSpec(name, self, origin=file, is_package=is_package)  # type: ignore[arg-type]
-        if spec.submodule_search_locations is not None:  # modules that are not in the bundle are found there
-            spec.submodule_search_locations.append(file[: -len("/__init__.py")])
-        return spec
+        """The spec of a module of the bundle, which has run by then; None for any other. Raises what it raises."""
+        if name in self._groups:
+            modules = self._groups[name][2]
+            self._read(self._groups[name])
+            for module in modules:
+                self._run(module[0])
+        else:
+            self._run(name)
+        return sys.modules[name].__spec__ if name in sys.modules else None
 
-    def create_module(self, spec: ModuleSpec) -> None:
-        """None: an ordinary module is made."""
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """The module that has run."""
+        return sys.modules[spec.name]
 
     def exec_module(self, module: ModuleType) -> None:
-        """Runs the module's code in it."""
-        _, _, path, _, _, at, length = self._modules[module.__name__]
-        module.__file__ = f"{self._root}/{path}"
+        """Nothing is left to do."""
+
+    def _read(self, group: BundledGroup) -> None:
+        """Has the modules of a group wait for their turn."""
+        at, length, modules = group
         self._bundle.seek(at)
-        exec(loads(self._bundle.read(length)), module.__dict__)
+        for module, code in zip(modules, loads(self._bundle.read(length))):
+            del self._groups[module[0]]
+            if is_as_bundled(self._root, module):
+                self._waiting[module[0]] = module, code
+
+    def _run(self, name: str) -> None:
+        """Makes a module that waits, if it does, and runs its code in it."""
+        if name not in self._waiting:
+            return
+        (_, is_package, path, _, _), code = self._waiting.pop(name)
+        file = f"{self._root}/{path}"
+        module = type(sys)(name)
+        module.__file__ = file
+        module.__loader__ = self  # type: ignore[assignment]
+        module.__spec__ = ModuleSpec(name, self, origin=file, is_package=is_package)  # type: ignore[arg-type]
+        above, _, last = name.rpartition(".")
+        if above and above not in sys.modules:  # a package whose source is another one now
+            __import__(above)
+        module.__package__ = name if is_package else above
+        if is_package:  # modules that are not in the bundle are found there
+            module.__path__ = module.__spec__.submodule_search_locations = [file[: -len("/__init__.py")]]
+        sys.modules[name] = module
+        try:
+            exec(code, module.__dict__)
+        except BaseException:
+            del sys.modules[name]
+            raise
+        if above:
+            setattr(sys.modules[above], last, module)
 
 
-def use(bundle: FileIO, root: str, modules: tuple[BundledModule, ...]) -> None:
-    """Has the modules loaded from `bundle` if it is usable. Raises OSError where a source is gone."""
-    if is_usable(bundle, root, modules):
-        sys.meta_path.insert(0, BundleFinder(bundle, root, modules))
+def use(bundle: FileIO, root: str, groups: tuple[BundledGroup, ...]) -> None:
+    """Has the modules loaded from `bundle` if it is whole."""
+    if is_whole(bundle, groups):
+        sys.meta_path.insert(0, BundleFinder(bundle, root, groups))
 
 
-def is_usable(bundle: FileIO, root: str, modules: tuple[BundledModule, ...]) -> bool:
-    """Whether `bundle` is whole, and every module's source below `root` is still the one that it was made from. Raises
-    OSError where a source is gone."""
-    for _, _, path, size, mtime, _, _ in modules:
-        status = stat(f"{root}/{path}")
-        if status.st_size != size or status.st_mtime_ns != mtime:
-            return False
-    return bundle.seek(0, 2) == modules[-1][-2] + modules[-1][-1]
+def is_whole(bundle: FileIO, groups: tuple[BundledGroup, ...]) -> bool:
+    """Whether `bundle` is as long as it was made."""
+    return bundle.seek(0, 2) == groups[-1][0] + groups[-1][1]
+
+
+def is_as_bundled(root: str, module: BundledModule) -> bool:
+    """Whether the source of a module below `root` is still the one that its code was made from."""
+    try:
+        status = stat(f"{root}/{module[2]}")
+    except OSError:
+        return False
+    return (status.st_size, status.st_mtime_ns) == module[3:]

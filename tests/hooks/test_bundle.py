@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import marshal
 import os
 import shutil
 import subprocess
@@ -98,14 +99,23 @@ def test_a_bundle_of_another_interpreter_is_not_loaded(program, plain):
     assert program.words_told(plain) == WORDS
 
 
-@pytest.mark.parametrize("module", ["hooks/prompt.py", "text/format.py"])
-def test_a_bundle_is_not_loaded_once_any_of_its_sources_was_written_to(program, plain, module):
-    program.touch(module, 1_700_000_001)
+def test_what_was_written_to_is_loaded_from_its_source(program, plain):
+    program.touch("transcripts/entries.py", 1_700_000_001)
     assert program.words_told(plain) == WORDS
 
 
-def test_a_bundle_is_not_loaded_where_one_of_its_sources_has_another_size(program, plain):
-    module = program.root / "session_memory" / "text" / "names.py"
+@pytest.mark.parametrize("module", ["hooks/prompt.py", "text/format.py", "runtimes/claude/__init__.py"])
+def test_what_was_not_written_to_is_loaded_from_the_bundle_all_the_same(program, plain, module):
+    for directory in list(program.root.rglob("__pycache__")):
+        shutil.rmtree(directory)
+    program.touch(module, 1_700_000_001)
+    assert program.words_told(plain) == OTHER_WORDS
+    compiled = [path.name.partition(".")[0] for path in (program.root / "session_memory").rglob("*.pyc")]
+    assert compiled == [Path(module).stem]
+
+
+def test_what_has_another_size_is_loaded_from_its_source(program, plain):
+    module = program.root / "session_memory" / "transcripts" / "entries.py"
     written = module.stat().st_mtime_ns
     module.write_text(module.read_text() + "\n")
     os.utime(module, ns=(written, written))
@@ -116,6 +126,19 @@ def test_a_bundle_is_not_loaded_where_one_of_its_sources_has_another_size(progra
 def test_a_bundle_that_is_cut_off_is_not_loaded(program, plain, length):
     program.bundle.write_bytes(program.bundle.read_bytes()[:length])
     assert program.words_told(plain) == WORDS
+
+
+def test_a_module_comes_behind_what_it_imports(program):
+    with open(program.bundle, "rb") as bundle:
+        groups = marshal.loads(bundle.read(16 * 1024)[len(MAGIC_NUMBER) :])[1]
+    assert [len(group[2]) for group in groups][:3] > [20, 10, 3]
+    order = [module[0] for group in groups for module in group[2]]
+    assert (
+        order.index("session_memory.hooks")
+        < order.index("session_memory.errors")
+        < order.index("session_memory.hooks.context")
+    )
+    assert order.index("session_memory.hooks.context") < order.index("session_memory.hooks.main")
 
 
 def test_the_prompt_of_pi_loads_the_bundle_too(program, plain):
