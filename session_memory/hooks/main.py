@@ -126,6 +126,10 @@ def _run(
 def _start_upkeep(context: Context) -> None:
     from .upkeep_start import start_upkeep
 
+    if context.settings.team.get("url"):
+        from ..transcripts.team_sessions import note_start
+
+        note_start(context.home.team_start(context.directory), context.directory)
     start_upkeep(context.home, context.settings.upkeep)
 
 

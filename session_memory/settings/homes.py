@@ -52,6 +52,7 @@ class Home:
         self.user_dir = user_dir
         self.state_dir = memory_dir + "/state"
         self.team_dir = self.state_dir + "/team"
+        self.team_starts = self.team_dir + "/starts"
         self.log_file = self.state_dir + "/hook.log"
         self.config_file = memory_dir + "/config.yaml"
         self.compiled_file = self.state_dir + "/config.json"
@@ -68,7 +69,7 @@ class Home:
 
     def team_start(self, start: str) -> str:
         """The file that says where is kept what a team did in the project of sessions that are started in `start`."""
-        return f"{self.team_dir}/starts/{_name_and_checksum(start)}"
+        return f"{self.team_starts}/{_name_and_checksum(start)}"
 
     def settings(self) -> Settings:
         """What config.yaml says, every key optional, with the rules of `rules_files`."""

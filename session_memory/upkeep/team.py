@@ -25,7 +25,7 @@ from ..text.sanitize import for_people
 from ..text.timestamps import now_milliseconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from ..settings.homes import Home
     from ..store.location import StoreLocation
@@ -97,7 +97,7 @@ def push_to_team(
     lately in its projects. `note` is called with what somebody should know. Raises SessionMemoryError, OSError."""
     from ..store.postgres.activity import recent_sessions
     from ..store.postgres.push import TeamPush
-    from .team_activity import keep_activity
+    from .team_activity import keep_activity, noted_starts
     from .team_memories import push_memories
 
     team = team_of(location.home)
@@ -110,7 +110,7 @@ def push_to_team(
         memories = push_memories(location, pushing, sharing.of_session, note, is_spent)
         report = report._replace(is_complete=report.is_complete and memories.is_complete)
         pushing.note_machine(__version__, pushed=report.is_complete)
-        starts = sharing.starts()
+        starts = sharing.starts(noted_starts(location.home))
         recent = recent_sessions(pushing, {project for project, _ in starts.values()})
     own_ids = {file.session_id for file in stored_files(store)}
     keep_activity(location.home, recent, starts, own_ids)
@@ -207,9 +207,15 @@ class Sharing:
             root = judged.cwd.removesuffix(known.cwd.removeprefix(project))
         return SharedAs(project, share, root) if project else None
 
-    def starts(self) -> dict[str, tuple[str, str]]:
-        """The projects of the sessions that were asked for, each with where its root lies here, by the directories that
-        these were started in, and by the roots."""
+    def starts(self, noted: Iterable[str]) -> dict[str, tuple[str, str]]:
+        """The projects of the sessions that were asked for, and of the directories `noted` that rules do not exclude,
+        each with where its root lies here, by the directories that sessions were started in, and by the roots."""
+        for directory in noted:
+            if (
+                directory not in self._projects
+                and not self._rules.rule(JudgedFile(0, "", "", "", directory, "")).ignore
+            ):
+                self._projects[directory] = project_of(directory, self._team.projects, self._user_dir)
         known = [(start, project, root) for start, (project, root) in self._projects.items() if project]
         return {path: (project, root) for start, project, root in known for path in (root, start)}
 

@@ -11,8 +11,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from ..store.values import TOOL_ROLE
-from ..system.files import make_private_dir, read_whole, write_atomically
-from ..transcripts.team_sessions import ENDING, file_name
+from ..system.files import make_private_dir, names_in, read_whole, write_atomically
+from ..transcripts.team_sessions import ENDING, file_name, read_start, start_content
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -27,7 +27,8 @@ def keep_activity(
 ) -> int:
     """Writes a file for each of the sessions, and deletes those of others; returns how many there are. `starts` are the
     projects, and where their root lies here, by the directories that sessions are started in; sessions with one of
-    `own_ids` lie on this machine, too, and are left out. A file changes only where something is new. Raises OSError."""
+    `own_ids` lie on this machine, too, and are left out. A file changes only where something is new; what is kept of
+    other projects is deleted. Raises OSError."""
     wanted: dict[str, dict[str, bytes]] = {project: {} for project, _ in starts.values()}
     for session in sessions:
         if session.session_id not in own_ids and session.project in wanted:
@@ -41,11 +42,21 @@ def keep_activity(
         for name, content in files.items():
             if _known(f"{folder}/{name}") != content:
                 write_atomically(f"{folder}/{name}", content)
+    folders = {_folder(project) for project in wanted}
+    for path in [f"{home.team_dir}/{name}" for name in names_in(home.team_dir) if name not in folders]:
+        if path != home.team_starts:
+            shutil.rmtree(path, ignore_errors=True)
     for start, (project, root) in starts.items():
-        content = f"{_folder(project)}\n{root}".encode()
+        content = start_content(_folder(project), root, start)
         if _known(home.team_start(start)) != content:
             write_atomically(home.team_start(start), content)
     return sum(map(len, wanted.values()))
+
+
+def noted_starts(home: Home) -> list[str]:
+    """The directories that sessions were started in since the team was joined, as far as they are still there."""
+    files = [f"{home.team_starts}/{name}" for name in names_in(home.team_starts)]
+    return [start for _, _, start in map(read_start, files) if start and os.path.isdir(start)]
 
 
 def activity_count(home: Home) -> int:

@@ -139,6 +139,37 @@ def test_a_prompt_tells_what_others_did_without_asking_the_server(machine, team)
     assert run_hook(event, bob.home) == ""
 
 
+def test_who_begins_a_first_session_in_a_project_is_told_what_others_do_there(machine, team):
+    ann, bob = machine("laptop"), machine("desk")
+    ann.session("login", *exchange("fix login", "Done.", at=time.time() - 60, cwd=str(ann.clone)), project="login")
+    ann.joins(team, "ann", "  share: team")
+    ann.run("team", "push")
+    ignored = bob.home / "work" / "ignored"
+    subprocess.run(["cp", "-r", str(bob.clone), str(ignored)], check=True)
+    bob.joins(team, "bob", f"projects: {{'{ignored}': {{ignore: true}}}}", "upkeep: off")
+    events = {directory: begins(bob, directory) for directory in (bob.clone, ignored)}
+    assert run_hook(events[bob.clone], bob.home) == ""
+    bob.run("team", "push")
+    assert '- ann@laptop: "fix login"' in run_hook(events[bob.clone], bob.home)
+    assert run_hook(events[ignored], bob.home) == ""
+    kept = bob.home / ".session-memory" / "state" / "team"
+    assert len(list(kept.rglob("*.jsonl"))) == 1
+    subprocess.run(["rm", "-r", str(bob.clone)], check=True)
+    bob.run("team", "push")
+    assert list(kept.rglob("*.jsonl")) == [], "of a project that is not here any more"
+
+
+def begins(member: Member, directory: Path) -> dict[str, str]:
+    """Begins a session, in which nothing is said yet; returns the event of its first prompt."""
+    transcript = member.projects / "x" / f"{directory.name}.jsonl"
+    transcript.parent.mkdir(exist_ok=True)
+    transcript.write_text("")
+    event = {"session_id": directory.name, "transcript_path": str(transcript), "cwd": str(directory)}
+    started = {**event, "hook_event_name": "SessionStart", "source": "startup"}
+    assert hooks_scene.run(started, member.home, "session_start") == b""
+    return {**event, "hook_event_name": "UserPromptSubmit", "prompt": "hi"}
+
+
 def on_branch(clone: Path, name: str) -> None:
     """Has a branch with a commit of two hours ago checked out."""
     person = {f"GIT_{who}_{what}": "x@y" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
