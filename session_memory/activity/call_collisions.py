@@ -103,7 +103,7 @@ class CallSearch:
     def delivery(self, introduction: str, limit: int) -> CallDelivery:
         """What is to be told, in at most `limit` characters with the `introduction`. Raises LockedError where another
         call is being told something, OSError where the files beside the cursors cannot be written."""
-        self._index.read_on(self._sessions, self._own.runtime, self._now, self._oldest, self.notes)
+        self._index.read_on(self._own, self._sessions, self._now, self._oldest, self.notes)
         concerned = [one for one in self._sessions if self._has_more(one.key)]
         if not concerned:
             return CallDelivery(self._log)
@@ -207,7 +207,7 @@ class CallSearch:
         cursor = self._cursors.get(own.key, {})
         file = CollisionFile(own.cursor_file, self._heard, self._collision_path)
         offsets = {} if call.agent else dict(file.sub_agents)
-        touches = sub_agent_touches(own.path, own.runtime, offsets, self._oldest, lambda command: True)
+        touches = sub_agent_touches(own.sub_agents(), own.runtime, offsets, self._oldest, lambda command: True)
         if call.agent:
             file.in_hand, file.told = InHand(self._heard), {}
             touches = [one for one in touches if one.transcript.endswith(f"{call.agent}.jsonl")]

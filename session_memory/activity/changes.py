@@ -7,7 +7,7 @@ from .cursor_file import is_unchanged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from os import stat_result
 
     from ..runtimes import Runtime
@@ -66,7 +66,8 @@ class OwnSession:
     `keeps_transcript` says whether there is a transcript as soon as a prompt was answered, None where that is not
     known. `prompt_id` is the prompt's that is to be told something: a prompt in the middle of a turn has that of the
     turn. `process` names the runtime's process that the session runs in. Both are '' where they are not known.
-    `collision_file` is the file of collisions to be read, '' for the one that counts.
+    `collision_file` is the file of collisions to be read, '' for the one that counts. `known_sub_agents` are as those
+    of a Session.
     """
 
     __slots__ = (
@@ -76,6 +77,7 @@ class OwnSession:
         "home",
         "keeps_transcript",
         "key",
+        "known_sub_agents",
         "path",
         "process",
         "prompt_id",
@@ -85,6 +87,7 @@ class OwnSession:
     def __init__(
         self, key: str, runtime: Runtime, cursor_file: str, path: str = "", directory: str = "",
         home: Home | None = None, *, keeps_transcript: bool | None = None, prompt_id: str = "", process: str = "",
+        known_sub_agents: Sequence[str] = (),
     ) -> None:  # fmt: skip
         self.key = key
         self.runtime = runtime
@@ -95,6 +98,7 @@ class OwnSession:
         self.keeps_transcript = keeps_transcript
         self.prompt_id = prompt_id
         self.process = process
+        self.known_sub_agents = known_sub_agents
         self.collision_file = ""
 
     def runtime_of(self, session: Session) -> Runtime:
@@ -104,6 +108,14 @@ class OwnSession:
     def id_of(self, session: Session) -> str:
         """The id of another session."""
         return self.runtime_of(session).FILES.session_id_of(session.path)
+
+    def sub_agents(self) -> list[str]:
+        """The transcripts in which stands what the sub-agents of this session did."""
+        return [*self.runtime.FILES.sub_agents(self.path), *self.known_sub_agents]
+
+    def sub_agents_of(self, session: Session) -> list[str]:
+        """The same of another session."""
+        return [*self.runtime_of(session).FILES.sub_agents(session.path), *session.known_sub_agents]
 
     @property
     def user_dir(self) -> str:

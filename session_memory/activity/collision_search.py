@@ -38,10 +38,11 @@ def search(
     """
     offsets = dict(file.sub_agents)
     own_touches = touches_of(entries, lambda command: True)
-    if own.runtime.FILES.sub_agents(own.path):
+    sub_agents = own.sub_agents()
+    if sub_agents:
         from .sub_agents import sub_agent_touches
 
-        own_touches += sub_agent_touches(own.path, own.runtime, file.sub_agents, oldest, lambda command: True)
+        own_touches += sub_agent_touches(sub_agents, own.runtime, file.sub_agents, oldest, lambda command: True)
     follow_links(own_touches)
     file.in_hand.take(sorted(own_touches, key=lambda touch: touch.time))
     touches = touches_of_others(file, others, own, oldest)
@@ -75,7 +76,7 @@ def search(
     not_told = {fact.session for fact in facts if fact not in told}
     for _, unseen in others:
         if unseen.session.key in not_told:
-            for path in own.runtime_of(unseen.session).FILES.sub_agents(unseen.session.path):
+            for path in own.sub_agents_of(unseen.session):
                 file.sub_agents[path] = offsets.get(path, 0)
     return lines, not_told
 
@@ -119,10 +120,11 @@ def touches_of_others(
         else:
             new = touches_of(report.entries, may_concern)
         runtime = own.runtime_of(unseen.session)
-        if runtime.FILES.sub_agents(unseen.session.path):
+        sub_agents = own.sub_agents_of(unseen.session)
+        if sub_agents:
             from .sub_agents import sub_agent_touches
 
-            new += sub_agent_touches(unseen.session.path, runtime, file.sub_agents, oldest, may_concern, places)
+            new += sub_agent_touches(sub_agents, runtime, file.sub_agents, oldest, may_concern, places)
         for touch in new:
             touch.path = files.path_of(touch.path)
         concerning = sorted([touch for touch in new if _concerns(in_hand, touch)], key=lambda touch: touch.time)

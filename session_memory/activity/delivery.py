@@ -287,7 +287,7 @@ def _may_collide(own: OwnSession, cursor: Cursor | None, reports: list[tuple[Rep
     entries = [entry for report, _ in reports for entry in report.entries if entry.tools]
     if any([tool.kind in ("edit", "command") for entry in entries for tool in entry.tools]):
         return True
-    return any([own.runtime_of(one.session).FILES.sub_agents(one.session.path) for _, one in reports])
+    return any([own.sub_agents_of(one.session) for _, one in reports])
 
 
 def _cursors_at_end(changed: list[Changed], now: float, notes: list[str]) -> Cursors:

@@ -92,7 +92,7 @@ class HoldSearch:
         index = TouchIndex(self._own.cursor_file, {}, _SUFFIX)
         sessions = [session for session, _ in self._active]
         oldest = self._now - self._settings.first_sight_seconds
-        index.read_on(sessions, self._own.runtime, self._now, oldest, self.notes)
+        index.read_on(self._own, sessions, self._now, oldest, self.notes)
         commits = [one.time for one in head_moves(worktree.git_dir, oldest) if one.message.startswith("commit")]
         committed = max(commits, default=0.0)
         found = []
@@ -156,7 +156,8 @@ class HoldSearch:
         from .sub_agents import sub_agent_touches
 
         places, runtime = {entry.cwd for entry in report.entries}, self._own.runtime_of(unseen.session)
-        found = sub_agent_touches(unseen.session.path, runtime, {}, oldest, lambda command: True, places)
+        transcripts = self._own.sub_agents_of(unseen.session)
+        found = sub_agent_touches(transcripts, runtime, {}, oldest, lambda command: True, places)
         return sorted([*found, *touches_of(report.entries, lambda command: True)], key=lambda touch: touch.time)
 
 
@@ -180,8 +181,8 @@ def reason_of(hold: Hold, directory: str, now: float) -> str:
 def was_allowed(own: OwnSession, call_id: str) -> bool:
     """Whether a call of the session, or of a sub-agent of it, was made and went well, as the end of its transcript
     shows: then the person who was asked has allowed it."""
-    means, files = own.runtime.RECORDS, own.runtime.FILES
-    for path in (own.path, *files.sub_agents(own.path)):
+    means = own.runtime.RECORDS
+    for path in (own.path, *own.sub_agents()):
         for line in _last_lines(path):
             if call_id.encode() in line and means.may_bring_results(line):
                 for record in objects_in(line):

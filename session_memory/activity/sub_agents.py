@@ -1,10 +1,9 @@
-"""What the sub-agents of a session did: their transcripts lie beside its own, and are read where that has something
-new."""
+"""What the sub-agents of a session did: it stands in transcripts of theirs, or in its own, and is read where that has
+something new."""
 
 from __future__ import annotations
 
 from ..system.files import open_regular, os
-from ..system.json import decode_line
 from ..transcripts.entries import Entry
 from ..transcripts.lines import first_line, last_line_end, lines_forward
 from ..transcripts.reader import TranscriptReader
@@ -12,8 +11,7 @@ from .touches import touches_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-    from typing import Any
+    from collections.abc import Callable, Collection, Iterable
 
     from ..runtimes import Runtime
     from .touches import Touch
@@ -22,18 +20,18 @@ FILE_BYTES = 2 * 1024 * 1024  # what is read of one sub-agent at most
 
 
 def sub_agent_touches(
-    session_path: str,
+    transcripts: Iterable[str],
     runtime: Runtime,
     offsets: dict[str, int],
     oldest: float,
     is_wanted: Callable[[str], bool],
     directories: Collection[str] | None = None,
 ) -> list[Touch]:
-    """What the sub-agents of the session with the transcript `session_path` did in `directories` (None for all) behind
-    `offsets`, those up to which their transcripts were read, which go on; at first, since the time `oldest`. Of the
-    commands only those are looked into that `is_wanted`."""
+    """What the sub-agents of a session with these `transcripts` did in `directories` (None for all) behind `offsets`,
+    those up to which they were read, which go on; at first, since the time `oldest`. Of the commands only those are
+    looked into that `is_wanted`."""
     found: list[Touch] = []
-    for path in runtime.FILES.sub_agents(session_path):
+    for path in transcripts:
         try:
             entries = _read_on(path, runtime, offsets, oldest)
         except OSError:
@@ -56,18 +54,11 @@ def _read_on(path: str, runtime: Runtime, offsets: dict[str, int], oldest: float
             return []
         start = max(start if start < status.st_size else 0, status.st_size - FILE_BYTES)
         end = last_line_end(descriptor, start, status.st_size, FILE_BYTES) or start
-        reader = TranscriptReader(runtime, first_line(descriptor), _decoder(runtime))
+        reader = TranscriptReader(runtime, first_line(descriptor), of_sub_agents=True)
         read = list(reader.forward(lines_forward(descriptor, start, end)))
         offsets.pop(path, None)
         offsets[path] = end
     finally:
         os.close(descriptor)
-    return [one for one in read if isinstance(one, Entry) and (one.timestamp or 0.0) >= oldest]
-
-
-def _decoder(runtime: Runtime) -> Callable[[bytes], tuple[list[Any], int]]:
-    def decode(line: bytes) -> tuple[list[Any], int]:
-        values, unreadable = decode_line(line)
-        return [runtime.RECORDS.of_sub_agent(one) if isinstance(one, dict) else one for one in values], unreadable
-
-    return decode
+    entries = [one for one in read if isinstance(one, Entry)]
+    return [one for one in entries if (one.timestamp or 0.0) >= oldest and not one.is_copy]

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..runtimes import Runtime
     from ..transcripts.cursor import Cursor
     from ..transcripts.entries import Session
+    from .changes import OwnSession
     from .touches import Touch
 
 MOST_PATHS = 1000  # of one session
@@ -44,15 +45,15 @@ class TouchIndex:
             if is_whole(cursor) and "tail" in cursor:
                 self._take_cursor(key, cursor)
 
-    def read_on(self, sessions: list[Session], runtime: Runtime, now: float, oldest: float, notes: list[str]) -> None:
-        """Reads what the sessions did since, those without a cursor since `oldest`. `notes` gets a line for each one
-        that cannot be read. Raises OSError where the file cannot be written."""
+    def read_on(self, own: OwnSession, sessions: list[Session], now: float, oldest: float, notes: list[str]) -> None:
+        """Reads what the sessions, which are other ones than `own`, did since, those without a cursor since `oldest`.
+        `notes` gets a line for each one that cannot be read. Raises OSError where the file cannot be written."""
         changed, found = changed_sessions(sessions, self.cursors, oldest)
         notes += found
         if changed:
             from .unseen import read_changed
 
-            read, _ = read_changed(changed, self.cursors, runtime, now, oldest, len(changed), notes)
+            read, _ = read_changed(changed, self.cursors, own.runtime, now, oldest, len(changed), notes)
             for unseen in read:
                 if unseen.session.team_root:
                     from .team_collisions import touches_elsewhere
@@ -63,9 +64,9 @@ class TouchIndex:
                 self.cursors[unseen.session.key] = unseen.cursor
         has_more = bool(changed)
         for session in sessions:
-            of_session = session.runtime or runtime
-            if session.key in self.touched and of_session.FILES.sub_agents(session.path):
-                has_more = self._read_sub_agents(session, of_session, oldest) or has_more
+            sub_agents = own.sub_agents_of(session) if session.key in self.touched else []
+            if sub_agents:
+                has_more = self._read_sub_agents(session.key, sub_agents, own.runtime_of(session), oldest) or has_more
         if has_more:
             self._write({session.key for session in sessions})
 
@@ -93,12 +94,12 @@ class TouchIndex:
         elif key in self.cursors:
             self.touched[key] = found
 
-    def _read_sub_agents(self, session: Session, runtime: Runtime, oldest: float) -> bool:
+    def _read_sub_agents(self, key: str, transcripts: list[str], runtime: Runtime, oldest: float) -> bool:
         from .sub_agents import sub_agent_touches
 
         before = dict(self.sub_agents)
-        touches = sub_agent_touches(session.path, runtime, self.sub_agents, oldest, lambda command: True)
-        self._take(session.key, touches)
+        touches = sub_agent_touches(transcripts, runtime, self.sub_agents, oldest, lambda command: True)
+        self._take(key, touches)
         return before != self.sub_agents
 
     def _take(self, key: str, touches: list[Touch]) -> None:

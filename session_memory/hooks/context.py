@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..runtimes import Runtime
     from ..settings.compiled import Settings
     from ..transcripts.entries import Session
-    from ..transcripts.projects import FoldersByRuntime, Places
+    from ..transcripts.projects import FoldersByRuntime, Places, SubAgents
 
     Event = dict[str, Any]  # the JSON object that the runtime gives to a hook
 
@@ -31,7 +31,8 @@ class Context:
     `session` is its key in the home: the name in an agent home ('' where it has none), else the same as `session_id`,
     the runtime's own. `own_path` is its transcript, which may not be there yet, `config_dir` the runtime's directory
     ('' where that is not asked for), `directory` the one that the session was started in. `named` are the named
-    sessions of the home where they were read already.
+    sessions of the home where they were read already. `sub_agents` are those of the project's sessions, as far as the
+    project's index has them, once `other_sessions` has read it.
     """
 
     __slots__ = (
@@ -45,6 +46,7 @@ class Context:
         "session",
         "session_id",
         "settings",
+        "sub_agents",
     )
 
     def __init__(
@@ -71,6 +73,7 @@ class Context:
         self.directory = directory
         self.named = named
         self.settings: Settings = home.settings()
+        self.sub_agents: SubAgents = {}
 
     @property
     def cursor_file(self) -> str:
@@ -89,10 +92,14 @@ class Context:
             from ..transcripts.projects import sessions_of_others
 
             places = self._places()
-            folders = self._project_folders(places)
+            folders, self.sub_agents = self._project(places)
             own_folders = folders.get(self.runtime.name, ())
             found = files.other_sessions("", self.config_dir, self.own_path, scope, own_folders)
             found += sessions_of_others(places[1:], folders, scope)
+            if self.sub_agents:
+                from ..transcripts.projects import take_sub_agents
+
+                take_sub_agents(found, self.sub_agents)
         if self.settings.team.get("url"):
             from ..transcripts.team_sessions import team_sessions
 
@@ -115,16 +122,16 @@ class Context:
                     places.append((runtime, config_dir))
         return places
 
-    def _project_folders(self, places: Places) -> FoldersByRuntime:
-        from ..transcripts.projects import kept_folders
+    def _project(self, places: Places) -> tuple[FoldersByRuntime, SubAgents]:
+        from ..transcripts.projects import kept_project
 
         index_file = self.home.project_index(self.directory)
-        folders = kept_folders(places, self.directory, index_file)
-        if folders is None:
-            from ..transcripts.project_folders import keep_folders
+        project = kept_project(places, self.directory, index_file)
+        if project is None:
+            from ..transcripts.project_folders import keep_project
 
-            folders = keep_folders(places, self.directory, self.home.user_dir, index_file)
-        return folders
+            project = keep_project(places, self.directory, self.home.user_dir, index_file)
+        return project
 
 
 def home_of(event: Event, environ: Mapping[str, str], runtime: Runtime) -> Home:

@@ -62,11 +62,12 @@ def state_in_group(group: Group, session_id: str) -> DeliveryState | None:
 
 
 def _state_of(context: Context) -> DeliveryState:
-    own, settings = own_session(context, {}), context.settings
+    others, settings = context.other_sessions(), context.settings
+    own = own_session(context, {})
     told = delivered(KnownCursors(own.cursor_file).cursors.get(own.key, {}), own)
     waiting = waiting_text(
         own,
-        context.other_sessions(),
+        others,
         settings=settings,
         now=time.time(),
         limit=settings.max_characters,

@@ -50,10 +50,10 @@ def joined(*parts: str | None) -> str:
 def update_for(context: Context, environ: Mapping[str, str]) -> Delivery:
     """What the session was not told yet, to be told in a `with` block. `environ` is the environment that the runtime
     gave to the hook, empty for a callback. Raises SessionMemoryError, OSError."""
-    settings = context.settings
+    settings, others = context.settings, context.other_sessions()
     return open_update(
         own_session(context, environ),
-        context.other_sessions(),
+        others,
         settings=settings,
         now=time.time(),
         limit=settings.max_characters,
@@ -89,7 +89,8 @@ def count_as_told(memories: PromptMemories | None, notes: list[str]) -> None:
 
 
 def own_session(context: Context, environ: Mapping[str, str]) -> OwnSession:
-    """The session of an event, with what is asked of it to tell it something. Raises EventError."""
+    """The session of an event, with what is asked of it to tell it something: its sub-agents too, once the other
+    sessions were asked for. Raises EventError."""
     event, hooks = context.event, context.runtime.HOOKS
     return OwnSession(
         context.session,
@@ -101,6 +102,7 @@ def own_session(context: Context, environ: Mapping[str, str]) -> OwnSession:
         keeps_transcript=hooks.keeps_transcript(event, environ),
         prompt_id=hooks.prompt_id(event),
         process=hooks.process(event, environ),
+        known_sub_agents=context.sub_agents.get(context.session_id, ()),
     )
 
 

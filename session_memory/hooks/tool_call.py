@@ -58,7 +58,8 @@ def delivery_for(context: Context) -> CallDelivery | None:
         return None
     if not calls:
         return CallDelivery(CallLog(context.cursor_file, agent))
-    search = CallSearch(own_session(context, environment()), calls, context.other_sessions(), settings, time.time())
+    others = context.other_sessions()
+    search = CallSearch(own_session(context, environment()), calls, others, settings, time.time())
     delivery = search.delivery(INTRODUCTION, settings.max_characters)
     write_notes(context, search.notes, hooks.TOOL_EVENT)
     return delivery
@@ -73,7 +74,8 @@ def find_holds(context: Context) -> list[tuple[ToolUse, Hold]]:
     from ..activity.held_calls import HoldSearch
 
     cwd = _cwd(context.event)
-    search = HoldSearch(own_session(context, environment()), context.other_sessions(), settings, time.time())
+    others = context.other_sessions()
+    search = HoldSearch(own_session(context, environment()), others, settings, time.time())
     found = []
     for tool in tools:
         is_edit = tool.kind == _EDIT

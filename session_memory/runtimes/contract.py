@@ -23,6 +23,9 @@ class Branch(Protocol):
     is_of_subagent: bool
     """Whether none of it counts, since it is a sub-agent's."""
 
+    of_session: str
+    """The id of the session that the sub-agent belongs to, where nothing but this tells it; else ''."""
+
     def holds(self, line: bytes) -> bool:
         """Whether what `line` says counts. To be asked of every line, from the last to the first."""
 
@@ -89,7 +92,8 @@ class RuntimeRecords(Protocol):
         """What a call in the record took out of a file and put in, as pairs of texts; [] for any other call."""
 
     def of_sub_agent(self, record: dict[str, Any]) -> dict[str, Any]:
-        """A record of a sub-agent's transcript as one of a session's, which counts."""
+        """A record of a sub-agent's as one of a session's, which counts. Where both stand in one transcript, an empty
+        one for what the session's own agent said and did."""
 
     def prompt_id(self, record: dict[str, Any]) -> str:
         """The id that whoever sent a prompt gave it, where the record is one; else ''."""
@@ -164,7 +168,8 @@ class RuntimeFiles(Protocol):
         """The sessions whose transcripts lie in `folder`."""
 
     def sub_agents(self, path: str) -> list[str]:
-        """The transcripts of the sub-agents of the session whose transcript lies at `path`."""
+        """The transcripts of the sub-agents of the session whose transcript lies at `path`: those that lie beside it,
+        or that one, where what they did stands there too."""
 
     def session_names(self, sessions_dir: str) -> list[str]:
         """The names of the sessions of an agent home, in no particular order."""

@@ -6,7 +6,7 @@ from ..system.json import as_string
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from ..runtimes import Runtime
@@ -152,9 +152,10 @@ class Session(Value):
     names the one of the project that it was started in, '' where that is the same as that of the session at hand.
     `runtime` is the one that it runs in, None where that is the one of the session at hand. `team_root` is '' but for a
     session of a team, which has a copy of the repository on another machine: there it is the root of the one here.
+    `known_sub_agents` are the transcripts of its sub-agents where these lie among those of all sessions.
     """
 
-    __slots__ = ("is_elsewhere", "key", "name", "path", "runtime", "team_root", "worktree")
+    __slots__ = ("is_elsewhere", "key", "known_sub_agents", "name", "path", "runtime", "team_root", "worktree")
 
     def __init__(self, key: str, path: str, name: str = "", is_elsewhere: bool = False, worktree: str = "") -> None:
         self.key = key
@@ -164,3 +165,4 @@ class Session(Value):
         self.worktree = worktree
         self.runtime: Runtime | None = None
         self.team_root = ""
+        self.known_sub_agents: Sequence[str] = ()

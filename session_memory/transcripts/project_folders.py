@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ..runtimes import Runtime
     from ..system.git import Worktree
-    from .projects import FoldersByRuntime, Places
+    from .projects import FoldersByRuntime, Places, SubAgents
 
 MOST_TRANSCRIPTS = 8  # of a folder, in which its directory is looked for
 
@@ -33,12 +33,15 @@ def project_folders(places: Places, start: str, user_dir: str) -> FoldersByRunti
     return _Search(places, start, user_dir, {}).folders()
 
 
-def keep_folders(places: Places, start: str, user_dir: str, index_file: str) -> FoldersByRuntime:
-    """The same, kept in the index, which also knows the worktrees that have been removed, and in which directory each
-    transcript began that lies in no folder of its project. Where it cannot be written, the folders are found anew at
-    the next prompt."""
+def keep_project(
+    places: Places, start: str, user_dir: str, index_file: str
+) -> tuple[FoldersByRuntime, SubAgents]:  # fmt: skip
+    """The same, and the sub-agents whose transcripts lie among those of all sessions; kept in the index, which also
+    knows the worktrees that have been removed, and in which directory each transcript began that lies in no folder of
+    its project. Where it cannot be written, all is found anew at the next prompt."""
     search = _Search(places, start, user_dir, read_index(index_file))
     folders = search.folders()
+    sub_agents = search.sub_agents()
     index = {
         "start": start,
         "places": {runtime.name: config_dir for runtime, config_dir in places},
@@ -46,17 +49,18 @@ def keep_folders(places: Places, start: str, user_dir: str, index_file: str) -> 
         "stamps": [[path, _settled(path_stamp(path))] for path in search.looked_at],
         "folders": folders,
         "directories": search.directories,
+        "sub_agents": sub_agents,
     }
     try:
         write_atomically(index_file, sealed(index))
     except OSError:
         pass
-    return folders
+    return folders, sub_agents
 
 
 class _Search:
     """One search; `looked_at` are the paths that its result depends on, `directories` those in which transcripts began
-    that lie in no folder of their project, None for a sub-agent's."""
+    that lie in no folder of their project, for a sub-agent's the id of its session in a list."""
 
     def __init__(self, places: Places, start: str, user_dir: str, before: dict[str, Any]) -> None:
         self._places = places
@@ -67,7 +71,7 @@ class _Search:
         self.common_dir = self._own.common_dir if self._own else ""
         self._before = before
         self._known = before.get("directories") or {}
-        self.directories: dict[str, str | None] = {}
+        self.directories: dict[str, str | list[str]] = {}
         self.looked_at: list[str] = []
 
     def folders(self) -> FoldersByRuntime:
@@ -94,7 +98,7 @@ class _Search:
         found = self._known_before(runtime)
         for folder in {folder: None for root in roots for folder in files.folders_below(config_dir, root)}:
             directory = self._directory_of_folder(runtime, folder)
-            if directory:
+            if isinstance(directory, str) and directory:
                 worktree = self._worktree_name(directory)
                 if worktree is not None:
                     found[folder] = worktree
@@ -120,17 +124,25 @@ class _Search:
             return None
         return "" if worktree.root == own.root else worktree.name
 
-    def _directory_of_folder(self, runtime: Runtime, folder: str) -> str | None:
+    def sub_agents(self) -> SubAgents:
+        """The transcripts of sub-agents among those of all sessions, by the ids of their sessions."""
+        found: SubAgents = {}
+        for path, directory in self.directories.items():
+            if isinstance(directory, list):
+                found.setdefault(directory[0], []).append(path)
+        return found
+
+    def _directory_of_folder(self, runtime: Runtime, folder: str) -> str | list[str]:
         """The directory that the sessions of a folder, or the one of a transcript, were started in, by what transcripts
-        say; '' or None where it is not known, or nobody's."""
+        say; '' where it is not known, a list where the transcript is a sub-agent's."""
         is_one = not runtime.FILES.HAS_PROJECT_FOLDERS
-        if is_one and folder in self._known:
+        if is_one and self._known.get(folder):
             self.directories[folder] = self._known[folder]
             return self.directories[folder]
         sessions = runtime.FILES.sessions_in(folder)[:MOST_TRANSCRIPTS]
         for session in sessions:
             directory = _directory_of(runtime, session.path)
-            if directory or (is_one and directory is None):
+            if directory:
                 if is_one:
                     self.directories[folder] = directory
                 return directory
@@ -139,9 +151,9 @@ class _Search:
         return ""
 
 
-def _directory_of(runtime: Runtime, path: str) -> str | None:
-    """The directory that a session was started in; '' where its transcript does not say, None where it is a
-    sub-agent's."""
+def _directory_of(runtime: Runtime, path: str) -> str | list[str]:
+    """The directory that a session was started in; '' where its transcript does not say; in a list the id of the
+    session whose sub-agent's it is."""
     try:
         descriptor = open_regular(path)
     except OSError:
@@ -151,7 +163,7 @@ def _directory_of(runtime: Runtime, path: str) -> str | None:
         if branch is None:
             return first_directory(runtime, descriptor)
         if branch.is_of_subagent:
-            return None
+            return [branch.of_session]
         beginning = Entry("user", "")
         branch.complete(beginning)
         return beginning.cwd or first_directory(runtime, descriptor)

@@ -22,11 +22,13 @@ if TYPE_CHECKING:
 
     Places = list[tuple[Runtime, str]]  # runtimes, each with its own directory
     FoldersByRuntime = dict[str, Folders]  # by the names of the runtimes
+    SubAgents = dict[str, list[str]]  # the transcripts of sub-agents by the ids of their sessions
 
 
-def kept_folders(places: Places, start: str, index_file: str) -> FoldersByRuntime | None:
+def kept_project(places: Places, start: str, index_file: str) -> tuple[FoldersByRuntime, SubAgents] | None:
     """The folders in the index of the project of sessions that are started in `start`, each with the name of its
-    worktree, '' for that of `start`. None where it has to be made anew."""
+    worktree, '' for that of `start`; and the sub-agents whose transcripts lie among those of all sessions. None where
+    it has to be made anew."""
     index = read_index(index_file)
     try:
         if (
@@ -34,7 +36,7 @@ def kept_folders(places: Places, start: str, index_file: str) -> FoldersByRuntim
             and index["places"] == {runtime.name: config_dir for runtime, config_dir in places}
             and all([path_stamp(path) == stamp for path, stamp in index["stamps"]])
         ):
-            return index["folders"]  # type: ignore[no-any-return]
+            return index["folders"], index["sub_agents"]
     except (KeyError, TypeError, ValueError):
         pass
     return None
@@ -49,6 +51,12 @@ def sessions_of_others(places: Places, folders: FoldersByRuntime, scope: str) ->
             session.key = f"{runtime.name}:{session.key}"
             found.append(session)
     return found
+
+
+def take_sub_agents(sessions: list[Session], sub_agents: SubAgents) -> None:
+    """Has each of the sessions, which may be of several runtimes, know the transcripts of its sub-agents."""
+    for session in sessions:
+        session.known_sub_agents = sub_agents.get(session.key.rpartition(":")[2], ())
 
 
 def sessions_of_project(

@@ -39,13 +39,17 @@ class TranscriptReader:
         runtime: Runtime,
         first_line: bytes,
         decode: Callable[[bytes], tuple[list[Any], int]] = decode_line,
+        *,
+        of_sub_agents: bool = False,
     ) -> None:
-        """`first_line` is that of the transcript; `decode` gives the values in a line, and how many were unreadable."""
+        """`first_line` is that of the transcript; `decode` gives the values in a line, and how many were unreadable.
+        With `of_sub_agents` what counts is what they did, and nothing else; it is read forward."""
         self.title: Title = NO_TITLE
         self.unreadable = 0
         self.reached = 0
         self._meaning = runtime.RECORDS
         self._decode = decode
+        self._of_sub_agents = of_sub_agents
         self._branch = runtime.RECORDS.branch(first_line)
 
     @property
@@ -94,10 +98,10 @@ class TranscriptReader:
         entries in lines at the offsets `left_out` are left out, records that are glued to one lie at the next offset.
         """
         meaning, branch = self._meaning, self._branch
-        is_of_subagent = self.is_of_subagent
+        is_left_out = self.is_of_subagent and not self._of_sub_agents
         for offset, line in lines:
             self.reached = offset + len(line)
-            if is_of_subagent:
+            if is_left_out:
                 continue
             if with_results and meaning.may_bring_results(line):
                 results = meaning.results_in(line, self._decode)
@@ -142,6 +146,8 @@ class TranscriptReader:
     def records(self, line: bytes) -> list[dict[str, Any]]:
         """The records of a line, several where they stand glued together; what is none counts as unreadable."""
         values, unreadable = self._decode(line)
+        if self._of_sub_agents:
+            values = [self._meaning.of_sub_agent(one) if isinstance(one, dict) else one for one in values]
         if not unreadable and len(values) == 1 and isinstance(values[0], dict):  # as of nearly every line
             return values
         records = [value for value in values if isinstance(value, dict)]

@@ -139,6 +139,8 @@ def _answers_of(file: SourceFile, read: Callable[[Runtime, int], Iterable[_Answe
         os.close(descriptor)
     confined_to = file.directory.confined_to
     for path in runtime.FILES.sub_agents(file.path):
+        if path == file.path:  # it was read
+            continue
         try:
             descriptor = open_inside(confined_to, path) if confined_to else open_regular(path)
         except (OSError, OutsideGroupError):

@@ -27,6 +27,7 @@ from records import (
     lines,
     new_id,
     qwen_exchange,
+    qwen_record,
     write,
 )
 
@@ -49,9 +50,10 @@ class Person:
         path = self.root / ".claude" / "projects" / encode_cwd(str(directory)) / f"{new_id()}.jsonl"
         return write(path, *exchange(question, "Done.", cwd=str(directory)))
 
-    def codex_session(self, directory: Path, question: str, *, session_id: str = "", subagent: bool = False) -> Path:
+    def codex_session(self, directory: Path, question: str, *, session_id: str = "", parent: str = "") -> Path:
         session_id = session_id or new_id()
-        header = {"id": session_id, "cwd": str(directory), "thread_source": "subagent" if subagent else "user"}
+        header = {"id": session_id, "session_id": parent or session_id, "cwd": str(directory)}
+        header["thread_source"] = "subagent" if parent else "user"
         path = self.rollout(session_id)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
@@ -63,6 +65,18 @@ class Person:
     def rollout(self, session_id: str) -> Path:
         day = datetime.now().strftime("%Y/%m/%d")
         return self.root / ".codex" / "sessions" / day / f"rollout-2026-11-20T10-00-00-{session_id}.jsonl"
+
+    def read_in_claude(self) -> None:
+        """A session of Claude Code has read `src/app.py`, which was changed since."""
+        own = self.root / ".claude" / "projects" / encode_cwd(str(self.app)) / f"{self.ids['claude']}.jsonl"
+        read = ("Read", {"file_path": self.edited})
+        write(own, *exchange("look at it", read, cwd=str(self.app), at=time.time() - 600))
+        Path(self.edited).write_text("2\n")
+
+    @property
+    def edited(self) -> str:
+        """A file of the repository."""
+        return str(self.app / "src" / "app.py")
 
     def prompt_in_claude(self, directory: Path) -> str:
         folder = self.root / ".claude" / "projects" / encode_cwd(str(directory))
@@ -393,11 +407,8 @@ def test_a_database_of_opencode_that_cannot_be_read_keeps_nothing_of_the_others_
 
 
 def test_a_file_that_opencode_edited_after_claude_code_read_it_is_a_collision(person):
-    read = ("Read", {"file_path": str(person.app / "src" / "app.py")})
-    own = person.root / ".claude" / "projects" / encode_cwd(str(person.app)) / f"{person.ids['claude']}.jsonl"
-    write(own, *exchange("look at it", read, cwd=str(person.app), at=time.time() - 600))
-    (person.app / "src" / "app.py").write_text("2\n")
-    edit = tool("edit", {"filePath": str(person.app / "src" / "app.py")}, at=time.time() - 60)
+    person.read_in_claude()
+    edit = tool("edit", {"filePath": person.edited}, at=time.time() - 60)
     person.opencode.exchange(person.app, "mend it", "Done.", edit)
     assert "! src/app.py: opencode: mend it edited it 1m ago, after you read it" in person.prompt_in_claude(person.app)
 
@@ -445,7 +456,7 @@ def test_a_session_that_begins_later_is_found(person):
 
 
 def test_a_sub_agent_of_codex_is_neither_told_of_nor_answered(person):
-    person.codex_session(person.app, "count the lines", subagent=True)
+    person.codex_session(person.app, "count the lines", parent=new_id())
     assert person.prompt_in_claude(person.app) == ""
     person.claude_session(person.app, "tidy the docs")
     assert person.prompt_in_codex(person.app, agent_id="a-child") == ""
@@ -484,17 +495,89 @@ def test_a_directory_of_claude_code_of_its_own_knows_no_other_runtime(person):
 
 
 def test_a_file_that_codex_edited_after_claude_code_read_it_is_a_collision(person):
-    read = ("Read", {"file_path": str(person.app / "src" / "app.py")})
-    own = person.root / ".claude" / "projects" / encode_cwd(str(person.app)) / f"{person.ids['claude']}.jsonl"
-    write(own, *exchange("look at it", read, cwd=str(person.app), at=time.time() - 600))
-    path = person.codex_session(person.app, "mend it")
-    (person.app / "src" / "app.py").write_text("2\n")
-    item = {
-        "type": "FileChange", "id": "exec-1", "status": "completed",
-        "changes": {
-            str(person.app / "README"): {"type": "add", "content": ""},
-            str(person.app / "src" / "app.py"): {"type": "update", "unified_diff": ""},
-        },
-    }  # fmt: skip
-    append(path, codex_item(item, at=time.time() - 60))
+    person.read_in_claude()
+    append(person.codex_session(person.app, "mend it"), patch(person.app / "README", Path(person.edited)))
     assert "! src/app.py: codex: mend it edited it 1m ago, after you read it" in person.prompt_in_claude(person.app)
+
+
+def patch(*paths: Path) -> dict[str, Any]:
+    """What a person saw of a patch of Codex, a minute ago."""
+    changes = {str(path): {"type": "update", "unified_diff": ""} for path in paths}
+    item = {"type": "FileChange", "id": "exec-1", "status": "completed", "changes": changes}
+    return codex_item(item, at=time.time() - 60)
+
+
+def sub_agent_of_codex(person: Person) -> None:
+    path = person.codex_session(person.app, "mend it")
+    append(person.codex_session(person.app, "Edit it.", parent=path.stem[-36:]), patch(Path(person.edited)))
+
+
+def sub_agent_of_copilot(person: Person) -> None:
+    """It writes into the session's own events."""
+    path = person.copilot_session(person.app, "mend it")
+    asked = {"toolCallId": "call_1", "name": "edit", "arguments": {"path": person.edited}}
+    edit = copilot_message("assistant", "I edited it.", at=time.time() - 60, toolRequests=[asked])
+    done = {**edit, "type": "tool.execution_complete", "data": {"toolCallId": "call_1", "success": True}}
+    append(path, {**edit, "agentId": "a-child"}, {**done, "id": new_id(), "agentId": "a-child"})
+
+
+def sub_agent_of_opencode(person: Person) -> None:
+    session = person.opencode.exchange(person.app, "mend it", "Done.")
+    title, at = "edit (@general subagent)", time.time() - 60
+    child = person.opencode.session(person.app, title=title, parent=session, at=at)
+    edit = tool("edit", {"filePath": person.edited}, at=time.time() - 60)
+    person.opencode.turn(child, "Edit it.", "Done.", edit, at=time.time() - 60)
+
+
+def sub_agent_of_gemini(person: Person) -> None:
+    session_id = new_id()
+    chat = person.gemini_chat(person.app, session_id, *gemini_exchange("mend it", "Done.", at=time.time() - 60))
+    call = {"id": "call_1", "name": "replace", "args": {"file_path": person.edited}, "status": "success", "result": []}
+    header = {"sessionId": new_id(), "projectHash": "0" * 64, "startTime": "", "kind": "subagent"}
+    edit = gemini_message("gemini", "", at=time.time() - 60, toolCalls=[call])
+    path = chat.parent / session_id / f"{header['sessionId']}.jsonl"
+    path.parent.mkdir()
+    path.write_bytes(lines(header, gemini_message("user", "Edit it.", at=time.time() - 60), edit))
+
+
+def sub_agent_of_qwen_code(person: Person) -> None:
+    path = person.qwen_session(person.app, "mend it")
+    child = path.parent.parent / "subagents" / path.stem / "agent-1.jsonl"
+    call = {"functionCall": {"id": "call_1", "name": "edit", "args": {"file_path": person.edited}}}
+    answer = {"functionResponse": {"id": "call_1", "name": "edit", "response": {"output": "ok"}}}
+    fields = {"cwd": str(person.app), "at": time.time() - 60, "isSidechain": True}
+    edit = qwen_record("assistant", "", **fields, message={"role": "model", "parts": [call]})
+    write(child, edit, qwen_record("tool_result", "", **fields, message={"role": "user", "parts": [answer]}))
+
+
+@pytest.mark.parametrize(
+    "edited_by",
+    [sub_agent_of_codex, sub_agent_of_copilot, sub_agent_of_opencode, sub_agent_of_gemini, sub_agent_of_qwen_code],
+)
+def test_what_a_sub_agent_edits_its_session_has_edited(person, edited_by):
+    person.read_in_claude()
+    edited_by(person)
+    text = person.prompt_in_claude(person.app)
+    assert ": mend it edited it 1m ago, after you read it" in text
+    assert "dit it." not in text
+    assert person.prompt_in_claude(person.app) == ""
+
+
+def test_a_sub_agent_of_codex_that_begins_later_is_found(person):
+    person.read_in_claude()
+    path = person.codex_session(person.app, "mend it")
+    assert "! " not in person.prompt_in_claude(person.app)
+    append(person.codex_session(person.app, "Edit it.", parent=path.stem[-36:]), patch(Path(person.edited)))
+    append(path, *codex_exchange("go on", "It is done.", cwd=str(person.app), at=time.time() - 50))
+    assert "! src/app.py: codex: mend it edited it 1m ago, after you read it" in person.prompt_in_claude(person.app)
+
+
+def test_what_a_sub_agent_of_codex_edited_its_own_session_has_in_hand(person):
+    own = person.codex_session(person.app, "mend it", session_id=person.ids["codex"])
+    append(person.codex_session(person.app, "Edit it.", parent=own.stem[-36:]), patch(Path(person.edited)))
+    edit = ("Edit", {"file_path": person.edited, "old_string": "", "new_string": "2"})
+    Path(person.edited).write_text("2\n")
+    folder = person.claude_session(person.app, "tidy the docs").parent
+    write(folder / f"{new_id()}.jsonl", *exchange("mend it too", edit, cwd=str(person.app), at=time.time() - 30))
+    text = person.prompt_in_codex(person.app)
+    assert "! src/app.py: claude-code: mend it too edited it just now, after you edited it" in text

@@ -6,7 +6,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from hypothesis import settings
+from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
@@ -139,8 +139,15 @@ def run_offset_only() -> None:
 
     run_state_machine_as_test(
         WithoutTheSeam,
-        settings=settings(
-            max_examples=300, stateful_step_count=30, deadline=None, database=None, derandomize=True, print_blob=False
+        settings=settings(  # one failure, as it is found: looking for the smallest may take minutes
+            max_examples=300,
+            stateful_step_count=30,
+            deadline=None,
+            database=None,
+            derandomize=True,
+            print_blob=False,
+            phases=[Phase.generate],
+            report_multiple_bugs=False,
         ),
     )
 

@@ -4,12 +4,11 @@ A new runtime is a folder of modules, a line in the table, a fixture folder, and
 is its own: ids, names of tools, events, and whether a fork copies. The files are `conversation.jsonl`, `fork.jsonl` (a
 fork of it after its first turn), `names.index` (the names that users gave, where they are not in the transcripts; it
 lies at `names_file` in the runtime's directory), `torn.jsonl` (two records on one line, one that was cut off, the last without a line feed), and a sub-agent's
-transcript where the runtime writes one.
+transcript where the runtime writes one; `subagent` names it, or the conversation where that has it too.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -39,7 +38,7 @@ from session_memory.system.json import decode_line
 from session_memory.text.timestamps import epoch_seconds
 from session_memory.transcripts.lines import lines_forward
 from session_memory.transcripts.log import last_entries
-from session_memory.transcripts.reader import TranscriptHead
+from session_memory.transcripts.reader import TranscriptHead, TranscriptReader
 from session_memory.transcripts.sessions import title_of
 
 
@@ -82,19 +81,18 @@ class TestEntries:
         told = str(fixture.conversation(fixture.path()))
         assert [text for text in UNSAID if text in told] == []
 
-    def test_what_a_sub_agent_did_is_none_of_the_conversation(self, fixture):
+    def test_what_a_sub_agent_did_can_be_read_and_is_none_of_the_conversation(self, fixture):
         if not fixture.own["subagent"]:
-            pytest.skip("it writes no transcripts of sub-agents")
-        assert fixture.conversation(fixture.path(fixture.own["subagent"])) == []
-
-    def test_as_a_record_of_a_session_it_is_one(self, fixture):
-        runtime = fixture.runtime
-        if not fixture.own["subagent"]:
-            assert runtime.FILES.sub_agents(str(fixture.path())) == []
-            pytest.skip("it writes no transcripts of sub-agents")
+            assert fixture.runtime.FILES.sub_agents(str(fixture.path())) == []
+            pytest.skip("it writes nothing of sub-agents")
         path = fixture.path(fixture.own["subagent"])
-        records = [runtime.RECORDS.of_sub_agent(json.loads(line)) for line in path.read_bytes().splitlines()]
-        assert any(runtime.RECORDS.entry(record, 0) for record in records)
+        content = path.read_bytes()
+        reader = TranscriptReader(fixture.runtime, content.split(b"\n")[0], of_sub_agents=True)
+        with path.open("rb") as file:
+            done = [one for one in reader.forward(lines_forward(file.fileno(), 0, len(content))) if one]
+        assert "".join(entry.text for entry in done).endswith(("are clean.", "are empty."))
+        assert {entry.cwd for entry in done} == {fixture.own["cwd"]}
+        assert {entry.id for entry in done}.isdisjoint(entry.id for entry in fixture.conversation(path) if entry)
 
     def test_each_entry_has_its_id_time_directory_and_the_offset_of_its_line(self, fixture):
         content = fixture.path().read_bytes()

@@ -74,6 +74,7 @@ class CodexRollout:
         self.is_of_subagent = header.get("thread_source") == "subagent" or (
             isinstance(source, dict) and "subagent" in source
         )
+        self.of_session = _parent_of(header) if self.is_of_subagent else ""
         self._directory = as_string(header.get("cwd"))
         # Before lines had ordinals, a fork began with a copy of what was said, written at once.
         is_copied = bool(header.get("forked_from_id")) and "history_base" not in header
@@ -294,6 +295,19 @@ def recognises(line: bytes) -> bool:
         line.find(kind, 0, HEAD_BYTES) > 0
         for kind in (b'"type":"session_meta","payload":', b'"type":"response_item","payload":')
     )
+
+
+def _parent_of(header: Record) -> str:
+    """The id of the session that a sub-agent belongs to; of one that another sub-agent started, in older versions, that
+    other's."""
+    root = as_string(header.get("session_id"))
+    if root and root != header.get("id"):
+        return root
+    source = header.get("source")
+    spawned = source.get("subagent") if isinstance(source, dict) else None
+    spawned = spawned.get("thread_spawn") if isinstance(spawned, dict) else None
+    named = spawned.get("parent_thread_id") if isinstance(spawned, dict) else None
+    return as_string(header.get("parent_thread_id")) or as_string(named)
 
 
 def _of_message(payload: Record, record: Record, offset: int) -> Entry | None:

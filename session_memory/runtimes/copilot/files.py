@@ -94,8 +94,8 @@ def session_id_of(path: str) -> str:
 
 
 def sub_agents(path: str) -> list[str]:
-    """None: what they did stands in the session's own events."""
-    return []
+    """The session's own events: what they did stands there."""
+    return [path]
 
 
 def given_name(path: str) -> str:

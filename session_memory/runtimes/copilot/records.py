@@ -59,6 +59,7 @@ class CopilotSession:
     copied."""
 
     is_of_subagent = False
+    of_session = ""
 
     def __init__(self, start: Record) -> None:
         data = start.get("data")
@@ -220,7 +221,9 @@ def edits(record: Record, call_id: str) -> list[Edit]:
 
 
 def of_sub_agent(record: Record) -> Record:
-    """The record without its mark."""
+    """The record without its mark; what has none is the session's own, of which the directory alone is kept."""
+    if not record.get("agentId"):
+        return record if _directory_of(record) else {}
     return {key: value for key, value in record.items() if key != "agentId"}
 
 

@@ -64,6 +64,8 @@ def branch(first_line: bytes) -> GeminiChat:
 class GeminiChat:
     """A chat, from which its user may have taken back what was said from some message on."""
 
+    of_session = ""  # a sub-agent's lies beside that of its session
+
     def __init__(self, header: Record) -> None:
         self.is_of_subagent = header.get("kind") == "subagent"
         directories = header.get("directories")

@@ -66,6 +66,7 @@ class PiBranch:
     """
 
     is_of_subagent = False  # Pi writes no transcripts of sub-agents
+    of_session = ""
 
     def __init__(self, header: Record) -> None:
         version = header.get("version")
