@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import html
 import json
+import os
 import re
 import signal
 import subprocess
@@ -28,6 +29,7 @@ from .scenes import REPOSITORY
 COMMAND = [sys.executable, "-c", "import sys; from session_memory.cli import main; sys.exit(main())"]
 PICTURES = {"page-light.png": ("", "light"), "page-dark.png": ("/timeline?span=week", "dark")}
 WIDTH, HEIGHT = 1200, 760
+HOUR = 16
 PROMPT = "prompt.png"
 # Two agents at work on one checkout; %s is what the hook tells the second.
 TERMINAL = """<!doctype html><style>
@@ -44,6 +46,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=REPOSITORY / "docs" / "images", metavar="DIR", help="docs/images")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
+    os.environ["TZ"] = f"<here>{time.gmtime().tm_hour - HOUR:+d}"  # where it is that hour now: at night little happens
+    time.tzset()
     with tempfile.TemporaryDirectory(prefix="session-memory-") as name, sync_playwright() as playwright:
         home = Path(name)
         write_home(home, time.time())
@@ -60,7 +64,7 @@ def main() -> None:
 @contextmanager
 def served(home: Path, *words: str) -> Iterator[str]:
     """The page of the person whose home this is, with all of it taken in: the link that opens it."""
-    environment = {"HOME": str(home), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC"}
+    environment = {"HOME": str(home), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": os.environ.get("TZ", "UTC")}
     subprocess.run([*COMMAND, "ingest"], env=environment, cwd=home, check=True, capture_output=True)
     page = subprocess.Popen(
         [*COMMAND, "page", "--no-browser", *words], env=environment, cwd=home, text=True, stdout=subprocess.PIPE
