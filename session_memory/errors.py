@@ -11,6 +11,10 @@ class SessionMemoryError(Exception):
         self.hint = hint
 
 
+class WrongCallError(SessionMemoryError):
+    """A command was called with something that it does not take: as with a wrong option, its exit code is 2."""
+
+
 class ConfigError(SessionMemoryError):
     """config.yaml cannot be used as it is."""
 

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from ..activity.acknowledgement import kind_of_delivery
-from ..errors import SessionMemoryError
+from ..errors import WrongCallError
 from ..memories.folders import groups_of, home_of
 from ..runtimes import all_runtimes
 from ..settings import edit, keys
@@ -29,7 +29,7 @@ SUMMARY = "show the settings in force and where each comes from, or set one"
 _TEXT_KINDS = (keys.ASSISTANT, keys.DATABASE, keys.MODEL, keys.TEXT, keys.URL, keys.VARIABLE)
 
 
-class UnknownKeyError(SessionMemoryError):
+class UnknownKeyError(WrongCallError):
     """A key that the settings do not have, or a value that it may not have."""
 
 

@@ -10,7 +10,7 @@ import sys
 from contextlib import contextmanager
 
 from .. import NAME
-from ..errors import SessionMemoryError, described
+from ..errors import SessionMemoryError, WrongCallError, described
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ _WIDEST = 100
 
 def exit_code(command: Callable[[], int], how_to_add: Callable[[str], str] = lambda module: _MISSING_HINT) -> int:
     """What the command returns. Where it raises SessionMemoryError or OSError, or a package is not installed, one line
-    and a hint are printed to stderr, and the exit code is 1. Where stdout's encoding lacks a character, `?` is printed.
-    `how_to_add` says what to type where a module is missing.
+    and a hint are printed to stderr, and the exit code is 1, or 2 for a WrongCallError. Where stdout's encoding lacks a
+    character, `?` is printed. `how_to_add` says what to type where a module is missing.
     """
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")
@@ -34,6 +34,7 @@ def exit_code(command: Callable[[], int], how_to_add: Callable[[str], str] = lam
         return command()
     except SessionMemoryError as error:
         print_error(str(error), error.hint)
+        return 2 if isinstance(error, WrongCallError) else 1
     except ModuleNotFoundError as error:
         if not error.name or error.name.partition(".")[0] in (__package__.partition(".")[0], *sys.stdlib_module_names):
             raise  # a fault of ours

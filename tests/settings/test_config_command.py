@@ -138,7 +138,7 @@ class TestSetting:
     def test_what_is_wrong_is_refused_and_changes_nothing(self, person: Person, words: tuple[str, str]) -> None:
         person.config.write_text("max_characters: 300\n")
         done = person.run(*words)
-        assert done.returncode == 1
+        assert done.returncode == 2
         assert done.stderr.startswith("session-memory: ")
         assert person.config.read_text() == "max_characters: 300\n"
 
