@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..errors import SessionMemoryError
 from ..runtimes import all_runtimes
 from ..runtimes.detection import runtime_of
-from ..store.ingest.sources import DEEPEST, SUFFIX, SourceDirectory
+from ..store.ingest.sources import COMPRESSED, DEEPEST, SUFFIX, SourceDirectory
 from ..system.files import open_regular
 
 if TYPE_CHECKING:
@@ -35,7 +35,10 @@ def directories_at(path: str, location: StoreLocation) -> list[SourceDirectory]:
         if absolute.startswith(root + "/"):
             return [SourceDirectory(root, group, (absolute[len(root) + 1 :],), is_named=True)]
     roots = _roots_in(absolute, MOST_LEVELS) or {absolute: DEEPEST}
-    return [SourceDirectory(root, group, is_named=True, deepest=deepest) for root, deepest in roots.items()]
+    return [
+        SourceDirectory(root, group, is_named=True, is_asked_for=True, deepest=deepest)
+        for root, deepest in roots.items()
+    ]
 
 
 def _roots_in(directory: str, levels: int) -> dict[str, int]:
@@ -59,7 +62,7 @@ def _holds_transcripts(directory: str, levels: int) -> bool:
         names = os.listdir(directory)
     except OSError:
         return False
-    if any(_is_transcript(f"{directory}/{name}") for name in names if name.endswith(SUFFIX)):
+    if any(_is_transcript(f"{directory}/{name}") for name in names if name.endswith((SUFFIX, SUFFIX + COMPRESSED))):
         return True
     return levels > 1 and any(_holds_transcripts(folder, levels - 1) for folder in _folders(directory))
 
@@ -70,6 +73,8 @@ def _is_transcript(path: str) -> bool:
     except OSError:
         return False
     try:
+        if path.endswith(COMPRESSED):  # what is none is told when it is taken in
+            return True
         return runtime_of(descriptor) is not None
     finally:
         os.close(descriptor)

@@ -145,8 +145,8 @@ class RuntimeFiles(Protocol):
         """The directory that holds a folder of transcripts for each project, or all transcripts."""
 
     def copies_dir(self, config_dir: str) -> str:
-        """Where copies of transcripts lie that the runtime has compressed, with their paths below `transcripts_dir`; ''
-        where it compresses none."""
+        """Where copies of transcripts lie that the runtime has compressed or put away, with the paths that they had
+        below `transcripts_dir`; '' where it does neither."""
 
     def refresh(self, config_dir: str, everything: bool = ...) -> None:
         """Brings the mirrors that lie there up to date, where the runtime keeps no transcripts, and the copies of

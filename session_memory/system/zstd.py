@@ -19,6 +19,10 @@ class DamagedFileError(SessionMemoryError):
     """A compressed file is cut off, or is none."""
 
 
+class NoLibraryError(SessionMemoryError):
+    """There is nothing that could decompress a file."""
+
+
 def can_decompress() -> bool:
     """Whether this Python can read such files."""
     return _library() is not None
@@ -32,7 +36,7 @@ def decompressed(descriptor: int) -> Iterator[bytes]:
         raise ImportError("no library for zstd")
     begin, error_type = library
     stream = begin()
-    while block := os.read(descriptor, _BLOCK_BYTES):
+    for block in blocks(descriptor):
         while block:
             if stream.eof:
                 stream = begin()
@@ -43,6 +47,28 @@ def decompressed(descriptor: int) -> Iterator[bytes]:
             block = stream.unused_data if stream.eof else b""
     if not stream.eof:
         raise DamagedFileError("damaged: it ends in the middle")
+
+
+def decompressed_file(descriptor: int) -> int:
+    """A descriptor of a file without a name that holds what another one does, decompressed, with its time. Raises
+    DamagedFileError, NoLibraryError, OSError."""
+    if not can_decompress():
+        raise NoLibraryError("it is compressed, and nothing here can read that: session-memory install --with zstd")
+    from tempfile import TemporaryFile
+
+    with TemporaryFile() as file:
+        for block in decompressed(descriptor):
+            file.write(block)
+        file.flush()
+        modified = os.fstat(descriptor).st_mtime_ns
+        os.utime(file.fileno(), ns=(modified, modified))
+        return os.dup(file.fileno())
+
+
+def blocks(descriptor: int) -> Iterator[bytes]:
+    """What a file holds as it is, from where it is read next, in pieces."""
+    while block := os.read(descriptor, _BLOCK_BYTES):
+        yield block
 
 
 def _library() -> tuple[Callable[[], Any], type[Exception]] | None:

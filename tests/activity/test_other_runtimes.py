@@ -463,6 +463,14 @@ def test_a_sub_agent_of_codex_is_neither_told_of_nor_answered(person):
     assert "tidy the docs" in person.prompt_in_codex(person.app)
 
 
+def test_a_session_of_codex_that_was_archived_is_not_told(person):
+    path = person.codex_session(person.app, "fix the flaky test")
+    (person.root / ".codex" / "archived_sessions").mkdir()
+    path.rename(person.root / ".codex" / "archived_sessions" / path.name)
+    assert person.prompt_in_claude(person.app) == ""
+    assert person.prompt_in_codex(person.app) == ""
+
+
 def test_the_name_that_its_user_gave_a_session_is_told(person):
     path = person.codex_session(person.app, "fix the flaky test")
     line = {"id": path.stem[-36:], "thread_name": "flaky", "updated_at": "2026-11-20T10:00:00Z"}

@@ -1,9 +1,11 @@
-"""Rollouts that Codex has compressed (`.jsonl.zst`) are read as all others: stored, searched, listed, archived."""
+"""Rollouts that Codex has compressed (`.jsonl.zst`) or archived are read as all others: stored, searched, listed,
+read, written to archives of ours, forgotten."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import time
 from pathlib import Path
 
@@ -41,6 +43,12 @@ class CodexUser(StoreUser):
         os.utime(packed, ns=(status.st_atime_ns, status.st_mtime_ns))
         path.unlink()
         return packed
+
+    def archived(self, path: Path) -> Path:
+        """Archives a rollout as `codex archive` does: it is moved."""
+        folder = self.home / ".codex" / "archived_sessions"
+        folder.mkdir(exist_ok=True)
+        return path.rename(folder / path.name)
 
     def conversations(self) -> list[Path]:
         return list((self.home / ".session-memory" / "conversations").rglob("*.md"))
@@ -139,3 +147,77 @@ def test_several_frames_and_no_last_line_feed_are_read(person: CodexUser) -> Non
     packed.write_bytes(zstandard.compress(content[:300]) + zstandard.compress(content[300:]))
     person.run("ingest")
     assert person.stored() == ["one", "first"]
+
+
+def test_one_that_was_archived_is_stored_listed_read_and_written_to_an_archive_of_ours(person: CodexUser) -> None:
+    person.archived(person.said("Is the cherimoya ripe?", "The cherimoya is ripe."))
+    assert person.result("ingest")["entries"] == 2
+    [listed] = person.result("sessions", "--all")["sessions"]
+    assert listed["id"] == person.id
+    assert "The cherimoya is ripe." in person.run("read", person.id, "--all").stdout
+    person.run("archive", person.id)
+    assert ["The cherimoya is ripe." in path.read_text() for path in person.conversations()] == [True]
+
+
+def test_one_that_was_archived_and_is_forgotten_stays_so(person: CodexUser) -> None:
+    moved = person.archived(person.compressed(person.said("Is the cherimoya ripe?", "The cherimoya is ripe.")))
+    assert person.result("ingest")["entries"] == 2
+    assert person.run("forget", person.id, "--yes").returncode == 0
+    assert person.run("ingest").returncode == 0
+    assert (person.stored(), moved.exists()) == ([], True)
+
+
+def test_one_that_is_archived_and_taken_back_stays_the_same_session(person: CodexUser) -> None:
+    rollout = person.said("one", "first")
+    person.run("ingest")
+    moved = person.archived(rollout)
+    assert person.result("ingest")["entries"] == 0
+    assert (person.stored(), person.statuses()) == (["one", "first"], ["idle"])
+    moved.rename(rollout)
+    with rollout.open("ab") as file:
+        file.write(b"".join(json.dumps(one).encode() + b"\n" for one in codex_exchange("two", "second", cwd=WORK)))
+    assert person.result("ingest")["entries"] == 2
+    assert (person.stored(), person.statuses()) == (["one", "first", "two", "second"], ["idle"])
+    assert person.copied() == []
+
+
+def test_without_a_library_for_zstd_what_is_archived_is_read_all_the_same(person: CodexUser, tmp_path: Path) -> None:
+    (tmp_path / "none").mkdir()
+    (tmp_path / "none" / "zstandard.py").write_text("raise ImportError\n")
+    person.archived(person.said("one", "first"))
+    person.compressed(person.said("two", "second"))
+    assert person.run("ingest", PYTHONPATH=f"{tmp_path}/none:{person.environment['PYTHONPATH']}").returncode == 0
+    assert person.stored() == ["one", "first"]
+    person.run("ingest")
+    assert person.stored() == ["one", "first", "two", "second"]
+
+
+def test_those_in_a_backup_are_taken_in_and_are_the_same_sessions(person: CodexUser) -> None:
+    person.compressed(person.said("one", "first"))
+    shutil.copytree(person.home / ".codex", person.home / "backup" / "2025")
+    shutil.rmtree(person.home / ".codex" / "sessions")
+    for words in (["--dir", person.home / "backup"], ["--dir", person.home / "backup"]):
+        assert person.run("ingest", *words).returncode == 0
+        assert person.stored() == ["one", "first"]
+    assert person.id in person.run("conversations", "--json").stdout
+    (person.home / ".codex" / "sessions").symlink_to(person.home / "backup" / "2025" / "sessions")
+    person.run("ingest")
+    assert (person.stored(), person.result("health-check")["files"]) == (["one", "first"], 1)
+
+
+def test_a_single_one_is_taken_in_and_a_damaged_one_in_a_backup_is_told(
+    person: CodexUser, tmp_path: Path
+) -> None:  # fmt: skip
+    packed = person.compressed(person.said("one", "first"))
+    backup = shutil.copytree(packed.parent, person.home / "backup")
+    (backup / f"rollout-2026-11-20T10-00-00-{new_id()}.jsonl.zst").write_bytes(packed.read_bytes()[:-9])
+    shutil.rmtree(person.home / ".codex")
+    (tmp_path / "none").mkdir()
+    (tmp_path / "none" / "zstandard.py").write_text("raise ImportError\n")
+    bare = person.run("ingest", "--dir", backup, PYTHONPATH=f"{tmp_path}/none:{person.environment['PYTHONPATH']}")
+    assert (bare.returncode, "session-memory install --with zstd" in " ".join(bare.stdout.split())) == (1, True)
+    assert person.run("ingest", "--file", backup / packed.name).returncode == 0
+    assert person.stored() == ["one", "first"]
+    done = person.run("ingest", "--dir", backup)
+    assert (done.returncode, "damaged: it ends in the middle" in " ".join(done.stdout.split())) == (1, True)
+    assert person.id in person.run("conversations", "--json").stdout

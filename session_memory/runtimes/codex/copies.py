@@ -1,7 +1,7 @@
-"""Copies of the rollouts that Codex has compressed (`.jsonl.zst`), so that they are read as all others are.
+"""Copies of the rollouts that Codex has compressed (`.jsonl.zst`) or archived, so that they are read as all others are.
 
 They lie in the folders of their days below a directory of ours, which is a mirror (see transcripts/mirror.py): each is
-made once, with the time of what it is of, and goes when that goes, or lies there uncompressed again.
+made once, with the time of what it is of, and goes when that goes, or lies in its place uncompressed again.
 """
 
 from __future__ import annotations
@@ -22,38 +22,41 @@ from ...transcripts.mirror import keep_state, lock_path, read_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     Stamps = dict[str, list[int]]
 
 COMPRESSED = ".zst"
+SESSIONS, _ARCHIVED = "sessions", "archived_sessions"
 
 
-def bring_up_to_date(sessions_dir: str, root: str) -> None:
+def bring_up_to_date(config_dir: str, root: str) -> None:
     """Makes the copies below `root` that are missing, and removes those that are not wanted any more. What is damaged
-    is noted, and what cannot be done now is left for the next time. Without a library for zstd nothing is done."""
-    wanted = {key: path_stamp(f"{sessions_dir}/{key}{COMPRESSED}") for key in _compressed(sessions_dir)}
+    is noted, and what cannot be done now is left for the next time. Without a library for zstd nothing is read that is
+    compressed."""
+    paths = {**_archived(config_dir), **_compressed(f"{config_dir}/{SESSIONS}")}
+    wanted = {key: path_stamp(path) for key, path in paths.items()}
     copied, unread = _done(root)
     if wanted == {**copied, **{key: stamp for key, (stamp, _) in unread.items()}}:
         return
     from ...system.zstd import can_decompress  # not loaded where nothing is to be done: lists of sessions ask each time
 
     if not can_decompress():
-        return
+        wanted = {key: stamp for key, stamp in wanted.items() if not paths[key].endswith(COMPRESSED)}
+        if wanted == copied:
+            return
     try:
         make_private_dir(root)
         held = lock(lock_path(root), 0)
     except (LockedError, OSError):
         return
     try:
-        _update(sessions_dir, root, wanted)
+        _update(config_dir, root, paths, wanted)
     except OSError:
         pass
     finally:
         os.close(held)
 
 
-def _update(sessions_dir: str, root: str, wanted: Stamps) -> None:
+def _update(config_dir: str, root: str, paths: dict[str, str], wanted: Stamps) -> None:
     """The same under the lock. Raises OSError where no state can be written."""
     from ...system.zstd import DamagedFileError
 
@@ -66,14 +69,14 @@ def _update(sessions_dir: str, root: str, wanted: Stamps) -> None:
         if copied.get(key) == stamp or key in unread:
             continue
         try:
-            _copy(f"{sessions_dir}/{key}{COMPRESSED}", f"{root}/{key}", stamp)
+            _copy(paths[key], f"{root}/{key}", stamp)
             copied[key] = stamp
         except DamagedFileError as error:
             unread[key] = stamp, str(error)
         except OSError:  # it is gone, or there is no room
             continue
     damaged = {key + COMPRESSED: noted for key, noted in unread.items()}
-    keep_state(root, {"sessions": sessions_dir, "copied": copied, "unread": damaged})
+    keep_state(root, {"sessions": f"{config_dir}/{SESSIONS}", "copied": copied, "unread": damaged})
 
 
 def _done(root: str) -> tuple[Stamps, dict[str, tuple[list[int], str]]]:
@@ -86,14 +89,14 @@ def _done(root: str) -> tuple[Stamps, dict[str, tuple[list[int], str]]]:
 
 def _copy(path: str, copy: str, stamp: list[int]) -> None:
     """Writes what the rollout at `path` holds to `copy`, whole or not at all. Raises DamagedFileError, OSError."""
-    from ...system.zstd import decompressed
+    from ...system.zstd import blocks, decompressed
 
     temporary = f"{copy}.{os.getpid()}.tmp"
     source = open_regular(path)
     try:
         target = open_private(temporary, os.O_WRONLY | os.O_TRUNC)
         try:
-            for block in decompressed(source):
+            for block in decompressed(source) if path.endswith(COMPRESSED) else blocks(source):
                 while block:
                     block = block[os.write(target, block) :]
         finally:
@@ -107,8 +110,10 @@ def _copy(path: str, copy: str, stamp: list[int]) -> None:
         os.close(source)
 
 
-def _compressed(sessions_dir: str) -> Iterator[str]:
-    """The compressed rollouts, as paths below the directory without their last ending, of which none lies beside."""
+def _compressed(sessions_dir: str) -> dict[str, str]:
+    """The compressed rollouts, of which none lies beside as it was, by their paths below the directory without the last
+    ending."""
+    found: dict[str, str] = {}
     folders = [""]
     for _ in ("year", "month", "day"):
         below = [(above, name) for above in folders for name in names_in(f"{sessions_dir}/{above}")]
@@ -117,8 +122,27 @@ def _compressed(sessions_dir: str) -> Iterator[str]:
         names = set(names_in(f"{sessions_dir}/{folder}"))
         for name in names:
             plain = name.removesuffix(COMPRESSED)
-            if plain != name and plain.startswith("rollout-") and plain.endswith(".jsonl") and plain not in names:
-                yield folder + plain
+            if plain != name and _is_rollout(plain) and plain not in names:
+                found[folder + plain] = f"{sessions_dir}/{folder}{name}"
+    return found
+
+
+def _archived(config_dir: str) -> dict[str, str]:
+    """The rollouts that Codex has archived, by the paths that they had below the directory of sessions, to which their
+    names tell the day; without those that lie there again."""
+    found: dict[str, str] = {}
+    for name in names_in(f"{config_dir}/{_ARCHIVED}"):
+        plain = name.removesuffix(COMPRESSED)
+        year, month, day = plain[8:12], plain[13:15], plain[16:18]  # rollout-2026-11-20T10-00-00-<id>.jsonl
+        key = f"{year}/{month}/{day}/{plain}"
+        is_dated = _is_rollout(plain) and (year + month + day).isdigit()
+        if is_dated and not is_file(f"{config_dir}/{SESSIONS}/{key}") and not (plain != name and key in found):
+            found[key] = f"{config_dir}/{_ARCHIVED}/{name}"
+    return found
+
+
+def _is_rollout(name: str) -> bool:
+    return name.startswith("rollout-") and name.endswith(".jsonl")
 
 
 def _remove(path: str) -> None:

@@ -1,7 +1,7 @@
 """Where Codex keeps its rollouts, and which sessions there are.
 
 A rollout is `sessions/<year>/<month>/<day>/rollout-<time>-<id>.jsonl`, by the day that the session began, whatever its
-project.
+project; one that its user has archived lies in `archived_sessions/`.
 """
 
 from __future__ import annotations
@@ -42,18 +42,19 @@ def transcripts_dir(config_dir: str) -> str:
 
 
 def copies_dir(config_dir: str) -> str:
-    """Where copies of the rollouts lie that Codex has compressed."""
+    """Where copies of the rollouts lie that Codex has compressed or archived."""
     from ...settings.homes import environment, runtime_home
 
     return f"{runtime_home(config_dir, USUAL_DIR, environment()).state_dir}/codex"
 
 
 def refresh(config_dir: str, everything: bool = False) -> None:
-    """Brings the copies of compressed rollouts up to date, unless it is for a prompt: Codex compresses old ones."""
+    """Brings the copies of compressed and archived rollouts up to date, unless it is for a prompt: such are old, or not
+    wanted there."""
     if everything and is_directory(f"{config_dir}/sessions"):
         from .copies import bring_up_to_date
 
-        bring_up_to_date(f"{config_dir}/sessions", copies_dir(config_dir))
+        bring_up_to_date(config_dir, copies_dir(config_dir))
 
 
 def project_dir(config_dir: str, cwd: str) -> str:

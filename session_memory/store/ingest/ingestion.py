@@ -16,6 +16,7 @@ from ...runtimes.detection import HEAD_BYTES, runtime_of, unusual_form
 from ...system.confined_files import OutsideGroupError
 from ...system.files import path_text, read_at
 from ...system.sqlite import DatabaseError
+from ...system.zstd import DamagedFileError, NoLibraryError
 from ...text.timestamps import now_milliseconds
 from ..sqlite.known_files import RETRY_MILLISECONDS
 from ..values import Batch, UnreadFile
@@ -128,7 +129,7 @@ class Ingestion:
                 for file in changed:
                     try:
                         self._take_file(file, ahead)
-                    except (OSError, OutsideGroupError, UnreadableFileError) as error:
+                    except (OSError, OutsideGroupError, UnreadableFileError, NoLibraryError) as error:
                         self._note_unread(file, error)
             self._flush()
             if not self._again:
@@ -177,7 +178,10 @@ class Ingestion:
         self._noted, self._cleared = {}, set()
 
     def _take_file(self, file: SourceFile, ahead: ReadAhead) -> None:
-        descriptor = file.open()
+        try:
+            descriptor = file.open()
+        except DamagedFileError as error:
+            raise UnreadableFileError(str(error)) from error
         try:
             status = os.fstat(descriptor)
             before = self._states.get(file.key)
@@ -224,12 +228,13 @@ class Ingestion:
     def _is_older_copy(self, file: SourceFile, state: FileState, descriptor: int, status: os.stat_result) -> bool:
         """Whether this is a copy, in another directory, of what is known: a backup beside what it is of."""
         directory = file.directory
-        if not directory.is_backup:
+        if not directory.is_backup and not file.is_compressed:
             is_first = state.root not in self._live_roots
             self._live_roots.add(directory.root)
             if is_first and status.st_size == state.file_size:
                 return False
-        if state.root == directory.root or status.st_size > state.file_size or directory.confined_to:
+        is_itself = state.root == directory.root and not file.is_compressed
+        if is_itself or status.st_size > state.file_size or directory.confined_to:
             return False
         return is_beginning(state, descriptor, status)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ...system.files import Stamp
 
-SUFFIX = ".jsonl"
+SUFFIX, COMPRESSED = ".jsonl", ".zst"
 FOREIGN = "no transcript: none of its lines is of a runtime that is known"  # why a file is not taken in
 DEEPEST = 2  # <project>/<session>.jsonl, as most runtimes have it
 _DIRECTORY_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
@@ -35,12 +35,12 @@ class SourceDirectory:
     takes the place of the file that it is a copy of. Transcripts lie at most `deepest` levels below. No link is
     followed below `confined_to`, a directory above the root, where that is given: the files are an agent's, which may
     have put a link there. `refresh` brings mirrors up to date that lie there, and in `copies` those of transcripts that
-    are compressed here.
+    are compressed here. Elsewhere compressed ones are read themselves where that `is_asked_for` once, as for a backup.
     """
 
     def __init__(
         self, root: str, home: str = "", within: tuple[str, ...] | None = None, *, is_named: bool = False,
-        is_backup: bool = False, confined_to: str = "", deepest: int = DEEPEST,
+        is_backup: bool = False, is_asked_for: bool = False, confined_to: str = "", deepest: int = DEEPEST,
         refresh: Callable[[], None] | None = None, copies: str = "",
     ) -> None:  # fmt: skip
         self.path = root
@@ -49,6 +49,7 @@ class SourceDirectory:
         self.within = None if within is None else tuple([path_text(name) for name in within])
         self.is_named = is_named
         self.is_backup = is_backup
+        self.endings = (SUFFIX, SUFFIX + COMPRESSED) if is_asked_for else (SUFFIX,)
         self.confined_to = confined_to
         self.deepest = deepest
         self.copies = copies
@@ -95,10 +96,11 @@ class SourceDirectory:
                 continue
             try:
                 for name in names:
-                    if name.endswith(SUFFIX):
+                    if name.endswith(self.endings):
                         inner = folder + name
                         status = _status(path + name if descriptor is None else name, descriptor)
-                        if status and S_ISREG(status.st_mode) and (self.within is None or self.holds(path_text(inner))):
+                        is_held = self.within is None or self.holds(_key(inner))
+                        if status and S_ISREG(status.st_mode) and is_held:
                             yield inner, status
                     elif folder.count("/") < self.deepest - 1 and self._is_folder(path + name):
                         folders.append(f"{folder}{name}/")
@@ -116,20 +118,23 @@ class SourceDirectory:
     def files(self, unreadable: Unreadable | None = None) -> list[SourceFile]:
         """Its transcripts, the oldest first, so that an original comes before its fork. As above."""
         found = [
-            SourceFile(self, path_text(inner), f"{self.path}/{inner}", stamp_of(status))
+            SourceFile(self, _key(inner), f"{self.path}/{inner}", stamp_of(status))
             for inner, status in self.transcripts(unreadable)
         ]
-        return sorted(found, key=lambda file: (file.modified, file.key))
+        plain = {file.key for file in found if not file.is_compressed}
+        wanted = [file for file in found if not file.is_compressed or file.key not in plain]
+        return sorted(wanted, key=lambda file: (file.modified, file.key))
 
     def file_at(self, path: str) -> SourceFile | None:
         """One transcript by its path, which lies below the root; None if it is no file."""
         status = _status(path)
-        key = path_text(os.path.relpath(path, self.path).replace(os.sep, "/"))
+        key = _key(os.path.relpath(path, self.path).replace(os.sep, "/"))
         return SourceFile(self, key, path, stamp_of(status)) if status else None
 
 
 class SourceFile:
-    """A transcript at `path`: `key` is its path relative to the directory's, as text; `stamp` is as in system.files."""
+    """A transcript at `path`: `key` is its path relative to the directory's, as text, that of a compressed one without
+    its last ending; `stamp` is as in system.files."""
 
     def __init__(self, directory: SourceDirectory, key: str, path: str, stamp: Stamp) -> None:
         self.directory = directory
@@ -138,10 +143,29 @@ class SourceFile:
         self.stamp = stamp
         self.inode, self.size, self.modified = stamp  # in bytes; in milliseconds since the epoch
 
+    @property
+    def plain_path(self) -> str:
+        """Its path, or, where it is compressed, what that was before."""
+        return self.path.removesuffix(COMPRESSED)
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether it has to be decompressed."""
+        return self.path.endswith(COMPRESSED)
+
     def open(self) -> int:
-        """A descriptor for reading it. Raises OSError, OutsideGroupError."""
+        """A descriptor for reading it, of what it holds where it is compressed. Raises OSError, OutsideGroupError, and
+        DamagedFileError or NoLibraryError where that cannot be read."""
         confined_to = self.directory.confined_to
-        return open_inside(confined_to, self.path) if confined_to else open_regular(self.path)
+        descriptor = open_inside(confined_to, self.path) if confined_to else open_regular(self.path)
+        if not self.is_compressed:
+            return descriptor
+        from ...system.zstd import decompressed_file
+
+        try:
+            return decompressed_file(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def told_roots(directories: Iterable[SourceDirectory]) -> list[str]:
@@ -149,6 +173,11 @@ def told_roots(directories: Iterable[SourceDirectory]) -> list[str]:
     every = list(directories)
     copies = {one.copies for one in every}
     return [one.root for one in every if one.path not in copies or os.path.isdir(one.path)]
+
+
+def _key(inner: str) -> str:
+    """The key of a transcript, by its path below its directory."""
+    return path_text(inner.removesuffix(COMPRESSED) if inner.endswith(SUFFIX + COMPRESSED) else inner)
 
 
 def _listing(path: str) -> tuple[int | None, list[str]]:
