@@ -18,7 +18,7 @@ from random import Random
 from typing import Any
 
 from session_memory.activity.call_collisions import Call, CallSearch
-from session_memory.activity.changes import OwnSession
+from session_memory.activity.changes import Observation, OwnSession
 from session_memory.activity.delivery import open_update
 from session_memory.runtimes import runtime
 from session_memory.settings.compiled import Settings
@@ -171,9 +171,9 @@ class Actor:
         """What the hook tells with the next prompt, without its introduction; '' for nothing."""
         clone = self.clone
         clone.now += 1
-        with open_update(
-            self._own, self._others, settings=settings or Settings({}), now=clone.now, limit=limit
-        ) as update:
+        settings = settings or Settings({})
+        observed = Observation(self._own, self._others, settings)
+        with open_update(self._own, observed, settings=settings, now=clone.now, limit=limit) as update:
             text = update.text or ""
         self.say("Go on.")
         if text:

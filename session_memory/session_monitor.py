@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .activity.changes import OwnSession
+from .activity.changes import Observation, OwnSession
 from .activity.delivery import open_update
 from .activity.report import SessionSummary, summarize
 from .runtimes import runtime
@@ -66,7 +66,9 @@ def get_session_updates(
             sessions.append(Session(name, os.fspath(path), name))
     home = _home_of(os.path.abspath(sessions_dir))
     own = OwnSession(current_session, runtime(format), os.path.abspath(cursor_file), home=home)
-    with open_update(own, sessions, settings=home.settings(), now=time.time(), limit=MAX_CHARACTERS) as update:
+    settings = home.settings()
+    observed = Observation(own, sessions, settings)
+    with open_update(own, observed, settings=settings, now=time.time(), limit=MAX_CHARACTERS) as update:
         return update.text
 
 

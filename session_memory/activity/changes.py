@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ..system.files import is_regular, os, path_stamp
-from .cursor_file import is_unchanged
+from ..system.files import is_regular, os, path_stamp, stamp_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,11 +10,33 @@ if TYPE_CHECKING:
     from os import stat_result
 
     from ..runtimes import Runtime
+    from ..settings.compiled import Settings
     from ..settings.homes import Home
     from ..transcripts.cursor import Cursor
     from ..transcripts.entries import Session
 
     Changed = tuple[Session, stat_result]
+
+
+class Observation:
+    """The `sessions` that the session `own` is told of, `statuses` with what `stat` says of those that are there, and
+    `notes`, a line for each one that cannot be asked for. A session that a rule hides by its name or id is left out: it
+    is not even looked at."""
+
+    __slots__ = ("notes", "sessions", "statuses")
+
+    def __init__(self, own: OwnSession, sessions: Iterable[Session], settings: Settings) -> None:
+        self.sessions = list(sessions)
+        if settings.has_rules:
+            self.sessions = [
+                one for one in self.sessions if not settings.rule(one.name or one.key, own.id_of(one)).ignore
+            ]
+        self.statuses, self.notes = _statuses(self.sessions)
+
+    def changed(self, cursors: Mapping[str, Cursor], oldest: float) -> tuple[list[Changed], list[str]]:
+        """As `changed_sessions`."""
+        changed, notes = _changed(self.statuses, cursors, oldest)
+        return changed, self.notes + notes
 
 
 def changed_sessions(
@@ -24,18 +45,28 @@ def changed_sessions(
     """The sessions whose transcripts may hold something new, the last written first; and a line for each transcript
     that cannot be read. A session without a cursor is left out if it wrote nothing since `oldest`, in seconds since the
     epoch."""
-    found = []
-    notes = []
+    statuses, notes = _statuses(sessions)
+    changed, more_notes = _changed(statuses, cursors, oldest)
+    return changed, notes + more_notes
+
+
+def _statuses(sessions: Iterable[Session]) -> tuple[list[Changed], list[str]]:
+    found, notes = [], []
     for session in sessions:
         try:
-            status = os.stat(session.path, follow_symlinks=False)
+            found.append((session, os.stat(session.path, follow_symlinks=False)))
         except FileNotFoundError:
             continue
         except OSError as error:
             notes.append(f"{session.path}: {error.strerror or error}")
-            continue
+    return found, notes
+
+
+def _changed(statuses: list[Changed], cursors: Mapping[str, Cursor], oldest: float) -> tuple[list[Changed], list[str]]:
+    found, notes = [], []
+    for session, status in statuses:
         cursor = cursors.get(session.key)
-        if is_unchanged(cursor, status) if cursor else status.st_mtime < oldest:
+        if _is_unchanged(cursor, status) if cursor else status.st_mtime < oldest:
             continue
         if is_regular(status):
             found.append((session, status))
@@ -44,6 +75,11 @@ def changed_sessions(
     if len(found) > 1:
         found.sort(key=lambda pair: -pair[1].st_mtime_ns)
     return found, notes
+
+
+def _is_unchanged(cursor: Cursor, status: stat_result) -> bool:
+    """Whether `status` alone tells that nothing was written since the cursor was made: no need to open the file."""
+    return (cursor.get("inode"), cursor.get("size"), cursor.get("mtime")) == stamp_of(status)
 
 
 def head_stamp(git_dir: str) -> list[int]:

@@ -10,24 +10,17 @@ stands, under LAST, what it was told last: see `acknowledgement`.
 
 from __future__ import annotations
 
-from ..system.files import lock, move_away, os, read_whole, replace, stamp_of, write_private
+from ..system.files import lock, move_away, os, read_whole, replace, write_private
 from ..system.json import decode, encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from os import stat_result
-
     from ..transcripts.cursor import Cursor
 
 LOCK_WAIT_SECONDS = 0.2
 LAST = " last"  # no session has such a name
 LAST_SECOND = 253_402_300_800  # of the year 9999: no record is younger
 _NOTE_BYTES = 64
-
-
-def is_unchanged(cursor: Cursor, status: stat_result) -> bool:
-    """Whether `status` alone tells that nothing was written since the cursor was made: no need to open the file."""
-    return (cursor.get("inode"), cursor.get("size"), cursor.get("mtime")) == stamp_of(status)
 
 
 def collision_path(cursor_file: str) -> str:

@@ -6,18 +6,16 @@ Every prompt loads this. What reads transcripts and writes the text is loaded wh
 from __future__ import annotations
 
 from ..system.files import is_file
-from .changes import changed_sessions, is_head_known
+from .changes import is_head_known
 from .cursor_file import LAST, CursorFile, KnownCursors, is_whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from ..settings.compiled import Settings
     from ..transcripts.cursor import Cursor
     from ..transcripts.entries import Session
     from .acknowledgement import Settled
-    from .changes import Changed, OwnSession
+    from .changes import Changed, Observation, OwnSession
     from .collision_file import CollisionFile
     from .in_hand import Collisions
     from .report import Report
@@ -27,7 +25,8 @@ if TYPE_CHECKING:
 
 
 class Delivery:
-    """What there is to tell: `text`, None for nothing; and `notes`, lines for the log. To be used in a `with` block.
+    """What there is to tell: `text`, None for nothing; and `notes`, lines for the log. `unmoved` is the session's own
+    cursor where nothing has changed since the last prompt, else None. To be used in a `with` block.
 
     The new cursors are written beside the old ones when the block begins, and put in their place when it ends without
     an exception: what is killed in between is told again. Where the transcript is going to show what was told,
@@ -39,6 +38,7 @@ class Delivery:
         that there is one."""
         self.text = draft.text
         self.notes = draft.notes
+        self.unmoved = draft.unmoved
         self._file = file
         self._is_changed = draft.cursors is not None or file.was_corrupt
         self._collision_file = draft.collision_file
@@ -85,8 +85,8 @@ class Delivery:
 
 class _Draft:
     """What there is to tell a session, before anything is written: the `text`, None for nothing; `notes` for the log;
-    the `cursors` behind it, None where they stay as they are, and those `before` it; and what is to be kept of
-    collisions."""
+    the `cursors` behind it, None where they stay as they are, and those `before` it; what is to be kept of collisions;
+    and `unmoved`, as a delivery has it."""
 
     def __init__(self, notes: list[str], cursors: Cursors | None = None) -> None:
         self.text: str | None = None
@@ -94,13 +94,14 @@ class _Draft:
         self.cursors = cursors
         self.before: Cursors = {}
         self.collision_file: CollisionFile | None = None
+        self.unmoved: Cursor | None = None
 
 
 def open_update(
-    own: OwnSession, sessions: Iterable[Session], *, settings: Settings, now: float, limit: int, introduction: str = ""
+    own: OwnSession, observed: Observation, *, settings: Settings, now: float, limit: int, introduction: str = ""
 ) -> Delivery:
-    """What `sessions` did that the session `own` has not been told, in at most `limit` characters behind the
-    `introduction`, which counts. No other process is told it as long as the delivery is open.
+    """What the sessions did that were `observed` for the session `own`, and it has not been told, in at most `limit`
+    characters behind the `introduction`, which counts. No other process is told it as long as the delivery is open.
 
     What a fork copied from its transcript is nothing new. Collisions are looked for where its directory is known.
     `settings` are those of its home; without that, their rules alone count. `now` is in seconds since the epoch. What
@@ -115,7 +116,7 @@ def open_update(
             from .acknowledgement import take_collisions
 
             take_collisions(own.cursor_file)
-        draft = _draft(own, file, settled, sessions, settings, now, limit, introduction)
+        draft = _draft(own, file, settled, observed, settings, now, limit, introduction)
         pending = ""
         if draft.text and draft.cursors is not None and _may_be_shown(own):
             from .acknowledgement import pending_path, with_last
@@ -133,7 +134,7 @@ def open_update(
 
 
 def waiting_text(
-    own: OwnSession, sessions: Iterable[Session], *, settings: Settings, now: float, limit: int, introduction: str = ""
+    own: OwnSession, observed: Observation, *, settings: Settings, now: float, limit: int, introduction: str = ""
 ) -> str:
     """What `open_update` would tell, '' for nothing; without a lock, and nothing is written. Raises OSError."""
     known = KnownCursors(own.cursor_file)
@@ -142,7 +143,7 @@ def waiting_text(
         from .acknowledgement import pending_path
 
         own.collision_file = pending_path(own.cursor_file)
-    return _draft(own, known, settled, sessions, settings, now, limit, introduction).text or ""
+    return _draft(own, known, settled, observed, settings, now, limit, introduction).text or ""
 
 
 def _may_be_shown(own: OwnSession) -> bool:
@@ -164,7 +165,7 @@ def _draft(
     own: OwnSession,
     known: KnownCursors,
     settled: Settled | None,
-    sessions: Iterable[Session],
+    observed: Observation,
     settings: Settings,
     now: float,
     limit: int,
@@ -174,8 +175,7 @@ def _draft(
     if settled and settled.is_open:
         return _Draft([])
     cursors = settled.cursors if settled else known.cursors.get(own.key, {})
-    told_of = _without_ignored(sessions, settings, own)
-    changed, notes = changed_sessions(told_of, cursors, now - settings.first_sight_seconds)
+    changed, notes = observed.changed(cursors, now - settings.first_sight_seconds)
     draft = _Draft(notes, cursors if settled else None)
     if settled:
         notes += settled.notes
@@ -183,6 +183,8 @@ def _draft(
     if since is not None:
         notes.append(f"{own.cursor_file}: could not be read, set aside as .corrupt; going on from its last change")
     elif not changed and (not own.directory or is_head_known(cursors.get(own.key), own.directory)):
+        if settled is None and not notes:
+            draft.unmoved = cursors.get(own.key, {})
         return draft
     elif own.key not in known.cursors:
         since = _forked_before(own, now - settings.first_sight_seconds, now)
@@ -191,9 +193,9 @@ def _draft(
         changed = [pair for pair in changed if pair[1].st_mtime > since]
     cursors = {key: cursor for key, cursor in cursors.items() if is_whole(cursor)}
     room = limit - len(introduction)
-    text, moved, collisions = _update(own, changed, told_of, cursors, settings, now, room, notes)
+    text, moved, collisions = _update(own, changed, observed.sessions, cursors, settings, now, room, notes)
     # Sessions that are no more go, so that the file does not grow with the years.
-    keys = [LAST, own.key, *[session.key for session in told_of]]
+    keys = [LAST, own.key, *[session.key for session in observed.sessions]]
     both = {**cursors, **moved}
     draft.before = {key: cursors[key] for key in keys if key in cursors}
     if text or settled or since is not None or any(cursors.get(key) != cursor for key, cursor in moved.items()):
@@ -203,27 +205,18 @@ def _draft(
     return draft
 
 
-def begin_here(own: OwnSession, sessions: Iterable[Session], *, settings: Settings, now: float) -> None:
+def begin_here(own: OwnSession, observed: Observation, *, settings: Settings, now: float) -> None:
     """Counts everything that is there now as told to the session `own`, unless it was told something before. Raises as
     `open_update` does."""
     file = CursorFile(own.cursor_file)
     try:
         if own.key not in file.cursors:
-            changed, notes = changed_sessions(
-                _without_ignored(sessions, settings, own), {}, now - settings.first_sight_seconds
-            )
+            changed, notes = observed.changed({}, now - settings.first_sight_seconds)
             file.cursors[own.key] = _cursors_at_end(changed, now, notes)
             file.prepare()
             file.commit()
     finally:
         file.close()
-
-
-def _without_ignored(sessions: Iterable[Session], settings: Settings, own: OwnSession) -> list[Session]:
-    """The sessions that no rule hides by their name or id: these are not even looked at."""
-    if not settings.has_rules:
-        return list(sessions)
-    return [one for one in sessions if not settings.rule(one.name or one.key, own.id_of(one)).ignore]
 
 
 def _update(

@@ -36,6 +36,7 @@ _TOGETHER = (
         "hooks.main", "hooks.prompt", "runtimes.claude.hooks", "runtimes.claude.files", "settings.compiled",
         "transcripts.projects",
     ),
+    ("activity.delivery",),
     (
         "activity.forks", "activity.report", "activity.unseen", "activity.updates", "activity.acknowledgement",
         "runtimes.claude.records", "settings.rules",

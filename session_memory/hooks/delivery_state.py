@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..activity.acknowledgement import Delivered, delivered
+from ..activity.changes import Observation
 from ..activity.cursor_file import KnownCursors
 from ..activity.delivery import waiting_text
 from ..settings.confined_group import held_home
@@ -67,7 +68,7 @@ def _state_of(context: Context) -> DeliveryState:
     told = delivered(KnownCursors(own.cursor_file).cursors.get(own.key, {}), own)
     waiting = waiting_text(
         own,
-        others,
+        Observation(own, others, settings),
         settings=settings,
         now=time.time(),
         limit=settings.max_characters,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from ..activity.changes import OwnSession
-from ..activity.delivery import begin_here, open_update
+from ..activity.changes import Observation, OwnSession
+from ..activity.standstill import Standstill
 from ..settings.compiled import OFF, PROMPT_CHARACTERS
 from ..settings.homes import PROMPT_INDEX, environment
 from ..system.files import is_file
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..activity.delivery import Delivery
     from ..activity.prompt_memories import PromptMemories
     from ..runtimes import Runtime
+    from ..settings.compiled import Settings
     from .context import Context, Event
 
 
@@ -31,7 +32,11 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
     """Prints what the session is to be told, if anything, and then moves its cursors. Raises SessionMemoryError,
     OSError: then no cursor moved."""
     notice = "" if context.runtime.HOOKS.START_EVENT else _notice_at_first(context)
-    with update_for(context, environment()) as update:
+    own, observed = _observation(context, environment())
+    standstill = Standstill(own, observed, context.settings.first_sight_seconds)
+    if not notice and not _may_have_memories(context) and standstill.holds():
+        return
+    with _open_update(context, own, observed) as update:
         told = joined(notice, update.text)
         memories = memories_for(context, told, update.notes)
         text = joined(told, memories.text if memories else "")
@@ -39,6 +44,8 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
             update.commit_first()
             print_answer(context.runtime.HOOKS.context_output(text))
             count_as_told(memories, update.notes)
+    if update.unmoved is not None:
+        standstill.keep(update.unmoved)
     write_notes(context, update.notes)
 
 
@@ -50,24 +57,16 @@ def joined(*parts: str | None) -> str:
 def update_for(context: Context, environ: Mapping[str, str]) -> Delivery:
     """What the session was not told yet, to be told in a `with` block. `environ` is the environment that the runtime
     gave to the hook, empty for a callback. Raises SessionMemoryError, OSError."""
-    settings, others = context.settings, context.other_sessions()
-    return open_update(
-        own_session(context, environ),
-        others,
-        settings=settings,
-        now=time.time(),
-        limit=settings.max_characters,
-        introduction=INTRODUCTION,
-    )
+    return _open_update(context, *_observation(context, environ))
 
 
 def memories_for(context: Context, told: str, notes: list[str]) -> PromptMemories | None:
     """The memories that the prompt is about, in what is left of `max_characters` beside what is `told` of the other
     sessions; None where there are none, or the settings do not want them. What went wrong is added to `notes`."""
-    home, settings = context.home, context.settings
-    wanted = settings.memories.get("prompt_characters", PROMPT_CHARACTERS)
-    if not wanted or not is_file(f"{home.memories_dir}/{PROMPT_INDEX}"):
+    if not _may_have_memories(context):
         return None
+    home, settings = context.home, context.settings
+    wanted = _memory_characters(settings)
     from ..activity.prompt_memories import PromptedSession, relevant
 
     room = settings.max_characters - (len(told) + len("\n\n") if told else 0)
@@ -109,8 +108,10 @@ def own_session(context: Context, environ: Mapping[str, str]) -> OwnSession:
 def start_listening(context: Context) -> None:
     """Counts what the other sessions did until now as told, unless the session was told something before. Raises
     SessionMemoryError, OSError."""
-    own = OwnSession(context.session, context.runtime, context.cursor_file)
-    begin_here(own, context.other_sessions(), settings=context.settings, now=time.time())
+    from ..activity.delivery import begin_here
+
+    own, settings = OwnSession(context.session, context.runtime, context.cursor_file), context.settings
+    begin_here(own, Observation(own, context.other_sessions(), settings), settings=settings, now=time.time())
 
 
 def write_notes(context: Context, notes: list[str], event_name: str = "") -> None:
@@ -121,6 +122,35 @@ def write_notes(context: Context, notes: list[str], event_name: str = "") -> Non
         log = HookLog(context.home)
         for note in notes:
             log.write(event_name or context.runtime.HOOKS.PROMPT_EVENT, note)
+
+
+def _observation(context: Context, environ: Mapping[str, str]) -> tuple[OwnSession, Observation]:
+    others = context.other_sessions()  # first: its own sub-agents are known with them
+    own = own_session(context, environ)
+    return own, Observation(own, others, context.settings)
+
+
+def _open_update(context: Context, own: OwnSession, observed: Observation) -> Delivery:
+    from ..activity.delivery import open_update
+
+    settings = context.settings
+    return open_update(
+        own,
+        observed,
+        settings=settings,
+        now=time.time(),
+        limit=settings.max_characters,
+        introduction=INTRODUCTION,
+    )
+
+
+def _may_have_memories(context: Context) -> bool:
+    """Whether there are memories that a prompt may be about, and the settings want them told."""
+    return bool(_memory_characters(context.settings)) and is_file(f"{context.home.memories_dir}/{PROMPT_INDEX}")
+
+
+def _memory_characters(settings: Settings) -> int:
+    return int(settings.memories.get("prompt_characters", PROMPT_CHARACTERS))
 
 
 def _key(context: Context) -> str:

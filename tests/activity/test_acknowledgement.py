@@ -27,7 +27,7 @@ from records import (
 )
 
 from session_memory.activity import acknowledgement
-from session_memory.activity.changes import OwnSession
+from session_memory.activity.changes import Observation, OwnSession
 from session_memory.activity.delivery import Delivery, open_update
 from session_memory.runtimes import Runtime, all_runtimes
 from session_memory.settings.compiled import Settings
@@ -75,8 +75,9 @@ class Told:
             "own", self.runtime, str(self.state), str(self.own), keeps_transcript=self.keeps,
             prompt_id=self.turn_id or new_id(), process=self.process,
         )  # fmt: skip
-        others = [Session("other", str(self.other))]
-        return open_update(own, others, settings=Settings({}), now=time.time(), limit=500, introduction=INTRODUCTION)
+        settings = Settings({})
+        others = Observation(own, [Session("other", str(self.other))], settings)
+        return open_update(own, others, settings=settings, now=time.time(), limit=500, introduction=INTRODUCTION)
 
     def show(self, text: str, *, is_answered: bool = True) -> None:
         show_told(self.own, json.dumps(self.runtime.HOOKS.context_output(text)).encode(), is_answered=is_answered)

@@ -15,7 +15,7 @@ from git_scene import git, repository
 from records import PiSession, stamp
 
 from bench.clones import Actor, Clone
-from session_memory.activity.changes import OwnSession
+from session_memory.activity.changes import Observation, OwnSession
 from session_memory.activity.delivery import open_update
 from session_memory.runtimes import runtime
 from session_memory.settings.compiled import Settings
@@ -314,6 +314,7 @@ def test_sessions_of_pi_name_files_from_their_directory_on(tmp_path):
     os.utime(app / "src/app", (now - 299.5, now - 299.5))
     paths = {pi.id: str(pi.write(tmp_path / "sessions")) for pi in (own, other)}
     reader = OwnSession(own.id, runtime("pi"), str(tmp_path / "cursors" / "own.json"), paths[own.id], str(app))
-    others = [Session(other.id, paths[other.id], "discord")]
-    with open_update(reader, others, settings=Settings({}), now=now, limit=500) as update:
+    settings = Settings({})
+    others = Observation(reader, [Session(other.id, paths[other.id], "discord")], settings)
+    with open_update(reader, others, settings=settings, now=now, limit=500) as update:
         assert collisions(update.text or "") == ["! src/app: discord edited it 4m ago, after you read it"]

@@ -9,7 +9,7 @@ import time
 import pytest
 from records import NamedHome, append, assistant, exchange, line, new_id, record, user, write
 
-from session_memory.activity.changes import OwnSession
+from session_memory.activity.changes import Observation, OwnSession
 from session_memory.activity.delivery import open_update
 from session_memory.runtimes import runtime
 from session_memory.session_monitor import (
@@ -50,7 +50,7 @@ def told_to_main(sessions, tmp_path, *, rules=None, own_path=""):
 def deliver_to_main(sessions, tmp_path, *, rules=None, own_path=""):
     own = OwnSession("main", runtime("agent-sdk"), str(tmp_path / "c.json"), own_path)
     settings = Settings({}, (rules or {}).items())
-    return open_update(own, sessions, settings=settings, now=time.time(), limit=500)
+    return open_update(own, Observation(own, sessions, settings), settings=settings, now=time.time(), limit=500)
 
 
 def cursors(tmp_path):

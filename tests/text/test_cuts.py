@@ -12,7 +12,7 @@ from records import assistant, user, write
 from store_scene import Scene, StoreUser
 from text_scene import fill
 
-from session_memory.activity.changes import OwnSession
+from session_memory.activity.changes import Observation, OwnSession
 from session_memory.activity.collision_lines import Other, lines_of
 from session_memory.activity.collisions import EDITED, HEAD, TAKEN, Fact
 from session_memory.activity.delivery import open_update
@@ -118,8 +118,9 @@ def test_neither_an_update_nor_the_cursors_have_a_piece_of_a_token(tmp_path):
         records = [user(text, at=NOW - 50), assistant(text, edit, at=NOW - 40, cwd=f"/srv/{text}")]
         path = write(folder / "one.jsonl", *records, *([titled(text)] if number % 2 else []))
         own = OwnSession("main", runtime("agent-sdk"), str(folder / "cursors.json"))
-        sessions = [Session("one", str(path), is_elsewhere=True)]
-        update = open_update(own, sessions, settings=Settings({}, ()), now=NOW, limit=2000)
+        settings = Settings({}, ())
+        observed = Observation(own, [Session("one", str(path), is_elsewhere=True)], settings)
+        update = open_update(own, observed, settings=settings, now=NOW, limit=2000)
         with update as delivery:
             told += delivery.text
     assert "word" in told
@@ -147,7 +148,10 @@ def test_no_place_branch_command_or_name_in_an_update_shows_a_piece_of_a_token(t
         path = write(tmp_path / f"{number}.jsonl", user("hello", at=NOW - 50, cwd=f"/srv/{text}"))
         own = OwnSession("main", runtime("agent-sdk"), str(tmp_path / "cursors" / f"{number}.json"))
         for session in (Session("one", str(path), is_elsewhere=True), Session("two", str(path), worktree=text)):
-            with open_update(own, [session], settings=Settings({}, ()), now=NOW, limit=2000) as delivery:
+            settings = Settings({}, ())
+            with open_update(
+                own, Observation(own, [session], settings), settings=settings, now=NOW, limit=2000
+            ) as delivery:
                 told += delivery.text or ""
     facts = [
         Fact(kind, str(number), NOW, path=f"/srv/{text}", before=text, now=text, words=("checkout", text))

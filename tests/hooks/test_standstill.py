@@ -1,0 +1,87 @@
+"""What a session is told once all stood still: with the next prompt whatever changed, as if the cursors had been read."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+from git_scene import git, repository
+from hooks_scene import PlainUser, told
+from records import append, assistant, exchange, new_id, user, write
+
+LONG_AGO = 40 * 3600.0
+HIDDEN = new_id()
+
+
+@pytest.fixture
+def quiet(plain):
+    """A user who was told of one session, and of another one that is excluded; since then nothing was new."""
+    plain.config(f"sessions: {{{HIDDEN}: {{ignore: true}}}}\n")
+    paths = [
+        plain.session(*exchange("hello", "hi")),
+        write(plain.project_dir / f"{HIDDEN}.jsonl", *exchange("in secret", "y")),
+    ]
+    for path in paths:
+        os.utime(path, (time.time() - 60, time.time() - 60))
+    assert "hello" in told(plain.run())
+    stand_still(plain)
+    return plain
+
+
+def stand_still(plain: PlainUser) -> None:
+    """Prompts until nothing is looked at any more."""
+    for _ in range(3):
+        assert plain.run() == b""
+    assert (plain.state_dir / "cursors" / f"{plain.session_id}.standstill").stat().st_size > 50
+
+
+def test_what_is_added_to_a_transcript_is_told(quiet):
+    path = next(one for one in quiet.project_dir.glob("*.jsonl") if one.stem not in (HIDDEN, quiet.session_id))
+    append(path, *exchange("how is it going?", "Fine."))
+    assert "how is it going?" in told(quiet.run())
+    stand_still(quiet)
+
+
+def test_a_session_that_has_begun_is_told(quiet):
+    quiet.session(*exchange("a new one", "yes"))
+    assert "a new one" in told(quiet.run())
+
+
+def test_a_session_that_is_not_excluded_any_more_is_told(quiet):
+    quiet.config("sessions: {}\n")
+    assert "in secret" in told(quiet.run())
+
+
+def test_a_session_of_before_is_told_where_it_is_heard_of_further_back(plain):
+    path = plain.session(*exchange("long ago", "1", at=time.time() - LONG_AGO))
+    os.utime(path, (time.time() - LONG_AGO, time.time() - LONG_AGO))
+    stand_still(plain)
+    plain.config("first_sight_hours: 48\n")
+    assert "long ago" in told(plain.run())
+
+
+def test_what_was_told_is_told_again_where_the_cursors_are_gone(quiet):
+    (quiet.state_dir / "cursors" / f"{quiet.session_id}.json").unlink()
+    assert "hello" in told(quiet.run())
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"\xff\n[]"])
+def test_a_file_that_something_else_stands_in_costs_nothing_but_time(quiet, content):
+    (quiet.state_dir / "cursors" / f"{quiet.session_id}.standstill").write_bytes(content)
+    stand_still(quiet)
+
+
+def test_a_branch_that_was_switched_is_told(plain, tmp_path):
+    app = repository(tmp_path / "app", src="x = 1\n")
+    own = plain.project_dir / f"{plain.session_id}.jsonl"
+    write(own, user("go on", cwd=str(app)), assistant("Yes.", cwd=str(app)))
+    plain.session(*exchange("hello", "hi", cwd=str(app)))
+    for path in plain.project_dir.glob("*.jsonl"):
+        os.utime(path, (time.time() - 60, time.time() - 60))
+    run = plain.run
+    plain.run = lambda: run(cwd=str(app))
+    assert "hello" in told(plain.run())
+    stand_still(plain)
+    git(app, "switch", "-q", "-c", "fix")
+    assert "! branch is fix now" in told(plain.run())
