@@ -5,6 +5,7 @@ The team itself says what it has, so that a push may end anywhere and be done ag
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 
 from .postgres.session_push import PushedSession, SessionPush, SharedSession, mark_of
@@ -14,8 +15,9 @@ from .values import ITEM_BITS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from concurrent.futures import Future
 
-    from .postgres.push import TeamPush
+    from .postgres.push import PushCounts, TeamPush
     from .sqlite.engine import SqliteStore
     from .sqlite.shareable import StoredFile
     from .values import StoredEntry
@@ -96,16 +98,39 @@ def push_new(
     report = TeamPushReport(withdrawn=len(withdrawn))
     if store.redacted_share() < 1:
         return report._replace(is_complete=False)
-    for batch in _batches(_pieces(store, sent)):
-        if is_spent():
-            return report._replace(is_complete=False)
-        done = team.push(batch)
-        report = report._replace(
-            sessions=report.sessions + done.sessions,
-            items=report.items + done.items,
-            is_complete=report.is_complete and not done.skipped,
-        )
-    return report
+    return _push_all(team, _batches(_pieces(store, sent)), report, is_spent)
+
+
+def _push_all(
+    team: TeamPush, batches: Iterator[list[SessionPush]], report: TeamPushReport, is_spent: Callable[[], bool]
+) -> TeamPushReport:
+    """Pushes batches until `is_spent`: while the server writes one, the next is read and made ready, which takes as
+    long."""
+    under_way: Future[PushCounts] | None = None
+    with ThreadPoolExecutor(1) as server:
+        try:
+            for batch in batches:
+                prepared = team.prepare(batch)
+                report = _with(report, under_way)
+                if is_spent():
+                    return report._replace(is_complete=False)
+                under_way = server.submit(team.push, prepared)
+            return _with(report, under_way)
+        except KeyboardInterrupt:
+            team.cut()  # else the server would be waited for
+            raise
+
+
+def _with(report: TeamPushReport, under_way: Future[PushCounts] | None) -> TeamPushReport:
+    """The report with a batch that was under way, when that is written. Raises TeamError."""
+    if under_way is None:
+        return report
+    done = under_way.result()
+    return report._replace(
+        sessions=report.sessions + done.sessions,
+        items=report.items + done.items,
+        is_complete=report.is_complete and not done.skipped,
+    )
 
 
 def _is_another(store: SqliteStore, file: StoredFile, shared: SharedAs, before: PushedSession, rules: str) -> bool:

@@ -17,11 +17,14 @@ from psycopg import errors
 from store_scene import MINUTE, Scene, put, said, state, tool
 from team_scene import AS_IT_IS, PROJECT, Team, push
 
+from session_memory.store import team_push
 from session_memory.store.ingest.extract import key_of
 from session_memory.store.postgres.connection import FullTeamError, TeamError, UnreachableTeamError, connect, explained
 from session_memory.store.postgres.engine import TeamStore
+from session_memory.store.postgres.prepared_push import PreparedBatch
 from session_memory.store.postgres.push import TeamPush
 from session_memory.store.postgres.schema import migrate, schema_state, setup_sql
+from session_memory.store.postgres.session_push import SessionPush
 from session_memory.store.team_push import SharedAs, push_new
 from session_memory.store.values import Filter, ToolOutcome
 
@@ -88,6 +91,16 @@ def test_what_was_pushed_is_not_pushed_again_and_what_is_new_is_added(scene, tea
     put(scene, first, first._replace(offset=5), said("the zebra again", 2), said("much later", 500))
     assert team.push(scene)[:2] == (1, 2)
     assert content(team) == {**content(team), **fresh_of(scene, team)}
+
+
+def test_what_is_new_of_a_session_and_a_new_session_share_the_rows_of_their_words(scene, team):
+    first = put(scene, None, state("a"), said("a zebra"))
+    team.push(scene)
+    put(scene, first, first._replace(offset=5), said("the zebra again", 1))
+    put(scene, None, state("b"), said("another zebra", 2))
+    assert team.push(scene)[:2] == (2, 2)
+    assert team.rows("SELECT segment, length(items) FROM posting WHERE term = 'zebra'") == [(1, 3 * 8)]
+    assert content(team) == fresh_of(scene, team)
 
 
 def fresh_of(scene: Scene, team: Team) -> dict[str, list[str]]:
@@ -240,9 +253,9 @@ def test_a_connection_that_is_cut_leaves_nothing_of_the_batch(scene, team, monke
     with closing(TeamPush(team.url(), "laptop")) as pushing:
         write = pushing._write_conversations
 
-        def cut(rows: object) -> None:
+        def cut(*sessions: object) -> None:
             team.rows("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'ann'")
-            write(rows)  # type: ignore[arg-type]
+            write(*sessions)  # type: ignore[arg-type]
 
         monkeypatch.setattr(pushing, "_write_conversations", cut)
         with pytest.raises(UnreachableTeamError):
@@ -250,6 +263,39 @@ def test_a_connection_that_is_cut_leaves_nothing_of_the_batch(scene, team, monke
     assert content(team)["item"] == []
     team.push(scene)
     assert len(content(team)["item"]) == 60
+
+
+def test_what_was_under_way_when_the_time_was_spent_is_counted(scene, team, monkeypatch):
+    monkeypatch.setattr(team_push, "BATCH_ITEMS", 40)
+    fill(scene, "s", 5)
+    spent = iter([False, False, True])
+    report = team.push(scene, is_spent=lambda: next(spent))
+    assert report == (4, 80, 0, False)
+    assert len(content(team)["item"]) == 80
+
+
+def test_whoever_interrupts_a_push_does_not_wait_for_the_server(scene, team, monkeypatch):
+    monkeypatch.setattr(team_push, "BATCH_ITEMS", 40)
+    fill(scene, "s", 5)
+    began = time.monotonic()
+    with closing(TeamPush(team.url(), "laptop")) as pushing:
+        prepare, asked = pushing.prepare, threading.Event()
+
+        def sleep(_: object) -> None:
+            with pushing._asking():
+                asked.set()
+                pushing.connection.execute("SELECT pg_sleep(30)")
+
+        def interrupt(batch: list[SessionPush]) -> PreparedBatch:
+            if asked.wait(0.2):
+                raise KeyboardInterrupt
+            return prepare(batch)
+
+        monkeypatch.setattr(pushing, "push", sleep)
+        monkeypatch.setattr(pushing, "prepare", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            push_new(scene.store, pushing, lambda *_: AS_IT_IS)
+    assert time.monotonic() - began < 10
 
 
 def test_a_server_that_is_gone_or_full_or_empty_is_said_in_words(postgres: PostgresServer):

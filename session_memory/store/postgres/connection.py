@@ -86,7 +86,7 @@ def explained(url: str, connection: TeamConnection | None = None, seconds: float
     import psycopg
     from psycopg import errors
 
-    timer = Timer(seconds, _cut, [connection]) if connection else None
+    timer = Timer(seconds, cut, [connection]) if connection else None
     try:
         if timer:
             timer.start()
@@ -106,8 +106,8 @@ def explained(url: str, connection: TeamConnection | None = None, seconds: float
             timer.cancel()
 
 
-def _cut(connection: TeamConnection) -> None:
-    """Ends a connection as if the server had."""
+def cut(connection: TeamConnection) -> None:
+    """Ends a connection as if the server had, whatever another thread does by it."""
     import psycopg
 
     with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.fileno())) as one:

@@ -5,45 +5,70 @@ from __future__ import annotations
 import sys
 from array import array
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from itertools import accumulate, chain, pairwise, repeat
+from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
 from ..values import ITEM_BITS
+from .copy_rows import bigint, field, row_start, size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
 LONGEST_TERM = 500
+_ID_BYTES = 8
+_UPPER = slice(1 if sys.byteorder == "little" else 0, None, 2)  # of an id in two halves
+
+
+class PostingRows(NamedTuple):
+    """Rows for one segment, as `COPY` takes `segment, term, items`, but for the numbers that the server gives. `terms`
+    are the middle of each row, up to its items; `counts` says how many items it has, and `items` are those of all rows,
+    with a session's place in the batch instead of its number."""
+
+    terms: list[bytes]
+    counts: list[int]
+    items: array[int]
+
+    def copied(self, segment: int, sessions: Sequence[int]) -> bytes:
+        """The rows with the number of their segment and those of the sessions, by their places."""
+        halves = array("I", self.items.tobytes())
+        halves[_UPPER] = array("I", map(sessions.__getitem__, halves[_UPPER]))
+        ids = _swapped(array("Q", halves.tobytes())).tobytes()
+        ends = accumulate(self.counts, initial=0)
+        items = [ids[_ID_BYTES * first : _ID_BYTES * end] for first, end in pairwise(ends)]
+        start = row_start(3) + bigint(segment)
+        return b"".join(chain.from_iterable(zip(repeat(start), self.terms, items)))
 
 
 class NewPostings:
-    """The postings of a batch: `add` the texts of its items, in order; `rows` are then what is to be written."""
+    """The postings of a segment's share of a batch: `add` the texts of its items, in order; `rows` are then what is to
+    be written."""
 
     def __init__(self, terms_in: Callable[[str], list[str]]) -> None:
         self._terms_in = terms_in
-        self._items: dict[int, defaultdict[str, list[int]]] = {}
+        self._items: defaultdict[str, list[int]] = defaultdict(list)
 
-    def add(self, segment: int, texts: Iterable[tuple[int, str]]) -> tuple[int, int]:
+    def add(self, texts: Iterable[tuple[int, str]]) -> tuple[int, int]:
         """Adds texts by the ids of their items; returns how many these are, and how many terms they have in all."""
-        items = self._items.setdefault(segment, defaultdict(list))
-        terms_in = self._terms_in
+        terms_in, items_of = self._terms_in, self._items.__getitem__
         count = total = 0
         for id, text in texts:
             terms = terms_in(text)
             count, total = count + 1, total + len(terms)
-            for term in set(terms):
-                items[term].append(id)
+            for items in map(items_of, set(terms)):
+                items.append(id)
         return count, total
 
-    def rows(self) -> list[tuple[str, int, bytes]]:
-        """Term, segment and items, in the order of the table's key, which is written in half of the time by that."""
-        rows = []
-        for segment, items in self._items.items():
-            kept: dict[str, list[int]] = {}
-            for term, ids in items.items():
-                kept.setdefault(clipped(term), []).extend(ids)
-            rows += [(term, segment, packed(ids)) for term, ids in kept.items()]
-        return sorted(rows)
+    def rows(self) -> PostingRows:
+        """The rows in the order of the table's key, which is written in half of the time by that."""
+        kept = self._items
+        for term in [term for term in kept if len(term) > LONGEST_TERM]:
+            kept[clipped(term)] += kept.pop(term)
+        terms = sorted(kept)
+        lists = [kept[term] for term in terms]
+        counts = [len(items) for items in lists]
+        encoded = [field(term.encode()) + size(_ID_BYTES * count) for term, count in zip(terms, counts)]
+        return PostingRows(encoded, counts, array("Q", chain.from_iterable(lists)))
 
 
 def clipped(term: str) -> str:
@@ -53,14 +78,12 @@ def clipped(term: str) -> str:
 
 def packed(items: list[int]) -> bytes:
     """Ids of items as a row has them."""
-    if len(items) == 1:
-        return items[0].to_bytes(8, "big")
     return _swapped(array("Q", items)).tobytes()
 
 
 def unpacked(items: bytes, sessions: frozenset[int]) -> list[int]:
     """The ids of a row, of those that are of these sessions: not all need be, if somebody else's program wrote it."""
-    if len(items) == 8:
+    if len(items) == _ID_BYTES:
         id = int.from_bytes(items, "big")
         return [id] if id >> ITEM_BITS in sessions else []
     ids = _swapped(array("Q", items)).tolist()

@@ -6,16 +6,18 @@ not been sent, and what was sent is not sent again.
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..sqlite.search_index import terms_of
-from ..values import ITEM_BITS, TOOL_ROLE
-from .connection import ANSWER_SECONDS, NOW, TeamError, connect, explained, place_of
-from .postings import NewPostings, packed, unpacked
+from .connection import ANSWER_SECONDS, NOW, TeamError, connect, cut, explained, place_of
+from .copy_rows import AFTER_ROWS, BEFORE_ROWS, bigint, field, row_start, storable, text
+from .postings import packed, unpacked
+from .prepared_push import prepared
 from .rows import NUMBERS
 from .schema import check_member
-from .session_push import PushedSession, SharedSession, mark_of
+from .session_push import PushedSession, SharedSession
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,9 +25,8 @@ if TYPE_CHECKING:
 
     from ..search.terms import Terms
     from .connection import TeamConnection
+    from .prepared_push import PreparedBatch, PreparedSession
     from .session_push import SessionPush
-
-    _Row = tuple[int, int, SessionPush]  # the numbers of a session and its segment, and what is new of it
 
 _SESSION = SharedSession._fields
 # Rows are copied into tables of the connection and go on from there: a table with policies takes no COPY, and as arrays
@@ -35,18 +36,18 @@ _STAGE = """
         session bigint, number integer, role text, at bigint, cwd text, message integer, byte_offset bigint, tool text,
         kind text, outcome text, error text, result_size bigint, result_lines bigint, text text
     );
-    CREATE TEMP TABLE IF NOT EXISTS staged_posting (term text COLLATE "C", segment bigint, items bytea);
+    CREATE TEMP TABLE IF NOT EXISTS staged_posting (segment bigint, term text COLLATE "C", items bytea);
 """
-_ITEM_TYPES = (
-    "int8", "int4", "text", "int8", "text", "int4", "int8", "text", "text", "text", "text", "int8", "int8", "text",
-)  # fmt: skip
+_ITEM_FIELDS, _POSTING_FIELDS = 14, 3
 _CHANGEABLE = [column for column in _SESSION if column != "share"]
+_COUNTS = ("item_count", "text_count", "term_count")
+_GIVEN = "jsonb_populate_recordset(NULL::session, %s)"
 SEGMENT_ITEMS = 10_000  # from which on a segment takes no further sessions; docs/team.md says why
 
 
 class PushCounts(NamedTuple):
-    """What a push did: sessions that were written, items that were new, sessions that another process of the same
-    machine was at."""
+    """What a push did: sessions that were written, items that were new, sessions that were left for the next time,
+    since another process of the same machine was at one of them."""
 
     sessions: int
     items: int
@@ -80,6 +81,10 @@ class TeamPush:
         """Closes the connection."""
         self.connection.close()
 
+    def cut(self) -> None:
+        """Ends the connection as if the server had, whatever another thread does by it."""
+        cut(self.connection)
+
     def note_machine(self, program: str, *, pushed: bool) -> None:
         """Notes that this machine belongs to the team, with which version of session-memory, and, if `pushed`, that all
         that it has was pushed just now."""
@@ -107,18 +112,25 @@ class TeamPush:
             found[one.key] = PushedSession(id, segment, one, next_number, mark, tuple(open_calls), item_count)
         return found
 
-    def push(self, batch: Sequence[SessionPush]) -> PushCounts:
-        """Writes all of a batch or, if anything fails, nothing of it."""
-        with self._asking(), self.connection.transaction():
-            rows = self._locked(batch)
-            self._copy_items(rows)
-            with self.connection.pipeline():  # terms are made while the server writes the items
-                self._write_items(rows)
-                postings, terms = self._new_postings(rows)
-            self._insert_postings(postings, self._grown_segments(rows))
-            self._write_conversations(rows)
-            self._write_sessions(rows, terms)
-        return PushCounts(len(rows), sum([len(one.items) for _, _, one in rows]), len(batch) - len(rows))
+    def prepare(self, batch: Sequence[SessionPush]) -> PreparedBatch:
+        """A batch made ready for `push`, which may be at work in another thread meanwhile: the server is not asked."""
+        return prepared(batch, self._terms.of)
+
+    def push(self, batch: PreparedBatch) -> PushCounts:
+        """Writes all of a batch or, if anything fails or another process is at one of its sessions, nothing of it."""
+        from psycopg import Rollback
+
+        with self._asking(), self.connection.transaction() as transaction:
+            open_segments = self._open_segments(batch.sessions)
+            ids = self._locked(batch.sessions, open_segments)
+            if 0 in ids:
+                raise Rollback(transaction)
+            self._write_items(batch.sessions, ids)
+            self._write_postings(batch, ids, open_segments)
+            self._write_conversations(batch.sessions, ids)
+            self._write_sessions(batch.sessions, ids)
+            return PushCounts(len(ids), sum([one.item_count for one in batch.sessions]), 0)
+        return PushCounts(0, 0, len(batch.sessions))
 
     def withdraw(self, sessions: Iterable[int]) -> None:
         """Deletes the copies of sessions, by their numbers in the team."""
@@ -144,7 +156,8 @@ class TeamPush:
         having = "SELECT FROM unnest(%s::integer[]) AS gone WHERE position(int4send(gone) IN items) > 0"
         sql = f"DELETE FROM posting WHERE segment = %s AND EXISTS ({having}) RETURNING term, items"
         kept = [(term, unpacked(items, left)) for term, items in cursor.execute(sql, (segment, sessions))]
-        self._insert_postings([(term, segment, packed(items)) for term, items in kept if items])
+        start = row_start(_POSTING_FIELDS) + bigint(segment)
+        self._insert_postings([start + text(term) + field(packed(items)) for term, items in kept if items], [])
 
     def withdraw_all(self) -> int:
         """Deletes all that this machine has pushed, and that it belongs to the team; returns how many sessions."""
@@ -154,28 +167,29 @@ class TeamPush:
             self.connection.execute("DELETE FROM machine WHERE owner = current_user AND name = %s", (self.machine,))
         return len(known)
 
-    def _locked(self, batch: Sequence[SessionPush]) -> list[_Row]:
-        """The numbers of the sessions and of their segments. Left out are those of which the team has another state
-        than `before`, since another process of this machine has pushed meanwhile."""
-        open_segments = self._open_segments(batch)
-        new = [one for one in batch if one.before is None]
-        columns = ", ".join(("machine", "segment", *_SESSION))
-        marks = ", ".join(["%s"] * (len(_SESSION) + 2))
-        added = self._each(
-            f"INSERT INTO session ({columns}) VALUES ({marks}) "
-            "ON CONFLICT (owner, machine, home, file_path) DO NOTHING RETURNING id",
-            [(self.machine, open_segments[one.session.share], *map(_storable, one.session)) for one in new],
-        )
-        known = sorted([one.before.id for one in batch if one.before])
+    def _locked(self, sessions: Sequence[PreparedSession], open_segments: dict[str, int]) -> list[int]:
+        """The numbers of the sessions, which are locked; 0 for those of which the team has another state than `before`,
+        since another process of this machine has pushed meanwhile."""
+        new = [one.push.session for one in sessions if one.push.before is None]
+        added = {}
+        if new:
+            columns = ", ".join(("machine", "segment", *_SESSION))
+            sql = (
+                f"INSERT INTO session ({columns}) SELECT {columns} FROM {_GIVEN} "
+                "ON CONFLICT (owner, machine, home, file_path) DO NOTHING RETURNING home, file_path, id"
+            )
+            rows = [{**one._asdict(), "machine": self.machine, "segment": open_segments[one.share]} for one in new]
+            added = {(home, path): id for home, path, id in self.connection.execute(sql, (_given(rows),))}
+        known = sorted([one.push.before.id for one in sessions if one.push.before])
         sql = "SELECT id, next_number, mark FROM session WHERE id = ANY(%s) ORDER BY id FOR UPDATE"
         states = {id: (number, mark) for id, number, mark in self.connection.execute(sql, (known,))} if known else {}
-        rows = [(id, open_segments[one.session.share], one) for id, one in zip(added, new) if id]
-        for one in batch:
-            if one.before and states.get(one.before.id) == (one.before.next_number, one.before.mark):
-                rows.append((one.before.id, one.before.segment, one))
-        return rows
+        ids = []
+        for one, before in [(one.push.session, one.push.before) for one in sessions]:
+            is_as_before = before is None or states.get(before.id) == (before.next_number, before.mark)
+            ids.append((before.id if before else added.get(one.key, 0)) if is_as_before else 0)
+        return ids
 
-    def _open_segments(self, batch: Sequence[SessionPush]) -> dict[str, int]:
+    def _open_segments(self, sessions: Sequence[PreparedSession]) -> dict[str, int]:
         """The segments that new sessions go to, by with whom these are shared. They are locked, and so are those of the
         known ones, before anything else is: processes of one machine wait for each other here and nowhere else."""
         sql = (
@@ -183,52 +197,33 @@ class TeamPush:
             "(SELECT max(id) FROM segment WHERE owner = current_user AND machine = %s GROUP BY share) "
             "ORDER BY id FOR UPDATE"
         )
-        known = list({one.before.segment for one in batch if one.before})
+        known = list({one.push.before.segment for one in sessions if one.push.before})
         found = self.connection.execute(sql, (known, self.machine)).fetchall()
         newest = {share: id for id, share, count in found}
         full = {id for id, _, count in found if count >= SEGMENT_ITEMS}
-        for share in sorted({one.session.share for one in batch if one.before is None}):
+        for share in sorted({one.push.session.share for one in sessions if one.push.before is None}):
             if newest.get(share, 0) in full or share not in newest:
                 sql = "INSERT INTO segment (machine, share) VALUES (%s, %s) RETURNING id"
                 [(newest[share],)] = self.connection.execute(sql, (self.machine, share))
         return newest
 
-    def _each(self, sql: str, values: Sequence[Any]) -> list[int]:
-        """The number that a statement returns for each of `values`; 0 where it returns none."""
-        if not values:
-            return []
+    def _copy(self, table: str, rows: Iterable[bytes]) -> None:
+        """Puts rows in place of what a table of the connection holds."""
         cursor = self.connection.cursor()
-        cursor.executemany(sql, values, returning=True)
-        found = []
-        while True:
-            row = cursor.fetchone()
-            found.append(row[0] if row else 0)
-            if not cursor.nextset():
-                return found
+        cursor.execute(f"TRUNCATE {table}")
+        with cursor.copy(f"COPY {table} FROM STDIN (FORMAT BINARY)") as copy:
+            for piece in (BEFORE_ROWS, *rows, AFTER_ROWS):
+                copy.write(piece)
 
-    def _copy_items(self, rows: list[_Row]) -> None:
-        cursor = self.connection.cursor()
-        cursor.execute("TRUNCATE staged_item")
-        with cursor.copy("COPY staged_item FROM STDIN (FORMAT BINARY)") as copy:
-            copy.set_types(_ITEM_TYPES)
-            for id, _, one in rows:
-                for item in one.items:
-                    elsewhere = None if item.cwd == one.session.cwd else _storable(item.cwd)
-                    is_tool = item.role == TOOL_ROLE
-                    copy.write_row((
-                        id, item.id & NUMBERS, item.role, item.timestamp, elsewhere, item.message, item.offset,
-                        _storable(item.tool) if is_tool else None, item.kind if is_tool else None, item.outcome or None,
-                        _storable(item.error) if item.outcome else None, item.result_size, item.result_lines,
-                        _storable(item.text),
-                    ))  # fmt: skip
-
-    def _write_items(self, rows: list[_Row]) -> None:
+    def _write_items(self, sessions: Sequence[PreparedSession], ids: Sequence[int]) -> None:
+        starts = [row_start(_ITEM_FIELDS) + bigint(id) for id in ids]
+        self._copy("staged_item", [start + start.join(one.rows) for start, one in zip(starts, sessions) if one.rows])
         cursor = self.connection.cursor()
         cursor.execute("INSERT INTO item SELECT * FROM staged_item")
         ended = [
-            (item.outcome, _storable(item.error), item.result_size, item.result_lines, id, item.id & NUMBERS)
-            for id, _, one in rows
-            for item in one.ended
+            (item.outcome, storable(item.error), item.result_size, item.result_lines, id, item.id & NUMBERS)
+            for id, one in zip(ids, sessions)
+            for item in one.push.ended
         ]
         if ended:
             cursor.executemany(
@@ -237,70 +232,69 @@ class TeamPush:
                 ended,
             )
 
-    def _new_postings(self, rows: list[_Row]) -> tuple[list[tuple[str, int, bytes]], list[tuple[int, int]]]:
-        """The rows that say which items have a term; and for each session how many texts are new and how many terms
-        these have."""
-        postings = NewPostings(self._terms.of)
-        counts = []
-        for id, segment, one in rows:
-            first = id << ITEM_BITS
-            found = [item for item in one.items if item.text and item.id & NUMBERS not in one.copies]
-            counts.append(postings.add(segment, [(first | item.id & NUMBERS, item.text) for item in found]))
-        return postings.rows(), counts
+    def _write_postings(self, batch: PreparedBatch, ids: Sequence[int], open_segments: dict[str, int]) -> None:
+        """Writes the rows for segments of known sessions, then those for the segments of new ones, which may be the
+        same. Where a segment was empty there are none to be added to, which is written in half of the time."""
+        for kind in (int, str):
+            added = {
+                open_segments[group] if isinstance(group, str) else group: rows
+                for group, rows in batch.segments.items()
+                if isinstance(group, kind)
+            }
+            if added:
+                grown = self._grown_segments({segment: rows.item_count for segment, rows in added.items()})
+                self._insert_postings([rows.postings.copied(segment, ids) for segment, rows in added.items()], grown)
 
-    def _grown_segments(self, rows: list[_Row]) -> list[int]:
-        """Counts the items that are new in each segment; returns which segments had some before."""
-        added: dict[int, int] = {}
-        for _, segment, one in rows:
-            added[segment] = added.get(segment, 0) + len(one.items)
-        sql = "UPDATE segment SET item_count = item_count + %s WHERE id = %s RETURNING item_count"
-        counts = self._each(sql, [(count, segment) for segment, count in added.items()])
-        return [segment for (segment, count), after in zip(added.items(), counts) if after > count]
-
-    def _insert_postings(self, rows: Iterable[tuple[str, int, bytes]], grown: Sequence[int] = ()) -> None:
-        """Writes rows of `posting`, of which there may be some already only in the segments that have `grown`: what
-        cannot be there is written in half of the time."""
+    def _insert_postings(self, rows: Iterable[bytes], grown: list[int]) -> None:
+        """Writes rows of `posting`, of which there may be some already only in the segments that have `grown`."""
+        self._copy("staged_posting", rows)
+        insert = "INSERT INTO posting (segment, term, items) SELECT * FROM staged_posting WHERE segment"
         cursor = self.connection.cursor()
-        cursor.execute("TRUNCATE staged_posting")
-        with cursor.copy("COPY staged_posting FROM STDIN (FORMAT BINARY)") as copy:
-            copy.set_types(("text", "int8", "bytea"))
-            for row in rows:
-                copy.write_row(row)
-        insert = "INSERT INTO posting SELECT * FROM staged_posting WHERE segment"
-        cursor.execute(f"{insert} != ALL(%s)", (list(grown),))
+        cursor.execute(f"{insert} != ALL(%s)", (grown,))
         if grown:
             appended = "ON CONFLICT (term, segment) DO UPDATE SET items = posting.items || excluded.items"
-            cursor.execute(f"{insert} = ANY(%s) {appended}", (list(grown),))
+            cursor.execute(f"{insert} = ANY(%s) {appended}", (grown,))
 
-    def _write_conversations(self, rows: list[_Row]) -> None:
-        spans = [(id, *span) for id, _, one in rows for span in one.spans]
+    def _grown_segments(self, added: dict[int, int]) -> list[int]:
+        """Counts how many items are new in segments; returns which of these had some before."""
+        sql = (
+            "UPDATE segment SET item_count = item_count + added.count FROM unnest(%s::bigint[], %s::bigint[]) "
+            "AS added (id, count) WHERE segment.id = added.id RETURNING segment.id, segment.item_count > added.count"
+        )
+        rows = self.connection.execute(sql, (list(added), list(added.values())))
+        return [segment for segment, had_some in rows if had_some]
+
+    def _write_conversations(self, sessions: Sequence[PreparedSession], ids: Sequence[int]) -> None:
+        """Writes the conversations with one statement: for each its policy reads all sessions of the member."""
+        spans = [(id, *span) for id, one in zip(ids, sessions) for span in one.push.spans]
         if spans:
-            self.connection.cursor().executemany(
-                "INSERT INTO conversation VALUES (%s, %s, %s, %s, %s, %s, %s) "
+            self.connection.execute(
+                "INSERT INTO conversation SELECT * FROM unnest(%s::bigint[], %s::integer[], %s::integer[], "
+                "%s::bigint[], %s::bigint[], %s::integer[], %s::bigint[]) "
                 "ON CONFLICT (session, first_number) DO UPDATE SET last_number = excluded.last_number, "
                 "first_at = excluded.first_at, last_at = excluded.last_at, message_count = excluded.message_count, "
                 "text_bytes = excluded.text_bytes",
-                spans,
+                [list(column) for column in zip(*spans)],
             )
 
-    def _write_sessions(self, rows: list[_Row], counts: list[tuple[int, int]]) -> None:
-        columns = ", ".join([f"{column} = %s" for column in _CHANGEABLE])
-        self.connection.cursor().executemany(
-            f"UPDATE session SET {columns}, next_number = %s, mark = %s, open_calls = %s, "
-            "item_count = item_count + %s, text_count = text_count + %s, term_count = term_count + %s, "
-            f"pushes = pushes + 1, pushed_at = {NOW} WHERE id = %s",
-            [
-                (
-                    *[_storable(getattr(one.session, column)) for column in _CHANGEABLE],
-                    one.next_number,
-                    _mark(one),
-                    _open_calls(one),
-                    len(one.items),
-                    *count,
-                    id,
-                )
-                for (id, _, one), count in zip(rows, counts)
-            ],
+    def _write_sessions(self, sessions: Sequence[PreparedSession], ids: Sequence[int]) -> None:
+        set_to = [f"{column} = given.{column}" for column in (*_CHANGEABLE, "next_number", "mark", "open_calls")]
+        raised = [f"{column} = session.{column} + given.{column}" for column in _COUNTS]
+        rows = [
+            {
+                **one.push.session._asdict(),
+                "id": id,
+                "next_number": one.push.next_number,
+                "mark": one.mark,
+                "open_calls": one.open_calls,
+                **{column: getattr(one, column) for column in _COUNTS},
+            }
+            for id, one in zip(ids, sessions)
+        ]
+        self.connection.execute(
+            f"UPDATE session SET {', '.join(set_to + raised)}, pushes = session.pushes + 1, pushed_at = {NOW} "
+            f"FROM {_GIVEN} AS given WHERE session.id = given.id AND session.id = ANY(%s)",  # or it reads all sessions
+            (_given(rows), list(ids)),
         )
 
 
@@ -310,17 +304,8 @@ def _local_terms() -> Terms:
     return terms_of(apsw.Connection(":memory:"))
 
 
-def _mark(one: SessionPush) -> int:
-    return mark_of(one.items, one.before.mark if one.before else 0)
-
-
-def _open_calls(one: SessionPush) -> list[int]:
-    """The numbers of the tool uses whose result has still not come."""
-    ended = {item.id & NUMBERS for item in one.ended}
-    before = [number for number in (one.before.open_calls if one.before else ()) if number not in ended]
-    return before + [item.id & NUMBERS for item in one.items if item.role == TOOL_ROLE and not item.outcome]
-
-
-def _storable(value: Any) -> Any:
-    """A value as PostgreSQL takes it: its texts hold no NUL."""
-    return value.replace("\0", "\ufffd") if isinstance(value, str) else value
+def _given(rows: Sequence[dict[str, Any]]) -> str:
+    """Rows of `session` as `_GIVEN` takes them: in one statement, so that the server is waited for once."""
+    return json.dumps(
+        [{name: storable(value) if isinstance(value, str) else value for name, value in row.items()} for row in rows]
+    )

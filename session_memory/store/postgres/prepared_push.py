@@ -1,0 +1,104 @@
+"""A batch on its way to a team, made ready before the server is asked, which meanwhile writes the one before. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import lru_cache
+from struct import Struct
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..values import ITEM_BITS, TOOL_ROLE
+from .copy_rows import NULL, bigint, text
+from .postings import NewPostings
+from .rows import NUMBERS
+from .session_push import mark_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from ..values import StoredEntry
+    from .postings import PostingRows
+    from .session_push import SessionPush
+
+_NUMBER = Struct(">ii").pack
+_PLACE = Struct(">iiiq").pack  # an integer and a bigint
+_NO_TOOL = 6 * NULL
+
+
+class PreparedSession(NamedTuple):
+    """A session as it is to be written: `push` without its items, of which there are `item_count`. `rows` are these, as
+    `COPY` takes rows of `item`, from the second field on. `mark` and `open_calls` are what the session has by them in
+    all, `text_count` says how many of them can be found, and `term_count` how many terms these have."""
+
+    push: SessionPush
+    item_count: int
+    rows: list[bytes]
+    mark: int
+    open_calls: list[int]
+    text_count: int
+    term_count: int
+
+
+class SegmentRows(NamedTuple):
+    """What comes to a segment: how many items, and the rows of `posting` for them."""
+
+    item_count: int
+    postings: PostingRows
+
+
+class PreparedBatch(NamedTuple):
+    """Sessions, and what comes to their segments: with known sessions by a segment's number, with new ones by with whom
+    they are shared. Of a session the postings have its place among `sessions`."""
+
+    sessions: list[PreparedSession]
+    segments: dict[int | str, SegmentRows]
+
+
+def prepared(batch: Iterable[SessionPush], terms_in: Callable[[str], list[str]]) -> PreparedBatch:
+    """A batch as it is written, found by the terms that `terms_in` finds in texts."""
+    sessions: list[PreparedSession] = []
+    postings: dict[int | str, NewPostings] = {}
+    item_counts: Counter[int | str] = Counter()
+    for place, one in enumerate(batch):
+        before = one.before
+        group = before.segment if before else one.session.share
+        item_counts[group] += len(one.items)
+        first = place << ITEM_BITS
+        found = [item for item in one.items if item.text and item.id & NUMBERS not in one.copies]
+        texts = [(first | item.id & NUMBERS, item.text) for item in found]
+        sessions.append(
+            PreparedSession(
+                one._replace(items=()),
+                len(one.items),
+                [_item_row(item, one.session.cwd) for item in one.items],
+                mark_of(one.items, before.mark if before else 0),
+                _open_calls(one),
+                *postings.setdefault(group, NewPostings(terms_in)).add(texts),
+            )
+        )
+    return PreparedBatch(
+        sessions, {group: SegmentRows(item_counts[group], of_group.rows()) for group, of_group in postings.items()}
+    )
+
+
+def _item_row(item: StoredEntry, cwd: str) -> bytes:
+    """A row of `item` without the session, whose directory is `cwd`."""
+    used = _NO_TOOL
+    if item.role == TOOL_ROLE:
+        error = text(item.error if item.outcome else None)
+        result = bigint(item.result_size) + bigint(item.result_lines)
+        used = text(item.tool) + text(item.kind) + text(item.outcome or None) + error + result
+    return b"".join((
+        _NUMBER(4, item.id & NUMBERS), _short(item.role), bigint(item.timestamp),
+        NULL if item.cwd == cwd else _short(item.cwd), _PLACE(4, item.message, 8, item.offset), used, text(item.text),
+    ))  # fmt: skip
+
+
+_short = lru_cache(1000)(text)  # roles and directories
+
+
+def _open_calls(one: SessionPush) -> list[int]:
+    """The numbers of the tool uses whose result has still not come."""
+    ended = {item.id & NUMBERS for item in one.ended}
+    before = [number for number in (one.before.open_calls if one.before else ()) if number not in ended]
+    return before + [item.id & NUMBERS for item in one.items if item.role == TOOL_ROLE and not item.outcome]
