@@ -1,11 +1,10 @@
-"""`session-memory team`: a store that several machines or people share; how it is made, joined, left and looked at."""
+"""`session-memory team`: a store that several machines or people share; how it is joined, left and looked at."""
 
 from __future__ import annotations
 
+import argparse
 import os
-import secrets
 import socket
-import sys
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -16,27 +15,35 @@ from ..settings import edit
 from ..store.location import find_location
 from ..system.pgpass import address_of, keep_password
 from ..system.terminal import Terminal
-from ..text.format import counted
-from ..upkeep.team import joined_team, project_of, push_to_team, read_state, shared_files, team_of, waiting_for_push
-from ..upkeep.team_activity import activity_count, drop_activity
+from ..text.format import counted, one_line
+from ..text.names import is_name
+from ..text.sanitize import for_people
+from ..upkeep.team import (
+    PATIENCE_SECONDS,
+    drop_state,
+    joined_team,
+    project_of,
+    push_to_team,
+    read_state,
+    shared_files,
+    team_of,
+    unshared_counts,
+    waiting_for_push,
+)
+from ..upkeep.team_activity import activity_count
 from .arguments import OnlyForPeopleError, add_common
 from .opened_store import refresh, with_store
 from .output import brief, iso, moment
+from .team_database import NAME_CHARACTERS, database_url, init, remove
 
 if TYPE_CHECKING:
-    import argparse
-    from contextlib import AbstractContextManager
-
     from ..settings.sections import TeamSettings
     from ..store.location import StoreLocation
-    from ..store.postgres.connection import TeamConnection
     from ..store.postgres.machines import TeamMachine
-    from ..system.pgpass import DatabaseAddress
     from .opened_store import OpenStore
 
 SUMMARY = "share a store with other machines and people"
 SHOWN = 20  # sessions of a preview
-TITLE_CHARACTERS = 60
 _ONLY_PEOPLE = ("init", "join", "leave", "remove")
 
 
@@ -51,24 +58,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     def action(name: str, text: str, url: str = "") -> argparse.ArgumentParser:
         found = actions.add_parser(name, help=text, description=text)
         if url:
-            found.add_argument("url", metavar="URL", help=url)
+            found.add_argument("url", metavar="URL", type=database_url, help=url)
         add_common(found)
         return found
 
-    found = action("init", "make a team's store in a database, or bring it up to date", "of the database's owner")
-    found.add_argument("--member", metavar="NAME", action="append", default=[], help="make this user a member")
+    owner = "postgresql://OWNER@HOST/DATABASE: of a user who owns the database, and may make roles"
+    found = action("init", "make a team's store in a database, or bring it up to date", owner)
+    of_members = "make this user of the database a member, and the user where there is none; once for each"
+    found.add_argument("--member", metavar="NAME", action="append", default=[], help=of_members)
     found.add_argument("--sql", action="store_true", help="change nothing, print the SQL that would")
     found = action("join", "have this machine share its sessions", "yours: postgresql://USER:PASSWORD@HOST/DATABASE")
-    found.add_argument("--as", dest="name", metavar="NAME", default="", help="who and where, such as ann@laptop")
-    action("status", "say which machines there are, and what is shared")
+    of_machine = "what this machine is called there, such as laptop or ann@laptop; by default as it is called itself"
+    found.add_argument("--as", dest="name", metavar="NAME", type=_name_there, default=("", ""), help=of_machine)
+    action("status", "say how it goes, what waits, and which machines there are; 1 where the server does not answer")
     action("preview", "show which sessions of this machine are shared, or would be")
     action("push", "share what is new now, not only with the next upkeep")
-    found = action("project", "give the project here a name, the same on all machines")
-    found.add_argument("name", metavar="NAME")
-    found = action("leave", "share nothing any more")
-    found.add_argument("--purge", action="store_true", help="delete what this machine has shared")
-    found = action("remove", "take a member out", "of the database's owner")
-    found.add_argument("name", metavar="NAME", help="the database's user")
+    found = action("project", "give the project here a name, the same on all machines, or say what it is called")
+    of_project = "for a directory, or a repository without a remote `origin`; '' takes the name away again"
+    found.add_argument("name", metavar="NAME", nargs="?", type=_project_name, help=of_project)
+    found = action("leave", "share nothing any more; what was shared stays there")
+    found.add_argument("--purge", action="store_true", help="delete what this machine has shared, before it leaves")
+    found = action("remove", "take a member out, who reads and writes nothing there any more", owner)
+    found.add_argument("name", metavar="NAME", help="the database's user, who stays one")
     found.add_argument("--purge", action="store_true", help="delete what they have shared")
 
 
@@ -80,47 +91,34 @@ def run(arguments: argparse.Namespace) -> int:
     return _ACTIONS[arguments.action](arguments, terminal)
 
 
-def _init(arguments: argparse.Namespace, terminal: Terminal) -> int:
-    from ..store.postgres.schema import add_member, migrate, setup_sql
-
-    if arguments.sql:
-        sys.stdout.write(setup_sql(arguments.member))
-        return 0
-    address = _address(arguments.url)
-    with closing(_connected(arguments.url)) as connection, _explained(arguments.url):
-        done = migrate(connection)
-        members = []
-        for name in arguments.member:
-            password = secrets.token_urlsafe(18)
-            is_new = add_member(connection, name, password)
-            members.append({"name": name, "url": _url_of_member(address, name, password if is_new else "")})
-    terminal.line("The team's store was made." if done else "The team's store was there already.")
-    for member in members:
-        terminal.line(f"{member['name']} joins with: session-memory team join {member['url']}")
-    terminal.result({"migrations": done, "members": members})
-    return 0
-
-
 def _join(arguments: argparse.Namespace, terminal: Terminal) -> int:
     from ..store.postgres.push import TeamPush
 
     location = find_location(arguments.home, os.environ)
-    address = _address(arguments.url)
-    person, _, machine = arguments.name.rpartition("@")
-    machine = machine or socket.gethostname().partition(".")[0] or "machine"
-    if address.password:
-        keep_password(address, os.environ)
+    before = team_of(location.home)
+    address = address_of(arguments.url)
+    person, machine = arguments.name
+    machine = machine or _own_name()
+    if before.url and (before.url, before.machine) != (address.url, machine):
+        problem = f"this machine has joined {before.url} as {before.machine}"
+        raise TeamCommandError(problem, "session-memory team leave, with --purge to delete what it has shared there")
     with closing(TeamPush(arguments.url, machine)) as team:
         if person and person != team.member:
             hint = f"--as {team.member}@{machine}, or a URL with another user"
             raise TeamCommandError(f"the database knows you as {team.member}, not as {person}", hint)
+        is_known = bool(team.pushed()) and not before.url
         team.note_machine(__version__, pushed=False)
+    if address.password:
+        keep_password(address, os.environ)
     for key, value in (("url", address.url), ("machine", machine)):
         edit.set_key(location.home.config_file, ("team", key), value)
     terminal.line(f"This machine has joined as {team.member}@{machine}: upkeep shares what is new from now on.")
+    if is_known:
+        other = "if that was another machine, leave, and join with another name: --as NAME"
+        terminal.note(f"Something was shared as {team.member}@{machine} before: {other}.")
     terminal.line("Its sessions are shared with your own machines; with the team, where `share: team` says so.")
     terminal.line("  session-memory team preview    shows which those are")
-    terminal.result({"member": team.member, "machine": machine, "url": address.url})
+    terminal.result({"member": team.member, "machine": machine, "url": address.url, "is_known": is_known})
     return 0
 
 
@@ -130,11 +128,11 @@ def _status(arguments: argparse.Namespace, terminal: Terminal) -> int:
     location, team = _joined(arguments)
     state = read_state(location.home)
     terminal.line(f"Team: {team.url}, this machine is {team.machine}.")
-    terminal.line(f"Pushed last: {moment(state.pushed_at or None)}.")
+    terminal.line(f"Pushed last: {_when(state.pushed_at)}.")
     heard = counted(activity_count(location.home), "session")
-    terminal.line(f"Heard from the others last: {moment(state.heard_at or None)}; {heard} of theirs are told here.")
+    terminal.line(f"Heard from the others last: {_when(state.heard_at)}; {heard} of the last two days.")
     if state.problem:
-        terminal.line(f"Since {moment(state.problem_since)} it waits: {state.problem}.")
+        terminal.line(f"Since {_when(state.problem_since)} it waits: {state.problem}.")
     told = {
         "url": team.url, "machine": team.machine, "pushed_at": iso(state.pushed_at or None), "problem": state.problem,
         "heard_at": iso(state.heard_at or None),
@@ -147,13 +145,14 @@ def _status(arguments: argparse.Namespace, terminal: Terminal) -> int:
             machines = _machines(team.url, terminal)
         except TeamError as error:
             terminal.line(f"Now: {error}.")
+            terminal.line(f"  {error.hint}")
             terminal.result({**told, "unreachable": str(error)})
             return 1
         new = f"{counted(sessions, 'session')} with {counted(items, 'new entry', 'new entries')}"
         terminal.line(f"To be pushed: {new if sessions else 'nothing'}.")
         for one in machines:
-            shared = counted(one.sessions, "session")
-            terminal.line(f"  {brief(one.who, TITLE_CHARACTERS)}: {shared}, pushed last {moment(one.pushed_at)}")
+            shared = f"{counted(one.sessions, 'session')} that you may read"
+            terminal.line(f"  {brief(one.who, NAME_CHARACTERS)}: {shared}, pushed last: {_when(one.pushed_at)}")
         listed = [{**one._asdict(), "pushed_at": iso(one.pushed_at)} for one in machines]
         terminal.result({**told, "waiting": {"sessions": sessions, "items": items}, "machines": listed})
         return 0
@@ -165,7 +164,7 @@ def _machines(url: str, terminal: Terminal) -> list[TeamMachine]:
     from ..store.postgres.engine import TeamStore
     from ..store.postgres.machines import machines_of
 
-    with closing(TeamStore(url)) as store:
+    with closing(TeamStore(url, seconds=PATIENCE_SECONDS)) as store:
         if store.is_newer:
             terminal.line("A newer session-memory made it: it is read, and nothing is pushed.")
         return machines_of(store)
@@ -177,11 +176,18 @@ def _preview(arguments: argparse.Namespace, terminal: Terminal) -> int:
         found = shared_files(opened.store, opened.location)
         for file, shared in found[-SHOWN:]:
             with_whom = "the team" if shared.share == "team" else "own machines"
-            title = brief(file.title or file.session_id, TITLE_CHARACTERS)
+            title = brief(file.title or file.session_id, NAME_CHARACTERS)
             terminal.line(f"{moment(file.last_at)}  {with_whom:<12}  {shared.directory(file.cwd)}  {title}")
         items = sum([file.item_count for file, _ in found])
         terminal.line(f"{counted(len(found), 'session')} with {counted(items, 'entry', 'entries')} in all.")
+        nowhere, kept_back = unshared_counts(opened.store, opened.location)
+        if nowhere:
+            how = "`session-memory team project NAME` there names one"
+            terminal.line(f"Not shared, since in no repository with a remote, and no project: {nowhere} more; {how}.")
+        if kept_back:
+            terminal.line(f"Not shared by rules (`share: off`): {kept_back} more.")
         terminal.result({
+            "unshared": {"no_project": nowhere, "rules": kept_back},
             "sessions": [
                 {"session_id": file.session_id, "title": file.title, "items": file.item_count, "share": shared.share,
                  "project": shared.project, "directory": shared.directory(file.cwd)} for file, shared in found
@@ -218,49 +224,58 @@ def _project(arguments: argparse.Namespace, terminal: Terminal) -> int:
     from ..system.git import find_worktree, worktrees_of
 
     location = find_location(arguments.home, os.environ)
+    user_dir = location.home.user_dir
     here = os.path.realpath(os.getcwd())
-    worktree = find_worktree(here, location.home.user_dir)
+    worktree = find_worktree(here, user_dir)
     mains = worktrees_of(worktree.common_dir) if worktree else []
     root = next((one.root for one in mains if one.git_dir == one.common_dir), worktree.root if worktree else here)
-    names = {**team_of(location.home).projects, root: arguments.name}
-    edit.set_key(location.home.config_file, ("team", "projects"), names)
-    project, _ = project_of(here, names, location.home.user_dir)
-    terminal.line(f"{terminal.short(root)} is the project {brief(project, TITLE_CHARACTERS)}.")
-    terminal.result({"project": project, "root": root})
+    names = dict(team_of(location.home).projects)
+    if arguments.name is not None:
+        if root in (os.path.realpath(user_dir or "/"), "/"):
+            raise TeamCommandError(f"{root} is no project: all that you do lies there", "go into a directory of one")
+        names = {path: name for path, name in {**names, root: arguments.name}.items() if name}
+        edit.set_key(location.home.config_file, ("team", "projects"), names)
+    project, found = project_of(here, names, user_dir)
+    if not project and arguments.name is None:
+        problem = f"{root} is in no repository with a remote, and has no name, so that nothing of it is shared"
+        raise TeamCommandError(problem, "session-memory team project NAME gives it one")
+    is_called = f"is the project {brief(project, NAME_CHARACTERS)}" if project else "has no name any more"
+    terminal.line(f"{terminal.short(found or root)} {is_called}.")
+    terminal.result({"project": project, "root": found or root})
     return 0
 
 
 def _leave(arguments: argparse.Namespace, terminal: Terminal) -> int:
     location, team = _joined(arguments)
-    withdrawn = 0
-    if arguments.purge:
-        from ..store.postgres.memory_push import pushed_memories, withdraw_memories
-        from ..store.postgres.push import TeamPush
-
-        with closing(TeamPush(team.url, team.machine)) as pushing:
-            withdraw_memories(pushing, [one.number for one in pushed_memories(pushing).values()])
-            withdrawn = pushing.withdraw_all()
+    withdrawn = _purge(team) if arguments.purge else 0
     edit.set_key(location.home.config_file, ("team", "url"), "")
-    drop_activity(location.home)
+    drop_state(location.home)
     kept = f"{counted(withdrawn, 'session')} deleted there" if arguments.purge else "what it has shared stays there"
     terminal.line(f"This machine shares nothing any more; {kept}.")
+    if not arguments.purge:
+        terminal.line(f"To delete that too, join again --as {team.machine}, and leave with --purge.")
     terminal.result({"withdrawn": withdrawn})
     return 0
 
 
-def _remove(arguments: argparse.Namespace, terminal: Terminal) -> int:
-    from ..store.postgres.schema import remove_member
+def _purge(team: TeamSettings) -> int:
+    """Deletes what this machine has shared; returns how many sessions. Raises TeamError."""
+    from ..store.postgres.connection import TeamError
+    from ..store.postgres.memory_push import pushed_memories, withdraw_memories
+    from ..store.postgres.push import TeamPush
 
-    with closing(_connected(arguments.url)) as connection, _explained(arguments.url):
-        deleted = remove_member(connection, arguments.name, purge=arguments.purge)
-    terminal.line(f"{brief(arguments.name, TITLE_CHARACTERS)} is no member any more; {deleted} sessions deleted.")
-    terminal.result({"name": arguments.name, "deleted": deleted})
-    return 0
+    try:
+        with closing(TeamPush(team.url, team.machine)) as pushing:
+            withdraw_memories(pushing, [one.number for one in pushed_memories(pushing).values()])
+            return pushing.withdraw_all()
+    except TeamError as error:
+        hint = "it has not left: try again, or leave without --purge, which needs no server"
+        raise TeamError(str(error), hint) from error
 
 
 _ACTIONS = {
-    "init": _init, "join": _join, "status": _status, "preview": _preview, "push": _push, "project": _project,
-    "leave": _leave, "remove": _remove,
+    "init": init, "join": _join, "status": _status, "preview": _preview, "push": _push, "project": _project,
+    "leave": _leave, "remove": remove,
 }  # fmt: skip
 
 
@@ -269,29 +284,29 @@ def _joined(arguments: argparse.Namespace) -> tuple[StoreLocation, TeamSettings]
     return location, joined_team(location.home)
 
 
-def _address(url: str) -> DatabaseAddress:
-    try:
-        return address_of(url)
-    except ValueError as error:
-        raise TeamCommandError(f"the address of the database: {error}", "postgresql://USER@HOST/DATABASE") from error
+def _own_name() -> str:
+    """What this machine calls itself, as far as it can be called that there."""
+    name = socket.gethostname().partition(".")[0]
+    return name if is_name(name) else "machine"
 
 
-def _url_of_member(address: DatabaseAddress, name: str, password: str) -> str:
-    from urllib.parse import quote, urlsplit, urlunsplit
-
-    parts = urlsplit(address.url)
-    where = parts.netloc.rpartition("@")[2]
-    secret = f":{quote(password, safe='')}" if password else ""
-    return urlunsplit(parts._replace(netloc=f"{quote(name, safe='')}{secret}@{where}"))
-
-
-def _connected(url: str) -> TeamConnection:
-    from ..store.postgres.connection import connect
-
-    return connect(url)
+def _name_there(text: str) -> tuple[str, str]:
+    """Who and where: `ann@laptop`, `laptop` or `ann@`. Raises ArgumentTypeError."""
+    person, _, machine = text.rpartition("@")
+    if machine and not is_name(machine):
+        raise argparse.ArgumentTypeError(f"{machine!r}: a machine is called by letters, digits, `.`, `_` and `-`")
+    return person, machine
 
 
-def _explained(url: str) -> AbstractContextManager[None]:
-    from ..store.postgres.connection import explained
+def _project_name(text: str) -> str:
+    """What a project may be called; '' for nothing any more. Raises ArgumentTypeError."""
+    name = text.strip()
+    if name != one_line(for_people(name)) or len(name) > NAME_CHARACTERS:
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: a project is called by at most {NAME_CHARACTERS} letters on one line"
+        )
+    return name
 
-    return explained(url)
+
+def _when(milliseconds: int | None) -> str:
+    return moment(milliseconds) if milliseconds else "never"

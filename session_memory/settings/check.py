@@ -249,10 +249,10 @@ def _are_prices(key: Key, value: Any) -> bool:
 
 def _is_database(value: str) -> bool:
     """Whether a text is an address of a database without a password: that one belongs where libpq looks for it."""
-    from urllib.parse import urlsplit
+    from ..system.pgpass import address_of
 
     try:
-        return not value or (urlsplit(value).scheme in ("postgresql", "postgres") and not urlsplit(value).password)
+        return not value or not address_of(value).password
     except ValueError:
         return False
 

@@ -26,16 +26,21 @@ class DatabaseAddress(NamedTuple):
 
 
 def address_of(url: str) -> DatabaseAddress:
-    """What a URL says. Raises ValueError where it is none of a PostgreSQL database."""
+    """What a URL says; what stands behind its `?` counts, as it does for libpq. Raises ValueError where it is none of a
+    PostgreSQL database."""
     parts = urlsplit(url)
     if parts.scheme not in ("postgresql", "postgres"):
         raise ValueError("it does not begin with postgresql://")
-    who, _, where = parts.netloc.rpartition("@")
-    user = who.partition(":")[0]
-    bare = urlunsplit(parts._replace(netloc=f"{user}@{where}" if user else where))
+    user = parts.netloc.rpartition("@")[0].partition(":")[0]
+    where = parts.netloc.rpartition("@")[2]
+    options = [option for option in parts.query.split("&") if option]
+    given = {name: unquote(value) for name, _, value in [option.partition("=") for option in options]}
+    query = "&".join([option for option in options if not option.startswith("password=")])
+    bare = urlunsplit(parts._replace(netloc=f"{user}@{where}" if user else where, query=query))
     return DatabaseAddress(
-        bare, unquote(parts.password or ""), parts.hostname or "", parts.port or _PORT, parts.path.strip("/"),
-        unquote(user),
+        bare, given.get("password", unquote(parts.password or "")), given.get("host", parts.hostname or ""),
+        int(given.get("port", parts.port or _PORT)), given.get("dbname", unquote(parts.path.strip("/"))),
+        given.get("user", unquote(user)),
     )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -149,6 +149,25 @@ def waiting_for_push(store: SqliteStore, location: StoreLocation) -> tuple[int, 
     return len([count for count in new if count > 0]), sum([count for count in new if count > 0])
 
 
+def drop_state(home: Home) -> None:
+    """Forgets how it went, and what others did, as of a team that the home has left. Raises OSError."""
+    from .team_activity import drop_activity
+
+    drop_activity(home)
+    with suppress(FileNotFoundError):
+        os.unlink(_state_file(home))
+
+
+def unshared_counts(store: SqliteStore, location: StoreLocation) -> tuple[int, int]:
+    """How many sessions are not shared since they lie in no project, and how many since rules say so. Raises
+    DatabaseError, ConfigError."""
+    sharing = Sharing(location, team_of(location.home))
+    told = [file for file in stored_files(store) if file.item_count and not file.is_excluded]
+    unshared = [file for file in told if not sharing.shared_as(file, None)]
+    nowhere = len([file for file in unshared if not sharing.project(file.cwd)[0]])
+    return nowhere, len(unshared) - nowhere
+
+
 def shared_files(store: SqliteStore, location: StoreLocation) -> list[tuple[StoredFile, SharedAs]]:
     """What would be shared, as what. Raises DatabaseError, ConfigError."""
     sharing = Sharing(location, team_of(location.home))
@@ -199,23 +218,24 @@ class Sharing:
         share = self._rules.rule(judged).share or self._team.share
         if share == NOBODY:
             return None
-        if judged.cwd not in self._projects:
-            self._projects[judged.cwd] = project_of(judged.cwd, self._team.projects, self._user_dir)
-        project, root = self._projects[judged.cwd]
+        project, root = self.project(judged.cwd)
         if not project and known and not os.path.isdir(judged.cwd):
             project = known.project
             root = judged.cwd.removesuffix(known.cwd.removeprefix(project))
         return SharedAs(project, share, root) if project else None
 
+    def project(self, directory: str) -> tuple[str, str]:
+        """See project_of."""
+        if directory not in self._projects:
+            self._projects[directory] = project_of(directory, self._team.projects, self._user_dir)
+        return self._projects[directory]
+
     def starts(self, noted: Iterable[str]) -> dict[str, tuple[str, str]]:
         """The projects of the sessions that were asked for, and of the directories `noted` that rules do not exclude,
         each with where its root lies here, by the directories that sessions were started in, and by the roots."""
         for directory in noted:
-            if (
-                directory not in self._projects
-                and not self._rules.rule(JudgedFile(0, "", "", "", directory, "")).ignore
-            ):
-                self._projects[directory] = project_of(directory, self._team.projects, self._user_dir)
+            if not self._rules.rule(JudgedFile(0, "", "", "", directory, "")).ignore:
+                self.project(directory)
         known = [(start, project, root) for start, (project, root) in self._projects.items() if project]
         return {path: (project, root) for start, project, root in known for path in (root, start)}
 

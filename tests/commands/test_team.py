@@ -285,7 +285,7 @@ def test_a_password_goes_where_libpq_looks_for_it_and_nowhere_else(machine, team
     assert not [path for path in others if b"secret" in path.read_bytes()]
     assert "secret" not in done.stdout + done.stderr
     refused = ann.run("config", "team.url", url)
-    assert refused.returncode == 1
+    assert refused.returncode == 2
     assert "secret" not in refused.stdout + refused.stderr
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import socket
 from contextlib import contextmanager, suppress
 from threading import Timer
@@ -29,7 +30,10 @@ ANSWER_SECONDS = 180  # after which a server that keeps the connection open and 
 # A network that swallows everything is noticed within half a minute.
 _NETWORK = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 20_000}
 _NO_TEAM = "somebody who administers that database runs `session-memory team init URL` first"
-_NO_MEMBER = "somebody who administers that database runs `session-memory team init URL --member NAME`"
+_NO_MEMBER = "members alone may: somebody who administers the database runs session-memory team init URL --member NAME"
+_NO_ANSWER = "is the server running there, and are the user, the password and the database right?"
+# What libpq says before it says what is wrong: which database it is, we say.
+_ABOUT = re.compile(r"^connection failed: connection to server (?:at|on) .*? failed: (?:FATAL: +)?")
 
 
 class TeamError(DatabaseError):
@@ -80,9 +84,12 @@ def place_of(url: str) -> str:
 
 
 @contextmanager
-def explained(url: str, connection: TeamConnection | None = None, seconds: float = ANSWER_SECONDS) -> Iterator[None]:
-    """Turns what psycopg raises within the block into a TeamError that says what is wrong and what to do. A block that
-    asks by a `connection` has so many seconds: then that is cut, which raises UnreachableTeamError."""
+def explained(
+    url: str, connection: TeamConnection | None = None, seconds: float = ANSWER_SECONDS, *, forbidden: str = _NO_MEMBER
+) -> Iterator[None]:
+    """Turns what psycopg raises within the block into a TeamError that says what is wrong and what to do; `forbidden`
+    is what to do where the user may not. A block that asks by a `connection` has so many seconds: then that is cut,
+    which raises UnreachableTeamError."""
     import psycopg
     from psycopg import errors
 
@@ -96,9 +103,9 @@ def explained(url: str, connection: TeamConnection | None = None, seconds: float
     except (errors.UndefinedTable, errors.InvalidSchemaName) as error:
         raise TeamError(f"{place_of(url)} holds no store of a team", _NO_TEAM) from error
     except errors.InsufficientPrivilege as error:
-        raise TeamError(f"{place_of(url)}: {_first_line(error)}", _NO_MEMBER) from error
+        raise TeamError(f"{place_of(url)}: {_first_line(error)}", forbidden) from error
     except psycopg.OperationalError as error:
-        raise UnreachableTeamError(f"{place_of(url)}: {_first_line(error)}") from error
+        raise UnreachableTeamError(f"{place_of(url)}: {_first_line(error)}", _NO_ANSWER) from error
     except psycopg.Error as error:
         raise TeamError(f"{place_of(url)}: {_first_line(error)}") from error
     finally:
@@ -115,4 +122,4 @@ def cut(connection: TeamConnection) -> None:
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]
+    return _ABOUT.sub("", str(error).strip().partition("\n")[0])

@@ -1,0 +1,83 @@
+"""`session-memory team init` and `remove`: what whoever administers the database does to a team's store."""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+import sys
+from contextlib import closing
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from ..system.pgpass import address_of
+from ..text.format import counted
+from .output import brief
+
+if TYPE_CHECKING:
+    from ..system.pgpass import DatabaseAddress
+    from ..system.terminal import Terminal
+
+NAME_CHARACTERS = 60
+_NO_OWNER = "this takes the URL of a user who owns the database, and may make roles"
+
+
+def database_url(text: str) -> str:
+    """The address of a PostgreSQL database as it was typed. Raises ArgumentTypeError."""
+    try:
+        address_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{error}: postgresql://USER@HOST/DATABASE") from error
+    return text
+
+
+def init(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """Makes a team's store and its members, or prints the SQL that would. Raises TeamError."""
+    from ..store.postgres.connection import connect, explained
+    from ..store.postgres.schema import add_member, migrate, setup_sql
+
+    if arguments.sql:
+        sql = setup_sql(arguments.member)
+        sys.stdout.write("" if terminal.is_json else sql)
+        terminal.result({"sql": sql})
+        return 0
+    address = address_of(arguments.url)
+    with closing(connect(arguments.url)) as connection, explained(arguments.url, forbidden=_NO_OWNER):
+        done = migrate(connection)
+        members = []
+        for name in arguments.member:
+            password = secrets.token_urlsafe(18)
+            is_new = add_member(connection, name, password)
+            url = _url_of_member(address, name, password if is_new else "")
+            members.append({"name": name, "url": url, "is_new": is_new})
+    terminal.line("The team's store was made." if done else "The team's store was there already.")
+    for member in members:
+        how = "joins with" if member["is_new"] else "was a user there already, and joins with their password"
+        terminal.line(f"{brief(str(member['name']), NAME_CHARACTERS)} {how}:")
+        terminal.line(f"  session-memory team join {quote(str(member['url']))}")
+    terminal.result({"migrations": done, "members": members})
+    return 0
+
+
+def remove(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """Takes a member out. Raises TeamError."""
+    from ..store.postgres.connection import connect, explained
+    from ..store.postgres.schema import remove_member
+
+    with closing(connect(arguments.url)) as connection, explained(arguments.url, forbidden=_NO_OWNER):
+        deleted = remove_member(connection, arguments.name, purge=arguments.purge)
+    gone = f"{counted(deleted, 'session')} deleted"
+    kept = "what they have shared stays, until this is done with --purge"
+    terminal.line(
+        f"{brief(arguments.name, NAME_CHARACTERS)} is no member any more; {gone if arguments.purge else kept}."
+    )
+    terminal.result({"name": arguments.name, "deleted": deleted})
+    return 0
+
+
+def _url_of_member(address: DatabaseAddress, name: str, password: str) -> str:
+    from urllib.parse import quote, urlsplit, urlunsplit
+
+    parts = urlsplit(address.url)
+    where = parts.netloc.rpartition("@")[2]
+    secret = f":{quote(password, safe='')}" if password else ""
+    return urlunsplit(parts._replace(netloc=f"{quote(name, safe='')}{secret}@{where}"))
