@@ -5,12 +5,12 @@ What was told last is kept among the cursors of the session, under LAST, as a cu
     {"offset": 4096, "file": "<id>.jsonl", "text": <checksum>, "at": 1790000000.0, "prompt": "<id>", "process": "4711",
      "misses": 0, "cursors": {...}, "collisions": true}
 
-`cursors` are those behind what was told, and with them may go a file of collisions. They count once the transcript
-shows that the agent got the text: its record is there, and the conversation goes on from it. A prompt that is
-cancelled before the answer leaves its record beside the conversation. Where nothing follows it yet, the process tells:
-the same one has cancelled it, another one has resumed the conversation with it. What the agent did not get is told
-again, all of it; but not to a prompt of the same turn, since the record may come as late as the turn goes on. What is
-settled keeps, in place of `cursors`, whether it was `acknowledged`.
+`cursors` are those that moved with what was told, and with them may go a file of collisions. They count once the
+transcript shows that the agent got the text: its record is there, and the conversation goes on from it. A prompt that
+is cancelled before the answer leaves its record beside the conversation. Where nothing follows it yet, the process
+tells: the same one has cancelled it, another one has resumed the conversation with it. What the agent did not get is
+told again, all of it; but not to a prompt of the same turn, since the record may come as late as the turn goes on. What
+is settled keeps, in place of `cursors`, whether it was `acknowledged`.
 
 A transcript that shows a prompt with its answer and nothing of hooks was written by a version of the runtime that
 records none: after MOST_MISSES of these in a row the cursors count at once. So they do where there is none, after as
@@ -112,7 +112,7 @@ def with_last(
     }
     if misses >= MOST_MISSES:
         return {**after, LAST: last}
-    last["cursors"] = {key: cursor for key, cursor in after.items() if key != LAST}
+    last["cursors"] = {key: cursor for key, cursor in after.items() if before.get(key) is not cursor}
     last["collisions"] = has_collisions
     return {**before, LAST: last}
 
@@ -123,7 +123,7 @@ def as_told(cursors: Cursors, cursor_file: str) -> tuple[Cursors, str]:
     last = cursors.get(LAST, {})
     if "cursors" not in last or not _is_whole(last):
         return cursors, ""
-    return last["cursors"], pending_path(cursor_file) if last["collisions"] else ""
+    return {**cursors, **last["cursors"]}, pending_path(cursor_file) if last["collisions"] else ""
 
 
 def settle(cursors: Cursors, own: OwnSession) -> Settled:
@@ -144,7 +144,7 @@ def settle(cursors: Cursors, own: OwnSession) -> Settled:
     note: Cursor = {key: last[key] for key in ("offset", "file", "text", "at")}
     note.update(misses=misses, acknowledged=outcome == ARRIVED)
     if outcome in (ARRIVED, UNSHOWN) and not is_counted:
-        return Settled({**last["cursors"], LAST: note}, [], takes_collisions=last["collisions"])
+        return Settled({**cursors, **last["cursors"], LAST: note}, [], takes_collisions=last["collisions"])
     notes = []
     if search.is_cut and not is_counted:
         notes.append(f"{own.path}: what was told last is told again: it is not in {MOST_BYTES >> 20} MB behind it")

@@ -24,7 +24,8 @@ class CollisionFile:
     then), of each other session the `open_touches` that had no result yet, and the `sub_agents`' transcripts with the
     offsets up to which they were read.
 
-    It is written under the lock of the cursors. What cannot be read is as if nothing had been touched.
+    It is written under the lock of the cursors, where something changed. What cannot be read is as if nothing had been
+    touched.
     """
 
     def __init__(self, cursor_file: str, heard: float, path: str = "") -> None:
@@ -35,13 +36,27 @@ class CollisionFile:
         self.told: dict[str, float] = {}
         self.open_touches: dict[str, list[Touch]] = {}
         self.sub_agents: dict[str, int] = {}
+        self._kept = b""
         try:
-            self._load(unsealed(read_whole(self.path)))
+            self._kept = read_whole(self.path)
+            self._load(unsealed(self._kept))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             pass
 
+    @property
+    def is_changed(self) -> bool:
+        """Whether something else is to be kept than what the file holds."""
+        return self._content() != self._kept
+
     def prepare(self) -> None:
         """Writes what is kept beside the file."""
+        write_private(self.path + ".tmp", self._content())
+
+    def commit(self, path: str = "") -> None:
+        """Puts what `prepare` wrote in place, or at another `path`."""
+        replace(self.path + ".tmp", path or self.path)
+
+    def _content(self) -> bytes:
         own = self.in_hand
         content = {
             "touched": [_as_list(one) for touches in list(own.touched.values())[-MOST_PATHS:] for one in touches],
@@ -49,11 +64,7 @@ class CollisionFile:
             "open": {key: [_as_list(one) for one in found[-MOST_OPEN:]] for key, found in self.open_touches.items()},
             "sub_agents": dict(list(self.sub_agents.items())[-MOST_SUB_AGENTS:]),
         }
-        write_private(self.path + ".tmp", sealed(content))
-
-    def commit(self, path: str = "") -> None:
-        """Puts what `prepare` wrote in place, or at another `path`."""
-        replace(self.path + ".tmp", path or self.path)
+        return sealed(content)
 
     def _load(self, content: dict[str, Any]) -> None:
         touched = [Touch(*fields) for fields in content["touched"]]

@@ -191,7 +191,8 @@ def _draft(
     if since is not None:
         cursors = _cursors_from(since, changed, now, notes)
         changed = [pair for pair in changed if pair[1].st_mtime > since]
-    cursors = {key: cursor for key, cursor in cursors.items() if is_whole(cursor)}
+    read_on = {own.key, *[session.key for session, _ in changed]}
+    cursors = {key: cursor for key, cursor in cursors.items() if key not in read_on or is_whole(cursor)}
     room = limit - len(introduction)
     text, moved, collisions = _update(own, changed, observed.sessions, cursors, settings, now, room, notes)
     # Sessions that are no more go, so that the file does not grow with the years.

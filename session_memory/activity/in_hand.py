@@ -57,8 +57,9 @@ def find_collisions(
 
     read = read_own(own.path, before if "tail" in before else None, own.runtime, now, oldest)
     found.cursor.update(read.cursor)
-    found.file = CollisionFile(own.cursor_file, before.get("at", 0.0), own.collision_file)
+    file = CollisionFile(own.cursor_file, before.get("at", 0.0), own.collision_file)
     heads = (known, head) if known and before.get("stamp") != stamp else None
-    found.lines, found.not_told = search(own, read.entries, found.file, others, worktree, heads, now, oldest, room)
-    found.cursor["open"] = bool(found.file.open_touches)  # calls that had no result yet
+    found.lines, found.not_told = search(own, read.entries, file, others, worktree, heads, now, oldest, room)
+    found.file = file if file.is_changed else None
+    found.cursor["open"] = bool(file.open_touches)  # calls that had no result yet
     return found
