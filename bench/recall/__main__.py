@@ -7,7 +7,8 @@ stands. R@k is the share of questions of which a session with the answer is amon
 is the share of all such sessions that are among the first ten.
 
 Each set is also asked of plain FTS5: `bm25()` of messages and tool uses, and of whole sessions, as shares of the best,
-added. And ours is asked for sentences of the sessions, verbatim, each of which is in one of them only.
+added. And ours is asked for sentences of the sessions, verbatim, each of which is in one of them only. With `--team`
+everything is pushed to a real server, as in `bench.team`, and asked of a team's store too.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing, nullcontext
 from pathlib import Path
 from random import Random
 from statistics import mean
@@ -27,9 +29,14 @@ import apsw
 
 from session_memory.store.ingest.ingestion import Ingestion
 from session_memory.store.ingest.sources import SourceDirectory
+from session_memory.store.postgres.engine import TeamStore
+from session_memory.store.postgres.push import TeamPush
 from session_memory.store.sqlite.engine import SqliteStore
+from session_memory.store.team_push import push_new
 from session_memory.store.values import Filter
+from tests.postgres_server import running_server
 
+from ..team import SHARED
 from .checkpoints import Checkpoints
 from .sets import Collection, Question, SetError, read_set
 
@@ -62,16 +69,21 @@ def main() -> int:
     parser.add_argument(
         "--checkpoints", nargs="+", default=[], type=Path, metavar="REPOSITORY", help="repositories with checkpoints"
     )
+    parser.add_argument("--team", action="store_true", help="also ask a team's store")
     parser.add_argument("--missed", action="store_true", help="also print the questions not among the first five")
     options = parser.parse_args()
     files = options.files or ([] if options.checkpoints else OWN_SETS)
     headings = "  ".join(f"R@{depth:<4}" for depth in DEPTHS)
     print(f"{'':26} {'questions':>9}   {headings}  all @10  ms/query")
     try:
-        for path in files:
-            _print_rows(path.stem, read_set(path), options.missed)
-        for path in options.checkpoints:
-            _print_rows("/".join(path.resolve().parts[-2:]), [Checkpoints(path)], options.missed)
+        with running_server() if options.team else nullcontext() as server:
+            if isinstance(server, str):
+                raise OSError(server)
+            url = server.url_of(server.database, "ann") if server else ""
+            for path in files:
+                _print_rows(path.stem, read_set(path), options.missed, url)
+            for path in options.checkpoints:
+                _print_rows("/".join(path.resolve().parts[-2:]), [Checkpoints(path)], options.missed, url)
     except (SetError, OSError) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
@@ -101,13 +113,22 @@ class _Taken:
     def __exit__(self, *_: object) -> None:
         self._store.close()
 
-    def ask(self, questions: Sequence[Sequence[Question]]) -> Iterator[Answer]:
+    def ask_team(self, url: str, questions: Sequence[Sequence[Question]]) -> list[Answer]:
+        """The same, of a team's store that has all this, and nothing of it afterwards."""
+        with closing(TeamPush(url, "laptop")) as push, closing(TeamStore(url)) as team:
+            push_new(self._store, push, lambda *_: SHARED)
+            try:
+                return list(self.ask(questions, team))
+            finally:
+                push.withdraw_all()
+
+    def ask(self, questions: Sequence[Sequence[Question]], team: TeamStore | None = None) -> Iterator[Answer]:
         """Asks each group its questions."""
         for number, own in enumerate(questions):
             wanted = Filter(homes=(f"group-{number}",), limit=LIMIT)
             for question in own:
                 began = time.perf_counter()
-                hits = self._store.search(question.text, wanted)
+                hits = (team or self._store).search(question.text, wanted)
                 seconds = time.perf_counter() - began
                 found = dict.fromkeys(self._sessions[number][hit.conversation.session_id] for hit in hits)
                 yield Answer(question, list(found), seconds)
@@ -128,16 +149,21 @@ class _Taken:
         ]
 
 
-def _print_rows(title: str, groups: Sequence[Collection], missed: bool) -> None:
+def _print_rows(title: str, groups: Sequence[Collection], missed: bool, url: str) -> None:
+    """`url` is that of a team's store, which is asked too; '' for none."""
     with tempfile.TemporaryDirectory(prefix="session-memory-bench-") as name, _Taken(Path(name), groups) as taken:
         texts = [taken.texts(number) for number in range(len(groups))]
         plain = [answer for group, own in zip(groups, texts) for answer in PlainSearch(own).ask(group.questions)]
-        answers = list(taken.ask([group.questions for group in groups]))
+        questions = [group.questions for group in groups]
+        answers = list(taken.ask(questions))
+        of_team = taken.ask_team(url, questions) if url else []
         verbatim = list(taken.ask([sentences(own, SENTENCES // len(groups)) for own in texts]))
     sessions = sum(len({session for session, _ in own}) for own in texts)
     print(f"{title} ({sessions} sessions)")
-    for kind, rows in (("plain FTS5", plain), ("ours", answers), ("ours, verbatim sentences", verbatim)):
-        print(_row(kind, rows), flush=True)
+    of_each = {"plain FTS5": plain, "ours": answers, "ours, of a team": of_team, "ours, verbatim sentences": verbatim}
+    for kind, rows in of_each.items():
+        if rows:
+            print(_row(kind, rows), flush=True)
     for answer in answers if missed else []:
         if not answer.is_found_within(5):
             print(f"    {answer.question.text} {sorted(answer.question.evidence)}, found {answer.found[:5]}")
