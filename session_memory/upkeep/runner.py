@@ -117,7 +117,9 @@ def _work(location: StoreLocation, environ: Mapping[str, str], run: UpkeepRun, r
     """Does the work, and notes in `run` what became of it. Raises SessionMemoryError, OSError."""
     from ..store.refresh import use_store
     from .private_files import follow_rules
+    from .unfinished_files import remove_unfinished
 
+    remove_unfinished(location)
     allowance = Allowance()
 
     def bring_up_to_date(store: SqliteStore, is_rebuilt: bool) -> None:

@@ -134,6 +134,28 @@ def test_what_a_killed_run_left_the_next_one_does(person: Person) -> None:
     assert len(person.store.stored()) == 12 * 200
 
 
+def test_what_killed_processes_left_beside_a_file_goes_after_an_hour_and_nothing_else_does(person: Person) -> None:
+    memories, archives = person.place / "memories" / "episodes", person.place / "conversations"
+    old = [memories / "2026-02-21.md.4711.tmp", archives / ".0b1c-trip.tmp", person.state_dir / "upkeep.json.12.tmp"]
+    kept = [memories / "2026-02-21.md", memories / "mine.tmp", memories / "2026-02-22.md.4712.tmp", archives / "a.tmp"]
+    for path in (*old, *kept):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x")
+        os.utime(path, (TWO_HOURS_AGO, TWO_HOURS_AGO))
+    kept[2].touch()
+    linked = person.root / "elsewhere"
+    linked.mkdir()
+    (memories / "linked").symlink_to(linked)
+    (memories / "linked.md.1.tmp").symlink_to(kept[0])
+    (linked / "page.md.1.tmp").write_text("x")
+    os.utime(linked / "page.md.1.tmp", (TWO_HOURS_AGO, TWO_HOURS_AGO))
+    person.start()
+    person.wait_for_runs(1)
+    assert [path.name for path in old if path.exists()] == []
+    assert [path.name for path in (*kept, linked / "page.md.1.tmp") if not path.exists()] == []
+    assert (memories / "linked.md.1.tmp").is_symlink()
+
+
 def test_it_ends_when_its_minute_is_over_and_the_next_one_goes_on(
     person: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
