@@ -116,10 +116,10 @@ def _run(location: StoreLocation, environ: Mapping[str, str], held: int) -> None
 def _work(location: StoreLocation, environ: Mapping[str, str], run: UpkeepRun, runs: RunLog, log: HookLog) -> None:
     """Does the work, and notes in `run` what became of it. Raises SessionMemoryError, OSError."""
     from ..store.refresh import use_store
+    from .leftover_files import remove_leftovers
     from .private_files import follow_rules
-    from .unfinished_files import remove_unfinished
 
-    remove_unfinished(location)
+    remove_leftovers(location)
     allowance = Allowance()
 
     def bring_up_to_date(store: SqliteStore, is_rebuilt: bool) -> None:

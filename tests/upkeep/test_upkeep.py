@@ -156,6 +156,19 @@ def test_what_killed_processes_left_beside_a_file_goes_after_an_hour_and_nothing
     assert (memories / "linked.md.1.tmp").is_symlink()
 
 
+def test_cursors_that_nothing_has_changed_for_90_days_go(person: Person) -> None:
+    cursors = person.state_dir / "cursors"
+    cursors.mkdir(parents=True, exist_ok=True)
+    day = 86_400
+    ages = {"a.json": 91, "a.collisions": 91, "a.standstill": 91, "a.json.lock": 91, "b.json": 89, "b.touched": 1}
+    for name, days in ages.items():
+        (cursors / name).write_text("{}")
+        os.utime(cursors / name, (time.time() - days * day,) * 2)
+    person.start()
+    person.wait_for_runs(1)
+    assert sorted(path.name for path in cursors.iterdir()) == ["a.json.lock", "b.json", "b.touched"]
+
+
 def test_it_ends_when_its_minute_is_over_and_the_next_one_goes_on(
     person: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
