@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from shlex import quote
 from typing import TYPE_CHECKING
 
-from ..memories.strategies.graphiti.graphs import search_graph
+from ..memories.strategies.graphiti import missing_packages
+from ..memories.strategies.graphiti.graphs import is_there, search_graph
+from ..settings.sections import memory_settings
 from ..store.location import find_location
-from ..system.terminal import Terminal
+from ..system.terminal import Terminal, print_error
 from ..text.format import one_line
 from ..text.sanitize import for_prompt
 from .arguments import add_common, add_limit
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     import argparse
 
     from ..memories.strategies.graphiti.strategy import GraphFact
+    from ..store.location import StoreLocation
 
 SUMMARY = "search the knowledge graph that graphiti made of conversations"
 LIMIT = 10
@@ -41,9 +45,23 @@ def run(arguments: argparse.Namespace) -> int:
     terminal.result({"facts": [fact._asdict() for fact in found]})
     for fact in found:
         terminal.line(_line(fact))
-    if not found:
+    if not found and not is_there(location, is_untrusted=arguments.untrusted):
+        what = f"no knowledge graph{' of untrusted sessions' * arguments.untrusted}"
+        how = "`session-memory process` makes one of conversations that have ended"
+        print_error(f"there is {what} yet: {how}", _steps_before(location))
+    elif not found:
         terminal.line(f"The graph knows nothing about {brief(query, QUERY_CHARACTERS)}.")
     return 0 if found else 1
+
+
+def _steps_before(location: StoreLocation) -> str:
+    """What is to be done before a graph is made, a line each, as far as it was not."""
+    chosen = memory_settings(location.home.settings().memories).strategies
+    steps = ["session-memory install --with graphiti"] if missing_packages() else []
+    if "graphiti" not in chosen:
+        names = ", ".join([*chosen, "graphiti"])
+        steps.append(f"session-memory config memories.strategies {quote(f'[{names}]')}")
+    return "\n".join(steps)
 
 
 def _line(fact: GraphFact) -> str:

@@ -143,7 +143,6 @@ class TestNotFound:
             ("errors", "zebra"),
             ("archive", "zebra"),
             ("export", "zebra"),
-            ("config", "zebra"),
             ("graph", "search", "zebra"),
         ],
         ids=" ".join,

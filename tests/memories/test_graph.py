@@ -234,9 +234,14 @@ class TestCommand:
 
     def test_the_graph_is_searched_for_whoever_asks(self, machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
         assert self.run("search", "Who uses Redis?") == 1
-        assert capsys.readouterr().out == "The graph knows nothing about Who uses Redis?.\n"
+        assert capsys.readouterr().err.splitlines() == [
+            "session-memory: there is no knowledge graph yet: `session-memory process` makes one of conversations that have ended",
+            "  session-memory config memories.strategies '[extractive, graphiti]'",
+        ]
         machine.stored.add(*TALK)
         machine.run()
+        assert self.run("search", "Who uses Redis?", "--untrusted") == 1
+        assert "no knowledge graph of untrusted sessions yet" in capsys.readouterr().err
         assert self.run("search", "Who", "uses", "Redis?", "--limit", "1") == 0
         assert capsys.readouterr().out == "Ada uses Redis\n"
         self.run("search", "Redis", "--json")

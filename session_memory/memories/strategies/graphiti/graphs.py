@@ -58,6 +58,12 @@ def search_graph(
     return found
 
 
+def is_there(location: StoreLocation, *, is_untrusted: bool = False) -> bool:
+    """Whether any of these graphs was made; one on a server is taken to be there. Raises SessionMemoryError."""
+    ids = [group_id(group, is_untrusted=is_untrusted) for group in groups_of(location)]
+    return any(_place(location, id) for id in ids)
+
+
 def forget_in_graph(location: StoreLocation, group: str, until: Mapping[str, int]) -> int:
     """Removes from the graphs of a group what was said in sessions up to a time; returns how many episodes that were.
     Raises SessionMemoryError."""
@@ -76,14 +82,20 @@ def _in_graph(
     timeout_seconds: float | None = None,
 ) -> T | None:
     """What `ask` returns for the graph of a group; None where there is no such graph. Raises SessionMemoryError."""
+    place = _place(location, group)
+    if place is None:
+        return None
+    settings, url = place
+    return asyncio.run(_asked(graph.opened(settings, url, group, _NoBudget()), ask, timeout_seconds))
+
+
+def _place(location: StoreLocation, group: str) -> tuple[graph_settings.GraphSettings, str] | None:
+    """The settings and the URL by which the graph of a group is opened; None where opening would make an empty one."""
     values = home_of(location).settings().memories.get("graphiti", {})
     settings = graph_settings.settings_of(values)
     url = graph.url_of(settings, strategies_directory(location))
     path = f"{url.removeprefix(f'{EMBEDDED}://')}/{group}.kuzu"
-    if url.startswith(EMBEDDED) and not os.path.exists(path):
-        return None  # opening it would make an empty graph
-
-    return asyncio.run(_asked(graph.opened(settings, url, group, _NoBudget()), ask, timeout_seconds))
+    return None if url.startswith(EMBEDDED) and not os.path.exists(path) else (settings, url)
 
 
 async def _asked(
