@@ -23,6 +23,7 @@ QUESTION, ANSWER = "plan the kyoto flights", "Booked for March."
 ERROR = "Error: Cannot find module 'leftpad'"
 # What a command has to print, by a part of it, the first that fits.
 FOUND = {
+    "--team": "joined no team",
     "--list": NAME,
     f"{NAME} --lines 20": ANSWER,
     "show": ANSWER,
@@ -93,7 +94,7 @@ def check_all(commands: list[str], run: Run, *, has_store: bool = True) -> None:
         (taught,) = (command for command in commands if command not in searches)
         found = next(said for command, said in printed.items() if " search " in command and "memories" not in command)
         follow = [line.strip() for line in found.splitlines() if " show " in line]
-        assert all(shlex.split(line)[:-3] == shlex.split(taught)[:-3] for line in follow)
+        assert all(shlex.split(line)[:-3] == shlex.split(taught)[:-3] for line in follow), found
         assert any(ANSWER in said for said in run(follow))
 
 

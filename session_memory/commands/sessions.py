@@ -63,9 +63,11 @@ def show_sessions(listed: list[FoundSession], terminal: Terminal, *, is_cut: boo
         terminal.line("No sessions yet.")
         return
     rows = []
+    are_several = len({one.runtime.name for one in listed}) > 1
     for one in listed:
-        own = " (this one)" if is_own(one, terminal.environ) else ""
-        rows.append((one.name, age(time.time() - one.modified), _bytes(one.size), one.id + own))
+        mark = "this one" if is_own(one, terminal.environ) else one.runtime.name if are_several else ""
+        id = f"{one.id} ({mark})" if mark else one.id
+        rows.append((one.name, age(time.time() - one.modified), _bytes(one.size), id))
     name, when, size = (max(len(row[column]) for row in rows) for column in range(3))
     for row in rows:
         terminal.line(f"{row[0]:<{name}}  {row[1]:<{when}}  {row[2]:>{size}}  {row[3]}")
@@ -78,6 +80,7 @@ def _as_json(one: FoundSession) -> dict[str, object]:
     return {
         "name": one.name,
         "id": one.id,
+        "runtime": one.runtime.name,
         "modified": iso_time(one.modified),
         "bytes": one.size,
         "path": one.session.path if is_told else None,

@@ -28,7 +28,7 @@ class ListedSession(NamedTuple):
     """A session that the agent may see: `id` is what resume_session takes, `session_id` the runtime's own.
 
     `modified` is in seconds since the epoch, None if unknown. `is_active` marks the one that the agent is in; `group`
-    is '' but for a session of another group.
+    is '' but for a session of another group, `runtime` but for one in another runtime.
     """
 
     id: str
@@ -37,6 +37,7 @@ class ListedSession(NamedTuple):
     modified: float | None = None
     is_active: bool = False
     group: str = ""
+    runtime: str = ""
 
 
 class SearchLimits(NamedTuple):

@@ -53,13 +53,18 @@ class HomeBackend(StoreBackend):
 
     def sessions(self) -> list[ListedSession]:
         """See Backend."""
-        _, own_id = running_session(self._environ, os.getppid())
+        own_runtime, own_id = running_session(self._environ, os.getppid())
         try:
             found = find_sessions(self._path, False, self._environ, own_id=own_id, former_names=former_names)
         except UnknownSessionError:  # a home without sessions yet
             found = []
         self._found = {one.id: one for one in found}
-        return [ListedSession(one.id, one.name, one.id, one.modified, one.id == own_id) for one in found]
+        own = own_runtime.name if own_runtime else found[0].runtime.name if found else ""
+        other = {one.id: one.runtime.name for one in found if one.runtime.name != own}
+        return [
+            ListedSession(one.id, one.name, one.id, one.modified, one.id == own_id, runtime=other.get(one.id, ""))
+            for one in found
+        ]
 
     def entries(self, session: ListedSession, count: int) -> tuple[list[Entry], int]:
         """See Backend."""

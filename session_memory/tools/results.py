@@ -233,11 +233,13 @@ def _local(text: str | None) -> str:
 
 
 def _label(one: ListedSession) -> str:
-    """A session's name and id, in which group where that is not the agent's own, and whether the agent is in it."""
+    """A session's name and id, its group and runtime where they are not the agent's own, and whether the agent is in
+    it."""
     name = shorten(name_of(one), NAME_CHARACTERS)
     group = f", group {one.group}" if one.group else ""
+    runtime = f", in {one.runtime}" if one.runtime else ""
     active = (", active there" if one.group else ", the one you are in") if one.is_active else ""
-    return f'"{name}" (id {one.id}{group}{active})'
+    return f'"{name}" (id {one.id}{group}{runtime}{active})'
 
 
 def _safe(entry: Entry, room: int) -> Entry:

@@ -276,9 +276,10 @@ def _plain_homes(path: str | None, environ: Mapping[str, str]) -> list[tuple[Run
 def _in_plain_homes(
     plain: list[tuple[Runtime, Home]], start: str, scope: str, environ: Mapping[str, str]
 ) -> Iterator[Candidate]:
-    """Of the runtime that the asking agent runs in, if the environment tells it, else of all of them."""
-    asking = [pair for pair in plain if environ.get(pair[0].FILES.OWN_ID_VARIABLE)]
-    for runtime, home in asking or plain:
+    """Those of all runtimes; where the environment tells in which one an agent runs who asks, of those that share its
+    memory."""
+    asking = [home.memory_dir for runtime, home in plain if environ.get(runtime.FILES.OWN_ID_VARIABLE)]
+    for runtime, home in [(one, home) for one, home in plain if not asking or home.memory_dir in asking]:
         own_id = environ.get(runtime.FILES.OWN_ID_VARIABLE, "")
         folders = project_folders([(runtime, home.root)], start, home.user_dir)[runtime.name]
         for session in runtime.FILES.project_sessions(home.root, own_id, start, scope, folders):

@@ -30,10 +30,11 @@ class OtherRuntime:
             directory.mkdir(parents=True, exist_ok=True)
         self.environment = {"PATH": os.defpath, "HOME": str(self.home), "LANG": "C.UTF-8", "OPENAI_API_KEY": "dummy"}
 
-    def execute(self, *words: str) -> str:
-        """Runs the program to its end, which must be a good one; what it printed, its diagnostics included."""
+    def execute(self, *words: str, given: str = "") -> str:
+        """Runs the program to its end, which must be a good one; what it printed, its diagnostics included. `given` is
+        what it can read."""
         done = subprocess.run(
-            [*self.command, *words], env=self.environment, cwd=self.project, stdin=subprocess.DEVNULL,
+            [*self.command, *words], env=self.environment, cwd=self.project, input=given,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=RUN_SECONDS,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout
@@ -136,8 +137,10 @@ class OpenCode(OtherRuntime):
 
     def run(self, *words: str) -> str:
         """Runs `opencode run` with a prompt, behind words like `--continue`. It puts quotes around an argument with
-        spaces."""
+        spaces, and takes one that is a number for none: several lines are given otherwise."""
         *options, prompt = words
+        if "\n" in prompt:
+            return self.execute("run", *options, given=prompt)
         return self.execute("run", *options, *prompt.split(" "))
 
     def add_plugin(self, source: Path) -> None:

@@ -10,7 +10,18 @@ from pathlib import Path
 
 import pytest
 from markdown_snapshot import MarkdownSnapshot
-from records import NamedHome, assistant, exchange, line, new_id, tool_result, user, write
+from records import (
+    NamedHome,
+    assistant,
+    codex_exchange,
+    codex_line,
+    exchange,
+    line,
+    new_id,
+    tool_result,
+    user,
+    write,
+)  # fmt: skip
 
 from session_memory.archives.format import render_trailer
 from session_memory.session_monitor import read_session_log
@@ -150,6 +161,17 @@ class TestPlainUser:
         assert "(this one)" in done.stdout
         assert "Shop" not in done.stdout
         assert "Shop" in read("--list", "--all", cwd=tmp_path, CLAUDE_CODE_SESSION_ID=own).stdout
+
+    def test_what_was_done_in_another_runtime_is_listed_and_read_too(self, project, tmp_path):
+        own = self.session(project, "This one", *exchange("hello", "hi"))
+        rollout = tmp_path / ".codex/sessions/2026/11/20" / f"rollout-2026-11-20T10-00-00-{new_id()}.jsonl"
+        head = codex_line("session_meta", {"id": rollout.stem[-36:], "cwd": str(tmp_path)})
+        write(rollout, head, *codex_exchange("Is the cherimoya ripe?", "It is.", cwd=str(tmp_path)))
+        asking = {"CLAUDE_CODE_SESSION_ID": own}
+        assert f"{rollout.stem[-36:]} (codex)" in read("--list", cwd=tmp_path, **asking).stdout
+        assert "It is." in read("Is the cher", cwd=tmp_path, **asking).stdout
+        moved = {**asking, "CLAUDE_CONFIG_DIR": str(project.parent.parent.rename(tmp_path / "moved"))}
+        assert "codex" not in read("--list", cwd=tmp_path, **moved).stdout
 
     def test_json_is_for_programs(self, project, tmp_path):
         session_id = self.session(project, "Docs", user("hello"), assistant("hi", ("Bash", {"command": "ls"})))

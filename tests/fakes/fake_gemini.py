@@ -1,10 +1,12 @@
-"""A fake of Google's API as Gemini CLI uses it: each prompt is echoed, `ECHO[<number>]: <prompt>`."""
+"""A fake of Google's API as Gemini CLI uses it: each prompt is echoed, `ECHO[<number>]: <prompt>`, or answered with the tool
+calls that it asks for (`TOOL <name> <json>`, as in fake_llm)."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-from .loopback import Connection, Json, LoopbackServer, Request
+from .loopback import Connection, Json, LoopbackServer, Request, ordered_calls
 
 
 class FakeGemini(LoopbackServer):
@@ -17,9 +19,11 @@ class FakeGemini(LoopbackServer):
         if request.path.endswith(":countTokens"):
             connection.send_json({"totalTokens": 50})
         elif request.path.endswith(":streamGenerateContent"):
-            connection.send_events([("", _answer(f"ECHO[{number}]: {_prompt(request)[:200]}"))])
+            call = _call(request)
+            parts = {"functionCall": call} if call else {"text": f"ECHO[{number}]: {_prompt(request)[:200]}"}
+            connection.send_events([("", _answer(parts))])
         else:
-            connection.send_json(_answer(f"ECHO[{number}]"))
+            connection.send_json(_answer({"text": f"ECHO[{number}]"}))
 
 
 def _prompt(request: Request) -> str:
@@ -29,8 +33,22 @@ def _prompt(request: Request) -> str:
     return "\n".join([text for text in texts if not text.startswith("<")])
 
 
-def _answer(text: str) -> Json:
-    content = {"role": "model", "parts": [{"text": text}]}
+def _call(request: Request) -> Json:
+    """The next tool call that the last prompt asks for; empty for none."""
+    results = 0
+    for content in reversed(request.body.get("contents") or []):
+        for part in reversed(content.get("parts", ())):
+            calls = ordered_calls(str(part.get("text", "")))
+            if calls:
+                return (
+                    {"name": calls[results][0], "args": json.loads(calls[results][1])} if results < len(calls) else {}
+                )
+            results += "functionResponse" in part
+    return {}
+
+
+def _answer(part: Json) -> Json:
+    content = {"role": "model", "parts": [part]}
     usage = {"promptTokenCount": 50, "candidatesTokenCount": 20, "totalTokenCount": 70}
     candidate = {"index": 0, "content": content, "finishReason": "STOP"}
     return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "fake", "responseId": "r1"}

@@ -27,6 +27,7 @@ from .loopback import (
     anthropic_events,
     content_blocks,
     message_of,
+    ordered_calls,
     text_of,
 )
 
@@ -79,23 +80,23 @@ def _reply(request: Request, number: int) -> Json:
     if request.kind == "result" and not order:
         return {"text": f"ECHO[{number}]: tool done"}
     if order:
-        _, name, arguments = order.split(" ", 2)
+        name, arguments = order
         return {"text": f"calling {name}", "tools": [{"name": name, "input": json.loads(arguments)}]}
     reply: dict[str, Any] = {"text": f"ECHO[{number}]: {last_text[:200]}"}
     return {"thinking": f"thought {number}", **reply} if "THINK" in request.news else reply
 
 
-def _order(request: Request) -> str:
-    """The next tool call that the last prompt asks for; '' for none."""
+def _order(request: Request) -> tuple[str, str] | None:
+    """The next tool call that the last prompt asks for; None for none."""
     replies = 0
     for message in reversed(request.messages):
-        orders = [line for line in text_of(message.get("content")).splitlines() if line.startswith("TOOL ")]
-        if message.get("role") == "user" and orders:
-            return orders[replies] if replies < len(orders) else ""
+        calls = ordered_calls(text_of(message.get("content")))
+        if message.get("role") == "user" and calls:
+            return calls[replies] if replies < len(calls) else None
         replies += message.get("role") == "assistant"
         if replies and request.kind == "prompt":
             break
-    return ""
+    return None
 
 
 def _openai_events(completion_id: str, model: str, blocks: list[Json], input_tokens: int) -> Events:

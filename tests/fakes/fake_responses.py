@@ -1,8 +1,9 @@
-"""A fake of OpenAI's Responses API, as far as Codex needs it: every request is answered with `ok (N)`."""
+"""A fake of OpenAI's Responses API, as far as Codex needs it: every request is answered with `ok (N)`, or with the tool call
+that the last prompt asks for (`TOOL <name> <json>`, as in fake_llm)."""
 
 from __future__ import annotations
 
-from .loopback import Connection, LoopbackServer
+from .loopback import Connection, Json, LoopbackServer, ordered_calls, text_of
 
 
 class FakeResponses(LoopbackServer):
@@ -19,6 +20,9 @@ class FakeResponses(LoopbackServer):
             "status": "completed",
             "content": [text],
         }
+        call = _call(connection.request.body.get("input") or [])
+        if call:
+            message = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}", **call}
         usage = {
             "input_tokens": 10, "output_tokens": 5, "total_tokens": 15,
             "input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0},
@@ -30,3 +34,13 @@ class FakeResponses(LoopbackServer):
             {"type": "response.completed", "response": {**response, "status": "completed", "usage": usage}},
         ]
         connection.send_events((str(event["type"]), event) for event in events)
+
+
+def _call(items: list[Json]) -> Json:
+    """The next tool call that the last prompt asks for; empty for none."""
+    results = 0
+    for item in reversed(items):
+        if item.get("role") == "user" and (calls := ordered_calls(text_of(item.get("content")))):
+            return {"name": calls[results][0], "arguments": calls[results][1]} if results < len(calls) else {}
+        results += item.get("type") == "function_call_output"
+    return {}

@@ -143,7 +143,8 @@ def text_of(content: object) -> str:
     if isinstance(content, str):
         return content
     blocks = content if isinstance(content, list) else []
-    return "\n".join(str(b.get("text", "")) for b in blocks if isinstance(b, dict) and b.get("type") == "text")
+    texts = [b for b in blocks if isinstance(b, dict) and b.get("type") in ("text", "input_text")]
+    return "\n".join(str(block.get("text", "")) for block in texts)
 
 
 def anthropic_events(message: Json) -> Events:
@@ -174,6 +175,12 @@ def _pieces(block: Json) -> tuple[Json, list[Json]]:
         ]
         return {**block, "thinking": "", "signature": ""}, deltas
     return {**block, "input": {}}, [{"type": "input_json_delta", "partial_json": json.dumps(block["input"])}]
+
+
+def ordered_calls(prompt: str) -> list[tuple[str, str]]:
+    """The tool calls that a prompt asks for, by its lines `TOOL <name> <json>`."""
+    orders = [line.split(" ", 2) for line in prompt.splitlines() if line.startswith("TOOL ")]
+    return [(name, arguments) for _, name, arguments in orders]
 
 
 def content_blocks(reply: Json, call_ids: Iterable[str]) -> list[Json]:

@@ -1,0 +1,73 @@
+"""The commands that the skills teach, run by the tool of each other runtime, after an install for all."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import records
+from clients.everyone import CLIENTS
+from clients.npm import NpmPlace
+from clients.others import OtherRuntime
+from fakes.loopback import text_of
+from install_machine import prepared_machine
+from skills_scene import NAME, check_all, commands_in, link_packages, make_archive, past, skill_texts
+
+from session_memory.runtimes import runtime
+from session_memory.runtimes.claude.files import encode_cwd
+
+# The tool that runs a command, the key of its input, and what lets it do that unasked.
+SHELLS = {
+    "codex": ("exec_command", "cmd", ("-s", "workspace-write")),
+    "copilot": ("bash", "command", ("--allow-all-paths",)),
+    "gemini": ("run_shell_command", "command", ("--approval-mode", "yolo")),
+    "opencode": ("bash", "command", ()),
+    "qwen": ("run_shell_command", "command", ("--approval-mode", "yolo")),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SHELLS)
+def test_the_shell_of_a_runtime_runs_what_the_skills_teach(tmp_path: Path, npm_place: NpmPlace, name: str) -> None:
+    client = CLIENTS[runtime(name).name]
+    with client.model() as model:
+        program: OtherRuntime = client.program(tmp_path, npm_place(client.package), model)
+        cwd = str(program.project)
+        transcript = program.home / ".claude" / "projects" / encode_cwd(cwd) / f"{records.new_id()}.jsonl"
+        title = {"type": "custom-title", "customTitle": NAME, "sessionId": transcript.stem}
+        records.write(transcript, *past(cwd), title)
+        make_archive(transcript, program.home / ".session-memory" / "conversations")
+        machine = prepared_machine(program.home)
+        link_packages(machine.program_dir / "env")
+        (program.home / runtime(name).FILES.USUAL_DIR).mkdir(parents=True, exist_ok=True)
+        machine.installed("--runtime", "claude-code", "--runtime", runtime(name).name)
+        folder = runtime(name).INSTALL.SKILLS_FOLDER
+        skills = program.home / (f"{runtime(name).FILES.USUAL_DIR}/{folder}" if folder else ".agents/skills")
+        commands = [one for text in skill_texts(skills) for one in commands_in(text)]
+        program.environment["PATH"] = f"{machine.program_dir}/env/bin:{os.defpath}"
+        check_all(commands, lambda them: printed(program, name, them))
+
+
+def printed(program: OtherRuntime, name: str, commands: list[str]) -> list[str]:
+    """What the shell of a runtime gives its model for each command, in one turn."""
+    tool, key, options = SHELLS[name]
+    calls = [{key: command, "description": "look"} for command in commands]
+    program.model.reset()
+    program.run(*options, "\n".join(f"TOOL {tool} {json.dumps(call)}" for call in calls))
+    with program.model.lock:
+        found = [results_in(request.body) for request in program.model.requests]
+    results = max(found, key=len)
+    assert len(results) == len(commands)
+    return results
+
+
+def results_in(body: dict[str, Any]) -> list[str]:
+    """What tools returned, in the order of a request of any of these APIs."""
+    of_chat = [text_of(one["content"]) for one in body.get("messages", ()) if one.get("role") == "tool"]
+    of_responses = [one["output"] for one in body.get("input", ()) if one.get("type") == "function_call_output"]
+    parts = [part for one in body.get("contents", ()) for part in one.get("parts", ())]
+    of_gemini = [part["functionResponse"]["response"] for part in parts if "functionResponse" in part]
+    return of_chat + [str(one) for one in of_responses] + [str(one.get("output", one)) for one in of_gemini]
