@@ -4,11 +4,18 @@ and rows that are added and changed as it does that."""
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+
+from session_memory.runtimes import runtime
+from session_memory.runtimes.opencode import files
+from session_memory.transcripts.entries import Entry
+from session_memory.transcripts.log import last_entries
+from session_memory.transcripts.reader import TranscriptReader
 
 SCHEMA = """
 CREATE TABLE project (id text PRIMARY KEY, worktree text NOT NULL);
@@ -215,3 +222,40 @@ def tool(
         "time": {"start": now, "end": now + 100},
     }  # fmt: skip
     return {"type": "tool", "tool": name, "callID": call_id, "state": state}
+
+
+OPENCODE = runtime("opencode")
+
+
+class OpenCodeUser:
+    """Somebody who uses OpenCode in `/srv/app`."""
+
+    def __init__(self, root: Path) -> None:
+        self.data_dir = root / ".local" / "share" / "opencode"
+        self.database = OpenCodeDatabase(self.data_dir)
+        self.root = root
+
+    def refresh(self, *, everything: bool = False) -> None:
+        files.refresh(str(self.data_dir), everything)
+
+    def mirror(self, session_id: str) -> Path:
+        (path,) = (self.root / ".session-memory" / "state" / "opencode").rglob(f"{session_id}.jsonl")
+        return path
+
+    def entries(self, session_id: str) -> list[Entry]:
+        """What counts in the mirror of a session, brought up to date."""
+        self.refresh()
+        path = str(self.mirror(session_id))
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            reader = TranscriptReader(OPENCODE, Path(path).read_bytes().partition(b"\n")[0])
+            found = [entry for entry in reader.conversation(descriptor) if entry]
+        finally:
+            os.close(descriptor)
+        backward, unreadable = last_entries(OPENCODE, path, 1000)
+        assert [entry.id for entry in backward] == [entry.id for entry in found]
+        self.unreadable = unreadable
+        return found
+
+    def said(self, session_id: str) -> list[str]:
+        return [entry.text or entry.tools[0].argument for entry in self.entries(session_id)]

@@ -1,0 +1,223 @@
+"""Somebody who uses several runtimes in one repository, and what each of them is told there."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from git_scene import repository
+from hooks_scene import run, told
+from opencode_scene import OpenCodeDatabase
+from records import (
+    append,
+    codex_exchange,
+    codex_item,
+    codex_line,
+    codex_message,
+    copilot_exchange,
+    copilot_message,
+    copilot_start,
+    exchange,
+    gemini_exchange,
+    gemini_message,
+    lines,
+    new_id,
+    qwen_exchange,
+    write,
+)
+
+from session_memory.runtimes.claude.files import encode_cwd
+
+
+class Person:
+    """Somebody with a repository, who uses several runtimes in it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.app = repository(root / "src" / "app", src__app="1\n")
+        self.ids = {"claude": new_id(), "codex": new_id(), "qwen": new_id(), "copilot": new_id(), "gemini": new_id()}
+        for directory in (".claude", ".codex", ".qwen", ".copilot"):
+            (root / directory).mkdir()
+        self.opencode = OpenCodeDatabase(root / ".local" / "share" / "opencode")
+        self.opencode_id = self.opencode.session(self.app)
+
+    def claude_session(self, directory: Path, question: str) -> Path:
+        path = self.root / ".claude" / "projects" / encode_cwd(str(directory)) / f"{new_id()}.jsonl"
+        return write(path, *exchange(question, "Done.", cwd=str(directory)))
+
+    def codex_session(self, directory: Path, question: str, *, session_id: str = "", parent: str = "") -> Path:
+        session_id = session_id or new_id()
+        header = {"id": session_id, "session_id": parent or session_id, "cwd": str(directory)}
+        header["thread_source"] = "subagent" if parent else "user"
+        path = self.rollout(session_id)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+        at = time.time() - 60
+        append(path, codex_line("session_meta", header, at=at))
+        append(path, *codex_exchange(question, "It is done.", cwd=str(directory), at=at))
+        return path
+
+    def rollout(self, session_id: str) -> Path:
+        day = datetime.now().strftime("%Y/%m/%d")
+        return self.root / ".codex" / "sessions" / day / f"rollout-2026-11-20T10-00-00-{session_id}.jsonl"
+
+    def read_in_claude(self) -> None:
+        """A session of Claude Code has read `src/app.py`, which was changed since."""
+        own = self.root / ".claude" / "projects" / encode_cwd(str(self.app)) / f"{self.ids['claude']}.jsonl"
+        read = ("Read", {"file_path": self.edited})
+        write(own, *exchange("look at it", read, cwd=str(self.app), at=time.time() - 600))
+        Path(self.edited).write_text("2\n")
+
+    @property
+    def edited(self) -> str:
+        """A file of the repository."""
+        return str(self.app / "src" / "app.py")
+
+    def prompt_in_claude(self, directory: Path) -> str:
+        folder = self.root / ".claude" / "projects" / encode_cwd(str(directory))
+        event = {
+            "session_id": self.ids["claude"],
+            "transcript_path": str(folder / f"{self.ids['claude']}.jsonl"),
+            "cwd": str(directory),
+            "hook_event_name": "UserPromptSubmit",
+            "prompt": "hi",
+        }
+        return text_in(run(event, self.root))
+
+    def prompt_in_codex(self, directory: Path, **fields: str) -> str:
+        event = {
+            "session_id": self.ids["codex"],
+            "turn_id": new_id(),
+            "transcript_path": str(self.rollout(self.ids["codex"])),
+            "cwd": str(directory),
+            "hook_event_name": "UserPromptSubmit",
+            "model": "gpt-6.1-sol",
+            "permission_mode": "default",
+            "prompt": "hi",
+            **fields,
+        }
+        self.rollout(self.ids["codex"]).parent.mkdir(parents=True, exist_ok=True)
+        text = text_in(run(event, self.root, arguments=["codex"]))
+        if text:
+            write(self.rollout(self.ids["codex"]), codex_message("developer", text))
+        return text
+
+    def qwen_session(self, directory: Path, question: str) -> Path:
+        path = self.chats(directory) / f"{new_id()}.jsonl"
+        return write(path, *qwen_exchange(question, "Done.", cwd=str(directory), at=time.time() - 60))
+
+    def chats(self, directory: Path) -> Path:
+        return self.root / ".qwen" / "projects" / encode_cwd(str(directory)) / "chats"
+
+    def prompt_in_qwen(self, directory: Path, prompt: str = "hi") -> str:
+        own = self.chats(directory) / f"{self.ids['qwen']}.jsonl"
+        event = {
+            "session_id": self.ids["qwen"],
+            "transcript_path": str(own),
+            "cwd": str(directory),
+            "hook_event_name": "UserPromptSubmit",
+            "prompt_id": new_id(),
+            "prompt": prompt,
+        }
+        text = text_in(run(event, self.root))
+        if text:
+            write(own, *qwen_exchange("hi", "ok"))
+            own.write_bytes(
+                own.read_bytes().replace(b'"message"', b'"systemPayload":' + payload(text) + b',"message"', 1)
+            )
+        return text
+
+    def copilot_session(self, directory: Path, question: str, *, session_id: str = "") -> Path:
+        session_id = session_id or new_id()
+        start = copilot_start(session_id, str(directory), at=time.time() - 61)
+        return write(self.events(session_id), start, *copilot_exchange(question, "Done.", at=time.time() - 60))
+
+    def events(self, session_id: str) -> Path:
+        return self.root / ".copilot" / "session-state" / session_id / "events.jsonl"
+
+    def prompt_in_copilot(self, directory: Path, *arguments: str, at: str = "", **fields: str) -> str:
+        """What a prompt is told by our hook for Copilot, which has the argument `copilot`; without any by that in the
+        settings of Claude Code."""
+        event = {
+            "hook_event_name": "UserPromptSubmit",
+            "session_id": self.ids["copilot"],
+            "timestamp": at or new_id(),
+            "cwd": str(directory),
+            "prompt": "hi",
+            **fields,
+        }
+        output = run(event, self.root, arguments=list(arguments), COPILOT_CLI="1")
+        text = json.loads(output)["additionalContext"] if output else ""
+        if text:
+            told = [copilot_message("user", "hi", told=text), copilot_message("assistant", "ok")]
+            write(self.events(self.ids["copilot"]), copilot_start("", str(directory), at=time.time()), *told)
+        return text
+
+    def prompt_in_opencode(self, prompt: str = "hi") -> str:
+        """What our plugin file is given for a prompt, which OpenCode then writes down with it."""
+        event = {
+            "hook_event_name": "chat.message",
+            "runtime": "opencode",
+            "session_id": self.opencode_id,
+            "cwd": str(self.app),
+            "prompt": prompt,
+        }
+        output = run(event, self.root)
+        text = str(json.loads(output)["text"]) if output else ""
+        self.opencode.turn(self.opencode_id, prompt, "ok", told=text)
+        return text
+
+    def gemini_chat(self, directory: Path, session_id: str, *records: dict[str, Any]) -> Path:
+        """Adds to a chat of Gemini, which names its directory beside it."""
+        project = self.root / ".gemini" / "tmp" / directory.name
+        chat = project / "chats" / f"session-2026-11-20T10-00-{session_id[9:23]}.jsonl"
+        if not chat.exists():
+            chat.parent.mkdir(parents=True, exist_ok=True)
+            (project / ".project_root").write_text(str(directory))
+            header = {"sessionId": session_id, "projectHash": "0" * 64, "startTime": "", "kind": "main"}
+            chat.write_bytes(lines(header))
+        with chat.open("ab") as file:
+            file.write(lines(*records))
+        return chat
+
+    def gemini_session(self, directory: Path, question: str) -> Path:
+        return self.gemini_chat(directory, new_id(), *gemini_exchange(question, "Done.", at=time.time() - 60))
+
+    def prompt_in_gemini(self, directory: Path) -> str:
+        chat = self.gemini_chat(directory, self.ids["gemini"])
+        event = {
+            "session_id": self.ids["gemini"],
+            "transcript_path": str(chat),
+            "cwd": str(directory),
+            "hook_event_name": "BeforeAgent",
+            "timestamp": new_id(),
+            "prompt": "hi",
+        }
+        output = run(event, self.root, arguments=["gemini"], GEMINI_SESSION_ID=self.ids["gemini"])
+        text = json.loads(output)["hookSpecificOutput"]["additionalContext"] if output else ""
+        answered = [gemini_message("user", "hi", told=text), gemini_message("gemini", "ok")]
+        self.gemini_chat(directory, self.ids["gemini"], *answered)
+        return text
+
+    def rules(self, text: str) -> None:
+        (self.root / ".session-memory").mkdir(exist_ok=True)
+        (self.root / ".session-memory" / "config.yaml").write_text(text)
+
+
+def payload(text: str) -> bytes:
+    """What Qwen Code keeps of a prompt and what a hook told with it."""
+    return json.dumps({"displayText": "hi", "hookContext": text}, separators=(",", ":")).encode()
+
+
+def text_in(output: bytes) -> str:
+    return told(output) if output else ""
+
+
+def patch(*paths: Path) -> dict[str, Any]:
+    """What a person saw of a patch of Codex, a minute ago."""
+    changes = {str(path): {"type": "update", "unified_diff": ""} for path in paths}
+    item = {"type": "FileChange", "id": "exec-1", "status": "completed", "changes": changes}
+    return codex_item(item, at=time.time() - 60)

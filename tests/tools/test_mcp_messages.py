@@ -1,0 +1,138 @@
+"""The tools as an MCP server: the messages of the protocol, each as it is answered."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import pytest
+
+from session_memory import __version__
+from session_memory.tools import TOOLS, ToolResult
+from session_memory.tools.call import Served
+from session_memory.tools.stdio_server import LINE_BYTES, answers, serve
+
+NAMES = [tool.name for tool in TOOLS]
+
+
+META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+
+
+def echo(name: str, arguments: object) -> ToolResult:
+    return ToolResult(f"{name} {json.dumps(arguments)}", name == "clear_session")
+
+
+ECHO = Served(TOOLS, echo)
+
+
+def ask(method: str, params: Any = None, **more: Any) -> Any:
+    """What is answered to one request."""
+    message = {"jsonrpc": "2.0", "id": 7, "method": method, **more}
+    return answers(ECHO, json.dumps(message if params is None else {**message, "params": params}).encode())
+
+
+class TestHandshake:
+    @pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
+    def test_a_version_that_we_speak_is_taken(self, version: str) -> None:
+        result = ask("initialize", {"protocolVersion": version, "capabilities": {}})["result"]
+        assert result["protocolVersion"] == version
+        assert result["serverInfo"] == {"name": "session-memory", "title": "Session memory", "version": __version__}
+        assert result["capabilities"] == {"tools": {}}
+
+    @pytest.mark.parametrize("version", ["2026-07-28", "1999-01-01", None, 7])
+    def test_any_other_version_is_answered_with_the_latest_that_begins_with_a_handshake(self, version: Any) -> None:
+        assert ask("initialize", {"protocolVersion": version})["result"]["protocolVersion"] == "2025-11-25"
+
+    def test_a_ping_is_answered(self) -> None:
+        assert ask("ping") == {"jsonrpc": "2.0", "id": 7, "result": {}}
+
+    def test_the_probe_of_a_newer_client_that_we_do_not_know_yet_names_the_versions_that_we_do(self) -> None:
+        error = ask("server/discover", {"_meta": {**META, "io.modelcontextprotocol/protocolVersion": "2030-01-01"}})[
+            "error"
+        ]
+        assert (error["code"], error["data"]["requested"]) == (-32022, "2030-01-01")
+        assert "2026-07-28" in error["data"]["supported"]
+
+
+class TestWithoutHandshake:
+    def test_a_client_discovers_what_there_is(self) -> None:
+        result = ask("server/discover", {"_meta": META})["result"]
+        assert result["supportedVersions"][0] == "2026-07-28"
+        assert (result["resultType"], result["cacheScope"]) == ("complete", "private")
+        assert result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "session-memory"
+
+    def test_a_call_is_answered_in_the_form_that_it_came_in(self) -> None:
+        params = {"name": "list_sessions", "arguments": {}}
+        old, new = ask("tools/call", params)["result"], ask("tools/call", {**params, "_meta": META})["result"]
+        assert old == {"content": [{"type": "text", "text": "list_sessions {}"}], "isError": False}
+        assert {**old, "resultType": "complete", "_meta": new["_meta"]} == new
+
+    def test_a_request_without_the_capabilities_of_its_client_is_refused(self) -> None:
+        meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
+        assert ask("tools/list", {"_meta": meta})["error"]["code"] == -32602
+
+    def test_a_ping_is_not_known_any_more(self) -> None:
+        assert ask("ping", {"_meta": META})["error"]["code"] == -32601
+
+
+class TestMessages:
+    def test_the_tools_are_listed_as_they_are_defined(self) -> None:
+        listed = ask("tools/list")["result"]["tools"]
+        assert [(one["name"], one["inputSchema"]) for one in listed] == [(tool.name, tool.schema) for tool in TOOLS]
+        read_only = {one["name"]: one["annotations"]["readOnlyHint"] for one in listed}
+        assert [name for name in NAMES if not read_only[name]] == [
+            "clear_session",
+            "resume_session",
+            "remember",
+            "forget",
+        ]
+
+    def test_a_tool_that_refuses_is_a_result_that_says_so(self) -> None:
+        result = ask("tools/call", {"name": "clear_session"})["result"]
+        assert result == {"content": [{"type": "text", "text": "clear_session null"}], "isError": True}
+
+    def test_an_unknown_tool_and_an_unknown_method_are_errors(self) -> None:
+        assert ask("tools/call", {"name": "rm"})["error"] == {"code": -32602, "message": "no tool 'rm'"}
+        assert ask("tools/call", {"name": ["list_sessions"]})["error"]["code"] == -32602
+        assert ask("resources/list")["error"] == {"code": -32601, "message": "no method resources/list"}
+
+    @pytest.mark.parametrize("line", [b"{", b"\xff\xfe", b"[" * 100_000, b'{"a": 1', b"nonsense"])
+    def test_what_is_no_json_is_said_to_be_none(self, line: bytes) -> None:
+        found: Any = answers(ECHO, line)
+        assert (found["id"], found["error"]["code"]) == (None, -32700)
+
+    @pytest.mark.parametrize(
+        "line", [b"7", b"[]", b"{}", b'{"id": 1}', b'{"id": null, "method": "ping"}', b'{"id": {}, "method": "x"}']
+    )
+    def test_what_is_no_request_is_said_to_be_none(self, line: bytes) -> None:
+        found: Any = answers(ECHO, line)
+        assert found["error"]["code"] == -32600
+
+    def test_notifications_and_answers_are_not_answered(self) -> None:
+        assert answers(ECHO, b'{"jsonrpc": "2.0", "method": "notifications/initialized"}') is None
+        assert answers(ECHO, b'{"jsonrpc": "2.0", "id": 3, "result": {}}') is None
+
+    def test_several_messages_at_once_are_answered_at_once(self) -> None:
+        batch = [{"id": 1, "method": "ping"}, {"method": "notifications/initialized"}, {"id": "b", "method": "ping"}]
+        found: Any = answers(ECHO, json.dumps(batch).encode())
+        assert [one["id"] for one in found] == [1, "b"]
+
+    def test_a_line_without_end_is_left_out_and_the_next_one_answered(self) -> None:
+        sink = io.BytesIO()
+        serve(ECHO, io.BytesIO(b"x" * (2 * LINE_BYTES) + b"\n\n" + b'{"id": 1, "method": "ping"}\n'), sink)
+        assert [json.loads(line).get("id") for line in sink.getvalue().splitlines()] == [None, 1]
+
+    def test_a_last_line_without_end_ends_the_server(self) -> None:
+        sink = io.BytesIO()
+        serve(ECHO, io.BytesIO(b"x" * (LINE_BYTES + 5)), sink)
+        assert json.loads(sink.getvalue())["error"]["code"] == -32700
+
+    def test_lone_surrogates_do_not_end_the_server(self) -> None:
+        sink = io.BytesIO()
+        serve(
+            Served(TOOLS, lambda name, arguments: ToolResult("\ud800")),
+            io.BytesIO(b'{"id":1,"method":"tools/call","params":{"name":"list_sessions"}}\n'),
+            sink,
+        )
+        assert json.loads(sink.getvalue())["result"]["content"][0]["text"] == "?"
