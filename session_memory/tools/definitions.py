@@ -65,12 +65,24 @@ def _read(backend: Backend, arguments: Arguments) -> str:
     lines, skip = arguments.get("lines", 20), arguments.get("skip", 0)
     conversation = team_conversation(arguments["name"]) if backend.has_team else None
     if conversation is None:
-        session = chosen(backend.sessions(), arguments["name"])
+        session = _chosen_here(backend, arguments["name"])
         entries, unreadable = backend.entries(session, lines + skip)
     else:
         (session, entries), unreadable = backend.team_entries(conversation, lines + skip), 0
     is_all = len(entries) < lines + skip
     return results.log(session, entries[: len(entries) - skip], unreadable, skip, is_all=is_all)
+
+
+def _chosen_here(backend: Backend, name: str) -> ListedSession:
+    """The session on this machine that is called so; updates name those of a team as `ann@laptop`. Raises
+    RefusedError."""
+    try:
+        return chosen(backend.sessions(), name)
+    except RefusedError as error:
+        if not backend.has_team or "@" not in name:
+            raise
+        hint = "it may be on another machine: search_team finds what was said there, with an id for read_session"
+        raise RefusedError(str(error), hint) from None
 
 
 def _search(backend: Backend, arguments: Arguments) -> str:

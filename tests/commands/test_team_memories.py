@@ -95,6 +95,7 @@ def test_what_others_remember_is_found_with_who_and_where_and_read_where_it_was_
     assert "For those before: read_session with skip=1." in read
     assert "All right." in read
     assert "plan the harbour" in call(backend, "read_session", {"name": f"team-{conversation}", "skip": 1}).text
+    assert "another machine: search_team finds" in call(backend, "read_session", {"name": "ann@laptop"}).text
     assert "the team has no conversation team-7" in call(backend, "read_session", {"name": "team-7"}).text
     assert "Nothing was found" in call(backend, "search_team", {"query": "harbour", "project": "elsewhere"}).text
     assert not HomeBackend(None, machine("alone").environment).has_team
