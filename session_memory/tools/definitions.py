@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..text.format import ELLIPSIS
 from ..text.moments import EXAMPLES, milliseconds_at
 from ..text.sanitize import for_prompt
 from . import results
-from .backend import ListedSession, RefusedError, SearchLimits, team_conversation
+from .backend import RefusedError, SearchLimits, team_conversation
+from .choice import chosen, chosen_here
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -65,24 +65,12 @@ def _read(backend: Backend, arguments: Arguments) -> str:
     lines, skip = arguments.get("lines", 20), arguments.get("skip", 0)
     conversation = team_conversation(arguments["name"]) if backend.has_team else None
     if conversation is None:
-        session = _chosen_here(backend, arguments["name"])
+        session = chosen_here(backend, arguments["name"])
         entries, unreadable = backend.entries(session, lines + skip)
     else:
         (session, entries), unreadable = backend.team_entries(conversation, lines + skip), 0
     is_all = len(entries) < lines + skip
     return results.log(session, entries[: len(entries) - skip], unreadable, skip, is_all=is_all)
-
-
-def _chosen_here(backend: Backend, name: str) -> ListedSession:
-    """The session on this machine that is called so; updates name those of a team as `ann@laptop`. Raises
-    RefusedError."""
-    try:
-        return chosen(backend.sessions(), name)
-    except RefusedError as error:
-        if not backend.has_team or "@" not in name:
-            raise
-        hint = "it may be on another machine: search_team finds what was said there, with an id for read_session"
-        raise RefusedError(str(error), hint) from None
 
 
 def _search(backend: Backend, arguments: Arguments) -> str:
@@ -319,24 +307,3 @@ SEARCH_TEAM = Tool(
     _search_team,
     True,
 )  # only where a team was joined
-
-
-def chosen(listed: list[ListedSession], wanted: str) -> ListedSession:
-    """The session that is called `wanted`: by id, else by name, else the only one whose name or id begins so.
-
-    It is looked for among those listed and nowhere else. Raises RefusedError.
-    """
-    plain = wanted.strip().removesuffix(ELLIPSIS).casefold()
-    for fits in (
-        lambda one: plain in (one.id.casefold(), one.session_id.casefold()),
-        lambda one: plain == results.name_of(one).casefold(),
-        lambda one: results.name_of(one).casefold().startswith(plain) or one.session_id.startswith(plain),
-    ):
-        found = [one for one in listed if fits(one)] if plain else []
-        if len(found) == 1:
-            return found[0]
-        if found:
-            problem = f"several sessions are called {wanted!r}"
-            raise RefusedError(problem, f"ask again with the id of one of these: {results.candidates(found)}")
-    hint = f"there are: {results.candidates(listed)}" if listed else "there are no sessions yet"
-    raise RefusedError(f"no session is called {wanted!r}", hint)
