@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import urllib.request
 from pathlib import Path
+from typing import Any
 
 from clients import npm
 from fakes.loopback import LoopbackServer
@@ -147,6 +149,43 @@ class OpenCode(OtherRuntime):
         """Puts a plugin file there that loads the one in a copy of the repository."""
         self.plugin_file.parent.mkdir(exist_ok=True)
         self.plugin_file.write_text(f'export {{ SessionMemory }} from "{source}/hooks/opencode/index.js";\n')
+
+
+class OpenCodeServer:
+    """`opencode serve`, which does over HTTP what its user does in the terminal; to be used in a `with` block."""
+
+    def __init__(self, opencode: OpenCode) -> None:
+        self._opencode = opencode
+
+    def __enter__(self) -> OpenCodeServer:
+        self._process = subprocess.Popen(
+            [*self._opencode.command, "serve", "--port", "0"], env=self._opencode.environment,
+            cwd=self._opencode.project, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True,
+        )  # fmt: skip
+        assert self._process.stdout
+        for line in self._process.stdout:
+            _, _, self._url = line.strip().partition("listening on ")
+            if self._url:
+                return self
+        raise AssertionError("opencode serve ended")
+
+    def __exit__(self, *_: object) -> None:
+        self._process.terminate()
+        self._process.communicate(timeout=RUN_SECONDS)
+
+    def post(self, path: str, body: dict[str, Any]) -> Any:
+        """What a request is answered with."""
+        request = urllib.request.Request(
+            self._url + path, json.dumps(body).encode(), {"content-type": "application/json"}
+        )
+        with urllib.request.urlopen(request, timeout=RUN_SECONDS) as response:
+            return json.loads(response.read() or b"null")
+
+    def say(self, session: str, prompt: str) -> str:
+        """Runs a prompt of a session to its end; the id of its message."""
+        body = {"parts": [{"type": "text", "text": prompt}], "model": {"providerID": "fake", "modelID": "fake-1"}}
+        return str(self.post(f"/session/{session}/message", body)["info"]["parentID"])
 
 
 class Gemini(OtherRuntime):

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
 from session_memory.runtimes import runtime
+from session_memory.runtimes.detection import runtime_of
 from session_memory.transcripts.entries import Entry
+from session_memory.transcripts.reader import TranscriptReader
 
 CODEX = runtime("codex").RECORDS
 
@@ -22,3 +31,50 @@ def test_a_long_rollout_read_forward_is_not_kept_in_memory() -> None:
         assert {entry.cwd for entry in entries} == {f"/srv/{number}"}
         kept.append(sum(isinstance(value, list) and len(value) for value in vars(branch).values()))
     assert kept == [100, 100, 100]
+
+
+def message(role: str, kind: str, text: str) -> dict[str, Any]:
+    return {"type": "message", "id": None, "role": role, "content": [{"type": kind, "text": text}]}
+
+
+def test_a_rollout_of_before_september_2025_is_read_too(tmp_path: Path) -> None:
+    """Its lines are what the model saw and nothing else: without times, and the directory in a message."""
+    shell = {"command": ["bash", "-lc", "make deploy"], "workdir": "/srv/app/docs"}
+    records: list[dict[str, Any]] = [
+        {"id": "c3c4b301-27c8-4c70-b6e4-46b99fdf0236", "timestamp": "2025-08-18T01:16:13.522Z", "instructions": None},
+        {"record_type": "state"},
+        message("user", "input_text", "<environment_context>\n  <cwd>/srv/app</cwd>\n</environment_context>"),
+        message("user", "input_text", "How do I deploy this?"),
+        {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "hm"}]},
+        {"type": "function_call", "id": None, "name": "shell", "arguments": json.dumps(shell), "call_id": "call_1"},
+        {"type": "function_call_output", "call_id": "call_1", "output": '{"output":"no","metadata":{"exit_code":2}}'},
+        message("assistant", "output_text", "It is done."),
+    ]
+    path = tmp_path / "rollout-2025-08-18T01-16-13-c3c4b301-27c8-4c70-b6e4-46b99fdf0236.jsonl"
+    path.write_text("".join(json.dumps(one, separators=(",", ":")) + "\n" for one in records))
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        found_by = runtime_of(descriptor)
+        assert found_by is not None
+        assert found_by.name == "codex"
+        head = path.read_bytes().split(b"\n")[0]
+        forward = [one for one in TranscriptReader(found_by, head).conversation(descriptor) if one is not None]
+        backward = list(TranscriptReader(found_by, head).from_end(descriptor))[::-1]
+    finally:
+        os.close(descriptor)
+    said = [entry.text or entry.tools[0].argument for entry in forward]
+    assert said == ["How do I deploy this?", "make deploy", "It is done."]
+    assert [entry.cwd for entry in forward] == ["/srv/app", "/srv/app/docs", "/srv/app"]
+    assert {entry.timestamp for entry in forward} == {1755479773.522}
+    assert CODEX.results(records[6])[0][:2] == ("call_1", True)
+    assert backward == forward
+
+
+@pytest.mark.parametrize(
+    "head", [{"source": {"internal": "memory_consolidation"}}, {"thread_source": "memory_consolidation"}, {"source": {"subagent": "review"}}]
+)  # fmt: skip
+def test_what_codex_does_for_itself_is_nobody_s_session(head: dict[str, Any]) -> None:
+    line = {"timestamp": "2026-11-20T10:00:00.000Z", "type": "session_meta", "payload": {"id": "a", **head}}
+    branch = CODEX.branch(json.dumps(line).encode())
+    assert branch is not None
+    assert branch.is_of_subagent

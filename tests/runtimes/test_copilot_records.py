@@ -109,3 +109,21 @@ def test_of_very_many_sessions_the_youngest_may_be_told(tmp_path: Path, monkeypa
     (tmp_path / "session-state" / "begun").mkdir()
     found = FILES.folders_below(str(tmp_path), "/srv")
     assert [FILES.session_id_of(path) for path in found] == ["s4", "s3", "s2"]
+
+
+def test_a_sub_agent_of_a_version_that_names_no_agent_is_left_out_too(tmp_path: Path) -> None:
+    said = copilot_message("assistant", "It is empty.", parentToolCallId="call_1")
+    path = write(tmp_path / "events.jsonl", *copilot_exchange("Look into it.", "Done."), said)
+    assert [entry.text for entry in entries(path)] == ["Look into it.", "Done."]
+    assert entries(path) == entries(path, backward=True)
+    own = RECORDS.of_sub_agent(said)
+    found = RECORDS.entry(own, 0)
+    assert found is not None
+    assert found.text == "It is empty."
+
+
+def test_a_session_of_an_older_version_is_a_single_file(tmp_path: Path) -> None:
+    session_id = "0b7e4f60-5a3c-4f0e-9d21-6a4a8c1f7e01"
+    path = write(tmp_path / "session-state" / f"{session_id}.jsonl", copilot_start(session_id, "/srv/app", at=1.0))
+    [found] = FILES.sessions_in(str(path.parent))
+    assert (found.key, found.path) == (session_id, str(path))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -11,12 +13,16 @@ from pathlib import Path
 
 import pytest
 from clients.npm import NpmPlace
-from clients.others import OPENCODE, OpenCode
+from clients.others import OPENCODE, OpenCode, OpenCodeServer
 from fakes.fake_llm import FakeLLM
+from hooks_scene import run
 from install_machine import PYTHON, REPOSITORY
 from records import assistant, new_id, user, write
 
+from session_memory.runtimes import runtime
 from session_memory.runtimes.claude.files import encode_cwd
+from session_memory.transcripts.entries import Entry
+from session_memory.transcripts.reader import TranscriptReader
 
 MARK = "[Session Activity]"
 
@@ -24,22 +30,22 @@ MARK = "[Session Activity]"
 @pytest.fixture
 def opencode(tmp_path: Path, npm_place: NpmPlace) -> Iterator[OpenCode]:
     with FakeLLM() as model:
-        runtime = OpenCode(tmp_path, npm_place(OPENCODE), model)
-        runtime.add_plugin(REPOSITORY)
-        runtime.environment["SESSION_MEMORY_PYTHON"] = PYTHON
-        yield runtime
+        program = OpenCode(tmp_path, npm_place(OPENCODE), model)
+        program.add_plugin(REPOSITORY)
+        program.environment["SESSION_MEMORY_PYTHON"] = PYTHON
+        yield program
 
 
-def claude_has(runtime: OpenCode, question: str, *tools: tuple[str, dict[str, str]]) -> None:
+def claude_has(opencode: OpenCode, question: str, *tools: tuple[str, dict[str, str]]) -> None:
     """Claude Code did something in the same project."""
-    folder = runtime.home / ".claude" / "projects" / encode_cwd(str(runtime.project))
-    fields = {"cwd": str(runtime.project), "at": time.time()}
+    folder = opencode.home / ".claude" / "projects" / encode_cwd(str(opencode.project))
+    fields = {"cwd": str(opencode.project), "at": time.time()}
     write(folder / f"{new_id()}.jsonl", user(question, **fields), assistant(*tools, "Done.", **fields))
 
 
-def told_in(runtime: OpenCode) -> list[str]:
+def told_in(opencode: OpenCode) -> list[str]:
     """What was told with the prompts in the last request."""
-    messages = json.loads(runtime.requests()[-1])["messages"]
+    messages = json.loads(opencode.requests()[-1])["messages"]
     texts = [part["text"] for one in messages if one["role"] == "user" for part in parts_of(one["content"])]
     return [text for text in texts if MARK in text]
 
@@ -49,9 +55,9 @@ def parts_of(content: str | list[dict[str, str]]) -> list[dict[str, str]]:
     return [{"text": content}] if isinstance(content, str) else content
 
 
-def mirrored(runtime: OpenCode) -> list[dict[str, object]]:
+def mirrored(opencode: OpenCode) -> list[dict[str, object]]:
     """What the mirrors of its sessions hold, once a prompt or upkeep has read the database."""
-    paths = (runtime.home / ".session-memory" / "state" / "opencode").rglob("*.jsonl")
+    paths = (opencode.home / ".session-memory" / "state" / "opencode").rglob("*.jsonl")
     return [json.loads(line) for path in paths for line in path.read_text().splitlines()]
 
 
@@ -119,3 +125,57 @@ def test_whatever_becomes_of_a_hook_the_prompt_is_answered(opencode: OpenCode, t
     assert "plan the garden" in opencode.run("plan the garden")
     with closing(os.popen("ps -eo args")) as processes:
         assert str(python) not in processes.read()
+
+
+@pytest.mark.slow
+def test_what_is_undone_copied_by_a_fork_or_compacted_is_read_and_told_as_it_is(opencode: OpenCode) -> None:
+    with OpenCodeServer(opencode) as server:
+        session = str(server.post("/session", {"title": "garden"})["id"])
+        server.say(session, "plant a pear")
+        plum = server.say(session, "plant a plum")
+        assert conversation(opencode, session) == ["plant a pear", "ECHO", "plant a plum", "ECHO"]
+        server.post(f"/session/{session}/revert", {"messageID": plum})
+        assert conversation(opencode, session) == ["plant a pear", "ECHO"]
+        server.post(f"/session/{session}/unrevert", {})
+        assert conversation(opencode, session) == ["plant a pear", "ECHO", "plant a plum", "ECHO"]
+        server.post(f"/session/{session}/revert", {"messageID": plum})
+        server.say(session, "plant a fig")
+        planted = ["plant a pear", "ECHO", "plant a fig", "ECHO"]
+        assert conversation(opencode, session) == planted
+        fork = str(server.post(f"/session/{session}/fork", {})["id"])
+        server.say(fork, "water them")
+        assert conversation(opencode, fork) == [*planted, "water them", "ECHO"]
+        assert [entry.is_copy for entry in entries(opencode, fork)] == [True] * 4 + [False] * 2
+        server.post(f"/session/{session}/summarize", {"providerID": "fake", "modelID": "fake-1"})
+        server.say(session, "go home")
+        assert conversation(opencode, session) == [*planted, "COMPACTED", "go home", "ECHO"]
+    transcript = opencode.home / ".claude" / "projects" / encode_cwd(str(opencode.project)) / f"{new_id()}.jsonl"
+    event = {
+        "session_id": transcript.stem, "transcript_path": str(transcript), "cwd": str(opencode.project),
+        "hook_event_name": "UserPromptSubmit", "prompt": "hi",
+    }  # fmt: skip
+    told = run(event, opencode.home).decode()
+    assert "plant a pear" in told
+    assert "water them" in told
+    assert "plum" not in told
+
+
+def entries(opencode: OpenCode, session: str) -> list[Entry]:
+    """What counts in a session, by its mirror as upkeep brings it up to date, without where it was compacted."""
+    return [one for one in _read(opencode, session) if one is not None]
+
+
+def conversation(opencode: OpenCode, session: str) -> list[str]:
+    """What was said in it: the prompts, `ECHO` for each answer, and `COMPACTED` where that was done."""
+    found = _read(opencode, session)
+    return ["COMPACTED" if one is None else one.text.partition("[")[0] for one in found]
+
+
+def _read(opencode: OpenCode, session: str) -> list[Entry | None]:
+    environment = {**opencode.environment, "PYTHONPATH": str(REPOSITORY)}
+    sessions = [sys.executable, "-c", "import sys; from session_memory.cli import main; main()", "sessions", "--all"]
+    subprocess.run(sessions, env=environment, cwd=opencode.project, stdout=subprocess.DEVNULL, check=True)
+    (mirror,) = (opencode.home / ".session-memory" / "state" / "opencode").rglob(f"{session}.jsonl")
+    with mirror.open("rb") as file:
+        reader = TranscriptReader(runtime("opencode"), file.readline())
+        return list(reader.conversation(file.fileno()))

@@ -26,6 +26,19 @@ _WRAPPERS = (
 )  # fmt: skip
 
 
+def wrapped(record: Record) -> Record:
+    """A record as later versions have it: until September 2025 a line was what the model saw and nothing else."""
+    return record if "payload" in record else {"type": "response_item", "payload": record}
+
+
+def told_directory(content: object) -> str:
+    """The directory that Codex tells the model in a message of the role user; '' for any other message."""
+    for text in texts_of(content):
+        if text.lstrip().startswith("<environment_context>"):
+            return text.partition("<cwd>")[2].partition("</cwd>")[0].strip()
+    return ""
+
+
 def new_entry(
     role: str, text: str, tools: tuple[ToolUse, ...], record: Record, offset: int, entry_id: str
 ) -> Entry:  # fmt: skip

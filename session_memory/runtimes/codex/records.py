@@ -1,4 +1,4 @@
-"""What a line in a rollout of Codex means. Lines are those of Codex 0.77 to 0.169.
+"""What a line in a rollout of Codex means. Lines are those of Codex 0.77 to 0.169, and those of before September 2025.
 
 A rollout shows a turn twice: as the model saw it (`response_item`) and, in later versions (0.169, not yet 0.140), as a
 person saw it (`item_completed`), which alone names commands and files where the model writes JavaScript that calls the
@@ -10,7 +10,18 @@ from __future__ import annotations
 from ...system.json import as_string, objects_in
 from ...text.timestamps import epoch_seconds
 from ...transcripts.entries import Entry, Reply
-from .content import calls_in, decoded, has_failed, joined_text, new_entry, shell_line, texts_of, typed_text
+from .content import (
+    calls_in,
+    decoded,
+    has_failed,
+    joined_text,
+    new_entry,
+    shell_line,
+    texts_of,
+    told_directory,
+    typed_text,
+    wrapped,
+)  # fmt: skip
 from .items import change_id, changes_of, entry_of_item, results_of_item
 
 TYPE_CHECKING = False
@@ -35,6 +46,9 @@ def may_matter(line: bytes, with_tools: bool = True) -> bool:
     if at < 0:
         return True
     kind = line[at + 8 : line.find(b'"', at + 8)]
+    is_whole = line.endswith((b"}", b"}\n"))
+    if at == 1 and is_whole:  # of an old version
+        return kind == b"message" or (with_tools and kind.endswith(b"_call"))
     if kind in (b"turn_context", b"compacted", b"session_meta"):
         return kind != b"session_meta" or _GLUED in line
     inner = line.find(b'"payload":{"type":"', at, HEAD_BYTES)
@@ -42,7 +56,7 @@ def may_matter(line: bytes, with_tools: bool = True) -> bool:
         return kind in (b"event_msg", b"response_item") or _GLUED in line
     end = line.find(b'"', inner + 19)
     said = line[inner + 19 : end]
-    if end < 0 or line[-1:] != b"}":  # torn: it is counted
+    if end < 0 or not is_whole:  # torn: it is counted
         return True
     if kind == b"event_msg":
         if said != b"item_completed":
@@ -61,8 +75,8 @@ def may_matter(line: bytes, with_tools: bool = True) -> bool:
 def branch(first_line: bytes) -> CodexRollout:
     """What is the same for all entries of a rollout, and the directory of each turn."""
     header = next(iter(objects_in(first_line)), {})
-    payload = header.get("payload")
-    return CodexRollout(payload if header.get("type") == "session_meta" and isinstance(payload, dict) else {}, header)
+    payload = header.get("payload") if header.get("type") == "session_meta" else header
+    return CodexRollout(payload if isinstance(payload, dict) else {}, header)
 
 
 class CodexRollout:
@@ -71,20 +85,20 @@ class CodexRollout:
 
     def __init__(self, header: Record, line: Record) -> None:
         source = header.get("source")
-        self.is_of_subagent = header.get("thread_source") == "subagent" or (
-            isinstance(source, dict) and "subagent" in source
-        )
+        is_own_work = isinstance(source, dict) and ("subagent" in source or "internal" in source)
+        self.is_of_subagent = is_own_work or header.get("thread_source") in ("subagent", "memory_consolidation")
         self.of_session = _parent_of(header) if self.is_of_subagent else ""
         self._directory = as_string(header.get("cwd"))
         # Before lines had ordinals, a fork began with a copy of what was said, written at once.
         is_copied = bool(header.get("forked_from_id")) and "history_base" not in header
-        began = epoch_seconds(line.get("timestamp"))
-        self._copied_until = began + 1.0 if is_copied and began is not None else None
+        self._began = epoch_seconds(line.get("timestamp"))
+        self._copied_until = self._began + 1.0 if is_copied and self._began is not None else None
         self._without_turn: list[Entry] = []
 
     def holds(self, line: bytes) -> bool:
         """Whether what `line` says counts. To be asked of every line that is read, from the last to the first."""
-        if line.find(b'"type":"turn_context"', 0, HEAD_BYTES) > 0:
+        is_old = line.startswith(b'{"type":"message"') and b"<environment_context>" in line
+        if is_old or line.find(b'"type":"turn_context"', 0, HEAD_BYTES) > 0:
             for record in objects_in(line):
                 directory = _directory_of(record)
                 for entry in self._without_turn if directory else ():
@@ -100,7 +114,10 @@ class CodexRollout:
             self._without_turn = []
 
     def complete(self, entry: Entry) -> None:
-        """Adds the directory, unless a command named its own; and whether it was copied."""
+        """Adds the directory, unless a command named its own; whether it was copied; and where its line has no time,
+        that of the beginning."""
+        if entry.timestamp is None:
+            entry.timestamp = self._began
         if not entry.cwd:
             entry.cwd = self._directory
             self._without_turn.append(entry)
@@ -110,6 +127,7 @@ class CodexRollout:
 def entry(record: Record, offset: int) -> Entry | None:
     """The entry in what a person saw, a message or something that was done, or in what the model saw of older versions:
     a user's or assistant's message or a call. None for what Codex and hooks put in."""
+    record = wrapped(record)
     payload = record.get("payload")
     if not isinstance(payload, dict):
         return None
@@ -154,6 +172,7 @@ def results_in(line: bytes, decode: Callable[[bytes], tuple[list[Any], int]]) ->
 
 def results(record: Record) -> list[ToolResult]:
     """The result of a call: in what a person saw beside the call itself, in what the model saw a record of its own."""
+    record = wrapped(record)
     payload = record.get("payload")
     if not isinstance(payload, dict):
         return []
@@ -216,7 +235,7 @@ def edits(record: Record, call_id: str) -> list[Edit]:
     """What a patch replaced in one of its files."""
     from ...transcripts.edits import diff_edits, patch_edits
 
-    payload = record.get("payload")
+    payload = wrapped(record).get("payload")
     if not isinstance(payload, dict):
         return []
     item = payload.get("item")
@@ -291,6 +310,8 @@ def usage(record: Record) -> ModelUsage | None:
 
 def recognises(line: bytes) -> bool:
     """Whether a line (perhaps cut off) at the beginning of a file shows that it is a rollout of Codex."""
+    if line.startswith(b'{"id":"') and b'","timestamp":"' in line[:60] and b'","instructions":' in line[:HEAD_BYTES]:
+        return True
     return line.startswith(b'{"timestamp":"') and any(
         line.find(kind, 0, HEAD_BYTES) > 0
         for kind in (b'"type":"session_meta","payload":', b'"type":"response_item","payload":')
@@ -320,6 +341,8 @@ def _of_message(payload: Record, record: Record, offset: int) -> Entry | None:
 
 def _directory_of(record: Record) -> str:
     """The directory of the turn that a record begins; '' for any other record."""
+    if record.get("type") == "message":
+        return told_directory(record.get("content"))
     payload = record.get("payload")
     is_turn = record.get("type") == "turn_context" and isinstance(payload, dict)
     return as_string(payload.get("cwd")) if is_turn and isinstance(payload, dict) else ""

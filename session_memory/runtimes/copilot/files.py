@@ -65,7 +65,8 @@ def sessions_in(folder: str, is_elsewhere: bool = False, worktree: str = "") -> 
     if folder.endswith(".jsonl"):
         paths = [folder]
     elif folder.endswith(f"/{_SESSIONS}"):
-        paths = [f"{folder}/{name}/{_EVENTS}" for name in names_in(folder) if not name.startswith(".")]
+        names = [name for name in names_in(folder) if not name.startswith(".")]  # older versions have a file for each
+        paths = [f"{folder}/{name}" if name.endswith(".jsonl") else f"{folder}/{name}/{_EVENTS}" for name in names]
     else:
         paths = [f"{folder}/{_EVENTS}" for name in names_in(folder) if name == _EVENTS]
     return [Session(session_id_of(path), path, "", is_elsewhere, worktree) for path in paths]

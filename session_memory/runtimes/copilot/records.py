@@ -31,6 +31,7 @@ _KINDS = {
     "powershell": "command",
 }  # fmt: skip
 _ARGUMENTS = ("path", "command", "pattern", "url", "query", "description", "prompt", "name")
+_PARENT = "parentToolCallId"
 _REMINDER, _REMINDER_END = "<system_reminder>", "</system_reminder>"
 _PUT_IN = ("skill-", "agent-", "system", "hook", "jit-", "instruction")  # how the source of a message begins that
 # nobody typed
@@ -39,7 +40,7 @@ _PUT_IN = ("skill-", "agent-", "system", "hook", "jit-", "instruction")  # how t
 def may_matter(line: bytes, with_tools: bool = True) -> bool:
     """False for lines recognised as what hooks, tools and models were given and gave, most of a transcript; without
     tools also for an answer that has no text."""
-    if not line.startswith(_START) or line[-1:] != b"}":  # perhaps torn: it is counted
+    if not line.startswith(_START) or not line.endswith((b"}", b"}\n")):  # perhaps torn: it is counted
         return True
     kind = line[len(_START) : line.find(b'"', len(_START))]
     if kind in _SAID:
@@ -98,7 +99,7 @@ def entry(record: Record, offset: int) -> Entry | None:
     """The entry in a message of the user, without what hooks told, in one of the model with the calls that it asks for,
     or in a command that the user had run. None for a sub-agent's, and for what nobody typed."""
     data, kind = record.get("data"), record.get("type")
-    if not isinstance(data, dict) or record.get("agentId"):
+    if not isinstance(data, dict) or _is_of_sub_agent(record):
         return None
     role, text = "assistant", ""
     tools: tuple[ToolUse, ...] = ()
@@ -145,7 +146,7 @@ def results_in(line: bytes, decode: Callable[[bytes], tuple[list[Any], int]]) ->
 def results(record: Record) -> list[ToolResult]:
     """The result of a call. A command that failed was run with success: its exit code tells."""
     data = record.get("data")
-    if record.get("type") != "tool.execution_complete" or not isinstance(data, dict) or record.get("agentId"):
+    if record.get("type") != "tool.execution_complete" or not isinstance(data, dict) or _is_of_sub_agent(record):
         return []
     shell, problem, result = data.get("shellExecution"), data.get("error"), data.get("result")
     exit_code = shell.get("exitCode") if isinstance(shell, dict) else None
@@ -167,7 +168,7 @@ def told(record: Record) -> tuple[str, ...] | None:
     """What hooks told with a prompt, which stands behind it in what the model got. Of several hooks the last one that
     says something is heard: what the others told is not there."""
     data = record.get("data")
-    if record.get("type") != "user.message" or not isinstance(data, dict) or record.get("agentId"):
+    if record.get("type") != "user.message" or not isinstance(data, dict) or _is_of_sub_agent(record):
         return None
     given = as_string(data.get("transformedContent"))
     texts = [part.partition(_REMINDER_END)[0].strip("\n") for part in given.split(_REMINDER)[1:]]
@@ -181,7 +182,7 @@ def may_link(line: bytes) -> bool:
 
 def link(record: Record) -> tuple[str, str, bool] | None:
     """A message. The events are no tree, and what was cancelled stays: each goes on from what stands before it."""
-    is_message = record.get("type") in ("user.message", "assistant.message") and not record.get("agentId")
+    is_message = record.get("type") in ("user.message", "assistant.message") and not _is_of_sub_agent(record)
     return ("", "", True) if is_message else None
 
 
@@ -222,9 +223,11 @@ def edits(record: Record, call_id: str) -> list[Edit]:
 
 def of_sub_agent(record: Record) -> Record:
     """The record without its mark; what has none is the session's own, of which the directory alone is kept."""
-    if not record.get("agentId"):
+    if not _is_of_sub_agent(record):
         return record if _directory_of(record) else {}
-    return {key: value for key, value in record.items() if key != "agentId"}
+    data = record.get("data")
+    kept = {key: value for key, value in data.items() if key != _PARENT} if isinstance(data, dict) else data
+    return {**{key: value for key, value in record.items() if key != "agentId"}, "data": kept}
 
 
 def prompt_id(record: Record) -> str:
@@ -269,6 +272,12 @@ def usage(record: Record) -> ModelUsage | None:
 def recognises(line: bytes) -> bool:
     """Whether a line (perhaps cut off) at the beginning of a file shows that it is a session of Copilot."""
     return line.startswith(_START) and line.startswith(b'","data":{', line.find(b'"', len(_START)))
+
+
+def _is_of_sub_agent(record: Record) -> bool:
+    """Whether a sub-agent said or did it; versions that name no agent name the call that started it."""
+    data = record.get("data")
+    return bool(record.get("agentId")) or (isinstance(data, dict) and bool(data.get(_PARENT)))
 
 
 def _typed(data: Record) -> str:
