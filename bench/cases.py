@@ -6,14 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from .scenes import KILOBYTE, Clash, ManyRuntimes, News, Scene, Unsettled
+from .many_runtimes import ManyInDatabase, ManyRuntimes
+from .scenes import KILOBYTE, MEGABYTE, Clash, News, Scene, Unsettled
 from .sources import Source
 from .stopwatch import Command, CommandError, Stopwatch
 
-MEGABYTE = 1024 * KILOBYTE
 MIXED_SIZES = [int(60 * KILOBYTE * 1.1**number) for number in range(50)]  # up to 6 MB, 68 MB in all
 SMALL_SIZES = [30 * KILOBYTE] * 1000
 LARGE_SIZES = [100 * MEGABYTE] * 10
+DATABASE_BYTES = 1024 * MEGABYTE  # of OpenCode, against one of a megabyte
 
 
 class Stage(NamedTuple):
@@ -93,6 +94,28 @@ def something_new_in_all(stage: Stage) -> Setup:
     scene = ManyRuntimes(stage.root, stage.app, stage.source, MIXED_SIZES)
     news = News(scene, 20, stage.stopwatch)
     return Setup(scene.hook(), scene.bare(), news.bring, _expect_activity)
+
+
+def large_database(*, is_new: bool) -> Callable[[Stage], Setup]:
+    """14 sessions of all runtimes stay as they are, or 20 KB were added to each, and OpenCode's database is large;
+    against a small one."""
+
+    def set_up(stage: Stage) -> Setup:
+        sizes = [("large", DATABASE_BYTES), ("small", MEGABYTE)]
+        scenes = [
+            ManyInDatabase(stage.root / name, stage.app, stage.source, MIXED_SIZES[:14], size) for name, size in sizes
+        ]
+        news = [News(scene, 20, stage.stopwatch) for scene in scenes] if is_new else []
+        for scene in scenes if not is_new else []:
+            scene.settle(stage.stopwatch)
+
+        def before() -> None:
+            for one in news:
+                one.bring()
+
+        return Setup(scenes[0].hook(), scenes[1].hook(), before, _expect_activity if is_new else _expect_silence)
+
+    return set_up
 
 
 def told_in_turn(stage: Stage) -> Setup:
@@ -192,9 +215,25 @@ CASES = [
     Case(
         "quiet-50-named", "the same, named sessions of an agent", 0.95, nothing_new(MIXED_SIZES, with_names=True), 1.5
     ),
-    Case("many-quiet-50", "50 other sessions of five runtimes, nothing new", 1.0, nothing_new_in_any(MIXED_SIZES)),
+    Case("many-quiet-50", "50 other sessions of seven runtimes, nothing new", 1.0, nothing_new_in_any(MIXED_SIZES)),
     Case("many-new-50", "the same, 20 KB new in each", 1.3, something_new_in_all),
-    Case("many-quiet-1000", "1,000 other sessions of five runtimes, nothing new", 1.8, nothing_new_in_any(SMALL_SIZES)),
+    Case(
+        "many-quiet-1000", "1,000 other sessions of seven runtimes, nothing new", 1.8, nothing_new_in_any(SMALL_SIZES)
+    ),
+    Case(
+        "opencode-1gb",
+        "14 of seven, OpenCode's database has 1 GB, nothing new",
+        1.1,
+        large_database(is_new=False),
+        reference_title="1 MB",
+    ),
+    Case(
+        "opencode-1gb-new",
+        "the same, 20 KB new in each",
+        1.1,
+        large_database(is_new=True),
+        reference_title="1 MB",
+    ),
     Case("new-50", "50 other sessions, 20 KB new in each", 1.25, something_new(), 1.5),
     Case("new-50-typed", "the same, all of it typed by users", 1.25, something_new(is_typed=True), 1.5),
     Case("new-50-next", "the prompts after that, until all are told", 1.25, told_in_turn, 1.5),

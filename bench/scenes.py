@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 from session_memory.install.environment import Environment
 from session_memory.install.program import ensure_app
-from session_memory.runtimes import runtime
 from session_memory.runtimes.claude.files import encode_cwd
 from session_memory.settings.program import ProgramPaths
 
-from .corpus import FORMATS, Texts
-from .sources import Source, generated_for
+from .corpus import Texts
+from .mirrored import OpenCodeDatabase
+from .sources import Source
 from .stopwatch import Command, CommandError, Stopwatch
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -30,6 +30,7 @@ FRESH_AGE_SECONDS = 60  # and how long ago, where they did something since
 SETTLED_SECONDS = 2.5  # what was written is trusted to stay as it is once it is two seconds old
 UPKEEP_SECONDS = 60.0  # that a first run may take
 KILOBYTE = 1024
+MEGABYTE = 1024 * KILOBYTE
 SEED = 7
 
 
@@ -44,8 +45,10 @@ class Scene:
     """A user's home directory with one project, or one agent home, and its sessions; the program in `app` is run.
 
     `sessions` are the transcripts of the others, `environment` and `event` what the runtime gives to the hook. There
-    is a transcript of the own session too.
+    is a transcript of the own session too. `database` is that of OpenCode, if it has sessions.
     """
+
+    database: OpenCodeDatabase | None = None
 
     def __init__(self, root: Path, app: Path, source: Source, sizes: list[int], *, with_names: bool = False) -> None:
         self.root = root
@@ -56,7 +59,8 @@ class Scene:
         self._names_dir = self.agent_dir / ".session-memory" / "sessions"
         self._with_names = with_names
         self.ended = time.time() - AGE_SECONDS
-        self.sessions = [self._add(source, number, size) for number, size in enumerate(sizes)]
+        added = [self._add(source, number, size) for number, size in enumerate(sizes)]
+        self.sessions = [path for path in added if path is not None]
         source(self._project_dir, 100 * KILOBYTE, self.ended).rename(self._project_dir / f"{OWN_SESSION}.jsonl")
         self._name("main", OWN_SESSION)
         self.environment = {
@@ -120,6 +124,8 @@ class Scene:
         """Has the hook tell all there is to tell. Raises CommandError where that has no end, or the hook complains."""
         for path in self.sessions:
             os.utime(path, (self.ended, self.ended))
+        for command in self.before_settling():
+            stopwatch.run(command)
         for _ in range(2 * len(self.sessions) + 2):
             printed = stopwatch.run(self.hook()).stdout
             if printed and self.own_path.exists():
@@ -129,6 +135,10 @@ class Scene:
                 stopwatch.run(self.hook())  # the folders of the project, too, are old enough now
                 return self.check_log()
         raise CommandError(f"{self.root}: the hook has something new to tell on every prompt")
+
+    def before_settling(self) -> list[Command]:
+        """What upkeep does before the hook is run: nothing, where no session has a mirror."""
+        return []
 
     def show_told(self, printed: bytes) -> None:
         """Adds to the own transcript what the runtime records of a hook that told something."""
@@ -166,7 +176,7 @@ class Scene:
     def _command(self, *arguments: str, event: dict[str, str] | None = None) -> Command:
         return Command([sys.executable, *arguments], self.environment, json.dumps(event or self.event).encode())
 
-    def _add(self, source: Source, number: int, size: int) -> Path:
+    def _add(self, source: Source, number: int, size: int) -> Path | None:
         path = source(self._project_dir, size, self.ended)
         self._name(f"session-{number}", path.stem)
         return path
@@ -175,18 +185,6 @@ class Scene:
         if self._with_names:
             self._names_dir.mkdir(parents=True, exist_ok=True)
             (self._names_dir / f"{name}.json").write_text(json.dumps({"sessionId": session_id}))
-
-
-class ManyRuntimes(Scene):
-    """A scene whose sessions are those of several runtimes in turn, in one project: Claude Code's own, and others'."""
-
-    def _add(self, source: Source, number: int, size: int) -> Path:
-        if not number:
-            self._others = {name: generated_for(SEED, name, str(self.agent_dir)) for name in FORMATS}
-        name = list(FORMATS)[number % len(FORMATS)]
-        if name == "agent-sdk":
-            return super()._add(source, number, size)
-        return self._others[name](Path(runtime(name).FILES.config_dir({"HOME": str(self.root)})), size, self.ended)
 
 
 class Tail(NamedTuple):
@@ -202,15 +200,18 @@ class State:
 
     def __init__(self, scene: Scene) -> None:
         self._directory = scene.state_dir
-        self._kept = {path: path.read_bytes() for path in self._directory.rglob("*") if path.is_file()}
+        files = [path for path in self._directory.rglob("*") if path.is_file()]
+        self._kept = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
 
     def set_back(self) -> None:
-        """Takes away what came since, and writes all else as it was."""
+        """Takes away what came since, and has all else be as it was, with its time: mirrors are told by that."""
         for path in self._directory.rglob("*"):
             if path.is_file() and path not in self._kept:
                 path.unlink()
-        for path, content in self._kept.items():
-            path.write_bytes(content)
+        for path, (content, written) in self._kept.items():
+            if path.read_bytes() != content:
+                path.write_bytes(content)
+            os.utime(path, ns=(written, written))
 
 
 class News:
@@ -224,12 +225,17 @@ class News:
         size = kilobytes * KILOBYTE
         texts = Texts(SEED) if is_typed else None
         self._tails = [_typed_tail(path, size, texts) if texts else _cut_tail(path, size) for path in scene.sessions]
+        self._database = scene.database
+        if self._database is not None:
+            self._database.cut(size)
         scene.settle(stopwatch)
         self._state = State(scene)
 
     def bring(self) -> None:
         """Sets back what the hook keeps, and appends to each transcript what it was not told of yet."""
         self._state.set_back()
+        if self._database is not None:
+            self._database.put()
         written = time.time() - FRESH_AGE_SECONDS
         for tail in self._tails:
             with open(tail.path, "r+b") as file:

@@ -29,30 +29,27 @@ if TYPE_CHECKING:
 FILE = "prompt.bundle"  # in the program's directory; the entries know the name and HEAD_BYTES too
 HEAD_BYTES = 16 * 1024
 _PACKAGE = "session_memory"
-# What prompts load, with what these import at their head: together what every one of them does, and what nearly every
-# one does that has something to tell; the others one by one.
-_TOGETHER = (
+# What prompts load, each with what it imports at its head and no group before it has: together what every one of them
+# does, and what nearly each does that has something to tell. What several of these import comes before them, singly.
+_RUNTIMES = ("pi", "codex", "qwen", "copilot", "opencode", "gemini")
+_GROUPS = (
     (
         "hooks.main", "hooks.prompt", "runtimes.claude.hooks", "runtimes.claude.files", "settings.compiled",
         "transcripts.projects",
     ),
+    ("text.paths",), ("activity.cursor_file",), ("activity.touches",), ("activity.call_log",), ("hooks.tool_call",),
+    ("transcripts.folders",), ("transcripts.lines",), ("transcripts.mirror",),
+    *[(f"runtimes.{name}.{part}",) for name in _RUNTIMES for part in ("files", "hooks")],
     ("activity.delivery",),
     (
         "activity.forks", "activity.report", "activity.unseen", "activity.updates", "activity.acknowledgement",
         "runtimes.claude.records", "settings.rules",
     ),
     ("activity.in_hand", "activity.collision_file", "activity.collision_search"),
-)  # fmt: skip
-_SINGLY = (
-    "hooks.tool_call", "transcripts.project_folders",
-    "runtimes.pi.hooks", "runtimes.pi.files", "runtimes.pi.records",
-    "runtimes.codex.hooks", "runtimes.codex.files", "runtimes.codex.records",
-    "runtimes.qwen.hooks", "runtimes.qwen.files", "runtimes.qwen.records",
-    "runtimes.copilot.hooks", "runtimes.copilot.files", "runtimes.copilot.records",
-    "runtimes.opencode.hooks", "runtimes.opencode.files", "runtimes.opencode.records",
-    "runtimes.gemini.hooks", "runtimes.gemini.files", "runtimes.gemini.records", "runtimes.gemini.mirrors",
-    "activity.prompt_memories", "activity.unread", "activity.collision_lines", "activity.evidence",
-    "activity.git_collisions", "activity.call_facts", "text.shell_effects",
+    *[(f"runtimes.{name}.records",) for name in _RUNTIMES],
+    ("runtimes.gemini.mirrors",), ("runtimes.opencode.mirrors",), ("transcripts.project_folders",),
+    ("activity.prompt_memories",), ("activity.unread",), ("activity.collision_lines",), ("activity.evidence",),
+    ("activity.git_collisions",), ("activity.call_facts",), ("text.shell_effects",),
 )  # fmt: skip
 
 
@@ -63,7 +60,7 @@ def write_bundle(root: str) -> None:
     begun = {""}
     groups: list[BundledGroup] = []
     codes = b""
-    for names in (*_TOGETHER, *[(name,) for name in _SINGLY]):
+    for names in _GROUPS:
         before = len(known)
         for name in names:
             _add(root, f"{_PACKAGE}.{name}", known, begun)

@@ -128,17 +128,17 @@ def test_a_bundle_that_is_cut_off_is_not_loaded(program, plain, length):
     assert program.words_told(plain) == WORDS
 
 
-def test_a_module_comes_behind_what_it_imports(program):
+def test_a_module_comes_behind_what_it_imports_and_what_nothing_new_needs_before_what_tells(program):
     with open(program.bundle, "rb") as bundle:
         groups = marshal.loads(bundle.read(16 * 1024)[len(MAGIC_NUMBER) :])[1]
-    assert [len(group[2]) for group in groups][:3] > [20, 10, 3]
-    order = [module[0] for group in groups for module in group[2]]
-    assert (
-        order.index("session_memory.hooks")
-        < order.index("session_memory.errors")
-        < order.index("session_memory.hooks.context")
-    )
-    assert order.index("session_memory.hooks.context") < order.index("session_memory.hooks.main")
+    order = [module[0].removeprefix("session_memory.") for group in groups for module in group[2]]
+    assert order.index("hooks") < order.index("errors") < order.index("hooks.context") < order.index("hooks.main")
+    telling = next(index for index, group in enumerate(groups) if "activity.unseen" in str(group))
+    for name in (
+        "hooks.tool_call",
+        *[f"runtimes.{one}.files" for one in ("claude", "pi", "codex", "opencode", "gemini")],
+    ):
+        assert next(index for index, group in enumerate(groups) if name in str(group)) < telling
 
 
 def test_the_prompt_of_pi_loads_the_bundle_too(program, plain):

@@ -1,0 +1,78 @@
+"""Scenes whose sessions are those of all runtimes that the hook tells of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from session_memory.runtimes import runtime
+
+from .corpus import FORMATS, Author, Texts
+from .mirrored import LONG_AGO_SECONDS, OpenCodeDatabase, write_chat
+from .scenes import MEGABYTE, SEED, Scene
+from .sources import Source, generated_for
+from .stopwatch import Command
+
+MIRRORED = "opencode", "gemini"
+BRING_MIRRORS = """
+import sys
+sys.path.append(sys.argv[1])
+from session_memory.runtimes import runtime
+from session_memory.settings.homes import environment
+for name in sys.argv[2:]:
+    files = runtime(name).FILES
+    files.refresh(files.config_dir(environment()), True)
+"""
+
+
+class ManyRuntimes(Scene):
+    """A scene whose sessions are those of several runtimes in turn, in one project: Claude Code's own, and others'."""
+
+    def _add(self, source: Source, number: int, size: int) -> Path | None:
+        if not number:
+            self._others = {name: generated_for(SEED, name, str(self.agent_dir)) for name in FORMATS}
+            self._texts = Texts(SEED)
+            self.database = self._open_code()
+        names = [*FORMATS, *MIRRORED]
+        name = names[number % len(names)]
+        if name == "agent-sdk":
+            return super()._add(source, number, size)
+        config_dir = Path(runtime(name).FILES.config_dir({"HOME": str(self.root)}))
+        if name in FORMATS:
+            return self._others[name](config_dir, size, self.ended)
+        author = self._author(f"{name}-{number}", size, self.ended)
+        if name == "gemini":
+            return write_chat(config_dir, author)
+        assert self.database is not None
+        self.database.add(author)
+        return None
+
+    def before_settling(self) -> list[Command]:
+        """Brings the mirrors up to date: a prompt makes none of what is long."""
+        return [self._command("-I", "-S", "-c", BRING_MIRRORS, str(self._app), *MIRRORED)]
+
+    def _open_code(self) -> OpenCodeDatabase:
+        data_dir = runtime("opencode").FILES.config_dir({"HOME": str(self.root)})
+        return OpenCodeDatabase(Path(data_dir), str(self.agent_dir))
+
+    def _author(self, seed: str, size: int, end: float) -> Author:
+        author = Author(self._texts, f"{SEED}-{seed}", "alpha", size, end)
+        author.cwd = str(self.agent_dir)
+        return author
+
+
+class ManyInDatabase(ManyRuntimes):
+    """The same, where OpenCode's database has grown to `size`, in bytes, by sessions of long ago."""
+
+    def __init__(self, root: Path, app: Path, source: Source, sizes: list[int], size: int) -> None:
+        self._database_size = size
+        super().__init__(root, app, source, sizes)
+
+    def before_settling(self) -> list[Command]:
+        """Nothing: what is told of is short, and a mirror of each session of long ago takes upkeep a while."""
+        return []
+
+    def _open_code(self) -> OpenCodeDatabase:
+        database = super()._open_code()
+        author = self._author("old", min(MEGABYTE, self._database_size) // 2, self.ended - LONG_AGO_SECONDS)
+        database.fill(author, self._database_size)
+        return database
