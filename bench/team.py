@@ -2,8 +2,9 @@
 
 Invented entries are written into a store and pushed to a real server, which is started for this, or is the one that
 SESSION_MEMORY_TEST_POSTGRES names. Then the same queries are put to both, in turn: how long each takes, and whether the
-first ten hits are the same, and the first of them. `--kills N`: instead, three machines push at once while each is
-killed again and again, connections are cut and the server crashes; in the end everything has to be there, once.
+first ten hits are the same, and the first of them. `--grow N`: then the server makes N times as much of what was
+pushed, and the queries are put to that. `--kills N`: instead, three machines push at once while each is killed again
+and again, connections are cut and the server crashes; in the end everything has to be there, once.
 """
 
 from __future__ import annotations
@@ -42,6 +43,15 @@ SHARED = SharedAs("example.org/app", "team", "/srv/agent")
 CRASH_SHARE = 0.1  # of cuts
 MACHINE_FILES = 60  # of each that is killed
 TABLES = ("item", "posting", "conversation", "session", "segment")
+# What columns become in a copy that the server makes; an id is a session's or a segment's.
+_COPIED = {
+    "id": "id | (%(copy)s::bigint << 16)", "session": "session | (%(copy)s::bigint << 16)",
+    "segment": "segment | (%(copy)s::bigint << 16)",
+    "file_path": "file_path || '-' || %(copy)s::text", "session_id": "session_id || '-' || %(copy)s::text",
+    "at": "at + %(later)s", "first_at": "first_at + %(later)s", "last_at": "last_at + %(later)s",
+    "items": "substr(varbit_send(('x' || encode(items, 'hex'))::varbit | "
+    "('x' || repeat(%(mask)s, length(items) / 8))::varbit), 5)",
+}  # fmt: skip
 KILLED_ITEMS = 200  # in a batch of those that are killed, so that a kill finds them between two of them
 KILLED_SECONDS = 0.3  # at most, after a process has connected
 
@@ -51,6 +61,7 @@ def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.team", description=__doc__)
     parser.add_argument("--entries", type=int, default=1_000_000, metavar="N", help="entries in the store (1,000,000)")
     parser.add_argument("--queries", type=int, default=1000, metavar="N", help="queries put to both (1000)")
+    parser.add_argument("--grow", type=int, default=1, metavar="N", help="then ask N times as many entries, up to 200")
     parser.add_argument("--kills", type=int, default=0, metavar="N", help="kill pushing machines N times instead")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="session-memory-bench-") as name, running_server(is_durable=True) as server:
@@ -60,10 +71,10 @@ def main() -> int:
         url = server.url_of(server.database, "ann")
         if options.kills:
             return _kill(server, url, Path(name), options.kills)
-        return _compare(server, url, Path(name), options.entries, options.queries)
+        return _compare(server, url, Path(name), options.entries, options.queries, options.grow)
 
 
-def _compare(server: PostgresServer, url: str, root: Path, entries: int, queries: int) -> int:
+def _compare(server: PostgresServer, url: str, root: Path, entries: int, queries: int, times: int) -> int:
     texts, random = Texts(SEED), Random(SEED)
     store = _store(root / "own.db", texts, random, range(entries // ENTRIES_A_FILE))
     began = time.perf_counter()
@@ -84,10 +95,47 @@ def _compare(server: PostgresServer, url: str, root: Path, entries: int, queries
             team_times.append(team_seconds * 1000)
             same += own == of_team
             same_first += own[:1] == of_team[:1]
-    for title, times in (("own store", own_times), ("team", team_times)):
-        print(f"search, {title}: median {median(times):.1f} ms, p95 {quantiles(times, n=20)[-1]:.1f} ms")
+    for title, milliseconds in (("own store", own_times), ("team", team_times)):
+        _print_search(title, milliseconds)
     print(f"of {queries:,} queries the first ten hits are the same for {same:,}, the first for {same_first:,}")
+    if times > 1:
+        _grow(server, times)
+        with closing(TeamStore(url)) as team:
+            _timed(team, asked[0], wanted)  # which reads the table of conversations
+            grown_times = [_timed(team, query, wanted)[1] * 1000 for query in asked]
+        _print_search(f"team with {times * entries:,} entries", grown_times)
     return 0 if same >= 0.98 * queries and same_first == queries else 1
+
+
+def _print_search(title: str, milliseconds: list[float]) -> None:
+    p95 = quantiles(milliseconds, n=20)[-1]
+    print(f"search, {title}: median {median(milliseconds):.1f} ms, p95 {p95:.1f} ms", flush=True)
+
+
+def _grow(server: PostgresServer, times: int) -> None:
+    """Has the server copy all sessions as if they had been pushed again and again, each time a while later. A copy's
+    sessions have numbers with another third byte, which the ids in postings are given by a bitwise or: there are no
+    more than 65,535 sessions."""
+    with psycopg.connect(server.url_of(server.database), autocommit=True) as connection:
+        connection.execute("SET search_path = session_memory; SET synchronous_commit = off")
+        connection.execute("SET maintenance_work_mem = '512MB'")
+        connection.execute("ALTER TABLE posting DROP CONSTRAINT posting_pkey; DROP INDEX posting_segment")
+        tables = {}
+        for table in TABLES:
+            connection.execute(f"CREATE TEMP TABLE first_{table} AS SELECT * FROM {table}")
+            names = connection.execute(f"SELECT * FROM {table} LIMIT 0").description or ()
+            tables[table] = [one.name for one in names]
+        [(milliseconds,)] = connection.execute("SELECT max(last_at) - min(first_at) FROM conversation")
+        for copy in range(1, times):
+            for table, columns in tables.items():
+                values = ", ".join([_COPIED.get(column, column) for column in columns])
+                connection.execute(
+                    f"INSERT INTO {table} OVERRIDING SYSTEM VALUE SELECT {values} FROM first_{table}",
+                    {"copy": copy, "later": copy * milliseconds, "mask": f"{copy << 48:016x}"},
+                )
+        connection.execute("ALTER TABLE posting ADD PRIMARY KEY (term, segment)")
+        connection.execute("CREATE INDEX posting_segment ON posting (segment)")
+        connection.execute("VACUUM ANALYZE")
 
 
 def _timed(store: SqliteStore | TeamStore, query: str, wanted: Filter) -> tuple[list[tuple[str, int]], float]:

@@ -6,11 +6,12 @@ from contextlib import closing
 from random import Random
 
 from memories_scene import MemoryDirectory, fact
-from store_scene import Scene
+from store_scene import Scene, put, said, state
 from team_scene import Team, memory
 
 from bench.corpus import Texts
 from bench.search import SEED, batch_of, words_and_common
+from session_memory.store.postgres import push, search_index
 from session_memory.store.postgres.engine import TeamStore
 from session_memory.store.postgres.memories import TeamMemories
 from session_memory.store.postgres.memory_push import push_memories
@@ -36,6 +37,26 @@ def test_the_same_query_gives_the_same_answer(tmp_path, team: Team) -> None:
         for number, query in enumerate(queries):
             wanted = filters[number % len(filters)]
             assert shown(store.search(query, wanted)) == shown(scene.store.search(query, wanted)), query
+
+
+def test_of_a_large_team_the_newest_items_that_have_a_common_word_are_enough(tmp_path, team, monkeypatch):
+    monkeypatch.setattr(push, "SEGMENT_ITEMS", 1)
+    scene = Scene(tmp_path)
+    for number in range(6):
+        put(scene, None, state(f"s{number}"), said(f"update harbour {'walrus' if number < 2 else 'gull'} {number}"))
+        team.push(scene)
+    with closing(TeamStore(team.url())) as store:
+
+        def found(query: str) -> list[str]:
+            return sorted([hit.conversation.session_id for hit in store.search(query, Filter())])
+
+        whole = shown(store.search("update walrus", Filter()))
+        monkeypatch.setattr(search_index, "WHOLE", 5)
+        monkeypatch.setattr(search_index, "MOST_ITEMS", 3)
+        assert found("update") == ["s3", "s4", "s5"]
+        assert found("update_walrus") == found("walrus -lighthouse") == ["s0", "s1"]  # wherever both are
+        assert found("harbour -gull") == []
+        assert shown(store.search("update walrus", Filter()))[:2] == whole[:2]  # and is worth as much as if all counted
 
 
 def test_the_same_query_finds_the_same_memories(tmp_path, team: Team) -> None:

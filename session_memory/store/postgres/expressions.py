@@ -4,36 +4,40 @@ from __future__ import annotations
 
 import re
 
+from ..search.item_lists import both, either, without
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..search.terms import Terms
 
-    # Of a term, or of all terms that begin with it: the items, in order.
-    PostingsOf = Callable[[str, bool], list[int]]
+    # Of a term, or of all terms that begin with it: the items, in order. None: those that matter; else all that there
+    # are among these, or anywhere if these are none.
+    PostingsOf = Callable[[str, bool, list[int] | None], list[int]]
 
 _TOKEN = re.compile(r'"(?P<word>[^"]*)"(?P<prefix> \*)?|(?P<sign>AND|OR|NOT|\(|\))')
-_JOINED = {
-    "AND": lambda one, other: one & other,
-    "OR": lambda one, other: one | other,
-    "NOT": lambda one, other: one - other,
-}
+_ALL_OF = re.compile(r'"[^"]*"(?: AND "[^"]*"(?! \*))+')
+_JOINED = {"AND": both, "OR": either, "NOT": without}
 
 
 def items_of(expression: str, terms: Terms, postings: PostingsOf) -> list[int]:
     """The items that match an expression, in order."""
-    tokens = list(_TOKEN.finditer(expression))
+    tokens = list(_TOKEN.finditer(_ALL_OF.sub(_longest_first, expression)))
     if len(tokens) == 1:
-        return postings(terms.of_word(tokens[0]["word"]), bool(tokens[0]["prefix"]))
-    found, _ = _joined(tokens, 0, terms, postings)
-    return sorted(found)
+        return postings(terms.of_word(tokens[0]["word"]), bool(tokens[0]["prefix"]), None)
+    return _joined(tokens, 0, terms, postings)[0]
 
 
-def _joined(tokens: list[re.Match[str]], at: int, terms: Terms, postings: PostingsOf) -> tuple[set[int], int]:
+def _longest_first(words: re.Match[str]) -> str:
+    """Words that are all asked for, the longest first: it is rarer, and what few items have is soon joined."""
+    return " AND ".join(sorted(words[0].split(" AND "), key=len, reverse=True))
+
+
+def _joined(tokens: list[re.Match[str]], at: int, terms: Terms, postings: PostingsOf) -> tuple[list[int], int]:
     """The items of what stands from `at` on up to the end or a closing parenthesis, and where that is. An expression
     joins with one kind of sign at a time, so that none binds closer than another."""
-    found: set[int] = set()
+    found: list[int] = []
     sign = "OR"
     while at < len(tokens) and tokens[at]["sign"] != ")":
         token = tokens[at]
@@ -43,7 +47,10 @@ def _joined(tokens: list[re.Match[str]], at: int, terms: Terms, postings: Postin
             if token["sign"] == "(":
                 one, at = _joined(tokens, at + 1, terms, postings)
             else:
-                one = set(postings(terms.of_word(token["word"]), bool(token["prefix"])))
+                one = []
+                if found or sign == "OR":
+                    is_joined = sign != "OR" or "AND" in [follows["sign"] for follows in tokens[at + 1 : at + 2]]
+                    one = postings(terms.of_word(token["word"]), bool(token["prefix"]), found if is_joined else None)
             found = _JOINED[sign](found, one)
         at += 1
     return found, at

@@ -76,10 +76,10 @@ class TeamMemories:
         """How well each memory fits that matches an expression: BM25."""
         having: dict[tuple[str, bool], dict[int, tuple[float, int]]] = {}
 
-        def postings(term: str, is_prefix: bool) -> list[int]:
+        def postings(term: str, is_prefix: bool, _: list[int] | None = None) -> list[int]:
             if (term, is_prefix) not in having:
                 having[term, is_prefix] = self._having(term, is_prefix)
-            return list(having[term, is_prefix])
+            return sorted(having[term, is_prefix])
 
         matching = items_of(expression, terms, postings)
         sql = "SELECT count(*), coalesce(avg(term_count), 1)::float8 FROM memory"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
 LONGEST_TERM = 500
-_ID_BYTES = 8
+ID_BYTES = 8
 _UPPER = slice(1 if sys.byteorder == "little" else 0, None, 2)  # of an id in two halves
 
 
@@ -35,7 +35,7 @@ class PostingRows(NamedTuple):
         halves[_UPPER] = array("I", map(sessions.__getitem__, halves[_UPPER]))
         ids = _swapped(array("Q", halves.tobytes())).tobytes()
         ends = accumulate(self.counts, initial=0)
-        items = [ids[_ID_BYTES * first : _ID_BYTES * end] for first, end in pairwise(ends)]
+        items = [ids[ID_BYTES * first : ID_BYTES * end] for first, end in pairwise(ends)]
         start = row_start(3) + bigint(segment)
         return b"".join(chain.from_iterable(zip(repeat(start), self.terms, items)))
 
@@ -67,7 +67,7 @@ class NewPostings:
         terms = sorted(kept)
         lists = [kept[term] for term in terms]
         counts = [len(items) for items in lists]
-        encoded = [field(term.encode()) + size(_ID_BYTES * count) for term, count in zip(terms, counts)]
+        encoded = [field(term.encode()) + size(ID_BYTES * count) for term, count in zip(terms, counts)]
         return PostingRows(encoded, counts, array("Q", chain.from_iterable(lists)))
 
 
@@ -83,7 +83,7 @@ def packed(items: list[int]) -> bytes:
 
 def unpacked(items: bytes, sessions: frozenset[int]) -> list[int]:
     """The ids of a row, of those that are of these sessions: not all need be, if somebody else's program wrote it."""
-    if len(items) == _ID_BYTES:
+    if len(items) == ID_BYTES:
         id = int.from_bytes(items, "big")
         return [id] if id >> ITEM_BITS in sessions else []
     ids = _swapped(array("Q", items)).tolist()

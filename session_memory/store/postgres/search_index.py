@@ -18,7 +18,7 @@ from ..search.terms import Terms
 from ..sqlite.search_index import terms_of
 from ..values import ITEM_BITS, TOOL_ROLE, Conversation, Filter, StoredEntry
 from .expressions import items_of
-from .postings import clipped, unpacked
+from .postings import ID_BYTES, clipped, unpacked
 from .rows import CONVERSATIONS, ITEMS, NUMBERS, conversation_of, entry_of, where, where_session
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from .connection import TeamConnection
 
 MOST_SEGMENTS = 2000  # of those that have a term: the newest
+MOST_ITEMS = 50_000  # of those that have a term: no more segments are read
+WHOLE = 2_000_000  # texts: where there are no more, nothing is left out
 LITERAL_ITEMS = 20_000  # whose texts are looked through for what is no term
 
 
@@ -51,30 +53,40 @@ class TeamTables:
         import apsw
 
         self.terms = terms_of(apsw.Connection(":memory:"))  # the tokenizer of every machine's own store
+        self._snapshot = ""
         self._known: KnownTeam | None = None
 
     def of(self, connection: TeamConnection) -> KnownTeam:
-        """What there is, as it is."""
+        """What there is, as it is. Where nothing was written on the server since, the sessions are not even counted,
+        which with 100,000 of them takes as long as the rest of a search."""
+        [(snapshot,)] = connection.execute("SELECT pg_current_snapshot()::text")
+        if self._known is None or snapshot != self._snapshot:
+            self._known = self._read(connection)
+            self._snapshot = snapshot
+        return self._known
+
+    def _read(self, connection: TeamConnection) -> KnownTeam:
         sql = (
             "SELECT count(*), coalesce(max(id), 0), coalesce(sum(pushes), 0)::bigint, "
             "coalesce(sum(text_count), 0)::bigint, coalesce(sum(term_count), 0)::bigint FROM session"
         )
         version = connection.execute(sql).fetchone() or (0, 0, 0, 0, 0)
-        if self._known is None or self._known.version != version:
-            self._known = KnownTeam(
-                version, version[0], version[3], version[4], _segments(connection), _table(connection)
-            )
-        return self._known
+        if self._known and self._known.version == version:
+            return self._known
+        return KnownTeam(version, version[0], version[3], version[4], _segments(connection), _table(connection))
 
 
 class PostgresSearchIndex:
-    """See the protocol for what each method returns. Made for one search, within which a term is asked for once."""
+    """See the protocol for what each method returns. Made for one search, within which nothing is looked for twice."""
 
     def __init__(self, connection: TeamConnection, tables: TeamTables) -> None:
         self._connection = connection
         self._tables = tables
         self._team: KnownTeam | None = None
-        self._postings: dict[tuple[frozenset[int] | None, str, bool], list[int]] = {}
+        self._postings: dict[tuple[frozenset[int] | None, str, bool], tuple[list[int], int]] = {}
+        self._matched: dict[tuple[frozenset[int] | None, str], list[int]] = {}
+        self._left_out: dict[tuple[frozenset[int] | None, str], int] = {}
+        self._older = 0
         self.terms: Terms = tables.terms
 
     @contextmanager
@@ -102,37 +114,71 @@ class PostgresSearchIndex:
         return [id for (id,) in rows], self._known.sessions
 
     def items_with(self, expression: str, scope: Scope, newest: int = 0) -> list[int]:
-        items = items_of(expression, self.terms, partial(self._items, scope.files))
+        items = self._matching(scope.files, expression)
         return items[-newest:] if newest else items
 
+    def left_out(self, expression: str, scope: Scope) -> int:
+        return self._left_out.get((scope.files, expression), 0)
+
     def count_with(self, expression: str, most: int = 0) -> int:
-        return len(items_of(expression, self.terms, partial(self._items, None)))
+        return len(self._matching(None, expression))
 
     def size(self) -> tuple[int, float]:
         return self._known.texts, self._known.terms / max(1, self._known.texts)
 
-    def _items(self, files: frozenset[int] | None, term: str, is_prefix: bool) -> list[int]:
-        """The items that have a term, in the order of ids; of these files, if that is not None."""
-        key = files, term, is_prefix
-        if key not in self._postings:
-            self._postings[key] = self._read_items(*key)
-        return self._postings[key]
+    def _matching(self, files: frozenset[int] | None, expression: str) -> list[int]:
+        """The items that match an expression, in the order of ids; of these files, if that is not None."""
+        key = files, expression
+        if key not in self._matched:
+            self._older = 0
+            self._matched[key] = items_of(expression, self.terms, partial(self._items, files))
+            self._left_out[key] = self._older
+        return self._matched[key]
 
-    def _read_items(self, files: frozenset[int] | None, term: str, is_prefix: bool) -> list[int]:
+    def _items(self, files: frozenset[int] | None, term: str, is_prefix: bool, among: list[int] | None) -> list[int]:
+        """The items that have a term, in the order of ids; of these files, if that is not None. Of a large team only
+        the newest, unless it is asked which of the items `among` others have it; all where these are none."""
+        key = files, term, is_prefix
+        if among is not None:
+            return self._read_items(*key, among)[0]
+        if key not in self._postings:
+            self._postings[key] = self._read_items(*key, None)
+        items, older = self._postings[key]
+        self._older += older
+        return items
+
+    def _read_items(
+        self, files: frozenset[int] | None, term: str, is_prefix: bool, among: list[int] | None
+    ) -> tuple[list[int], int]:
+        """The items, and how many older ones were left out."""
         values: list[Any]
         condition, values = "term = %s", [clipped(term)]
         if is_prefix:
             condition, values = "term >= %s AND term < %s", [term, term[:-1] + chr(ord(term[-1]) + 1)]
-        segments = self._known.segments
+        known = self._known
+        segments = known.segments
         if files is not None:
             segments = {id: some for id, every in segments.items() if (some := every & files)}
+        if among:
+            sessions = {item >> ITEM_BITS for item in among}
+            segments = {id: every for id, every in segments.items() if not every.isdisjoint(sessions)}
+        if files is not None or among:
             condition += " AND segment = ANY(%s)"
             values.append(list(segments))
-        sql = f"SELECT segment, items FROM posting WHERE {condition} ORDER BY segment DESC LIMIT {MOST_SEGMENTS}"
+        most = MOST_ITEMS if among is None and known.texts > WHOLE else sys.maxsize // ID_BYTES
+        sql = (
+            "SELECT segment, items, bytes FROM (SELECT segment, items, "
+            "sum(length(items)) OVER (ORDER BY segment DESC)::bigint - length(items) AS newer, "
+            "sum(length(items)) OVER ()::bigint AS bytes "
+            f"FROM posting WHERE {condition} ORDER BY segment DESC LIMIT {MOST_SEGMENTS}) AS newest "
+            f"WHERE newer < {most * ID_BYTES} ORDER BY segment DESC"
+        )
         found: list[int] = []
-        for segment, items in reversed(self._rows(sql, values)):
+        rows = self._rows(sql, values)
+        for segment, items, _ in reversed(rows):
             found += unpacked(items, segments.get(segment, frozenset()))
-        return sorted(set(found)) if is_prefix else sorted(found)
+        older = rows[0][2] - sum([len(items) for _, items, _ in rows]) if rows else 0
+        return sorted(set(found)) if is_prefix else sorted(found), older // ID_BYTES
 
     def items_saying(self, text: str, scope: Scope) -> list[int]:
         condition = ""

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from functools import reduce
 from heapq import nlargest
 from itertools import pairwise
 
 from ..values import Filter, Hit, Hits
 from .dates import closeness
+from .item_lists import both, either, has
 from .query import contains, literal_spans, occurrences
 from .ranking import (
     AT_THE_TIME,
     VERBATIM,
     best_of,
     conversation_scores,
+    conversations_of,
     entry_score,
     recency,
     shares,
@@ -92,35 +95,35 @@ class Candidates:
             if contains(self._terms.of(head.text[:READ_CHARACTERS]), verbatim.terms)
         }
 
-    def _those_allowed(self) -> set[int] | None:
+    def _those_allowed(self) -> list[int] | None:
         """The items that have all required parts and no unwanted phrase; None if the query has neither."""
         found = self._found
-        required = [set(having) for part, having in zip(found.parts, found.postings) if part.is_required]
+        required = [having for part, having in zip(found.parts, found.postings) if part.is_required]
         if not required and not self._asked.unwanted_phrases:
             return None
-        allowed = set.intersection(*required) if required else set().union(*found.postings)
+        allowed = reduce(both, sorted(required, key=len)) if required else reduce(either, [[], *found.postings])
         phrases = [part.terms for part in found.parts if part.is_phrase]
         if phrases or self._asked.unwanted_phrases:
             allowed = self._checked(allowed, phrases)
-        return allowed | self._verbatim
+        return either(allowed, sorted(self._verbatim))
 
-    def _checked(self, candidates: set[int], phrases: list[tuple[str, ...]]) -> set[int]:
+    def _checked(self, candidates: list[int], phrases: list[tuple[str, ...]]) -> list[int]:
         """The candidates whose text has the phrases and no unwanted one. The newest are read first, AT_ONCE of them,
         and older ones until enough fit, of MOST_CHECKED in all."""
-        kept: set[int] = set()
-        newest = nlargest(MOST_CHECKED, candidates)
+        kept: list[int] = []
+        newest = candidates[: -MOST_CHECKED - 1 : -1]
         for at in range(0, len(newest), AT_ONCE):
             for item, head in self._index.text_starts(newest[at : at + AT_ONCE], CHECKED_CHARACTERS).items():
                 terms = self._terms.of(head.text)
                 if all(contains(terms, phrase) for phrase in phrases) and not any(
                     contains(terms, phrase) for phrase in self._asked.unwanted_phrases
                 ):
-                    kept.add(item)
+                    kept.append(item)
             if len(kept) >= ENOUGH:
                 break
         else:
             self._unchecked = len(candidates) - len(newest)
-        return kept
+        return sorted(kept)
 
     def _conversations(self) -> dict[int, float]:
         """The best conversations, by their first items, and what each is worth beside its best item."""
@@ -137,8 +140,9 @@ class Candidates:
                 score + at_the_time * closeness(end, self._times) if score else 0.0 for score, end in zip(scores, ends)
             ]
         if self._allowed is not None:
-            allowed = {bisect_right(starts, item) - 1 for item in self._allowed}
-            scores = [score if number in allowed else 0.0 for number, score in enumerate(scores)]
+            every, scores = scores, [0.0] * len(scores)
+            for number in conversations_of(self._allowed, table):
+                scores[number] = every[number]
         chosen = best_of(scores, ends, max(MOST_CONVERSATIONS, 2 * self._wanted.limit))
         latest = max([ends[number] for number in chosen], default=0)
         return {starts[number]: scores[number] / best + recency(latest - ends[number]) for number in chosen}
@@ -149,7 +153,7 @@ class Candidates:
         for items, weight in zip(self._found.postings, self._found.weights):
             first = bisect_left(items, one.first_item)
             for item in items[first : bisect_right(items, one.last_item, first)]:
-                if self._allowed is None or item in self._allowed:
+                if self._allowed is None or has(self._allowed, item):
                     scores[item] = scores.get(item, 0.0) + weight
         self._scores.update(scores)
         return nlargest(EACH, scores, key=lambda item: (item in self._verbatim, scores[item], -item))
@@ -163,7 +167,7 @@ class Candidates:
         for item, head in self._index.text_starts(best, READ_CHARACTERS).items():
             terms = self._terms.of(head.text)
             often = [
-                occurrences(part, head.text, terms) if _has(posting, item) else 0.0
+                occurrences(part, head.text, terms) if has(posting, item) else 0.0
                 for part, posting in zip(found.parts, found.postings)
             ]
             score = entry_score(zip(found.weights, often), head.size / BYTES_A_TERM, found.average_terms)
@@ -200,8 +204,3 @@ def _order(one: ConversationRange) -> tuple[int, str, int]:
 
 def _terms_of(parts: Iterable[Part]) -> list[str]:
     return [term for part in parts for term in part.terms]
-
-
-def _has(items: list[int], item: int) -> bool:
-    at = bisect_left(items, item)
-    return at < len(items) and items[at] == item

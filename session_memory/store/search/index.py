@@ -36,6 +36,9 @@ if TYPE_CHECKING:
             """The items of the scope that match an expression, in the order of ids; only so many of the newest, if
             that is not 0."""
 
+        def left_out(self, expression: str, scope: Scope) -> int:
+            """How many older items match that `items_with` left out."""
+
         def count_with(self, expression: str, most: int = 0) -> int:
             """How many items of the whole store match an expression; if `most` is not 0, that many may do."""
 

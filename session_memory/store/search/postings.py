@@ -52,7 +52,9 @@ def postings_of(index: SearchIndex, asked: Query, scope: Scope, wanted: Filter, 
         _items(index, part, asked, scope, wanted) if number in looked_for else [] for number, part in enumerate(parts)
     ]
     having = [
-        len(items) if number in looked_for else round(counts[number] * scope.share)
+        len(items) + index.left_out(_match(parts[number], asked), scope)
+        if number in looked_for
+        else round(counts[number] * scope.share)
         for number, items in enumerate(postings)
     ]
     weights = [idf(max(within, count), count) if count else 0.0 for count in having]
@@ -93,8 +95,11 @@ def _rarest(counts: list[int]) -> set[int]:
 
 def _items(index: SearchIndex, part: Part, asked: Query, scope: Scope, wanted: Filter) -> list[int]:
     """The items that have a part and are wanted."""
-    match = f"({part.match}) NOT ({asked.unwanted})" if asked.unwanted else part.match
-    return _fitting(index, index.items_with(match, scope), wanted)
+    return _fitting(index, index.items_with(_match(part, asked), scope), wanted)
+
+
+def _match(part: Part, asked: Query) -> str:
+    return f"({part.match}) NOT ({asked.unwanted})" if asked.unwanted else part.match
 
 
 def _fitting(index: SearchIndex, items: list[int], wanted: Filter) -> list[int]:

@@ -10,6 +10,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from heapq import nlargest
+from itertools import pairwise
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,23 +43,32 @@ def conversation_scores(
     scores = [0.0] * len(starts)
     for items, weight in zip(postings, weights):
         worth = weight * (CONVERSATION_K + 1)
-        if 2 * len(items) < len(starts):
+        within = _range_of(items, table)
+        if 2 * len(items) < within.stop - within.start:
             for number, count in Counter([bisect_right(starts, item) - 1 for item in items]).items():
                 scores[number] += worth * count / (count + norms[number])
         else:
-            begins = _begins(items, table)
-            begins.append(len(items))
-            scores = [
+            begins = _begins(items, table, within)
+            scores[within] = [
                 score + worth * (end - begin) / (end - begin + norm)
-                for score, begin, end, norm in zip(scores, begins, begins[1:], norms)
+                for score, begin, end, norm in zip(scores[within], begins, begins[1:], norms[within])
             ]
     return scores
 
 
+def conversations_of(items: list[int], table: ConversationTable) -> set[int]:
+    """The numbers of the conversations that have some of these items."""
+    within = _range_of(items, table)
+    if 2 * len(items) < within.stop - within.start:
+        return {bisect_right(table.starts, item) - 1 for item in items}
+    begins = pairwise(_begins(items, table, within))
+    return {number for number, (begin, end) in enumerate(begins, within.start) if begin < end}
+
+
 def best_of(scores: Sequence[float], ends: Sequence[int], most: int) -> list[int]:
     """The numbers of the `most` highest scores, the highest first; of equals those that ended later. Without zeros."""
-    least = nlargest(most, scores)[-1:] or [0.0]
-    found = [(score, ends[number], number) for number, score in enumerate(scores) if score and score >= least[0]]
+    least = nlargest(most, filter(None, scores))[-1:] or [math.inf]
+    found = [(score, ends[number], number) for number, score in enumerate(scores) if score >= least[0]]
     return [number for *_, number in sorted(found, reverse=True)[:most]]
 
 
@@ -69,12 +79,21 @@ def length_norms(sizes: Sequence[int]) -> list[float]:
     return [constant + slope * size for size in sizes]
 
 
-def _begins(items: list[int], table: ConversationTable) -> list[int]:
-    """Where in `items` those of each conversation begin. Looked for only among as many as the conversation before has:
-    with a million entries that takes half the time."""
-    padded = items + [1 << 63] * max(table.counts, default=0)
-    at, before = 0, [len(items), *table.counts]
-    return [at := bisect_left(padded, start, at, at + most) for start, most in zip(table.starts, before)]
+def _range_of(items: list[int], table: ConversationTable) -> slice:
+    """The conversations from that of the first to that of the last of these items."""
+    if not items:
+        return slice(0, 0)
+    return slice(max(0, bisect_right(table.starts, items[0]) - 1), bisect_right(table.starts, items[-1]))
+
+
+def _begins(items: list[int], table: ConversationTable, within: slice) -> list[int]:
+    """Where in `items` those of each of these conversations begin, and where the last one's end. Looked for only among
+    as many as the conversation before has: with a million entries that takes half the time."""
+    counts = table.counts[within]
+    padded = items + [1 << 63] * max(counts, default=0)
+    at, before = 0, [len(items), *counts]
+    begins = [at := bisect_left(padded, start, at, at + most) for start, most in zip(table.starts[within], before)]
+    return [*begins, len(items)]
 
 
 def entry_score(counts: Iterable[tuple[float, float]], size: float, average_size: float) -> float:

@@ -107,6 +107,9 @@ class SqliteSearchIndex:
             found = list(islice(within, newest or None))
         return sorted(found) if newest else found
 
+    def left_out(self, expression: str, scope: Scope) -> int:
+        return 0
+
     def count_with(self, expression: str, most: int = 0) -> int:
         if most:
             sql = "SELECT count(*) FROM (SELECT 1 FROM memory_search WHERE memory_search MATCH ? LIMIT ?)"
