@@ -15,7 +15,17 @@ names it (`copied`), and what could not be read (`unread`), by the paths below t
 
 from __future__ import annotations
 
-from ..system.files import is_file, lock, names_in, open_private, open_regular, os, read_whole, write_atomically
+from ..system.files import (
+    is_file,
+    lock,
+    names_in,
+    open_private,
+    open_regular,
+    os,
+    read_at,
+    read_whole,
+    write_atomically,
+)
 from ..system.json import decode, encode, sealed, unsealed
 from .lines import last_line_end, windows_backward
 
@@ -27,8 +37,9 @@ if TYPE_CHECKING:
     Mark = dict[str, Any]
 
 _MARK = b'{"type": "mirrored", "mark": '
-_STATE_FILE = ".mirrored"
+_STATE_FILE = ".state/mirrored"  # in a folder: replacing it would change the time of the one that lists the mirrors
 _LOCK_FILE = ".lock"
+_MARK_BYTES = 4096  # that most marks are shorter than
 LOCK_SECONDS = 10.0
 _DEEPEST = 4  # below the directory of the mirrors, as Codex has its rollouts
 
@@ -160,11 +171,23 @@ def _marked(mark: Mark) -> bytes:
 
 def _last_mark(descriptor: int, size: int) -> tuple[int, Mark]:
     """The offset behind the last mark in a file, and what it says; 0 and nothing where there is none."""
+    last = read_at(descriptor, max(0, size - _MARK_BYTES), size)
+    if last.endswith(b"\n") and is_mark(last[:-1].rpartition(b"\n")[2]):  # as it nearly always is
+        mark = _said_by(last[:-1].rpartition(b"\n")[2])
+        if mark is not None:
+            return size, mark
     for lines in windows_backward(descriptor, 0, last_line_end(descriptor, 0, size, size) or 0):
         for offset, line in reversed(lines):
-            if is_mark(line):
-                try:
-                    return offset + len(line) + 1, decode(line.decode())["mark"]
-                except (ValueError, KeyError, TypeError):
-                    continue
+            mark = _said_by(line) if is_mark(line) else None
+            if mark is not None:
+                return offset + len(line) + 1, mark
     return 0, {}
+
+
+def _said_by(line: bytes) -> Mark | None:
+    """What a mark says; None where it cannot be read."""
+    try:
+        mark: Mark = decode(line.decode())["mark"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return mark

@@ -98,11 +98,21 @@ class TestReading:
         stamps = [path.stat() for path in user.data_dir.iterdir()]
         user.database.path.write_bytes(b"?" * stamps[0].st_size)
         os.utime(user.database.path, ns=(stamps[0].st_mtime_ns, stamps[0].st_mtime_ns))
-        state = user.root / ".session-memory" / "state" / "opencode" / ".mirrored"
+        state = user.root / ".session-memory" / "state" / "opencode" / ".state" / "mirrored"
         before = state.stat().st_mtime_ns
         user.refresh()
         user.refresh(everything=True)
         assert state.stat().st_mtime_ns == before
+
+    def test_what_is_added_to_a_mirror_leaves_the_folder_of_the_mirrors_as_it_is(self, user):
+        """By its time a prompt knows that there is no other session."""
+        session = user.database.exchange("/srv/app", "one", "first")
+        user.refresh()
+        mirrors = user.root / ".session-memory" / "state" / "opencode"
+        os.utime(mirrors, (1, 1))
+        user.database.turn(session, "two", "second")
+        assert user.said(session) == ["one", "first", "two", "second"]
+        assert mirrors.stat().st_mtime == 1
 
     def test_one_that_nobody_writes_to_is_left_as_it_lies_there(self, user):
         session = user.database.exchange("/srv/app", "one", "first")
