@@ -50,8 +50,9 @@ class Person:
 
     def codex_session(self, directory: Path, question: str, *, session_id: str = "", parent: str = "") -> Path:
         session_id = session_id or new_id()
-        header = {"id": session_id, "session_id": parent or session_id, "cwd": str(directory)}
+        header: dict[str, Any] = {"id": session_id, "session_id": parent or session_id, "cwd": str(directory)}
         header["thread_source"] = "subagent" if parent else "user"
+        header["base_instructions"] = {"text": "Be kind. " * 2500}  # as long as they are
         path = self.rollout(session_id)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     Line = tuple[int, bytes]
 
-FIRST_LINE_BYTES = 8 * 1024
+FIRST_LINE_BYTES = (8 * 1024, 64 * 1024, 512 * 1024)  # the first line of Codex holds its instructions, 15 KB and more
 FIRST_WINDOW_BYTES = 128 * 1024
 WINDOW_GROWTH = 2
 LARGEST_WINDOW_BYTES = 8 * 1024 * 1024
@@ -72,7 +72,12 @@ def head_lines(descriptor: int, limit: int) -> list[Line]:
 
 def first_line(descriptor: int) -> bytes:
     """The first line of a file, without its line feed, as far as FIRST_LINE_BYTES reach."""
-    return read_at(descriptor, 0, FIRST_LINE_BYTES).partition(b"\n")[0]
+    line = b""
+    for limit in FIRST_LINE_BYTES:
+        line, end, _ = read_at(descriptor, 0, limit).partition(b"\n")
+        if end or len(line) < limit:
+            break
+    return line
 
 
 def last_line_end(descriptor: int, start: int, end: int, limit: int) -> int | None:

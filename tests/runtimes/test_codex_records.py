@@ -12,6 +12,7 @@ import pytest
 from session_memory.runtimes import runtime
 from session_memory.runtimes.detection import runtime_of
 from session_memory.transcripts.entries import Entry
+from session_memory.transcripts.lines import first_line
 from session_memory.transcripts.reader import TranscriptReader
 
 CODEX = runtime("codex").RECORDS
@@ -33,15 +34,31 @@ def test_a_long_rollout_read_forward_is_not_kept_in_memory() -> None:
     assert kept == [100, 100, 100]
 
 
+def test_what_an_image_stands_between_was_not_typed() -> None:
+    content = [
+        {"type": "input_text", "text": "Look at this."}, {"type": "input_text", "text": "<image name=[Image #1]>"},
+        {"type": "input_image", "image_url": "data:"}, {"type": "input_text", "text": "</image>"},
+    ]  # fmt: skip
+    record = {"type": "response_item", "payload": {"type": "message", "role": "user", "content": content}}
+    found = CODEX.entry(record, 0)
+    assert found is not None
+    assert found.text == "Look at this.\n\n[image]"
+
+
 def message(role: str, kind: str, text: str) -> dict[str, Any]:
     return {"type": "message", "id": None, "role": role, "content": [{"type": kind, "text": text}]}
 
 
-def test_a_rollout_of_before_september_2025_is_read_too(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("instructions", "end"), [(None, "\n"), ("x" * 2_000_000, "\r\n")])
+def test_a_rollout_of_before_september_2025_is_read_too(tmp_path: Path, instructions: str | None, end: str) -> None:
     """Its lines are what the model saw and nothing else: without times, and the directory in a message."""
     shell = {"command": ["bash", "-lc", "make deploy"], "workdir": "/srv/app/docs"}
     records: list[dict[str, Any]] = [
-        {"id": "c3c4b301-27c8-4c70-b6e4-46b99fdf0236", "timestamp": "2025-08-18T01:16:13.522Z", "instructions": None},
+        {
+            "id": "c3c4b301-27c8-4c70-b6e4-46b99fdf0236",
+            "timestamp": "2025-08-18T01:16:13.522Z",
+            "instructions": instructions,
+        },
         {"record_type": "state"},
         message("user", "input_text", "<environment_context>\n  <cwd>/srv/app</cwd>\n</environment_context>"),
         message("user", "input_text", "How do I deploy this?"),
@@ -51,13 +68,13 @@ def test_a_rollout_of_before_september_2025_is_read_too(tmp_path: Path) -> None:
         message("assistant", "output_text", "It is done."),
     ]
     path = tmp_path / "rollout-2025-08-18T01-16-13-c3c4b301-27c8-4c70-b6e4-46b99fdf0236.jsonl"
-    path.write_text("".join(json.dumps(one, separators=(",", ":")) + "\n" for one in records))
+    path.write_bytes("".join(json.dumps(one, separators=(",", ":")) + end for one in records).encode())
     descriptor = os.open(path, os.O_RDONLY)
     try:
         found_by = runtime_of(descriptor)
         assert found_by is not None
         assert found_by.name == "codex"
-        head = path.read_bytes().split(b"\n")[0]
+        head = first_line(descriptor)
         forward = [one for one in TranscriptReader(found_by, head).conversation(descriptor) if one is not None]
         backward = list(TranscriptReader(found_by, head).from_end(descriptor))[::-1]
     finally:

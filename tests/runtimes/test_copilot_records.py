@@ -127,3 +127,10 @@ def test_a_session_of_an_older_version_is_a_single_file(tmp_path: Path) -> None:
     path = write(tmp_path / "session-state" / f"{session_id}.jsonl", copilot_start(session_id, "/srv/app", at=1.0))
     [found] = FILES.sessions_in(str(path.parent))
     assert (found.key, found.path) == (session_id, str(path))
+
+
+def test_arguments_of_an_older_version_are_json_in_a_string() -> None:
+    asked = {"toolCallId": "call_1", "name": "bash", "arguments": '{"command":"make deploy"}'}
+    found = RECORDS.entry(copilot_message("assistant", "", toolRequests=[asked]), 0)
+    assert found is not None
+    assert [tool.argument for tool in found.tools] == ["make deploy"]

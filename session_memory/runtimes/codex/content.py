@@ -22,7 +22,7 @@ _REQUEST = "## My request for Codex:"  # behind what an editor tells of its open
 _WRAPPERS = (
     "# AGENTS.md instructions", "<INSTRUCTIONS>", "<environment_context>", "<user_instructions>", "<turn_aborted>",
     "<subagent_notification>", "<permissions instructions>", "<collaboration_mode>", "<skill>", "<user_shell_command>",
-    "<hook_prompt", "Another language model started to solve this problem",
+    "<hook_prompt", "Another language model started to solve this problem", "<image>", "<image name=", "</image>",
 )  # fmt: skip
 
 

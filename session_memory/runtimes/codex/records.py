@@ -46,9 +46,9 @@ def may_matter(line: bytes, with_tools: bool = True) -> bool:
     if at < 0:
         return True
     kind = line[at + 8 : line.find(b'"', at + 8)]
-    is_whole = line.endswith((b"}", b"}\n"))
-    if at == 1 and is_whole:  # of an old version
-        return kind == b"message" or (with_tools and kind.endswith(b"_call"))
+    is_whole = line[-3:].rstrip()[-1:] == b"}"
+    if at == 1:  # of an old version
+        return not is_whole or kind == b"message" or (with_tools and kind.endswith(b"_call"))
     if kind in (b"turn_context", b"compacted", b"session_meta"):
         return kind != b"session_meta" or _GLUED in line
     inner = line.find(b'"payload":{"type":"', at, HEAD_BYTES)
@@ -75,6 +75,9 @@ def may_matter(line: bytes, with_tools: bool = True) -> bool:
 def branch(first_line: bytes) -> CodexRollout:
     """What is the same for all entries of a rollout, and the directory of each turn."""
     header = next(iter(objects_in(first_line)), {})
+    if not header:  # longer than what was read of it
+        _, _, rest = first_line[:HEAD_BYTES].partition(b'"timestamp":"')
+        header = {"timestamp": rest.partition(b'"')[0].decode("utf-8", "replace")}
     payload = header.get("payload") if header.get("type") == "session_meta" else header
     return CodexRollout(payload if isinstance(payload, dict) else {}, header)
 

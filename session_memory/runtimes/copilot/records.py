@@ -40,7 +40,7 @@ _PUT_IN = ("skill-", "agent-", "system", "hook", "jit-", "instruction")  # how t
 def may_matter(line: bytes, with_tools: bool = True) -> bool:
     """False for lines recognised as what hooks, tools and models were given and gave, most of a transcript; without
     tools also for an answer that has no text."""
-    if not line.startswith(_START) or not line.endswith((b"}", b"}\n")):  # perhaps torn: it is counted
+    if not line.startswith(_START) or line[-3:].rstrip()[-1:] != b"}":  # perhaps torn: it is counted
         return True
     kind = line[len(_START) : line.find(b'"', len(_START))]
     if kind in _SAID:
@@ -197,7 +197,7 @@ def written(record: Record, call_id: str) -> str | None:
     requests = data.get("toolRequests") if isinstance(data, dict) else None
     for request in requests if isinstance(requests, list) else ():
         if isinstance(request, dict) and request.get("toolCallId") == call_id and request.get("name") == "create":
-            arguments = request.get("arguments")
+            arguments = _given(request)
             text = arguments.get("file_text") if isinstance(arguments, dict) else None
             return text if isinstance(text, str) else None
     return None
@@ -210,7 +210,7 @@ def edits(record: Record, call_id: str) -> list[Edit]:
     data = record.get("data")
     requests = data.get("toolRequests") if isinstance(data, dict) else None
     for request in requests if isinstance(requests, list) else ():
-        own_id, given = (request.get("toolCallId"), request.get("arguments")) if isinstance(request, dict) else ("", "")
+        own_id, given = (request.get("toolCallId"), _given(request)) if isinstance(request, dict) else ("", "")
         if isinstance(request, dict) and request.get("name") == "apply_patch":
             patch = _patch_in(given)
             for number in range(len(patched_files(patch))):
@@ -298,7 +298,7 @@ def _uses(requests: object) -> tuple[ToolUse, ...]:
         if not isinstance(request, dict):
             continue
         name, call_id = as_string(request.get("name")) or "tool", as_string(request.get("toolCallId"))
-        arguments = request.get("arguments")
+        arguments = _given(request)
         if name == "apply_patch":
             for number, path in enumerate(patched_files(_patch_in(arguments))):
                 uses.append(tool_use(name, {"path": path}, _ARGUMENTS, "edit", part_id(call_id, number)))
@@ -307,6 +307,14 @@ def _uses(requests: object) -> tuple[ToolUse, ...]:
         else:
             uses.append(tool_use(name, arguments, _ARGUMENTS, _KINDS.get(name, "other"), call_id))
     return tuple([use for use in uses if use is not None])
+
+
+def _given(request: Record) -> object:
+    """The arguments of a call, which older versions have as JSON in a string."""
+    arguments = request.get("arguments")
+    if isinstance(arguments, str) and arguments.startswith("{"):
+        return next(iter(objects_in(arguments.encode())), arguments)
+    return arguments
 
 
 def _patch_in(arguments: object) -> str:

@@ -45,7 +45,7 @@ _NO_TOOLS: tuple[ToolUse, ...] = ()
 def may_matter(line: bytes, with_tools: bool = True) -> bool:
     """False for what Gemini notes of a chat as a whole, and for lists of what was said before; without tools also for
     calls."""
-    if not line.endswith((b"}", b"}\n")):  # perhaps torn: it is counted
+    if line[-3:].rstrip()[-1:] != b"}":  # perhaps torn: it is counted
         return True
     is_glued = any([mark in line for mark in _GLUED])
     if line.startswith(b'{"$set":'):
