@@ -60,9 +60,9 @@ class TranscriptReader:
     def backward(self, lines: Iterable[Line]) -> Iterator[Entry]:
         """The entries in `lines`, which are given from the last to the first, and so are the entries. What lies beside
         the live branch is left out: for that, no line before the first of `lines` may have been left out."""
-        meaning, branch = self._meaning, self._branch
+        meaning, branch, is_left_out = self._meaning, self._branch, self.is_of_subagent
         for offset, line in lines:
-            counts = branch is None or branch.holds(line)
+            counts = branch is None or (branch.holds(line) and not is_left_out)
             if not line or not meaning.may_matter(line):
                 continue
             for record in reversed(self.records(line)):

@@ -93,6 +93,8 @@ class TestEntries:
         assert "".join(entry.text for entry in done).endswith(("are clean.", "are empty."))
         assert {entry.cwd for entry in done} == {fixture.own["cwd"]}
         assert {entry.id for entry in done}.isdisjoint(entry.id for entry in fixture.conversation(path) if entry)
+        with fixture.opened(path) as (backward, descriptor):
+            assert {entry.id for entry in done}.isdisjoint(entry.id for entry in backward.from_end(descriptor))
 
     def test_each_entry_has_its_id_time_directory_and_the_offset_of_its_line(self, fixture):
         content = fixture.path().read_bytes()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,15 @@ def cells_of(line: str) -> list[str]:
 def test_every_runtime_has_a_cell_in_every_line():
     titles = {one.INSTALL.TITLE for one in all_runtimes()}
     assert [name for name, cells in table().items() if set(cells) != titles or not all(cells.values())] == []
+
+
+def test_every_line_names_the_tests_that_show_it():
+    text = (ROOT / "docs" / "runtimes.md").read_text()
+    shown = {name: re.findall(r"`(test_\w+\.py)`", said) for name, said in re.findall(r"- \*(.+?)\*: ([^;]*)", text)}
+    assert set(shown) == {re.sub(r"\[(.+?)\]\(.+?\)", r"\1", name) for name in table()}
+    assert all(shown.values())
+    there = {path.name for path in (ROOT / "tests").rglob("test_*.py")}
+    assert [name for name in re.findall(r"`(test_\w+\.py)`", text) if name not in there] == []
 
 
 @pytest.mark.parametrize("one", all_runtimes(), ids=lambda one: one.name)
