@@ -12,8 +12,7 @@ if TYPE_CHECKING:
 
     from ..search.terms import Terms
 
-    # Of a term, or of all terms that begin with it: the items, in order. None: those that matter; else all that there
-    # are among these, or anywhere if these are none.
+    # Of a term, or of all terms that begin with it: the items, in order. With items, all of these that have it.
     PostingsOf = Callable[[str, bool, list[int] | None], list[int]]
 
 _TOKEN = re.compile(r'"(?P<word>[^"]*)"(?P<prefix> \*)?|(?P<sign>AND|OR|NOT|\(|\))')
@@ -23,15 +22,16 @@ _JOINED = {"AND": both, "OR": either, "NOT": without}
 
 def items_of(expression: str, terms: Terms, postings: PostingsOf) -> list[int]:
     """The items that match an expression, in order."""
-    tokens = list(_TOKEN.finditer(_ALL_OF.sub(_longest_first, expression)))
+
+    def rarest_first(words: re.Match[str]) -> str:
+        """Words that are all asked for, in the order in which they are soon joined."""
+        each = words[0].split(" AND ")
+        return " AND ".join(sorted(each, key=lambda word: len(postings(terms.of_word(word[1:-1]), False, None))))
+
+    tokens = list(_TOKEN.finditer(_ALL_OF.sub(rarest_first, expression)))
     if len(tokens) == 1:
         return postings(terms.of_word(tokens[0]["word"]), bool(tokens[0]["prefix"]), None)
     return _joined(tokens, 0, terms, postings)[0]
-
-
-def _longest_first(words: re.Match[str]) -> str:
-    """Words that are all asked for, the longest first: it is rarer, and what few items have is soon joined."""
-    return " AND ".join(sorted(words[0].split(" AND "), key=len, reverse=True))
 
 
 def _joined(tokens: list[re.Match[str]], at: int, terms: Terms, postings: PostingsOf) -> tuple[list[int], int]:
@@ -47,10 +47,8 @@ def _joined(tokens: list[re.Match[str]], at: int, terms: Terms, postings: Postin
             if token["sign"] == "(":
                 one, at = _joined(tokens, at + 1, terms, postings)
             else:
-                one = []
-                if found or sign == "OR":
-                    is_joined = sign != "OR" or "AND" in [follows["sign"] for follows in tokens[at + 1 : at + 2]]
-                    one = postings(terms.of_word(token["word"]), bool(token["prefix"]), found if is_joined else None)
+                among = found if sign != "OR" else None
+                one = postings(terms.of_word(token["word"]), bool(token["prefix"]), among)
             found = _JOINED[sign](found, one)
         at += 1
     return found, at

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .connection import TeamConnection
 
 MOST_SEGMENTS = 2000  # of those that have a term: the newest
-MOST_ITEMS = 50_000  # of those that have a term: no more segments are read
+MOST_ITEMS = 40_000  # of those that have a term: no more segments are read
 WHOLE = 2_000_000  # texts: where there are no more, nothing is left out
 LITERAL_ITEMS = 20_000  # whose texts are looked through for what is no term
 
@@ -137,13 +137,13 @@ class PostgresSearchIndex:
 
     def _items(self, files: frozenset[int] | None, term: str, is_prefix: bool, among: list[int] | None) -> list[int]:
         """The items that have a term, in the order of ids; of these files, if that is not None. Of a large team only
-        the newest, unless it is asked which of the items `among` others have it; all where these are none."""
+        the newest, unless it is asked which of the items `among` others have it."""
         key = files, term, is_prefix
-        if among is not None:
-            return self._read_items(*key, among)[0]
         if key not in self._postings:
             self._postings[key] = self._read_items(*key, None)
         items, older = self._postings[key]
+        if older and among is not None:
+            return self._read_items(*key, among)[0] if among else []
         self._older += older
         return items
 
@@ -159,10 +159,10 @@ class PostgresSearchIndex:
         segments = known.segments
         if files is not None:
             segments = {id: some for id, every in segments.items() if (some := every & files)}
-        if among:
+        if among is not None:
             sessions = {item >> ITEM_BITS for item in among}
             segments = {id: every for id, every in segments.items() if not every.isdisjoint(sessions)}
-        if files is not None or among:
+        if files is not None or among is not None:
             condition += " AND segment = ANY(%s)"
             values.append(list(segments))
         most = MOST_ITEMS if among is None and known.texts > WHOLE else sys.maxsize // ID_BYTES
