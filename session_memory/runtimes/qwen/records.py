@@ -1,4 +1,4 @@
-"""What a line in a chat of Qwen Code means. Records are those of Qwen Code 0.24."""
+"""What a line in a chat of Qwen Code means. Records are those of Qwen Code 0.11 to 0.24."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ _KINDS = {
     "edit": "edit", "write_file": "edit", "read_file": "read", "run_shell_command": "command",
 }  # fmt: skip
 _ARGUMENTS = ("file_path", "command", "pattern", "url", "query", "description", "path", "prompt", "name")
+# What older versions, which do not say where a text comes from, write as a user's that nobody typed.
+_PUT_IN = ("slash_command", "goal_runtime", "notification", "cron")
 _INJECTED = "<qwen:"  # how a part begins that Qwen Code or a hook put in
 
 
@@ -53,6 +55,8 @@ def entry(record: Record, offset: int) -> Entry | None:
     if kind not in ("user", "assistant") or not isinstance(message, dict) or record.get("isSidechain"):
         return None
     if record.get("provenance", "real_user") not in ("real_user", "assistant_output"):
+        return None
+    if "provenance" not in record and record.get("subtype") in _PUT_IN:
         return None
     parts = message.get("parts")
     text, tools = _content(parts if isinstance(parts, list) else [])

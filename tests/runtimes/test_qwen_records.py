@@ -1,0 +1,23 @@
+"""What is Qwen Code's own: records of older versions, which do not say where a text comes from."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from records import qwen_record
+
+from session_memory.runtimes import runtime
+
+RECORDS = runtime("qwen").RECORDS
+
+
+@pytest.mark.parametrize(
+    ("subtype", "is_typed"),
+    [("", True), ("mid_turn_user_message", True), ("slash_command", False), ("goal_runtime", False)],
+)
+def test_what_an_older_version_writes_as_a_user_s_is_told_apart_by_its_kind(subtype: str, is_typed: bool) -> None:
+    record = qwen_record("user", "go on", **({"subtype": subtype} if subtype else {}))
+    del record["provenance"]
+    assert RECORDS.may_matter(json.dumps(record, separators=(",", ":")).encode())
+    assert (RECORDS.entry(record, 0) is not None) == is_typed
