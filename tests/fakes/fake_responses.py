@@ -37,10 +37,13 @@ class FakeResponses(LoopbackServer):
 
 
 def _call(items: list[Json]) -> Json:
-    """The next tool call that the last prompt asks for; empty for none."""
+    """The next tool call that the last prompt asks for, by its name or `<namespace>.<name>`; empty for none."""
     results = 0
     for item in reversed(items):
         if item.get("role") == "user" and (calls := ordered_calls(text_of(item.get("content")))):
-            return {"name": calls[results][0], "arguments": calls[results][1]} if results < len(calls) else {}
+            if results == len(calls):
+                return {}
+            namespace, _, name = calls[results][0].rpartition(".")
+            return {"name": name, "arguments": calls[results][1], **({"namespace": namespace} if namespace else {})}
         results += item.get("type") == "function_call_output"
     return {}
