@@ -69,7 +69,8 @@ def main() -> None:
             make(projects / f"-home-dev-{number % 5}", options.megabytes * MEGABYTE // SESSIONS, when)
         os.sync()  # else whoever syncs first waits for all of it
         rows = [first_import(root, projects, options.runs), appended(root, make, options.large, options.runs)]
-        rows += [of_runtime(root, format, options.megabytes, options.runs) for format in FORMATS if format != OWN]
+        for format in FORMATS:
+            rows += of_runtime(root, format, options.megabytes, options.runs) if format != OWN else []
         if options.peers:
             rows.append(against_peer(root, projects, options.runs))
         print(as_table(rows, options.runs))
@@ -101,9 +102,9 @@ def decode_all(projects: str) -> None:
     decode(sorted(Path(projects).rglob("*.jsonl")))
 
 
-def of_runtime(root: Path, format: str, megabytes: int, runs: int) -> Row:
-    """The time for a byte of a runtime's transcripts against that for one of Claude Code's: both a fifth of what is
-    imported at first, in turn, each by one process alone."""
+def of_runtime(root: Path, format: str, megabytes: int, runs: int) -> list[Row]:
+    """The time for a byte of a runtime's transcripts against that for one of Claude Code's, and for a byte of the text
+    in it that the store holds: both a fifth of what is imported at first, in turn, each by one process alone."""
     size, ours, theirs = megabytes * MEGABYTE // 5, root / format / "own", root / format / "theirs"
     texts = Texts(7)
     for number in range(SESSIONS):
@@ -113,12 +114,17 @@ def of_runtime(root: Path, format: str, megabytes: int, runs: int) -> Row:
             write_session(path, author, name)
     sizes = [sum(path.stat().st_size for path in one.rglob("*.jsonl")) for one in (theirs, ours)]
     seconds: list[list[float]] = [[], []]
+    texts_held = [0, 0]
     for number in range(runs):
-        for found, directory in zip(seconds, (theirs, ours)):
+        for which, directory in enumerate((theirs, ours)):
             database = str(root / f"{format}-{directory.name}-{number}.db")
-            found.append(_seconds_alone("import_all", database, str(directory)))
-    rates = [median(found) / size for found, size in zip(seconds, sizes)]
-    return Row(f"a gigabyte of {format}", rates[0] * 1e9, rates[1] * 1e9, f"of {OWN}", 1.0)
+            seconds[which].append(_seconds_alone("import_all", database, str(directory)))
+            texts_held[which] = _text_bytes(database)
+    rows = []
+    for title, amounts, of in ((f"a gigabyte of {format}", sizes, "of"), (f"of text in {format}", texts_held, "in")):
+        theirs_takes, ours_takes = [median(found) / amount * 1e9 for found, amount in zip(seconds, amounts)]
+        rows.append(Row(title, theirs_takes, ours_takes, f"{of} {OWN}", 1.0))
+    return rows
 
 
 def appended(root: Path, make: Callable[[Path, int, float], Path], megabytes: int, runs: int) -> Row:
@@ -161,6 +167,13 @@ def share(database: Path) -> float:
     counts = store.counts()
     store.close()
     return counts.database_bytes / counts.text_bytes
+
+
+def _text_bytes(database: str) -> int:
+    store = SqliteStore(database)
+    held = store.counts().text_bytes
+    store.close()
+    return held
 
 
 def memory_for_one_file(root: Path) -> int:
