@@ -28,7 +28,7 @@ def folder(tmp_path):
 
 
 class TestCrashes:
-    @pytest.mark.timeout(1200)  # it waits for as long as an archive takes on this machine, 200 times
+    @pytest.mark.timeout(1200)  # it waits for as long as an archive takes on this machine, 100 times
     def test_killed_at_any_moment_the_archive_is_the_old_or_the_new_whole(self, tmp_path, folder):
         """Each child renews the archive; the parent kills it at some moment and looks."""
         records = [
@@ -39,7 +39,7 @@ class TestCrashes:
         source = random.Random(1)
         outcomes = {"old": 0, "new": 0}
         longest = 2 * median(self._seconds_to_archive(transcript, folder) for _ in range(9))
-        for number in range(200):
+        for number in range(100):
             before = path.read_bytes()
             append(transcript, user(f"round {number}", at=MONDAY + 100 + number))
             child = os.fork()
