@@ -24,6 +24,8 @@ MOST_SESSIONS = 400  # the youngest, of which a prompt may be told
 _SESSIONS, _EVENTS = "session-state", "events.jsonl"
 _NAME_FILE = "workspace.yaml"
 _NAME_BYTES = 16 * 1024
+_SEARCHED_BYTES = 2 * 1024 * 1024  # in which a prompt looks for what a sub-agent did
+_SUB_AGENTS = (b'"agentId":"', b'"parentToolCallId":"')
 
 
 def config_dir(environ: Mapping[str, str]) -> str:
@@ -95,8 +97,17 @@ def session_id_of(path: str) -> str:
 
 
 def sub_agents(path: str) -> list[str]:
-    """The session's own events: what they did stands there."""
-    return [path]
+    """The session's own events, where what they did stands in the end of those."""
+    try:
+        descriptor = open_regular(path)
+    except OSError:
+        return []
+    try:
+        size = os.fstat(descriptor).st_size
+        end = read_at(descriptor, max(0, size - _SEARCHED_BYTES), size)
+    finally:
+        os.close(descriptor)
+    return [path] if any([mark in end for mark in _SUB_AGENTS]) else []
 
 
 def given_name(path: str) -> str:
