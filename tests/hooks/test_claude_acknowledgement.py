@@ -170,7 +170,7 @@ def test_what_a_prompt_was_told_that_is_cancelled_with_escape_is_told_with_the_n
         terminal.press("\x15")
         ask(terminal, api, "third")
         assert times_told(api.prompts()[-1], other.answer) == 1
-        answer = f"ok({len(api.prompts())})"  # shown some time before it stands in the transcript
+        answer = f"ok ({len(api.prompts())})"  # shown some time before it stands in the transcript
         wait_for(lambda: any(answer in path.read_text() for path in claude.config_dir.glob("projects/*/*.jsonl")))
         ask(terminal, api, "fourth")
         assert times_told(api.prompts()[-1], other.answer) == 1
