@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .connection import TeamConnection
 
 MOST_SEGMENTS = 2000  # of those that have a term: the newest
-MOST_ITEMS = 40_000  # of those that have a term: no more segments are read
+MOST_ITEMS = 20_000  # of those that have a term: no more segments are read
 WHOLE = 2_000_000  # texts: where there are no more, nothing is left out
 LITERAL_ITEMS = 20_000  # whose texts are looked through for what is no term
 
