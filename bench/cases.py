@@ -246,8 +246,8 @@ CASES = [
     Case("first-50", "first prompt ever, 50 sessions", 2.4, first_prompt(MIXED_SIZES)),
     Case("quiet-1000", "1,000 other sessions, nothing new", 1.6, nothing_new(SMALL_SIZES)),
     Case("quiet-1000-named", "the same, named sessions of an agent", 1.8, nothing_new(SMALL_SIZES, with_names=True)),
-    Case("session-start", "a session starts, upkeep ran a moment ago", 2.5, session_start(is_due=False)),
-    Case("session-start-due", "the same, upkeep is due and starts", 2.8, session_start(is_due=True)),
+    Case("session-start", "a session starts, upkeep ran a moment ago", 1.3, session_start(is_due=False)),
+    Case("session-start-due", "the same, upkeep is due and starts", 1.5, session_start(is_due=True)),
     Case("reader", "reader, last 50 entries of 1 GB", 1.1, reader, reference_title="of 1 MB"),
 ]
 

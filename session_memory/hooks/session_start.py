@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..archives.list import compaction_text, find_archive, recent_text
 from ..settings.notices import untold
 from .prompt import start_listening
 
@@ -45,11 +44,14 @@ def past_of(context: Context) -> str | None:
     directory = context.home.conversations_dir
     source = context.event["source"]
     if source == "compact":
+        from ..archives.list import compaction_text, find_archive
+
         found = find_archive(directory, context.session_id)
         return compaction_text(found[0]) if found else _private_archive_text(directory, context.session_id)
     count = context.settings.recent_conversations
     if not count or source not in ("startup", "new", "clear"):
         return None
+    from ..archives.list import recent_text
     from ..archives.privacy import facts_without_text, visible_archives
     from ..settings.homes import environment
     from ..settings.privacy import Privacy
@@ -62,6 +64,7 @@ def past_of(context: Context) -> str | None:
 
 def _private_archive_text(directory: str, session_id: str) -> str | None:
     """The same of an archive that nobody but this session is told of."""
+    from ..archives.list import compaction_text, find_archive
     from ..archives.privacy import private_folder, private_path
     from ..system.confined_files import OutsideGroupError
 
