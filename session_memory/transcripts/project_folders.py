@@ -26,8 +26,8 @@ MOST_TRANSCRIPTS = 8  # of a folder, in which its directory is looked for
 
 def project_folders(places: Places, start: str, user_dir: str) -> FoldersByRuntime:
     """The folders of the project of sessions that are started in `start`, by the names of the runtimes, each with the
-    name of its worktree, '' for that of `start`. Where `start` is in no repository, it is the project; then the folder
-    of its own of the first runtime is left out.
+    name of its worktree, '' for that of `start`. Where `start` is in no repository, it is the project. The
+    runtimes share an index: nothing depends on which of them comes first.
 
     `user_dir` is the person's home directory."""
     return _Search(places, start, user_dir, {}).folders()
@@ -93,8 +93,7 @@ class _Search:
         files = runtime.FILES
         self.looked_at += files.listed_dirs(config_dir)
         if self._own is None and files.HAS_PROJECT_FOLDERS:
-            is_first = runtime is self._places[0][0]  # its own folder is looked in anyway
-            return [] if is_first else [(files.project_dir(config_dir, self._start), "")]
+            return [(files.project_dir(config_dir, self._start), "")]
         found = self._known_before(runtime)
         for folder in {folder: None for root in roots for folder in files.folders_below(config_dir, root)}:
             directory = self._directory_of_folder(runtime, folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from pathlib import Path
 
@@ -308,3 +309,18 @@ def test_a_file_that_codex_edited_after_claude_code_read_it_is_a_collision(perso
     person.read_in_claude()
     append(person.codex_session(person.app, "mend it"), patch(person.app / "README", Path(person.edited)))
     assert "! src/app.py: codex: mend it edited it 1m ago, after you read it" in person.prompt_in_claude(person.app)
+
+
+def test_without_a_repository_too_an_index_that_one_runtime_made_tells_another_of_it(person, tmp_path):
+    place = tmp_path / "plain"
+    place.mkdir()
+    person.qwen_session(place, "write the tests")
+    person.claude_session(place, "tidy the docs")
+    person.prompt_in_qwen(place)
+    person.prompt_in_claude(place)
+    long_ago = time.time() - 3600  # what has changed a moment ago is looked at again
+    for path in tmp_path.rglob("*"):
+        os.utime(path, (long_ago, long_ago), follow_symlinks=False)
+    person.prompt_in_claude(place)
+    person.claude_session(place, "water the plants")
+    assert '- claude-code: "water the plants" (' in person.prompt_in_qwen(place)
