@@ -28,6 +28,5 @@ def relative(path: str, directory: str) -> str:
 
 def dashed(path: str) -> str:
     """`path` as several runtimes name a folder for it: with `-` for each UTF-16 unit outside `[A-Za-z0-9]`."""
-    units = path.encode("utf-16-le", "surrogatepass")
-    codes = [units[i] | units[i + 1] << 8 for i in range(0, len(units), 2)]
-    return "".join([chr(code) if code < 128 and chr(code).isalnum() else "-" for code in codes])
+    # by hand: loading the codec takes longer
+    return "".join([one if one.isascii() and one.isalnum() else "-" if one < "\U00010000" else "--" for one in path])

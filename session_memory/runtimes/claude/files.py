@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...system.files import is_directory, is_file, names_in, os, path_text, read_each, read_whole
+from ...system.files import is_directory, is_file, names_in, os, path_text, read_each, read_whole, real_path
 from ...system.json import decode
 from ...text.names import is_name
 from ...transcripts.entries import Session
@@ -59,11 +59,9 @@ def encode_cwd(cwd: str) -> str:
     Every UTF-16 unit outside `[A-Za-z0-9]` becomes `-`; above 200 units the first 200 and a checksum of the path
     remain (the 32-bit `h * 31 + unit`, its absolute value in base 36), as Claude Code does it.
     """
-    from os.path import realpath
-
     from ...text.paths import dashed
 
-    path = realpath(cwd)
+    path = real_path(cwd)
     encoded = dashed(path)
     if len(encoded) <= MOST_UNITS:
         return encoded

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...system.files import is_directory, names_in
+from ...system.files import is_directory, names_in, real_path
 from ...transcripts.folders import SessionFolders
 
 TYPE_CHECKING = False
@@ -43,11 +43,9 @@ def sub_agents(path: str) -> list[str]:
 
 
 def _folder_name(directory: str) -> str:
-    from os.path import realpath
-
     from ...text.paths import dashed
 
-    return dashed(realpath(directory))
+    return dashed(real_path(directory))
 
 
 _FOLDERS = SessionFolders(transcripts_dir, _folder_name, "/chats")
