@@ -6,7 +6,7 @@ Another session counts if its transcript was written to in the last ACTIVE_SECON
 
 from __future__ import annotations
 
-from ..system.files import open_regular, os, read_at
+from ..system.files import os, read_end
 from ..system.git import find_worktree, head_moves
 from ..system.json import objects_in
 from ..text.paths import relative
@@ -183,25 +183,13 @@ def was_allowed(own: OwnSession, call_id: str) -> bool:
     shows: then the person who was asked has allowed it."""
     means = own.runtime.RECORDS
     for path in (own.path, *own.sub_agents()):
-        for line in _last_lines(path):
+        for line in read_end(path, RESULT_BYTES).split(b"\n"):
             if call_id.encode() in line and means.may_bring_results(line):
                 for record in objects_in(line):
                     results = means.results(means.of_sub_agent(record))
                     if any([one == call_id and not has_failed for one, has_failed, _ in results]):
                         return True
     return False
-
-
-def _last_lines(path: str) -> list[bytes]:
-    try:
-        descriptor = open_regular(path)
-    except OSError:
-        return []
-    try:
-        size = os.fstat(descriptor).st_size
-        return read_at(descriptor, max(0, size - RESULT_BYTES), size).split(b"\n")
-    finally:
-        os.close(descriptor)
 
 
 def _is_there(path: str) -> bool:

@@ -147,6 +147,20 @@ def read_at(descriptor: int, start: int, end: int) -> bytes:
     return blocks[0] if len(blocks) == 1 else b"".join(blocks)
 
 
+def read_end(path: str, most_bytes: int) -> bytes:
+    """The last bytes of a regular file, or all where it has no more; none where it is not there, or no such file.
+    Raises OSError where it cannot be read."""
+    try:
+        descriptor = open_regular(path)
+    except OSError:
+        return b""
+    try:
+        size = os.fstat(descriptor).st_size
+        return read_at(descriptor, max(0, size - most_bytes), size)
+    finally:
+        os.close(descriptor)
+
+
 def read_whole(path: str, most_bytes: int | None = None) -> bytes:
     """What a regular file holds. Raises OSError, also for one of more than `most_bytes`."""
     descriptor = open_regular(path)

@@ -15,6 +15,7 @@ from .files import (
     open_regular,
     os,
     read_at,
+    read_end,
     read_whole,
     real_path,
 )
@@ -118,18 +119,8 @@ def is_commit(head: str) -> bool:
 
 def head_moves(git_dir: str, since: float) -> list[HeadMove]:
     """How HEAD moved since a time in seconds since the epoch, in order; nothing where the repository keeps no log."""
-    path = git_dir + "/logs/HEAD"
-    try:
-        descriptor = open_regular(path)
-    except OSError:
-        return []
-    try:
-        size = os.fstat(descriptor).st_size
-        lines = read_at(descriptor, max(0, size - LOG_BYTES), size).split(b"\n")
-    finally:
-        os.close(descriptor)
     moves = []
-    for line in reversed(lines):
+    for line in reversed(read_end(git_dir + "/logs/HEAD", LOG_BYTES).split(b"\n")):
         move = _head_move(line.decode("utf-8", "replace"))
         if move is not None:
             if move.time < int(since):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...system.files import names_in, open_regular, os, path_text, read_at
+from ...system.files import names_in, open_regular, os, path_text, read_at, read_end
 from ...transcripts.entries import Session
 from ...transcripts.folders import UnnamedSessions
 
@@ -98,15 +98,7 @@ def session_id_of(path: str) -> str:
 
 def sub_agents(path: str) -> list[str]:
     """The session's own events, where what they did stands in the end of those."""
-    try:
-        descriptor = open_regular(path)
-    except OSError:
-        return []
-    try:
-        size = os.fstat(descriptor).st_size
-        end = read_at(descriptor, max(0, size - _SEARCHED_BYTES), size)
-    finally:
-        os.close(descriptor)
+    end = read_end(path, _SEARCHED_BYTES)
     return [path] if any([mark in end for mark in _SUB_AGENTS]) else []
 
 
