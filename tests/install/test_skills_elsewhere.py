@@ -27,6 +27,9 @@ SHELLS = {
     "opencode": ("bash", "command", ()),
     "qwen": ("run_shell_command", "command", ("--approval-mode", "yolo")),
 }
+# What its user has set. With `-p` Qwen Code gives the output that has come when a command exits, which of one that is
+# over at once may be none (`child.on("exit")` in its shellExecutionService); in a terminal it reads all there is.
+SETTINGS = {"qwen": {"tools": {"shell": {"enableInteractiveShell": True}}}}
 
 
 @pytest.mark.slow
@@ -42,10 +45,13 @@ def test_the_shell_of_a_runtime_runs_what_the_skills_teach(tmp_path: Path, npm_p
         make_archive(transcript, program.home / ".session-memory" / "conversations")
         machine = prepared_machine(program.home)
         link_packages(machine.program_dir / "env")
-        (program.home / runtime(name).FILES.USUAL_DIR).mkdir(parents=True, exist_ok=True)
+        runtime_dir = program.home / runtime(name).FILES.USUAL_DIR
+        runtime_dir.mkdir(parents=True, exist_ok=True)
+        if name in SETTINGS:
+            (runtime_dir / "settings.json").write_text(json.dumps(SETTINGS[name]))
         machine.installed("--runtime", "claude-code", "--runtime", runtime(name).name)
         folder = runtime(name).INSTALL.SKILLS_FOLDER
-        skills = program.home / (f"{runtime(name).FILES.USUAL_DIR}/{folder}" if folder else ".agents/skills")
+        skills = runtime_dir / folder if folder else program.home / ".agents/skills"
         commands = [one for text in skill_texts(skills) for one in commands_in(text)]
         program.environment["PATH"] = f"{machine.program_dir}/env/bin:{os.defpath}"
         check_all(commands, lambda them: printed(program, name, them))
