@@ -31,12 +31,14 @@ def directories_at(path: str, location: StoreLocation) -> list[SourceDirectory]:
     if not os.path.isdir(absolute):
         raise NoTranscriptError(f"{path}: there is no such directory")
     group = _group(absolute, location)
-    for root in (watched.root for watched in location.watched):
-        if absolute.startswith(root + "/"):
-            return [SourceDirectory(root, group, (absolute[len(root) + 1 :],), is_named=True)]
+    for watched in location.watched:
+        root, deepest = watched.root, watched.deepest
+        if f"{absolute}/".startswith(f"{root}/"):
+            within = (absolute[len(root) + 1 :],) if absolute != root else watched.within
+            return [SourceDirectory(root, group, within, is_named=True, deepest=deepest)]
     roots = _roots_in(absolute, MOST_LEVELS) or {absolute: DEEPEST}
     return [
-        SourceDirectory(root, group, is_named=True, is_asked_for=True, deepest=deepest)
+        SourceDirectory(root, group, is_named=True, is_asked_for=True, deepest=deepest, place_of=_place_of)
         for root, deepest in roots.items()
     ]
 
@@ -99,10 +101,17 @@ def file_at(path: str, location: StoreLocation) -> SourceFile:
         (root for root in (watched.root for watched in location.watched) if absolute.startswith(root + "/")), ""
     )
     parent = os.path.dirname(os.path.dirname(absolute))
-    found = SourceDirectory(root or parent, _group(absolute, location), is_backup=True).file_at(absolute)
+    directory = SourceDirectory(root or parent, _group(absolute, location), is_backup=True, place_of=_place_of)
+    found = directory.file_at(absolute)
     if found is None or not os.path.isfile(absolute):
         raise NoTranscriptError(f"{path}: there is no such file", "what the store holds of a file that is gone stays")
     return found
+
+
+def _place_of(file: str) -> str:
+    """Where a transcript of this name lies among its runtime's; '' where the name does not tell."""
+    places = (runtime.FILES.place_of(file) for runtime in all_runtimes())
+    return next((place for place in places if place), "")
 
 
 def _group(path: str, location: StoreLocation) -> str:

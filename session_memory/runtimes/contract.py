@@ -198,6 +198,10 @@ class RuntimeFiles(Protocol):
         """The runtime's processes that are noted in `config_dir`, running or not: the id of each, and its start time as
         proc(5) has it ('' where that is not noted)."""
 
+    def place_of(self, file: str) -> str:
+        """Where a transcript lies below `transcripts_dir` that is called `file`, wherever it was moved or copied to; ''
+        where the name does not tell."""
+
     def session_id_of(self, path: str) -> str:
         """The id of the session whose transcript lies at `path`."""
 

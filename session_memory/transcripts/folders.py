@@ -21,6 +21,10 @@ class UnnamedSessions:
         """Always '': nothing is compressed."""
         return ""
 
+    def place_of(self, file: str) -> str:
+        """Always '': names do not tell in which folder a transcript belongs."""
+        return ""
+
     def named_sessions(self, sessions_dir: str, config_dir: str, root: str) -> list[Session]:
         """None: an agent home has no sessions of the runtime."""
         return []

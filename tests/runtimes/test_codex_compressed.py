@@ -221,3 +221,43 @@ def test_a_single_one_is_taken_in_and_a_damaged_one_in_a_backup_is_told(
     done = person.run("ingest", "--dir", backup)
     assert (done.returncode, "damaged: it ends in the middle" in " ".join(done.stdout.split())) == (1, True)
     assert person.id in person.run("conversations", "--json").stdout
+
+
+@pytest.mark.parametrize("first", ["sessions", "archived_sessions"])
+def test_one_that_was_archived_is_one_session_in_whatever_order_its_places_are_taken_in(
+    person: CodexUser, first: str
+) -> None:  # fmt: skip
+    rollout = person.said("one", "first")
+    folder = person.home / ".codex" / "archived_sessions"
+    if first == "sessions":
+        person.run("ingest")
+    person.archived(rollout)
+    assert person.result("ingest", "--dir", folder)["entries"] == (0 if first == "sessions" else 2)
+    for words in (["--dir", folder], ["--file", folder / rollout.name], [], ["--dir", folder], []):
+        assert person.result("ingest", *words)["entries"] == 0
+    assert (person.stored(), person.statuses()) == (["one", "first"], ["idle"])
+    assert [hit["entry"]["text"] for hit in person.result("search", "first")["hits"]] == ["first"]
+
+
+def test_one_that_is_copied_about_is_one_session_wherever_it_is_taken_in_from(person: CodexUser) -> None:
+    rollout = person.said("one", "first")
+    backup = shutil.copytree(rollout.parent, person.home / "some")
+    shutil.copytree(backup, backup / "again" / "twice")
+    person.compressed(backup / rollout.name)
+    for path in (person.day, person.day.parent, person.day.parents[2], backup, backup / "again"):
+        assert person.run("ingest", "--dir", path).returncode == 0
+        assert (person.stored(), person.statuses()) == (["one", "first"], ["idle"])
+    with (backup / "again" / "twice" / rollout.name).open("ab") as file:
+        file.write(b"".join(json.dumps(one).encode() + b"\n" for one in codex_exchange("two", "second", cwd=WORK)))
+    person.run("ingest", "--dir", backup / "again")
+    person.run("ingest")
+    assert (person.stored(), person.statuses()) == (["one", "first", "two", "second"], ["idle"])
+
+
+def test_one_that_is_forgotten_does_not_come_back_from_where_it_was_archived(person: CodexUser) -> None:
+    moved = person.archived(person.said("Is the cherimoya ripe?", "The cherimoya is ripe."))
+    person.run("ingest", "--dir", moved.parent)
+    assert person.run("forget", person.id, "--yes").returncode == 0
+    person.run("ingest", "--dir", moved.parent)
+    person.run("ingest")
+    assert person.stored() == []

@@ -19,6 +19,7 @@ from ...system.files import (
     replace,
 )  # fmt: skip
 from ...transcripts.mirror import keep_state, lock_path, read_state
+from .files import place_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -133,10 +134,8 @@ def _archived(config_dir: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for name in names_in(f"{config_dir}/{_ARCHIVED}"):
         plain = name.removesuffix(COMPRESSED)
-        year, month, day = plain[8:12], plain[13:15], plain[16:18]  # rollout-2026-11-20T10-00-00-<id>.jsonl
-        key = f"{year}/{month}/{day}/{plain}"
-        is_dated = _is_rollout(plain) and (year + month + day).isdigit()
-        if is_dated and not is_file(f"{config_dir}/{SESSIONS}/{key}") and not (plain != name and key in found):
+        key = place_of(plain)
+        if key and not is_file(f"{config_dir}/{SESSIONS}/{key}") and not (plain != name and key in found):
             found[key] = f"{config_dir}/{_ARCHIVED}/{name}"
     return found
 

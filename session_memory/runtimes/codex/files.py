@@ -57,6 +57,13 @@ def refresh(config_dir: str, everything: bool = False) -> None:
         bring_up_to_date(config_dir, copies_dir(config_dir))
 
 
+def place_of(file: str) -> str:
+    """In the folder of its day: `rollout-2026-11-20T10-00-00-<id>.jsonl` in `2026/11/20/`."""
+    year, month, day = file[8:12], file[13:15], file[16:18]
+    is_dated = file.startswith("rollout-") and file.endswith(".jsonl") and (year + month + day).isdigit()
+    return f"{year}/{month}/{day}/{file}" if is_dated else ""
+
+
 def project_dir(config_dir: str, cwd: str) -> str:
     """The folder of today: there is none for a directory."""
     from time import strftime

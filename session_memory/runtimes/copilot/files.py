@@ -146,6 +146,7 @@ def _written(path: str) -> float:
 
 _UNNAMED = UnnamedSessions()
 copies_dir = _UNNAMED.copies_dir
+place_of = _UNNAMED.place_of
 named_sessions = _UNNAMED.named_sessions
 session_names = _UNNAMED.session_names
 live_session_id = _UNNAMED.live_session_id

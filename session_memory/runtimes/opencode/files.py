@@ -70,6 +70,7 @@ sessions_in = _FOLDERS.sessions_in
 other_sessions = _FOLDERS.other_sessions
 project_sessions = _FOLDERS.project_sessions
 copies_dir = _FOLDERS.copies_dir
+place_of = _FOLDERS.place_of
 named_sessions = _FOLDERS.named_sessions
 session_names = _FOLDERS.session_names
 session_id_of = _FOLDERS.session_id_of

@@ -38,6 +38,11 @@ def copies_dir(config_dir: str) -> str:
     return ""
 
 
+def place_of(file: str) -> str:
+    """Always '': names do not tell in which folder a transcript belongs."""
+    return ""
+
+
 def refresh(config_dir: str, everything: bool = False) -> None:
     """Nothing is to be done: Pi writes its transcripts itself."""
 

@@ -228,12 +228,12 @@ class Ingestion:
     def _is_older_copy(self, file: SourceFile, state: FileState, descriptor: int, status: os.stat_result) -> bool:
         """Whether this is a copy, in another directory, of what is known: a backup beside what it is of."""
         directory = file.directory
-        if not directory.is_backup and not file.is_compressed:
+        if not directory.is_backup and file.is_in_place:
             is_first = state.root not in self._live_roots
             self._live_roots.add(directory.root)
             if is_first and status.st_size == state.file_size:
                 return False
-        is_itself = state.root == directory.root and not file.is_compressed
+        is_itself = state.root == directory.root and file.is_in_place
         if is_itself or status.st_size > state.file_size or directory.confined_to:
             return False
         return is_beginning(state, descriptor, status)

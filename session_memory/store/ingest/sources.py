@@ -36,17 +36,19 @@ class SourceDirectory:
     followed below `confined_to`, a directory above the root, where that is given: the files are an agent's, which may
     have put a link there. `refresh` brings mirrors up to date that lie there, and in `copies` those of transcripts that
     are compressed here. Elsewhere compressed ones are read themselves where that `is_asked_for` once, as for a backup.
+    `place_of` says by its name where a transcript belongs that was moved here; '' where that does not tell.
     """
 
     def __init__(
         self, root: str, home: str = "", within: tuple[str, ...] | None = None, *, is_named: bool = False,
         is_backup: bool = False, is_asked_for: bool = False, confined_to: str = "", deepest: int = DEEPEST,
-        refresh: Callable[[], None] | None = None, copies: str = "",
+        refresh: Callable[[], None] | None = None, copies: str = "", place_of: Callable[[str], str] | None = None,
     ) -> None:  # fmt: skip
         self.path = root
         self.root = path_text(root)
         self.home = home
         self.within = None if within is None else tuple([path_text(name) for name in within])
+        self._folders = tuple([f"{name}/" for name in self.within or ()])
         self.is_named = is_named
         self.is_backup = is_backup
         self.endings = (SUFFIX, SUFFIX + COMPRESSED) if is_asked_for else (SUFFIX,)
@@ -54,12 +56,13 @@ class SourceDirectory:
         self.deepest = deepest
         self.copies = copies
         self._refresh = refresh
+        self._place_of = place_of
 
     def holds(self, key: str) -> bool:
         """Whether a file of this key, there or not, belongs to it."""
         if not key.endswith(SUFFIX) or key.count("/") >= self.deepest:
             return False
-        return self.within is None or key in self.within or key.partition("/")[0] in self.within
+        return self.within is None or key in self.within or key.startswith(self._folders)
 
     def is_expected(self) -> bool:
         """Whether the directory has to be there, or is, with the mirrors in it brought up to date."""
@@ -99,7 +102,7 @@ class SourceDirectory:
                     if name.endswith(self.endings):
                         inner = folder + name
                         status = _status(path + name if descriptor is None else name, descriptor)
-                        is_held = self.within is None or self.holds(_key(inner))
+                        is_held = self.within is None or self.holds(self._key(inner))
                         if status and S_ISREG(status.st_mode) and is_held:
                             yield inner, status
                     elif folder.count("/") < self.deepest - 1 and self._is_folder(path + name):
@@ -118,7 +121,7 @@ class SourceDirectory:
     def files(self, unreadable: Unreadable | None = None) -> list[SourceFile]:
         """Its transcripts, the oldest first, so that an original comes before its fork. As above."""
         found = [
-            SourceFile(self, _key(inner), f"{self.path}/{inner}", stamp_of(status))
+            SourceFile(self, self._key(inner), f"{self.path}/{inner}", stamp_of(status))
             for inner, status in self.transcripts(unreadable)
         ]
         plain = {file.key for file in found if not file.is_compressed}
@@ -128,13 +131,19 @@ class SourceDirectory:
     def file_at(self, path: str) -> SourceFile | None:
         """One transcript by its path, which lies below the root; None if it is no file."""
         status = _status(path)
-        key = _key(os.path.relpath(path, self.path).replace(os.sep, "/"))
+        key = self._key(os.path.relpath(path, self.path).replace(os.sep, "/"))
         return SourceFile(self, key, path, stamp_of(status)) if status else None
+
+    def _key(self, inner: str) -> str:
+        """The key of a transcript, by its path below here."""
+        plain = inner.removesuffix(COMPRESSED) if inner.endswith(SUFFIX + COMPRESSED) else inner
+        place = self._place_of(plain.rpartition("/")[2]) if self._place_of else ""
+        return path_text(place or plain)
 
 
 class SourceFile:
     """A transcript at `path`: `key` is its path relative to the directory's, as text, that of a compressed one without
-    its last ending; `stamp` is as in system.files."""
+    its last ending, that of one which was moved the one that it had; `stamp` is as in system.files."""
 
     def __init__(self, directory: SourceDirectory, key: str, path: str, stamp: Stamp) -> None:
         self.directory = directory
@@ -152,6 +161,11 @@ class SourceFile:
     def is_compressed(self) -> bool:
         """Whether it has to be decompressed."""
         return self.path.endswith(COMPRESSED)
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether it lies as what it is where its key says."""
+        return path_text(self.path) == f"{self.directory.root}/{self.key}"
 
     def open(self) -> int:
         """A descriptor for reading it, of what it holds where it is compressed. Raises OSError, OutsideGroupError, and
@@ -173,11 +187,6 @@ def told_roots(directories: Iterable[SourceDirectory]) -> list[str]:
     every = list(directories)
     copies = {one.copies for one in every}
     return [one.root for one in every if one.path not in copies or os.path.isdir(one.path)]
-
-
-def _key(inner: str) -> str:
-    """The key of a transcript, by its path below its directory."""
-    return path_text(inner.removesuffix(COMPRESSED) if inner.endswith(SUFFIX + COMPRESSED) else inner)
 
 
 def _listing(path: str) -> tuple[int | None, list[str]]:
