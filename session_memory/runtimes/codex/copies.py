@@ -19,21 +19,23 @@ from ...system.files import (
     replace,
 )  # fmt: skip
 from ...transcripts.mirror import keep_state, lock_path, read_state
-from .files import place_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     Stamps = dict[str, list[int]]
+    PlaceOf = Callable[[str], str]
 
 COMPRESSED = ".zst"
 SESSIONS, _ARCHIVED = "sessions", "archived_sessions"
 
 
-def bring_up_to_date(config_dir: str, root: str) -> None:
-    """Makes the copies below `root` that are missing, and removes those that are not wanted any more. What is damaged
-    is noted, and what cannot be done now is left for the next time. Without a library for zstd nothing is read that is
-    compressed."""
-    paths = {**_archived(config_dir), **_compressed(f"{config_dir}/{SESSIONS}")}
+def bring_up_to_date(config_dir: str, root: str, place_of: PlaceOf) -> None:
+    """Makes the copies below `root` that are missing, and removes those that are not wanted any more. `place_of` says
+    where an archived rollout lay, by its name. What is damaged is noted, and what cannot be done now is left for the
+    next time. Without a library for zstd nothing is read that is compressed."""
+    paths = {**_archived(config_dir, place_of), **_compressed(f"{config_dir}/{SESSIONS}")}
     wanted = {key: path_stamp(path) for key, path in paths.items()}
     copied, unread = _done(root)
     if wanted == {**copied, **{key: stamp for key, (stamp, _) in unread.items()}}:
@@ -128,7 +130,7 @@ def _compressed(sessions_dir: str) -> dict[str, str]:
     return found
 
 
-def _archived(config_dir: str) -> dict[str, str]:
+def _archived(config_dir: str, place_of: PlaceOf) -> dict[str, str]:
     """The rollouts that Codex has archived, by the paths that they had below the directory of sessions, to which their
     names tell the day; without those that lie there again."""
     found: dict[str, str] = {}

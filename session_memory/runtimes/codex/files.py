@@ -54,7 +54,7 @@ def refresh(config_dir: str, everything: bool = False) -> None:
     if everything and is_directory(f"{config_dir}/sessions"):
         from .copies import bring_up_to_date
 
-        bring_up_to_date(config_dir, copies_dir(config_dir))
+        bring_up_to_date(config_dir, copies_dir(config_dir), place_of)
 
 
 def place_of(file: str) -> str:
