@@ -86,10 +86,11 @@ def _with_team(location: StoreLocation, terminal: Terminal, work: Callable[[Open
     from contextlib import closing
     from typing import cast
 
+    from ..store.postgres.connection import PATIENCE_SECONDS
     from ..store.postgres.engine import TeamStore
     from ..upkeep.team import joined_team
 
-    with closing(TeamStore(joined_team(location.home).url)) as store:
+    with closing(TeamStore(joined_team(location.home).url, seconds=PATIENCE_SECONDS)) as store:
         return work(OpenStore(cast("SqliteStore", store), location, terminal, False, note, None, team=store))
 
 

@@ -19,7 +19,6 @@ from ..text.format import counted, one_line
 from ..text.names import is_name
 from ..text.sanitize import for_people
 from ..upkeep.team import (
-    PATIENCE_SECONDS,
     drop_state,
     joined_team,
     project_of,
@@ -161,6 +160,7 @@ def _status(arguments: argparse.Namespace, terminal: Terminal) -> int:
 
 
 def _machines(url: str, terminal: Terminal) -> list[TeamMachine]:
+    from ..store.postgres.connection import PATIENCE_SECONDS
     from ..store.postgres.engine import TeamStore
     from ..store.postgres.machines import machines_of
 

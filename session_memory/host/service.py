@@ -23,6 +23,7 @@ from ..settings.host_layout import Group, Layout
 from ..settings.notices import notices
 from ..settings.program import source_dir
 from ..settings.sections import host_settings
+from ..store.postgres.pool import TeamPool
 from ..text.format import counted
 from ..tools import GroupBackend
 from ..tools.store_backend import GraphSearch, MemoryChanges
@@ -57,6 +58,7 @@ class Host:
         settings = home_at(layout.root, os.environ).settings()
         self._config = host_settings(settings.host)
         self._sessions = open_sessions(layout)
+        self._teams = TeamPool()
         self._ledger = Ledger(HostDatabase(layout.database))
         homes = [layout.group(group.folder).memory_home for group in self._ledger.groups()]
         for fault in dict.fromkeys([*settings.faults, *[notice for home in homes for notice in notices(home)]]):
@@ -94,6 +96,7 @@ class Host:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            self._teams.close()
             self._sessions.close()
             self._ledger.close()
 
@@ -211,6 +214,7 @@ class Host:
             administration=administration,
             memory_changes=MemoryChanges(remember, forget),
             graph_search=GraphSearch(has_graph, ask_graph),
+            teams=self._teams,
         )
 
     async def _deliver(self) -> None:

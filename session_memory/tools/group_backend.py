@@ -24,6 +24,7 @@ from .store_backend import StoreBackend
 if TYPE_CHECKING:
     from ..settings.host_layout import Group, Layout
     from ..settings.rules import Rule
+    from ..store.postgres.pool import TeamPool
     from ..transcripts.entries import Entry
     from ..transcripts.pointers import PutBy, SessionManager
     from .backend import Administration, Search, SearchLimits, SearchResult
@@ -50,13 +51,14 @@ class GroupBackend(StoreBackend):
         administration: Administration | None = None,
         memory_changes: MemoryChanges | None = None,
         graph_search: GraphSearch | None = None,
+        teams: TeamPool | None = None,
     ) -> None:
         self._layout = layout
         self._group = layout.group(group)
         self._sessions = sessions
         self.administration = administration
         root = layout.root if self._group.is_main else self._group.root
-        super().__init__(root, self._group.root, {}, search, memory_search, memory_changes, graph_search)
+        super().__init__(root, self._group.root, {}, search, memory_search, memory_changes, graph_search, teams)
 
     def sessions(self) -> list[ListedSession]:
         """See Backend. Those of other groups come last."""

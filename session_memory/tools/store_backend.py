@@ -8,6 +8,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import SessionMemoryError
+from ..store.postgres.pool import TeamPool
 from .backend import EVERYWHERE, RefusedError
 from .store_search import error_search, location_with_store, note, store_search
 from .team_search import is_joined, search_team, team_entries
@@ -49,7 +50,7 @@ class StoreBackend(ABC):
     `own_path`, in which the agent works.
 
     It searches in the store and with `memory_search`, or, where there is no store, in the archives. A `search` is used
-    in place of all that.
+    in place of all that. `teams` is what it asks a team by, where others do too.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class StoreBackend(ABC):
         memory_search: MemorySearch | None,
         changes: MemoryChanges | None,
         graph: GraphSearch | None,
+        teams: TeamPool | None = None,
     ) -> None:
         self._searched_path = path
         self._own_path = own_path
@@ -69,6 +71,7 @@ class StoreBackend(ABC):
         self._errors = error_search(path, environ, self._own_session)
         self._changes = changes
         self._graph = graph
+        self._teams = teams or TeamPool()
 
     def search(self, query: str, limit: int, limits: SearchLimits = EVERYWHERE) -> list[SearchResult]:
         """See Backend."""
@@ -103,11 +106,11 @@ class StoreBackend(ABC):
 
     def search_team(self, query: str, limit: int, limits: SearchLimits = EVERYWHERE) -> list[SearchResult]:
         """See Backend."""
-        return search_team(self._searched_path, self._environ, query, limit, limits)
+        return search_team(self._teams, self._searched_path, self._environ, query, limit, limits)
 
     def team_entries(self, conversation: int, count: int) -> tuple[ListedSession, list[Entry]]:
         """See Backend."""
-        return team_entries(self._searched_path, self._environ, conversation, count)
+        return team_entries(self._teams, self._searched_path, self._environ, conversation, count)
 
     def remember(self, kind: str, text: str, quote: str) -> IndexedMemory:
         """See Backend."""

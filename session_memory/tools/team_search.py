@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from contextlib import closing
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..store.location import StoreLocation
+    from ..store.postgres.pool import TeamPool
     from ..store.sqlite.memory_index import IndexedMemory
     from ..store.values import Hit, StoredEntry
     from .backend import SearchLimits, SearchResult
@@ -31,10 +31,9 @@ def is_joined(path: str | None, environ: Mapping[str, str]) -> bool:
 
 
 def search_team(
-    path: str | None, environ: Mapping[str, str], query: str, limit: int, limits: SearchLimits
+    teams: TeamPool, path: str | None, environ: Mapping[str, str], query: str, limit: int, limits: SearchLimits
 ) -> list[SearchResult]:
     """At most `limit` memories and messages, memories first, each with who and where. Raises SessionMemoryError."""
-    from ..store.postgres.engine import TeamStore
     from ..store.postgres.memories import TeamMemories
     from ..store.sqlite.memory_index import MemoryFilter
     from ..store.values import Filter
@@ -42,7 +41,7 @@ def search_team(
     location = _location(path, environ)
     since, until, project = limits
     homes = _homes(location)
-    with closing(TeamStore(_url(location))) as store:
+    with teams.store(_url(location)) as store:
         wanted = Filter(homes=homes, project=project, since=since, until=until, limit=limit)
         hits = store.search(query, wanted)
         every = TeamMemories(store).search(query, MemoryFilter(homes, limit=_LOOKED_AT))
@@ -52,14 +51,12 @@ def search_team(
 
 
 def team_entries(
-    path: str | None, environ: Mapping[str, str], conversation: int, count: int
+    teams: TeamPool, path: str | None, environ: Mapping[str, str], conversation: int, count: int
 ) -> tuple[ListedSession, list[Entry]]:
     """A conversation of the team under the name `ann@laptop: its title`, and its last `count` entries in order. Raises
     SessionMemoryError."""
-    from ..store.postgres.engine import TeamStore
-
     location = _location(path, environ)
-    with closing(TeamStore(_url(location))) as store:
+    with teams.store(_url(location)) as store:
         found = store.conversation(conversation, _homes(location))
         items = list(store.entries(conversation)) if found else []
     if found is None:

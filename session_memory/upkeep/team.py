@@ -13,6 +13,7 @@ from ..settings import forgotten
 from ..settings.rules import SHARES
 from ..settings.sections import TeamSettings, team_settings
 from ..store.postgres.activity import LATELY_HOURS
+from ..store.postgres.connection import PATIENCE_SECONDS
 from ..store.rules import JudgedFile
 from ..store.sqlite.shareable import stored_files
 from ..store.team_push import SharedAs, TeamPushReport, push_new
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from .team_memories import MemoryPushReport
 
 NOBODY = SHARES[0]
-PATIENCE_SECONDS = 3  # that somebody who forgets something, or asks how it goes, waits for the team's server
 
 
 class TeamState(NamedTuple):

@@ -18,13 +18,13 @@ from starlette.staticfiles import StaticFiles
 from .. import __version__
 from ..errors import SessionMemoryError, described
 from ..store.postgres.connection import TeamError
+from ..store.postgres.pool import TeamPool
 from ..system.sqlite import CorruptDatabaseError, NewerDatabaseError
 from .access import MOST_BODY_BYTES, Guard
 from .jinja import TEMPLATES, environment
 from .page_request import NotFoundError, PageRequest, VisitorGoneError
 from .pages import ACTIONS, VIEWS
 from .store_pool import StoreMissingError
-from .team import TeamPool
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -62,7 +62,7 @@ class PageApp:
         active: ActiveSessions, alarms: Alarms, say: Callable[[str], None],
     ) -> None:  # fmt: skip
         self._pool = pool
-        self._team = TeamPool()
+        self._teams = TeamPool()
         self._live = live
         self._access = access
         self._environ = environ
@@ -84,7 +84,7 @@ class PageApp:
 
     def close(self) -> None:
         """Closes what was opened for requests."""
-        self._team.close()
+        self._teams.close()
 
     def _shown(self, view: View) -> Endpoint:
         async def endpoint(request: Request) -> Response:
@@ -144,7 +144,7 @@ class PageApp:
 
     def _page_request(self, store: Any, request: Request) -> PageRequest:
         return PageRequest(
-            store, self._team, self._pool.location, self._environ, self._active.sessions, self._alarms.found,
+            store, self._teams, self._pool.location, self._environ, self._active.sessions, self._alarms.found,
             self._access.root, time.time(), request.path_params, parse_qs(request.url.query, keep_blank_values=True),
         )  # fmt: skip
 

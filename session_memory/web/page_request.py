@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from ..store.location import StoreLocation
+    from ..store.postgres.pool import TeamPool
     from ..store.sqlite.engine import SqliteStore
     from .active_sessions import ActiveSession
     from .alarms import Alarm
-    from .team import TeamPool
 
     Found = TypeVar("Found")
 
@@ -29,12 +29,12 @@ class VisitorGoneError(Exception):
 
 class PageRequest(NamedTuple):
     """One request. `path` holds what stands for the {names} in the view's path, `query` what stands behind the `?`,
-    each with all its values; `team` has the store of the team; `now` is in seconds since the epoch; `root` begins every
-    link; `active` are the sessions of today, `alarms` what somebody has to mend; `is_gone` says whether the visitor has
-    left."""
+    each with all its values; `teams` opens the store of the team; `now` is in seconds since the epoch; `root` begins
+    every link; `active` are the sessions of today, `alarms` what somebody has to mend; `is_gone` says whether the
+    visitor has left."""
 
     store: SqliteStore
-    team: TeamPool
+    teams: TeamPool
     location: StoreLocation
     environ: Mapping[str, str]
     active: list[ActiveSession]

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from team_scene import ORIGIN, PROJECT, Member, Team
 
 from session_memory.system.git_origin import normalised
 from session_memory.system.pgpass import address_of
+from session_memory.tools import call
+from session_memory.tools.home_backend import HomeBackend
 
 
 @pytest.fixture
@@ -249,6 +252,26 @@ def test_what_is_forgotten_while_the_server_is_gone_is_forgotten_by_the_team_wit
     ann.run("config", "team.url", team.typed_url("ann"))
     assert ann.result("team", "push")["withdrawn"] == 1
     assert shared(team) == []
+
+
+def test_who_asks_a_server_that_says_nothing_waits_for_seconds_and_a_tool_does_not_ask_it_again_soon(machine):
+    ann = machine("laptop")
+    ann.says("plan", "plan the harbour")
+    assert ann.run("ingest").returncode == 0
+    with silent_server() as (url, is_asked), ThreadPoolExecutor() as pool:
+        ann.config(f"team:\n  url: '{url.partition('?')[0]}'\n  machine: laptop\n")
+        began = time.monotonic()
+        commands = [pool.submit(ann.run, *words, "--team") for words in (("search", "harbour"), ("conversations",))]
+        backend = HomeBackend(None, ann.environment)
+        silent = call(backend, "search_team", {"query": "harbour"})
+        for done in [one.result() for one in commands]:
+            assert (done.returncode, done.stdout) == (1, "")
+            assert "timeout expired" in done.stderr
+        assert time.monotonic() - began < 8
+        assert (silent.is_error, "timeout expired" in silent.text, is_asked()) == (True, True, True)
+        began = time.monotonic()
+        assert "; it is asked again in" in call(backend, "read_session", {"name": "team-7"}).text
+        assert time.monotonic() - began < 1
 
 
 @contextmanager

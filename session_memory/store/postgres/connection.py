@@ -24,8 +24,10 @@ SCHEMA = "session_memory"
 # SQL for the time by the server's clock, which is the same for all machines, in milliseconds since the epoch.
 NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 CONNECT_SECONDS = 10
+PATIENCE_SECONDS = 3  # that somebody who asks waits for the server to be reached
 STATEMENT_SECONDS = 60  # what takes longer is given up by the server
 IDLE_SECONDS = 60  # after which the server closes a connection that was made for somebody who waited
+WAIT_SECONDS = 30  # and then for an answer: a large table takes its time on a slow line
 ANSWER_SECONDS = 180  # after which a server that keeps the connection open and says nothing is taken to be gone
 # A network that swallows everything is noticed within half a minute, here and by the server, which else would keep
 # what a member has locked who is gone.
@@ -53,10 +55,10 @@ class FullTeamError(TeamError):
     """The server has no room."""
 
 
-def connect(url: str, *, seconds: int = 0) -> TeamConnection:
+def connect(url: str, *, seconds: int = 0, statement_seconds: int = 0) -> TeamConnection:
     """A connection to the database at `url`, which commits each statement that stands in no transaction. libpq looks
     for what the URL does not say, such as the password, where it always does. Somebody who waits gives the server so
-    many `seconds` to be reached, and for each statement. Raises TeamError."""
+    many `seconds` to be reached, and `statement_seconds`, else as many, for each statement. Raises TeamError."""
     try:
         import psycopg
         from psycopg.conninfo import conninfo_to_dict
@@ -69,7 +71,8 @@ def connect(url: str, *, seconds: int = 0) -> TeamConnection:
         logging.getLogger("psycopg").setLevel(logging.ERROR)  # what it warns of is raised too
         parameters = {"application_name": "session-memory", "connect_timeout": seconds or CONNECT_SECONDS}
         connection = psycopg.connect(**{**parameters, **_NETWORK, **given}, autocommit=True)  # type: ignore[arg-type]
-        most = f"'{seconds or STATEMENT_SECONDS}s'"
+    most = f"'{statement_seconds or seconds or STATEMENT_SECONDS}s'"
+    with explained(url, connection, seconds or CONNECT_SECONDS):
         connection.execute(
             f"SET search_path = {SCHEMA}; SET jit = off; SET client_min_messages = warning; {_NETWORK_THERE}; "
             f"SET statement_timeout = {most}; SET idle_in_transaction_session_timeout = {most}; "

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from array import array
+from contextlib import suppress
 from functools import partial
-from select import select
 
 from ..search.search import search
 from ..values import ITEM_BITS, TOOL_ROLE, Conversation, Counts, Filter, Hits, StoredEntry
-from .connection import ANSWER_SECONDS, connect, explained, place_of
+from .connection import ANSWER_SECONDS, CONNECT_SECONDS, WAIT_SECONDS, TeamError, connect, explained, place_of
 from .rows import CONVERSATIONS, ITEMS, NUMBERS, conversation_of, entry_of, where, where_session
 from .schema import check_member
 from .search_index import PostgresSearchIndex, TeamTables
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from .connection import TeamConnection
 
+ALIVE_SECONDS = 1.0  # after which a connection that was kept is taken to be gone
 _READ_ITEMS = 1000  # of a conversation, at a time
 
 
@@ -28,21 +29,22 @@ class TeamStore:
     team. See the protocol for what each method returns; what is to be done with a conversation is not known here."""
 
     def __init__(self, url: str, *, seconds: int = 0) -> None:
-        """`seconds` is how long somebody waits for the server to be reached, and for each answer. Raises TeamError
-        where the database cannot be had, or holds no team's store."""
+        """`seconds` is how long somebody waits for the server to be reached; then each answer may take WAIT_SECONDS.
+        Raises TeamError where the database cannot be had, or holds no team's store."""
         self.url = url
-        self.connection: TeamConnection = connect(url, seconds=seconds)
+        wait = WAIT_SECONDS if seconds else 0
+        self.connection: TeamConnection = connect(url, seconds=seconds, statement_seconds=wait)
         from psycopg import IsolationLevel
 
         try:
-            with explained(url):
+            with explained(url, self.connection, seconds or CONNECT_SECONDS):
                 self.schema = check_member(self.connection, place_of(url))
                 [(self.member,)] = self.connection.execute("SELECT current_user::text")
         except BaseException:
             self.connection.close()
             raise
         # Within it, a server that does not answer in time raises TeamError, too.
-        self.asking = partial(explained, url, self.connection, seconds or ANSWER_SECONDS)
+        self.asking = partial(explained, url, self.connection, wait or ANSWER_SECONDS)
         self._tables = TeamTables()
         self.connection.isolation_level = IsolationLevel.REPEATABLE_READ  # of what is read in one transaction
         self.connection.read_only = True
@@ -52,10 +54,12 @@ class TeamStore:
         """Whether a newer version changed the schema, so that it is only read."""
         return self.schema.is_newer
 
-    @property
-    def is_gone(self) -> bool:
-        """Whether the server has closed the connection, as far as that shows without asking it."""
-        return self.connection.closed or bool(select([self.connection.fileno()], [], [], 0)[0])
+    def answers(self) -> bool:
+        """Whether the server still does, within ALIVE_SECONDS."""
+        with suppress(TeamError), explained(self.url, self.connection, ALIVE_SECONDS):
+            self.connection.execute("SELECT 1")
+            return True
+        return False
 
     def conversations(self, wanted: Filter) -> list[Conversation]:
         condition, values = where(wanted)

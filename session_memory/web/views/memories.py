@@ -20,7 +20,7 @@ from ...text.sanitize import all_for_people, for_people
 from ..choices import Choice, chosen_of
 from ..page_request import NotFoundError
 from ..session_list import project_of
-from ..team import is_for_team, problem_with, whose
+from ..team import is_for_team, opened, problem_with, whose
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -108,7 +108,7 @@ def _found(request: PageRequest, query: str, wanted: MemoryFilter, notes: list[s
     if is_for_team(request):
         from ...store.postgres.memories import TeamMemories
 
-        with request.team.store(request.location.home) as team:
+        with opened(request) as team:
             memories = TeamMemories(team)
             return memories.search(query, wanted) if query else memories.memories(wanted)
     with open_index(request.location, notes.append, Patience(PATIENCE_SECONDS)) as index:

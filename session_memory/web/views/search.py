@@ -10,7 +10,7 @@ from ...text.format import shorten
 from ...text.sanitize import all_for_people, beginning
 from ..choices import chosen_of, period, places
 from ..session_list import ShownRuntime, project_of, shown_runtime
-from ..team import directories_of, is_for_team, problem_with, whose
+from ..team import directories_of, is_for_team, opened, problem_with, whose
 
 if TYPE_CHECKING:
     from ...store.postgres.engine import TeamStore
@@ -91,7 +91,7 @@ def values(request: PageRequest) -> dict[str, Any]:
 def _found(request: PageRequest, query: str, wanted: Filter) -> Hits:
     if not is_for_team(request):
         return request.store.search(query, wanted)
-    with request.team.store(request.location.home) as team:
+    with opened(request) as team:
         return team.search(query, wanted._replace(directories=directories_of(request, wanted.directories)))
 
 
@@ -99,7 +99,7 @@ def around(request: PageRequest) -> dict[str, Any]:
     """`lines`: what was said around an entry of a conversation, each as who, what, and whether it is that entry."""
     number = request.number("number", 0, 1 << 32)
     if is_for_team(request):
-        with request.team.store(request.location.home) as team:
+        with opened(request) as team:
             entries = _entries(request, team)
     else:
         entries = _entries(request, request.store)
