@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import marshal
 import os
+from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..memories.tokens import cost
+from ..runtimes import all_runtimes
 from ..runtimes.detection import runtime_of
 from ..store.values import Usage
 from ..system.confined_files import OutsideGroupError, open_inside
 from ..system.files import open_regular
 from ..system.quick_json import decode_line
-from ..transcripts.lines import lines_forward
+from ..transcripts.lines import first_line, lines_forward
 from ..transcripts.usage import ModelUsage
 
 if TYPE_CHECKING:
@@ -45,21 +47,27 @@ class Expense(NamedTuple):
 
 class SessionFiles:
     """The transcripts of `conversations` in what is `watched`, the oldest name first, so that a fork follows what it is
-    of. `missing` counts the sessions whose transcripts are not there."""
+    of; with those of their sub-agents that lie among all others. `missing` counts the sessions whose transcripts are
+    not there."""
 
     def __init__(self, watched: Sequence[SourceDirectory], conversations: Sequence[Conversation]) -> None:
         wanted = {(one.home, one.source_file): one for one in conversations}
         found: dict[tuple[str, str], SourceFile] = {}
+        others: list[SourceFile] = []
+        lone = {one.name for one in all_runtimes() if not one.FILES.HAS_PROJECT_FOLDERS}
+        sessions = {(one.home, one.session_id): one for one in conversations if one.runtime in lone}
         for directory in watched:
             if directory.is_expected():
                 for file in directory.files([]):
                     key = directory.home, file.key
                     if key in wanted:
                         found.setdefault(key, file)
+                    else:
+                        others.append(file)
         self.missing = len(wanted) - len(found)
-        self.files = sorted(
-            ((file, wanted[key]) for key, file in found.items()), key=lambda one: os.path.basename(one[0].key)
-        )
+        both = [(file, wanted[key]) for key, file in found.items()]
+        both += _sub_agents_of(sessions, others) if sessions else []
+        self.files = sorted(both, key=lambda one: os.path.basename(one[0].key))
 
     def written_since(self, moment: int | None) -> list[tuple[SourceFile, Conversation]]:
         """Those that may hold something from that time on, each with a conversation of its session."""
@@ -120,6 +128,42 @@ def price_of(usage: ModelUsage, prices: Prices) -> float | None:
     if plain is None or written is None or for_an_hour is None:
         return None
     return plain + WRITTEN * written + WRITTEN_FOR_AN_HOUR * for_an_hour
+
+
+def _sub_agents_of(
+    sessions: dict[tuple[str, str], Conversation], others: Iterable[SourceFile]
+) -> Iterator[tuple[SourceFile, Conversation]]:
+    """Those of `others` that are of sub-agents of `sessions`, which are by home and id; also of such that another
+    sub-agent started."""
+    found: dict[tuple[str, str], tuple[SourceFile, str]] = {}
+    for _, files in groupby(others, lambda file: file.directory):
+        for file in files:
+            runtime, parent = _sub_agent_in(file)
+            if runtime and runtime.FILES.HAS_PROJECT_FOLDERS:  # so they lie beside their sessions', all that are here
+                break
+            if runtime and parent:
+                found[file.directory.home, runtime.FILES.session_id_of(file.plain_path)] = file, parent
+    for (home, own), (file, parent) in found.items():
+        seen = {own}
+        while (home, parent) in found and parent not in seen:
+            seen.add(parent)
+            parent = found[home, parent][1]
+        if (home, parent) in sessions:
+            yield file, sessions[home, parent]
+
+
+def _sub_agent_in(file: SourceFile) -> tuple[Runtime | None, str]:
+    """The runtime of a transcript, and, where it is a sub-agent's, the id of the session that it names as its own."""
+    try:
+        descriptor = file.open()
+    except (OSError, OutsideGroupError):
+        return None, ""
+    try:
+        runtime = runtime_of(descriptor)
+        branch = runtime.RECORDS.branch(first_line(descriptor)) if runtime else None
+        return runtime, branch.of_session if branch else ""
+    finally:
+        os.close(descriptor)
 
 
 def _answers_of(file: SourceFile, read: Callable[[Runtime, int], Iterable[_Answer]]) -> Iterator[_Answer]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from records import assistant, lines, user, write
+from records import assistant, codex_exchange, codex_line, lines, new_id, user, write
 from store_scene import MONDAY, StoreUser
 
 DAY = 24 * 3600
@@ -107,6 +107,33 @@ def test_what_pi_says_of_the_price_holds_and_a_count_that_codex_tells_again_coun
     found = rows(machine, "model")
     assert found["fake-1"] == (100, 9, 0.25)
     assert found["gpt-6.1-sol"][:2] == (100, 9)
+
+
+def test_what_sub_agents_of_codex_took_is_their_session_s_also_of_those_that_another_one_started(machine):
+    day = machine.home / ".codex" / "sessions" / "2026" / "11" / "20"
+
+    def rollout(id: str, read: int, **head: Any) -> None:
+        taken = {"input_tokens": read, "cached_input_tokens": 0, "output_tokens": 1}
+        count = {"info": {"last_token_usage": taken, "total_token_usage": {"total_tokens": read + 1}}}
+        write(
+            day / f"rollout-2026-11-20T10-00-00-{id}.jsonl",
+            codex_line("session_meta", {"id": id, "cwd": "/srv/site", "source": "cli", **head}, at=MONDAY),
+            *codex_exchange("Ask some agents", "Asked.", cwd="/srv/site", at=MONDAY),
+            codex_line("turn_context", {"cwd": "/srv/site", "model": "gpt-6"}, at=MONDAY),
+            codex_line("event_msg", {"type": "token_count", **count}, at=MONDAY + read),
+        )
+
+    def started_by(parent: str) -> dict[str, Any]:
+        return {"source": {"subagent": {"thread_spawn": {"parent_thread_id": parent}}}}
+
+    own, child, below, alone = (new_id() for _ in range(4))
+    rollout(own, 1)
+    rollout(child, 20, **started_by(own))
+    rollout(below, 300, **started_by(child))
+    rollout(alone, 4000, **started_by(new_id()))
+    assert rows(machine, "session", "--session", own) == {own: (321, 3, None)}
+    assert rows(machine, "session", "--project", "/srv/site") == {own: (321, 3, None)}
+    assert machine.result("costs")["missing_transcripts"] == 0
 
 
 def test_what_is_excluded_is_neither_named_nor_counted(machine):
