@@ -31,8 +31,8 @@ def shorten(text: str, limit: int) -> str:
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """`1 command`, `3 commands`; `plural` is for nouns that take no -s."""
-    return f"{number} {noun}" if number == 1 else f"{number} {plural or f'{noun}s'}"
+    """`1 command`, `1,300 commands`; `plural` is for nouns that take no -s."""
+    return f"{number} {noun}" if number == 1 else f"{number:,} {plural or f'{noun}s'}"
 
 
 def enumerated(words: Iterable[str], link: str = "and") -> str:

@@ -41,6 +41,8 @@ REQUEST_CHARACTERS = 300
 WORDS_CHARACTERS = 500
 FILES = 8
 NIGHT_HOURS = 12
+UNANSWERED_SECONDS = 600.0  # in which a request or a call without an answer is worked at
+ANSWERED_SECONDS = 20.0  # in which an agent may go on after what it has said
 _COLLISION = "! "  # begins the lines that say whose hands meet: see activity/collision_lines.py
 _TO_THE_SESSION = re.compile(r"(, (?:before|after|which)) you ")  # as they are told to it; a person is told of it
 
@@ -59,8 +61,9 @@ class Told(NamedTuple):
 
 
 class ActiveSession(NamedTuple):
-    """A session at work. `files` are those that it edited last, `collisions` the lines that say whose hands meet;
-    `waiting` is the very text that its next prompt gets, `problem` why that cannot be told."""
+    """A session of today. `files` are those that it edited last, `collisions` the lines that say whose hands meet;
+    `waiting` is the very text that its next prompt gets, `problem` why that cannot be told. `work` says what it is
+    doing, '' where it does nothing: `at work`, or `at work: Bash` where it called a tool last."""
 
     id: str
     name: str
@@ -77,6 +80,7 @@ class ActiveSession(NamedTuple):
     collisions: tuple[str, ...] = ()
     problem: str = ""
     group: str = ""
+    work: str = ""
 
     @property
     def waiting_gist(self) -> str:
@@ -96,18 +100,19 @@ class ActiveSessions:
     def read(self) -> bool:
         """Reads them anew; returns whether anything is another than it was."""
         with self._lock:
-            since = active_since(time.time())
+            now = time.time()
+            since = active_since(now)
             home = self._pool.location.home
             path = home.root if home.sessions_dir or not home.user_dir else None
             try:
                 listed = find_sessions(path, path is None, self._environ, since=since)
             except (UnknownSessionError, OSError):
                 listed = []
-            found = [_from_transcript(one, self._environ) for one in listed]
+            found = [_from_transcript(one, self._environ, now) for one in listed]
             try:
                 with self._pool.store() as store:
                     known = {one.id for one in found}
-                    found += _from_store(store, self._pool.location, since, known)
+                    found += _from_store(store, self._pool.location, now, since, known)
             except (SessionMemoryError, OSError):  # then the page says what is wrong with the store
                 pass
             found.sort(key=lambda one: -one.last_at)
@@ -127,7 +132,7 @@ def midnight(now: float) -> float:
     return time.mktime((*time.localtime(now)[:3], 0, 0, 0, 0, 0, -1))
 
 
-def _from_transcript(one: FoundSession, environ: Mapping[str, str]) -> ActiveSession:
+def _from_transcript(one: FoundSession, environ: Mapping[str, str], now: float) -> ActiveSession:
     runtime = shown_runtime(one.runtime.name)
     try:
         entries = one.told(last_entries(one.runtime, one.session.path, ENTRIES)[0])
@@ -136,11 +141,13 @@ def _from_transcript(one: FoundSession, environ: Mapping[str, str]) -> ActiveSes
         return ActiveSession(one.id, for_people(one.name), runtime, "", "", one.modified, problem=problem)
     cwd = next((entry.cwd for entry in reversed(entries) if entry.cwd), "")
     summary = summarize(entries)
+    request, words = _last_request(entries)
     found = ActiveSession(
         one.id, for_people(one.name), runtime, project_of(cwd), for_people(cwd), one.modified, _branch(cwd),
-        _last_request(entries),
-        quoted(summary.last_assistant_text, WORDS_CHARACTERS) if summary else "",
+        quoted(request, REQUEST_CHARACTERS), quoted(words, WORDS_CHARACTERS),
         tuple(for_people(path) for path in summary.edited_files[: -FILES - 1 : -1]) if summary else (),
+        work=work_of(entries[-1].role, next((tool.name for tool in entries[-1].tools[-1:]), ""), now - one.modified)
+        if entries else "",
     )  # fmt: skip
     return _with_delivery(found, lambda: delivery_state(one, environ))
 
@@ -162,12 +169,14 @@ def _with_delivery(found: ActiveSession, state: Callable[[], DeliveryState | Non
     return found._replace(told=told, waiting=waiting, collisions=tuple(dict.fromkeys(collisions)))
 
 
-def _from_store(store: SqliteStore, location: StoreLocation, since: float, known: set[str]) -> list[ActiveSession]:
+def _from_store(
+    store: SqliteStore, location: StoreLocation, now: float, since: float, known: set[str]
+) -> list[ActiveSession]:  # fmt: skip
     """The sessions that said something since then, without the `known` ones."""
     found = {}
     for one in store.conversations(Filter(location.homes, since=round(since * 1000), limit=CONVERSATIONS)):
         if one.session_id not in known and one.session_id not in found:
-            found[one.session_id] = _of_conversation(store, one)
+            found[one.session_id] = _of_conversation(store, one, now)
     host = Layout(location.home.root)
     return [
         _with_delivery(one, partial(state_in_group, host.group(one.group), one.id)) if one.group else one
@@ -175,21 +184,33 @@ def _from_store(store: SqliteStore, location: StoreLocation, since: float, known
     ]
 
 
-def _of_conversation(store: SqliteStore, one: Conversation) -> ActiveSession:
+def _of_conversation(store: SqliteStore, one: Conversation, now: float) -> ActiveSession:
     said = {"user": "", "assistant": ""}
     files: dict[str, None] = {}
+    role = tool = ""
     for item in store.entries(one.id):
+        role, tool = item.role, item.tool
         if item.role == TOOL_ROLE and item.kind == "edit":
             files.pop(item.text, None)
             files[item.text] = None
         elif item.role in said and item.text and (item.role == "assistant" or is_request(item.text)):
-            said[item.role] = item.text
+            said = {"user": item.text, "assistant": ""} if item.role == "user" else {**said, "assistant": item.text}
     return ActiveSession(
         one.session_id, for_people(one.title), shown_runtime(one.runtime), project_of(one.cwd), for_people(one.cwd),
         (one.last_message_at or 0) / 1000, _branch(one.cwd), quoted(said["user"], REQUEST_CHARACTERS),
         quoted(said["assistant"], WORDS_CHARACTERS),
         tuple(for_people(relative(path, one.cwd)) for path in list(files)[: -FILES - 1 : -1]), group=one.home,
+        work=work_of(role, tool, now - (one.last_message_at or 0) / 1000),
     )  # fmt: skip
+
+
+def work_of(role: str, tool: str, silent_seconds: float) -> str:
+    """What a session is doing whose last entry is of `role` and called `tool`, as far as its transcript tells: an agent
+    that has answered waits, one that was asked or has called something is at work."""
+    has_answered = role == "assistant" and not tool
+    if silent_seconds > (ANSWERED_SECONDS if has_answered else UNANSWERED_SECONDS):
+        return ""
+    return f"at work: {for_people(tool)}" if tool else "at work"
 
 
 def _gist(text: str) -> str:
@@ -197,9 +218,15 @@ def _gist(text: str) -> str:
     return next((line[2:] for line in text.splitlines() if line.startswith((_COLLISION, "- "))), "")
 
 
-def _last_request(entries: list[Entry]) -> str:
-    said = [entry.text for entry in entries if entry.role == "user" and is_request(entry.text)]
-    return quoted(said[-1], REQUEST_CHARACTERS) if said else ""
+def _last_request(entries: list[Entry]) -> tuple[str, str]:
+    """What was asked last, and what the agent said last since then; each '' where there is none."""
+    request = words = ""
+    for entry in entries:
+        if entry.role == "user" and is_request(entry.text):
+            request, words = entry.text, ""
+        elif entry.role == "assistant" and entry.text:
+            words = entry.text
+    return request, words
 
 
 def _branch(cwd: str) -> str:

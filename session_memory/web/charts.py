@@ -9,59 +9,64 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup, escape
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 _CELL, _GAP = 11, 3
 _NAME_ROOM = timedelta(weeks=2)  # that the name of a month takes
-_HEAD = 13  # above bars
+_DAYS = (("Mon", 0), ("Wed", 2), ("Fri", 4))  # that have their names beside the year, and their rows
+_DAYS_ROOM = 26
 _LEVELS = 4
+_BUSY = 0.95  # of the days with anything have no more than what gets the strongest colour
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
-def bars(values: Sequence[tuple[str, float]], label: str, width: int = 320, height: int = 64) -> Markup:
-    """A bar for each pair of what it is of and how much, side by side, below a line that says how much the most is."""
+def bars(values: Sequence[tuple[str, float]], label: str) -> Markup:
+    """A bar for each pair of what it is of and how much, side by side: as wide and as tall as the style sheet says, so
+    that no text can stand in it."""
+    width, height = 960, 100
     top = max((value for _, value in values), default=0) or 1
     step = width / max(len(values), 1)
-    shapes = [
-        f'<text class="axis" x="{width}" y="8" text-anchor="end">{amount(top)}</text>',
-        f'<path class="most" d="M0 {_HEAD - 1}H{width}"/>',
-    ]
+    shapes = []
     for index, (name, value) in enumerate(values):
         tall = max(value / top * height, 1 if value else 0)
         shapes.append(
-            f'<rect class="bar" x="{index * step + 0.5:.1f}" y="{_HEAD + height - tall:.1f}" '
-            f'width="{max(step - 1.5, 1):.1f}" height="{tall:.1f}" rx="1">'
+            f'<rect class="bar" x="{(index + 0.06) * step:.1f}" y="{height - tall:.1f}" '
+            f'width="{0.88 * step:.1f}" height="{tall:.1f}">'
             f"<title>{escape(name)}: {amount(value)}</title></rect>"
         )
-    return _svg(width, _HEAD + height, label, shapes, "bars")
+    return _svg(width, height, label, shapes, "bars", ' preserveAspectRatio="none"')
 
 
-def heat(days: Mapping[str, float], until: float, label: str, weeks: int = 53) -> Markup:
-    """A year of days (`2026-02-21`), a column a week from Monday on, up to the day of `until` (seconds since 1970)."""
-    top = max(days.values(), default=0) or 1
+def heat(days: Mapping[str, float], until: float, label: str, shown: str = "", weeks: int = 53) -> Markup:
+    """A year of days (`2026-02-21`), a column a week from Monday on, up to the day of `until` (seconds since 1970); the
+    one that is `shown` is marked."""
+    top = _busy(days.values())
     last = date.fromtimestamp(until)
     first = last.toordinal() - last.weekday() - 7 * (weeks - 1)
-    shapes = []
+    shapes = [
+        f'<text class="axis day" x="0" y="{23 + row * (_CELL + _GAP)}">{name}</text>' for name, row in _DAYS
+    ]  # fmt: skip
     month = 0
     for index in range(last.toordinal() - first + 1):
         day = date.fromordinal(first + index)
         column, row = divmod(index, 7)
-        x = column * (_CELL + _GAP)
+        x = _DAYS_ROOM + column * (_CELL + _GAP)
         if row == 0 and day.month != month and (day + _NAME_ROOM).month == day.month:
             month = day.month
             shapes.append(f'<text class="axis" x="{x}" y="9">{_MONTHS[month - 1]}</text>')
         name = day.isoformat()
         value = days.get(name, 0)
         shapes.append(
-            f'<rect class="heat-{level(value, top)}" x="{x}" y="{14 + row * (_CELL + _GAP)}" width="{_CELL}" '
+            f'<rect class="heat-{level(value, top)}{" shown" if name == shown else ""}" x="{x}" '
+            f'y="{14 + row * (_CELL + _GAP)}" width="{_CELL}" '
             f'height="{_CELL}" rx="2" data-day="{name}"><title>{name}: {amount(value)}</title></rect>'
         )
-    return _svg(weeks * (_CELL + _GAP), 14 + 7 * (_CELL + _GAP), label, shapes, "heat")
+    return _svg(_DAYS_ROOM + weeks * (_CELL + _GAP), 14 + 7 * (_CELL + _GAP), label, shapes, "heat")
 
 
 def grid(rows: Sequence[tuple[str, Sequence[float]]], columns: Sequence[str], label: str) -> Markup:
     """A table of squares: a row for each name, a column for each of `columns`, as days of the week by hours."""
-    top = max((value for _, values in rows for value in values), default=0) or 1
+    top = _busy([value for _, values in rows for value in values])
     left, step = 34, 15
     shapes = [
         f'<text class="axis" x="{left + index * step}" y="9">{escape(name)}</text>'
@@ -90,8 +95,14 @@ def meter(value: float, top: float, label: str, width: int = 120) -> Markup:
 
 
 def level(value: float, top: float) -> int:
-    """How strong a colour is, from 0 for nothing to 4: by the root, so that one busy day does not pale the rest."""
+    """How strong a colour is, from 0 for nothing to 4: by the root, so that a few are told from none."""
     return 0 if value <= 0 else min(_LEVELS, 1 + int((value / top) ** 0.5 * _LEVELS * 0.999))
+
+
+def _busy(values: Iterable[float]) -> float:
+    """What counts as much among them: one day that is like no other does not pale the rest."""
+    found = sorted(value for value in values if value > 0)
+    return found[int(len(found) * _BUSY)] if found else 1
 
 
 def amount(value: float) -> str:
@@ -99,10 +110,10 @@ def amount(value: float) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"
 
 
-def _svg(width: float, height: float, label: str, shapes: list[str], kind: str) -> Markup:
+def _svg(width: float, height: float, label: str, shapes: list[str], kind: str, attributes: str = "") -> Markup:
     """The chart of shapes, in which every text is escaped already: Markup, made shape by shape, takes three times as
     long."""
     return Markup(
         f'<svg class="chart {kind}" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" '
-        f'aria-label="{escape(label)}">{"".join(shapes)}</svg>'
+        f'aria-label="{escape(label)}"{attributes}>{"".join(shapes)}</svg>'
     )

@@ -29,8 +29,8 @@ def environment(access: Access) -> Environment:
         lstrip_blocks=True, auto_reload=False,
     )  # fmt: skip
     made.filters.update(
-        ago=_ago, when=_when, clock=_clock, time=local_time, number=_number, bytes=byte_size, markdown=markup.markdown,
-        code=markup.code, counted=counted, tail=_tail,
+        ago=_ago, when=_when, clock=_clock, time=local_time, number=_number, short=_short, bytes=byte_size,
+        markdown=markup.markdown, code=markup.code, counted=counted, tail=_tail,
     )  # fmt: skip
     made.globals.update(
         root=access.root, form_token=access.form_token, link=lambda *parts, **query: link(access.root, *parts, **query),
@@ -79,6 +79,14 @@ def _time(seconds: float, text: str, attributes: str = "") -> Markup:
 
 def _number(value: float) -> str:
     return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"
+
+
+def _short(value: int) -> str:
+    """A number of five digits or more by its thousands or millions, to be read beside others: `46.4K`, `59.1M`."""
+    for size, unit in ((1_000_000, "M"), (1_000, "K")):
+        if value >= 10_000 and value >= size - size / 2000:  # 999,950 is no 1,000.0K
+            return f"{value / size:,.1f}{unit}"
+    return f"{value:,}"
 
 
 def _tail(path: str, parts: int = 2) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
@@ -45,8 +46,9 @@ def _renderer() -> MarkdownIt:
     made = MarkdownIt("commonmark", {"html": False, "linkify": False, "highlight": _highlighted}).enable(
         ["table", "strikethrough"]
     )
-    made.validateLink = lambda url: url.lower().startswith(_WEB)  # type: ignore[method-assign]
+    made.validateLink = lambda url: True  # type: ignore[method-assign]  # which are no links says _link_open
     made.add_render_rule("link_open", _link_open)
+    made.add_render_rule("link_close", _link_close)
     made.add_render_rule("image", _image)
     return made
 
@@ -56,14 +58,31 @@ def _highlighted(text: str, name: str, _: str) -> str:
 
 
 def _link_open(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
-    """A link to another site tells it nothing of where it was clicked, and cannot reach back."""
+    """A link to another site tells it nothing of where it was clicked, and cannot reach back. What leads anywhere else,
+    as to a file, is no link: it says where in its title."""
+    href = str(tokens[index].attrs.get("href", ""))
+    if not _is_web(href):
+        return str(Markup('<span class="aim" title="{}">').format(unquote(href)))
     tokens[index].attrs.update(rel="noopener noreferrer", target="_blank")
     return self.renderToken(tokens, index, options, env)
+
+
+def _link_close(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+    opened = next(tokens[at] for at in range(index, -1, -1) if tokens[at].type == "link_open")
+    return "</a>" if _is_web(str(opened.attrs.get("href", ""))) else "</span>"
+
+
+def _is_web(address: str) -> bool:
+    return address.lower().startswith(_WEB)
 
 
 def _image(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
     token = tokens[index]
     label = token.content or "image"
+    if not _is_web(str(token.attrs.get("src", ""))):
+        return str(
+            Markup('<span class="aim" title="{}">{}</span>').format(unquote(str(token.attrs["src"])), f"[{label}]")
+        )
     return str(Markup('<a href="{}" rel="noopener noreferrer" target="_blank">{}</a>').format(
         str(token.attrs.get("src", "")), f"[{label}]"
     ))  # fmt: skip

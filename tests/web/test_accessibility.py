@@ -93,6 +93,7 @@ def test_each_view_has_no_fault_and_fits_in_both_themes_and_three_widths(
         page.set_viewport_size({"width": width, "height": height})
         assert violations(page, colours=name == "desktop") == [], name  # which are the same in all widths
         assert page.evaluate("document.documentElement.scrollWidth") <= width, f"wider than a {name}"
+        assert page.evaluate("document.querySelector('main h1').offsetHeight") < 70, f"a title in pieces on a {name}"
     page.emulate_media(color_scheme="dark")
     assert violations(page, all_else=False) == [], "dark"
 

@@ -54,6 +54,8 @@ def test_the_numbers_are_those_of_the_command_costs(machine: StoreUser) -> None:
         for day, dollars in days.items():
             assert f"<title>{day}: {dollars:g}</title>" in text
         assert "<b>$5.00</b>" in text
+        assert '<span title="1,000,007">1.0M</span>' in text
+        assert "at most $5.00" in text
         assert "No price is known of rye-1" in text
         assert "Bake &lt;b&gt;bread&lt;/b&gt;" in text
         assert f'href="{page.root}/session/a"' in text

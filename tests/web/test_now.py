@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 from hooks_scene import PlainUser, told
 from page_scene import ServedPage
-from records import append, assistant, exchange, write
+from records import append, assistant, exchange, user, write
 from store_scene import ROOT
 
 from session_memory.host.callbacks import updates_callback
 from session_memory.host.database import HostDatabase
 from session_memory.host.group_files import name_session
 from session_memory.settings.host_layout import Layout
-from session_memory.web.active_sessions import active_since
+from session_memory.web.active_sessions import active_since, work_of
 
 
 class Person:
@@ -56,7 +56,7 @@ def test_what_waits_is_there_in_its_very_words_and_looking_takes_nothing_away(
     plain.run()
     append(other, *exchange("and a hotel", "Booked."))
     shown = unescape(page.until("Booked.").text)
-    assert "Waits for its next prompt" in shown
+    assert "Will be told at its next prompt" in shown
     next_told = told(plain.run())
     assert next_told in shown
     assert "and a hotel" in next_told
@@ -66,7 +66,7 @@ def test_what_waits_is_there_in_its_very_words_and_looking_takes_nothing_away(
 
 def test_what_a_session_was_told_is_there_after_its_prompt(plain: PlainUser, other: Path, page: ServedPage) -> None:
     plain.run()
-    shown = page.until("Told ")
+    shown = page.until("Was told ")
     assert "plan a trip" in shown.text
 
 
@@ -89,6 +89,32 @@ def test_what_was_said_last_is_quoted_without_the_marks_of_markdown(other: Path,
     append(other, *exchange("> why is `__init__` slow?", said))
     shown = page.until("Done I fixed both of cart.py: __init__ = 2 * 3 • see the docs").text
     assert ">why is __init__ slow?<" in shown
+
+
+def test_what_an_agent_does_is_said_where_sessions_are_listed(other: Path, page: ServedPage) -> None:
+    append(other, user("water the roses"))
+    shown = page.until('<span class="badge green">at work</span>').text
+    assert re.search(r">\d at work<", shown)
+    assert "Gladly." not in shown.partition("water the roses")[2].partition("</article>")[0], (
+        "what was said before that"
+    )
+    assert '<span class="at-work">at work</span>' in page.view("/list").text
+    append(other, assistant(("Bash", {"command": "npm test"})))
+    page.until('<span class="badge green">at work: Bash</span>')
+
+
+@pytest.mark.parametrize(
+    ("role", "tool", "silent_seconds", "work"),
+    [
+        ("user", "", 300, "at work"), ("user", "", 700, ""), ("assistant", "Bash", 300, "at work: Bash"),
+        ("assistant", "Bash", 700, ""), ("assistant", "", 10, "at work"), ("assistant", "", 30, ""),
+        ("tool", "Edit", 30, "at work: Edit"), ("", "", 10_000, ""),
+    ],
+)  # fmt: skip
+def test_who_has_answered_or_does_nothing_for_long_is_not_at_work(
+    role: str, tool: str, silent_seconds: float, work: str
+) -> None:
+    assert work_of(role, tool, silent_seconds) == work
 
 
 def test_a_broken_setting_is_said(plain: PlainUser, other: Path) -> None:
@@ -120,12 +146,12 @@ def test_a_host_s_page_shows_its_groups_to_its_operator(layout: Layout, tmp_path
         name_session(layout.group("garden"), "nightly", "id-of-nightly")
         nightly = layout.group("garden").transcript("id-of-nightly")
         write(Path(nightly), *exchange("water the roses", "Watered."))
-        waiting = unescape(page.until("Waits for its next prompt").text)
-        assert "water the roses" in waiting.partition("Waits for its next prompt")[2]
+        waiting = unescape(page.until("Will be told at its next prompt").text)
+        assert "water the roses" in waiting.partition("Will be told at its next prompt")[2]
         callback: Any = updates_callback(layout.group("garden"), "chat")
         answer = asyncio.run(callback({"prompt": "hello", "session_id": "id-of-garden"}, None, None))
         assert answer["hookSpecificOutput"]["additionalContext"] in waiting
-        page.until("Told ")
+        page.until("Was told ")
     alone = ServedPage(Operator(layout, tmp_path / "other"), "--home", f"{layout.root}/groups/garden")
     with alone as page:
         assert "what of main?" not in page.until("what of garden?").text

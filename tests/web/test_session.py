@@ -54,6 +54,17 @@ def test_the_dialogue_has_what_was_said_with_markdown_and_code(page: ServedPage)
     assert "claude --resume s1" in unescape(text)
 
 
+def test_what_a_file_is_called_in_is_no_link_and_leads_nowhere(tmp_path: Path) -> None:
+    reader = StoreUser(tmp_path)
+    said = "See [cart.py](/srv/agent/cart%201.py), [docs](https://x.example/a), [that](javascript:alert(1)) and ![it](a.png)."
+    reader.session("s1", *exchange("Where is it?", said))
+    with ServedPage(reader) as page:
+        prose = page.until("x.example", "/session/s1").text.partition('class="prose">')[2].partition("</div>")[0]
+        assert '<span class="aim" title="/srv/agent/cart 1.py">cart.py</span>' in prose
+        assert re.findall(r'href="([^"]*)"', prose) == ["https://x.example/a"]
+        assert re.sub("<[^>]+>", "", prose).strip() == "See cart.py, docs, that and [it]."
+
+
 def detail(page: ServedPage, tool: str) -> str:
     """What is loaded when the call of a tool is opened."""
     text = page.view("/session/s1").text

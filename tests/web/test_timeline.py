@@ -95,10 +95,32 @@ def test_a_day_that_is_none_is_today(user: StoreUser, query: str) -> None:
         assert "Count the money" in answer.text
 
 
+def test_a_title_has_room_in_the_evening_too(user: StoreUser) -> None:
+    evening = time.mktime((*time.localtime()[:3], 23, 30, 0, 0, 0, -1)) - 7 * 86400
+    user.session("late", *exchange("Set the dough for tomorrow", "Set.", at=evening))
+    user.run("ingest")
+    with ServedPage(user) as page:
+        lanes = page.until("Set the dough", f"/timeline?day={day(7)}").text
+        late = lanes.partition("Set the dough for tomorrow\n")[2].partition("</a>")[0]
+        found = re.search(r'<svg x="([\d.]+)%" .*? width="([\d.]+)%"', late)
+        bar = re.search(r'<rect class="hue-\d" x="([\d.]+)%"', late)
+        assert found
+        assert bar
+        left, room = float(found[1]), float(found[2])
+        assert (left, room) == (86, 14)
+        assert left + float(bar[1]) / 100 * room == pytest.approx(23.5 / 24 * 100, abs=0.1)
+
+
 def test_a_day_without_conversations_says_so(user: StoreUser) -> None:
     with ServedPage(user) as page:
         page.until("Count the money", "/timeline")
         assert "No conversation in this day" in page.view("/timeline?day=2001-01-01").text
+
+
+def test_one_busy_day_does_not_pale_the_others() -> None:
+    days = {f"2026-02-{day:02}": 10.0 + day for day in range(1, 29)} | {"2026-03-01": 5000.0}
+    year = heat(days, datetime(2026, 3, 1).timestamp(), "a year")
+    assert re.findall(r'class="heat-(\d)"[^>]*data-day="2026-02-(?:2[5-8])"', year) == ["4"] * 4
 
 
 @given(st.datetimes(datetime(2024, 1, 1), datetime(2034, 1, 1)))

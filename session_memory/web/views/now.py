@@ -23,6 +23,7 @@ def values(request: PageRequest) -> dict[str, Any]:
         "projects": [(project, list(some)) for project, some in groupby(ordered, key=lambda one: one.project)],
         "colliding": sum(bool(one.collisions) for one in sessions),
         "count": len(sessions),
+        "working": sum(bool(one.work) for one in sessions),
         "since": "today" if since == midnight(request.now) else f"in the last {NIGHT_HOURS} hours",
         "alarms": request.alarms,
     }

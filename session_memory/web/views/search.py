@@ -32,6 +32,7 @@ _ROLES = (
     ("read", "Files read"),
     ("other", "Other tools"),
 )
+_SPEAKERS = {"user": "You", "assistant": "Agent"}
 
 
 class ShownHit(NamedTuple):
@@ -138,7 +139,7 @@ def _shown(hits: list[Hit]) -> list[ShownHit]:
         title, cwd, by = next(safe), next(safe), next(safe)
         pieces = [(next(safe), is_marked) for _, is_marked in _pieces(hit)]
         at = hit.entry.timestamp or hit.conversation.last_message_at
-        who = hit.entry.tool if hit.entry.role == TOOL_ROLE else dict(_ROLES)[hit.entry.role]
+        who = hit.entry.tool if hit.entry.role == TOOL_ROLE else _SPEAKERS[hit.entry.role]
         shown.append(
             ShownHit(
                 hit.conversation.session_id,

@@ -17,10 +17,12 @@ PALETTE_LINES = 12
 
 
 def listed(request: PageRequest) -> dict[str, Any]:
-    """`days` as pairs of what people call a day and its sessions; `here` is the id of the one that is shown."""
+    """`days` as pairs of what people call a day and its sessions; `here` is the id of the one that is shown, `working`
+    are those of who is at work."""
     lines = session_lines(request, Filter(request.location.homes, limit=CONVERSATIONS))
     days = groupby(lines, key=lambda line: day_name(line.last_at, request.now))
-    return {"days": [(day, list(some)) for day, some in days], "here": request.one("here")}
+    working = {one.id for one in request.active if one.work}
+    return {"days": [(day, list(some)) for day, some in days], "here": request.one("here"), "working": working}
 
 
 def found(request: PageRequest) -> dict[str, Any]:

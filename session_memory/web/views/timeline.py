@@ -30,8 +30,9 @@ _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
 class Bar(NamedTuple):
-    """A conversation. `left` and `width` are in percent of the span, `room` is what it has to itself, `row` the row
-    of its lane; `begin` and `end` are in seconds since the epoch."""
+    """A conversation. `left` and `room` are what it has to itself, `row` is the row of its lane; within its room the
+    bar begins at `offset` and is `width` wide, all in percent of the span. `begin` and `end` are in seconds since the
+    epoch."""
 
     session: str
     conversation: int
@@ -45,6 +46,7 @@ class Bar(NamedTuple):
     width: float
     room: float
     row: int
+    offset: float = 0.0
 
 
 class Lane(NamedTuple):
@@ -83,7 +85,9 @@ def values(request: PageRequest) -> dict[str, Any]:
         "lanes": lanes,
         "bars": sorted(bars, key=lambda bar: bar.begin, reverse=True),
         "longest": sorted(bars, key=lambda bar: -bar.messages)[:LONGEST],
+        "runtimes": sorted({bar.runtime for bar in bars}),
         "rows": sum(lane.rows for lane in lanes),
+        "begin": begin,
         "ticks": _ticks(span, begin, end),
         "here": round(here, 2) if 0 < here < 100 else None,
         "span": span,
@@ -132,8 +136,9 @@ def _bars(found: Sequence[Conversation], begin: float, end: float, least_room: f
         first, last = one.first_message_at / 1000, one.last_message_at / 1000
         left = max(0.0, (first - begin) / (end - begin) * 100)
         width = max(LEAST_WIDTH, min(100.0, (last - begin) / (end - begin) * 100) - left)
-        left = min(left, 100 - width)
+        begins_at = min(left, 100 - width)
         room = max(width, least_room)
+        left = min(begins_at, 100 - room)  # in the evening the title begins before its bar
         project = project_of(cwd) or "Without a project"
         bars.append(
             Bar(
@@ -147,8 +152,9 @@ def _bars(found: Sequence[Conversation], begin: float, end: float, least_room: f
                 last,
                 round(left, 3),
                 round(width, 3),
-                round(min(room, 100 - left), 3),
+                round(room, 3),
                 0,
+                round(begins_at - left, 3),
             )
         )
     return bars
