@@ -159,6 +159,27 @@ class OpenCodeDatabase:
                 self.part(forked, ids[message_id], json.loads(part), at=at)
         return forked
 
+    def merge(self, directory: Path | str, count: int) -> str:
+        """So many sessions with a turn each, and one with copies of all that is in them; its id."""
+        merged, began = self.session(directory), int(time.time() * 1000) - count * 1000
+        with closing(sqlite3.connect(self.path)) as connection, connection:
+            for number in range(count):
+                session_id, at = f"ses_old{number:04d}", began + number * 1000
+                copied = "INSERT INTO session SELECT ?, project_id, parent_id, slug, directory, title, version,"
+                connection.execute(
+                    f"{copied} NULL, NULL, NULL, ?, ?, NULL, NULL FROM session WHERE id = ?",
+                    (session_id, at, at, merged),
+                )
+                for place, role in ((f"{number:04d}0", "user"), (f"{number:04d}1", "assistant")):
+                    data = {"role": role, "finish": "stop", "time": {"created": at, "completed": at}}
+                    for kind, owner in (("old", session_id), ("own", merged)):
+                        message_id, part = f"msg_{kind}{place}", text(f"{role} {number}", at=at / 1000)
+                        values = (message_id, owner, at, at, json.dumps(data, separators=(",", ":")))
+                        connection.execute("INSERT INTO message VALUES (?, ?, ?, ?, ?)", values)
+                        values = (f"prt_{kind}{place}", message_id, owner, at, at, json.dumps(part))
+                        connection.execute("INSERT INTO part VALUES (?, ?, ?, ?, ?, ?)", values)
+        return merged
+
     def delete(self, session_id: str) -> None:
         """Deletes a session, as its user does."""
         for table, column in (("part", "session_id"), ("message", "session_id"), ("session", "id")):

@@ -13,7 +13,7 @@ import pytest
 from opencode_scene import OpenCodeUser, text, tool
 from runtimes.opencode_story import write_story
 
-from session_memory.runtimes.opencode import files
+from session_memory.runtimes.opencode import database, files
 from session_memory.system import files as system
 
 FIXTURES = Path(__file__).parent / "fixtures" / "opencode"
@@ -209,3 +209,21 @@ class TestForks:
         fork = user.database.fork(session, "x (fork #1)")
         user.database.delete(session)
         assert [(entry.text, entry.is_copy) for entry in user.entries(fork)] == [("one", True), ("first", True)]
+
+    @pytest.mark.parametrize("turns", [30, 120])
+    def test_what_copies_of_many_sessions_cost_grows_as_they_do(self, user, monkeypatch, turns):
+        steps = []
+        connect = database.connect
+
+        def counted(*words, **options):
+            connection = connect(*words, **options)
+            connection.set_progress_handler(lambda: steps.append(100), 100)
+            return connection
+
+        monkeypatch.setattr(database, "connect", counted)
+        merged = user.database.merge("/srv/app", turns)
+        user.refresh(everything=True)
+        assert sum(steps) < 500 * turns
+        found = user.entries(merged)
+        assert [entry.text for entry in found[::2]] == [f"user {number}" for number in range(turns)]
+        assert all(entry.is_copy and entry.id.startswith("prt_old") for entry in found)

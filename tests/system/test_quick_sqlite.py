@@ -16,8 +16,14 @@ from session_memory.system.quick_sqlite import Error, connect
 loaded = {{"functools", "datetime", "sqlite3"}} & set(sys.modules)
 connection = connect("file:{path}?mode=ro", uri=True, timeout=0, isolation_level=None)
 connection.text_factory = lambda content: content.decode("utf-8", "replace")
+compiled = []
+connection.set_authorizer(lambda action, *_: action == 21 and compiled.append(action) or 0)  # SQLITE_SELECT
 connection.execute("BEGIN")
 found = [connection.execute("SELECT said FROM t WHERE n = ?", (n,)).fetchall() for n in (1, 2, 1)]
+assert len(compiled) == 1, compiled
+inner = "SELECT n FROM t ORDER BY n"
+assert [(a, b) for (a,) in connection.execute(inner) for (b,) in connection.execute(inner)] == [(1, 1), (1, 2), (2, 1), (2, 2)]
+connection.set_authorizer(None)
 connection.execute("COMMIT")
 try:
     connection.execute("DELETE FROM t")

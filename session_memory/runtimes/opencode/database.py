@@ -23,11 +23,15 @@ _LAST_ASSISTANT = """
     SELECT id FROM message WHERE session_id = ? AND data LIKE '%"role":"assistant"%'
     ORDER BY time_created DESC, id DESC LIMIT 1
 """
-# The oldest session with a message of then is the one that it was written in: all others have it from there.
-_ORIGINAL = """
-    SELECT message.id FROM session JOIN message ON message.session_id = session.id
-    WHERE session.project_id = ? AND session.time_created < ? AND message.time_created = ? AND message.data LIKE ?
-    ORDER BY session.time_created LIMIT 1
+# The oldest session with a message of then is the one that it was written in: all others have it from there. The `+`
+# keeps SQLite from looking for each time in each session.
+_ORIGINALS = """
+    SELECT message.time_created, message.data LIKE '%"role":"assistant"%', message.id
+    FROM session CROSS JOIN message ON message.session_id = session.id
+    WHERE session.project_id = ?1 AND session.time_created < ?2 AND message.time_created >= ?3
+        AND message.time_created < ?2 AND +message.time_created IN
+            (SELECT time_created FROM message WHERE session_id = ?4 AND time_created >= ?3 AND time_created < ?2)
+    ORDER BY session.time_created DESC, message.id DESC
 """
 
 
@@ -140,8 +144,8 @@ class DatabaseReader:
         rows = self._connection.execute("SELECT id FROM part WHERE message_id = ? ORDER BY id", (message_id,))
         return [part_id for (part_id,) in rows]
 
-    def original(self, session: SessionRow, message: MessageRow) -> str:
-        """The id of the message that one in a fork is a copy of; '' where that is gone."""
-        role = f'%"role":"{message.role}"%'
-        row = self._connection.execute(_ORIGINAL, (session.project, session.created, message.created, role)).fetchone()
-        return row[0] if row else ""
+    def originals(self, session: SessionRow, created: int) -> dict[tuple[int, str], str]:
+        """The ids of the messages that those in a fork are copies of which are as young as this or younger, by their
+        times and roles; without those that are gone."""
+        rows = self._connection.execute(_ORIGINALS, (session.project, session.created, created, session.id))
+        return {(at, "assistant" if is_answer else "user"): message_id for at, is_answer, message_id in rows}

@@ -167,6 +167,7 @@ class Addition:
         self.lines: list[bytes] = [] if mark else [session_line(session)]
         self._after: tuple[int, str] = tuple(mark.get("after") or (0, ""))
         self._open: dict[str, list[str]] = dict(mark.get("open") or {})
+        self._originals: dict[tuple[int, str], str] | None = None  # read with the first message that is a copy
         if session.title != mark.get("title", ""):
             self.lines.append(title_line(session.title))
         begin = self._taken_back(mark, path)
@@ -219,7 +220,7 @@ class Addition:
         what it says of itself."""
         written = self._open.pop(message.id, [])
         rows = [(part_id, part_data(data)) for part_id, data in self._database.parts(message.id)]
-        originals = self._originals(message, [part_id for part_id, _ in rows]) if message.is_copied else []
+        originals = self._original_parts(message, [part_id for part_id, _ in rows]) if message.is_copied else []
         texts = []
         for number, (part_id, data) in enumerate(rows):
             if data.get("type") == "text" and data.get("text"):
@@ -234,10 +235,12 @@ class Addition:
         else:
             self._open[message.id] = written
 
-    def _originals(self, message: MessageRow, part_ids: list[str]) -> list[str]:
+    def _original_parts(self, message: MessageRow, part_ids: list[str]) -> list[str]:
         """The ids that the parts of a message had before a fork copied it, which it notes of itself too: the same where
         the original is gone."""
-        original = self._database.original(self._session, message)
+        if self._originals is None:
+            self._originals = self._database.originals(self._session, message.created)
+        original = self._originals.get((message.created, message.role), "")
         parts = self._database.part_ids(original) if original else []
         message.original = original or message.id
         return parts if len(parts) >= len(part_ids) else part_ids
