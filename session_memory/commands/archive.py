@@ -10,7 +10,7 @@ from typing import Any
 from ..archives.list import KnownArchives
 from ..archives.privacy import is_private_path, settle
 from ..archives.writer import archive_session
-from ..errors import SessionMemoryError
+from ..errors import SessionMemoryError, WrongCallError
 from ..settings.homes import STORE_FILE
 from ..settings.privacy import Privacy
 from ..system.terminal import Terminal
@@ -21,7 +21,7 @@ from .arguments import HOME
 SUMMARY = "keep conversations as Markdown in the home's conversations/"
 
 
-class NothingChosenError(SessionMemoryError):
+class NothingChosenError(WrongCallError):
     """Neither a session was named nor all of them asked for."""
 
 

@@ -98,6 +98,13 @@ def repository_directories(path: str) -> tuple[str, ...]:
     return tuple(sorted({one.root for one in (found, *worktrees_of(found.common_dir)) if one.root}))
 
 
+def not_negative(text: str) -> int:
+    """A whole number. Raises ArgumentTypeError."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no number, 0 or above")
+    return int(text)
+
+
 def positive(text: str) -> int:
     """A whole number above 0. Raises ArgumentTypeError."""
     if not text.isdecimal() or not int(text):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from ..errors import SessionMemoryError
+from ..errors import WrongCallError
 from ..store.values import Filter
 from ..text.format import counted
 from ..text.sanitize import all_for_prompt, for_prompt
@@ -27,7 +27,7 @@ COMMAND_CHARACTERS = 120
 TITLE_CHARACTERS = 60
 
 
-class NoErrorTextError(SessionMemoryError):
+class NoErrorTextError(WrongCallError):
     """There is no text to look for."""
 
 

@@ -7,7 +7,7 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ..errors import SessionMemoryError
+from ..errors import SessionMemoryError, WrongCallError
 from ..memories.folders import groups_of
 from ..store.rules import JudgedFile
 from ..store.values import Filter
@@ -53,9 +53,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Writes them. Raises SessionMemoryError, OSError."""
     if not (arguments.session or arguments.project or arguments.all):
-        raise ExportError("nothing was named", "name a session, --project P or --all")
+        raise WrongCallError("nothing was named", "name a session, --project P or --all")
     if arguments.all and (arguments.session or arguments.project):
-        raise ExportError("--all is everything", "leave it out, or what it would be limited to")
+        raise WrongCallError("--all is everything", "leave it out, or what it would be limited to")
     return with_store(arguments, lambda opened: _export(opened, arguments))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from ..errors import SessionMemoryError
+from ..errors import SessionMemoryError, WrongCallError
 from ..memories.runner import settings_of
 from ..store.location import find_location
 from ..system.terminal import Terminal
@@ -27,7 +27,7 @@ NAME_CHARACTERS = 40
 
 
 class NothingToFilterError(SessionMemoryError):
-    """No transcript was named, or there is none."""
+    """There is no transcript where one was looked for."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,11 +43,11 @@ def run(arguments: argparse.Namespace) -> int:
     terminal = Terminal(os.environ, is_json=arguments.json)
     location = find_location(arguments.home, os.environ)
     settings = settings_of(location)
+    if not arguments.path and not arguments.all:
+        raise WrongCallError("no transcript was named", "name one, or a directory of them, or use --all")
     paths = [*_below(arguments.path), *(_all(location) if arguments.all else ())]
     if not paths:
-        raise NothingToFilterError(
-            "there is no transcript to look at", "name one, or a directory of them, or use --all"
-        )
+        raise NothingToFilterError("there is no transcript to look at", f"a transcript's name ends with {SUFFIX}")
     if arguments.show:
         _show(paths, settings, location.rules.read(), terminal)
     else:

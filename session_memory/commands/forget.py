@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..archives.list import list_archives
 from ..archives.privacy import private_path
-from ..errors import SessionMemoryError
+from ..errors import SessionMemoryError, WrongCallError
 from ..memories import undo
 from ..memories.folders import folder_of, groups_of, strategies_directory
 from ..memories.library import library_of, open_index
@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Forgets it, once somebody has agreed. Raises SessionMemoryError, OSError."""
     if not (arguments.session or arguments.project or arguments.before):
-        raise ForgetError("nothing was named", "name a session, --project P or --before WHEN")
+        raise WrongCallError("nothing was named", "name a session, --project P or --before WHEN")
     return with_store(arguments, lambda opened: _forget(opened, arguments), writes=True)
 
 

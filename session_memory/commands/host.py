@@ -15,6 +15,7 @@ from ..system.sqlite import DatabaseError
 from ..system.terminal import Terminal
 from ..text.characters import plain
 from . import host_groups, host_tasks
+from .arguments import not_negative
 from .host_groups import add_group_arguments
 from .host_tasks import add_task_arguments, ledger_of, local_time
 
@@ -59,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     found.add_argument("--no-wait", action="store_true", help="do not wait for the reply")
     found = action("tail", "show the replies in a group's chat as they come")
     found.add_argument("group", metavar="GROUP")
-    found.add_argument("--last", metavar="N", type=int, default=10, help="begin with the last N (10)")
+    found.add_argument("--last", metavar="N", type=not_negative, default=10, help="begin with the last N (10)")
     found.add_argument("--no-follow", action="store_true", help="end with the last one that there is")
     add_task_arguments(action)
 

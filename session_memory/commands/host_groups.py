@@ -7,7 +7,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from ..errors import SessionMemoryError
+from ..errors import WrongCallError
 from ..system.terminal import Terminal
 from ..text.characters import plain
 from ..text.format import counted
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MOST_SHOWN = 20
 
 
-class NothingToChangeError(SessionMemoryError):
+class NothingToChangeError(WrongCallError):
     """It is not said what of a group is to be changed."""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 
-from ..errors import SessionMemoryError
+from ..errors import SessionMemoryError, WrongCallError
 from ..store.ingest.sources import FOREIGN
 from ..store.ingest.unchanged import unchanged_files
 from ..store.location import find_location
@@ -46,6 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Takes in what was asked for; 1 if something could not be read. Raises SessionMemoryError."""
+    if arguments.file and arguments.dir:
+        raise WrongCallError("--file and --dir do not go together", "run it once for each")
     if not (arguments.file or arguments.dir or arguments.reimport or arguments.json):
         files = unchanged_files(find_location(arguments.home, os.environ), now_milliseconds())
         if files:
@@ -67,8 +69,6 @@ def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
         raise IngestError(f"{opened.terminal.short(opened.location.database)}: {NEWER}")
     if opened.store.obstacle:
         raise opened.store.obstacle
-    if arguments.file and arguments.dir:
-        raise IngestError("--file and --dir do not go together", "run it once for each")
     for fault in opened.location.home.settings().faults:
         note(fault)
     file = file_at(arguments.file, opened.location) if arguments.file else None

@@ -7,7 +7,7 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..errors import SessionMemoryError
+from ..errors import SessionMemoryError, WrongCallError
 from ..memories.agent_graph import ask_graph, has_graph
 from ..system.terminal import exit_code
 from ..tools.call import Served, call
@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Serves until the client closes stdin. Raises SessionMemoryError."""
     if bool(arguments.host) != bool(arguments.group):
-        raise WrongPlaceError("--host and --group go together", "session-memory mcp --host DIR --group NAME")
+        raise WrongCallError("--host and --group go together", "session-memory mcp --host DIR --group NAME")
     serve_this_process(_served(arguments))
     return 0
 

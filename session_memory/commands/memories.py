@@ -7,7 +7,7 @@ import os
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from ..errors import SessionMemoryError
+from ..errors import SessionMemoryError, WrongCallError
 from ..memories.folders import folder_of
 from ..memories.format import KINDS, time_text
 from ..memories.library import forget_memories, open_index, take_back
@@ -65,23 +65,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Does what was asked for. Raises SessionMemoryError."""
+    _check(arguments)
     return with_store(arguments, lambda opened: _run(opened, arguments), writes=arguments.action == "forget")
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Raises WrongCallError where the action does not take what it was given."""
+    action, words = arguments.action, arguments.words if " ".join(arguments.words).strip() else []
+    if arguments.undo and action != "forget":
+        raise WrongCallError(f"memories {action}: --undo belongs to forget", "session-memory memories forget --undo")
+    if not arguments.undo and bool(words) == (action == "list"):
+        problem = "nothing was named" if not words else f"list takes nothing: {words[0]!r}"
+        raise WrongCallError(f"memories {action}: {problem}", "see session-memory memories --help")
+    if arguments.team and action == "forget":
+        hint = "forget it on the machine that it comes from: that takes it from the team too"
+        raise WrongCallError("memories forget --team: each machine forgets its own", hint)
 
 
 def _run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     actions = {"list": _list, "search": _search, "show": _show, "forget": _forget}
     if arguments.undo:
         return _take_back(opened, arguments)
-    words: list[str] = arguments.words
-    if words and not " ".join(words).strip():
-        words = []
-    if bool(words) == (arguments.action == "list"):
-        problem = "nothing was named" if not words else f"list takes nothing: {words[0]!r}"
-        raise UnknownMemoryError(f"memories {arguments.action}: {problem}", "see session-memory memories --help")
     if opened.team:
-        if arguments.action == "forget":
-            hint = "forget it on the machine that it comes from: that takes it from the team too"
-            raise UnknownMemoryError("memories forget --team: each machine forgets its own", hint)
         from ..store.postgres.memories import TeamMemories
 
         return actions[arguments.action](opened, TeamMemories(opened.team), arguments)
@@ -217,8 +222,6 @@ def _forget(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> i
 
 
 def _take_back(opened: OpenStore, arguments: argparse.Namespace) -> int:
-    if arguments.action != "forget":
-        raise UnknownMemoryError(f"memories {arguments.action}: --undo belongs to forget")
     ids = [word.removeprefix("^").lower() for word in arguments.words if word.strip("^ ")]
     found = take_back(opened.location, ids, opened.note)
     if not found:

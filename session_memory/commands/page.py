@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from ..errors import WrongCallError
 from ..install.program_checks import WRONG
 from ..settings.notices import notices
 from ..settings.program import program_paths
@@ -55,7 +56,7 @@ def _export(arguments: argparse.Namespace) -> int:
     from . import export
 
     if not arguments.export:
-        raise export.ExportError("--out goes with --export", "name the session: --export SESSION")
+        raise WrongCallError("--out goes with --export", "name the session: --export SESSION")
     parser = argparse.ArgumentParser()
     export.add_arguments(parser)
     words = [arguments.export, "--full", "--format", "html", "--out", arguments.out]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from ..memories.runner import prepared, settings_of
+from ..errors import WrongCallError
+from ..memories.runner import known_ids, prepared, settings_of
 from ..store.refresh import NEWER
 from ..text.format import counted
 from ..text.sanitize import for_prompt
@@ -46,6 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Makes memories of the conversations that wait for it; 1 if some have to wait for another run. Raises
     SessionMemoryError."""
+    if arguments.strategy and arguments.strategy not in (known := known_ids()):
+        raise WrongCallError(f"no strategy is called {arguments.strategy!r}", f"there are {', '.join(known)}")
     return with_store(arguments, lambda opened: _process(opened, arguments), writes=True)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..errors import SessionMemoryError
+from ..errors import WrongCallError
 from ..store.sqlite.repair import holds_memories
 from ..store.values import ENTRY_ROLES, KINDS, TOOL_ROLE
 from ..system.terminal import called_as
@@ -29,7 +29,7 @@ TITLE_CHARACTERS = 80
 _QUERY = 'the words; "a phrase" in quotes, -word for what must not be there: best given as one quoted argument'
 
 
-class NoQueryError(SessionMemoryError):
+class NoQueryError(WrongCallError):
     """There is no word to search for."""
 
 

@@ -9,7 +9,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from .. import __version__
-from ..errors import SessionMemoryError
+from ..errors import SessionMemoryError, WrongCallError
 from ..runtimes.detection import is_started_by_agent
 from ..settings import edit
 from ..store.location import find_location
@@ -104,7 +104,7 @@ def _join(arguments: argparse.Namespace, terminal: Terminal) -> int:
     with closing(TeamPush(arguments.url, machine)) as team:
         if person and person != team.member:
             hint = f"--as {team.member}@{machine}, or a URL with another user"
-            raise TeamCommandError(f"the database knows you as {team.member}, not as {person}", hint)
+            raise WrongCallError(f"the database knows you as {team.member}, not as {person}", hint)
         is_known = bool(team.pushed()) and not before.url
         team.note_machine(__version__, pushed=False)
     if address.password:

@@ -10,7 +10,7 @@ from ..tools.backend import ListedChat, ListedTask, RefusedError
 from .database import HostDatabase
 from .group_files import add_group
 from .ledger import Ledger
-from .schedule import ScheduleError
+from .schedule import ScheduleError, UnknownTaskError
 
 if TYPE_CHECKING:
     from ..settings.host_layout import Layout
@@ -119,11 +119,13 @@ class HostAdministration:
 
 @contextmanager
 def _hint() -> Iterator[None]:
-    """Tells an agent where it finds the ids of tasks."""
+    """Tells an agent what is wrong with a task, and where it finds the ids of those there are."""
     try:
         yield
+    except UnknownTaskError as error:
+        raise RefusedError(str(error), _WHERE_IDS_ARE) from None
     except ScheduleError as error:
-        raise RefusedError(str(error), error.hint or _WHERE_IDS_ARE) from None
+        raise RefusedError(str(error), error.hint) from None
 
 
 def _listed(task: Task) -> ListedTask:

@@ -16,7 +16,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from ..archives.format import TASK_INTRODUCTION
-from ..errors import SessionMemoryError
+from ..errors import SessionMemoryError, WrongCallError
 from ..text.characters import plain
 from ..text.format import one_line, shorten
 from ..text.timestamps import iso_time
@@ -31,12 +31,16 @@ MOST_CHAT_CHARACTERS = 200  # in the id or the name of a chat
 LAST_SEEN, LAST_ANSWERED = "last_timestamp", "last_agent_timestamp"
 
 
-class EmptyMessageError(SessionMemoryError):
+class EmptyMessageError(WrongCallError):
     """A message without a text."""
 
 
 class UnknownGroupError(SessionMemoryError):
-    """No group is registered under this name or for this chat, or it cannot be."""
+    """No group is registered under this name or for this chat, or another one is."""
+
+
+class WrongGroupError(WrongCallError):
+    """A group cannot have such a chat or trigger."""
 
 
 class Ledger:
@@ -54,7 +58,8 @@ class Ledger:
     def register(
         self, folder: str, jid: str, name: str, trigger_pattern: str, requires_trigger: bool
     ) -> RegisteredGroup:
-        """Has the messages of a chat answered by the group `folder`. Raises UnknownGroupError where either is taken."""
+        """Has the messages of a chat answered by the group `folder`. Raises UnknownGroupError where either is taken,
+        WrongGroupError."""
         registered = _checked(RegisteredGroup(jid, name, folder, trigger_pattern, requires_trigger))
         with self.database.transaction():
             for group in self.groups():
@@ -67,7 +72,8 @@ class Ledger:
     def update(
         self, folder: str, *, name: str | None = None, trigger: str | None = None, jid: str | None = None
     ) -> RegisteredGroup:
-        """Changes what is given of a group; with '' as trigger it answers everything. Raises UnknownGroupError."""
+        """Changes what is given of a group; with '' as trigger it answers everything. Raises UnknownGroupError,
+        WrongGroupError."""
         with self.database.transaction():
             group = self.group(folder)
             if trigger is not None:
@@ -120,7 +126,7 @@ class Ledger:
         """
         text = storable(text)
         if not text.strip():
-            raise EmptyMessageError("a message needs a text")
+            raise EmptyMessageError("a message needs a text", "say something")
         timestamp = at or self._iso()
         message_id = message_id or uuid.uuid4().hex
         with self.database.transaction():
@@ -259,15 +265,13 @@ class Ledger:
 
 
 def _checked(group: RegisteredGroup) -> RegisteredGroup:
-    """The group with its name on one line. Raises UnknownGroupError where it cannot be as it is said to be."""
+    """The group with its name on one line. Raises WrongGroupError where it cannot be as it is said to be."""
     try:
         re.compile(group.trigger_pattern)
     except re.error as error:
-        raise UnknownGroupError(
-            f"the trigger {group.trigger_pattern!r}: {error}", "it is a regular expression"
-        ) from None
+        raise WrongGroupError(f"the trigger {group.trigger_pattern!r}: {error}", "it is a regular expression") from None
     if not group.jid or one_line(plain(group.jid)) != group.jid or len(group.jid) > MOST_CHAT_CHARACTERS:
-        raise UnknownGroupError(f"{group.jid[:MOST_CHAT_CHARACTERS]!r} is no id of a chat", "such as telegram:123")
+        raise WrongGroupError(f"{group.jid[:MOST_CHAT_CHARACTERS]!r} is no id of a chat", "such as telegram:123")
     return group._replace(name=shorten(one_line(plain(group.name)), MOST_CHAT_CHARACTERS) or group.folder)
 
 

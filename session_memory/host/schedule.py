@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from ..errors import SessionMemoryError
+from ..errors import SessionMemoryError, WrongCallError
 from ..text.format import shorten
 from ..text.sanitize import for_people
 from ..text.timestamps import epoch_seconds, iso_time
@@ -28,8 +28,12 @@ _LATEST = 253_402_214_400  # the last day of 9999: times are compared as texts
 _VALUE_CHARACTERS = 60
 
 
-class ScheduleError(SessionMemoryError):
-    """A schedule that names no time, or a task that is not there."""
+class ScheduleError(WrongCallError):
+    """A schedule that names no time, or a task without a text."""
+
+
+class UnknownTaskError(SessionMemoryError):
+    """There is no such task."""
 
 
 class Schedule:
@@ -62,11 +66,11 @@ class Schedule:
         return [task for task in self._database.tasks(group) if task.status != CANCELLED]
 
     def task(self, task_id: str, group: str = "") -> Task:
-        """The task with this id, of the group if one is given. Raises ScheduleError."""
+        """The task with this id, of the group if one is given. Raises UnknownTaskError."""
         for task in self.tasks(group):
             if task.id == task_id:
                 return task
-        raise ScheduleError(f"there is no task {task_id!r}")
+        raise UnknownTaskError(f"there is no task {task_id!r}", "session-memory host tasks shows them")
 
     def runs(self, task_id: str) -> list[TaskRun]:
         """How the runs of a task went, the first one first."""
@@ -75,7 +79,8 @@ class Schedule:
     def update(self, task_id: str, group: str = "", **changes: str) -> Task:
         """Changes prompt, schedule_type, schedule_value, context_mode or status (active, paused); the task after that.
 
-        A new time counts from now; what was missed while a task was paused is not run. Raises ScheduleError.
+        A new time counts from now; what was missed while a task was paused is not run. Raises ScheduleError,
+        UnknownTaskError.
         """
         with self._database.transaction():
             now, before = self._now(), self.task(task_id, group)
@@ -90,7 +95,7 @@ class Schedule:
         return task
 
     def remove(self, task_id: str, group: str = "") -> None:
-        """Removes a task and its log; a run that has begun is still answered. Raises ScheduleError."""
+        """Removes a task and its log; a run that has begun is still answered. Raises UnknownTaskError."""
         with self._database.transaction():
             self.task(task_id, group)
             self._database.remove_waiting_prompts(task_id)

@@ -18,7 +18,7 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
-from ..errors import SessionMemoryError
+from ..errors import WrongCallError
 from ..runtimes import runtime
 from ..runtimes.claude.files import transcript_path
 from ..system.confined_files import OutsideGroupError, open_inside
@@ -35,7 +35,7 @@ MAIN = "main"
 GLOBAL = "global"
 
 
-class GroupNameError(SessionMemoryError):
+class GroupNameError(WrongCallError):
     """A text that names no group."""
 
 

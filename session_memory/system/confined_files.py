@@ -7,8 +7,9 @@ may lead into another group on the host. So no step follows a link, and what was
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from ..errors import SessionMemoryError
 from .files import READ_FLAGS, NotAFileError, is_regular, read_at
@@ -55,9 +56,13 @@ def directory_below(root: str, path: str, *, make: bool = False) -> Iterator[int
 def pinned(root: str, path: str, *, make: bool = False) -> Iterator[str]:
     """A path that leads to the directory `path` as it was when it was asked for, whatever is put there since.
 
-    For functions that take paths. Where the system has no such paths (it is Linux that has) it is `path` itself, as it
-    was checked once. Raises as `directory_below` does.
+    For functions that take paths. Where the system has no such paths (it is Linux that has them) it is `path`
+    itself, as it was checked once. Raises as `directory_below` does.
     """
+    if os.open not in os.supports_dir_fd:  # Windows
+        _check_steps(root, path, make=make)
+        yield path
+        return
     with directory_below(root, path, make=make) as descriptor:
         yield pinned_descriptor(descriptor, path)
 
@@ -121,8 +126,17 @@ def write_inside(directory: int, name: str, content: bytes) -> None:
         raise
 
 
-def _make(name: str, directory: int) -> None:
-    try:
+def _make(name: str, directory: int | None) -> None:
+    with suppress(FileExistsError):
         os.mkdir(name, 0o700, dir_fd=directory)
-    except FileExistsError:
-        pass
+
+
+def _check_steps(root: str, path: str, *, make: bool) -> None:
+    """Raises as `directory_below` does, on a system that opens no directory."""
+    step = root
+    for name in os.path.relpath(path, root).split(os.sep):
+        step = os.path.join(step, name)
+        if make:
+            _make(step, None)
+        if not stat.S_ISDIR(os.lstat(step).st_mode):
+            raise OutsideGroupError(f"{path}: not a directory", "put a directory in its place")

@@ -40,8 +40,8 @@ def remove_leftovers(location: StoreLocation) -> None:
     now = time.time()
     for directory, names, seconds in _leftovers(location):
         with suppress(OSError):  # it is not there, or not ours
-            for _, _, files, descriptor in os.fwalk(directory):
-                for name in filter(names.search, files):
+            for files, descriptor in _files_below(directory, names):
+                for name in files:
                     _remove(name, descriptor, now - seconds)
 
 
@@ -54,7 +54,17 @@ def _leftovers(location: StoreLocation) -> Iterator[_Leftovers]:
         yield from (_Leftovers(one, _ARCHIVE) for one in (archives.directory, private_beside(archives.directory)))
 
 
-def _remove(name: str, directory: int, until: float) -> None:
+def _files_below(directory: str, names: re.Pattern[str]) -> Iterator[tuple[Iterator[str], int | None]]:
+    """Of each directory below this one the files with such names, and its descriptor, which only Windows has not."""
+    if hasattr(os, "fwalk"):
+        for _, _, files, descriptor in os.fwalk(directory):
+            yield filter(names.search, files), descriptor
+    else:
+        for folder, _, files in os.walk(directory):
+            yield (f"{folder}/{name}" for name in filter(names.search, files)), None
+
+
+def _remove(name: str, directory: int | None, until: float) -> None:
     with suppress(OSError):
         status = os.stat(name, dir_fd=directory, follow_symlinks=False)
         if is_regular(status) and status.st_mtime < until:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..errors import LockedError
 from ..hooks.upkeep_start import INTERVAL_SECONDS, lock_file
-from ..system.files import read_whole, write_atomically
+from ..system.files import lock, read_whole, write_atomically
 from ..system.json import decode, encode
 from .watch_lock import watcher_of
 
@@ -97,18 +98,30 @@ def upkeep_runs(location: StoreLocation) -> UpkeepRuns:
 
 def is_at_work(home: Home) -> bool:
     """Whether upkeep of this home runs."""
-    import fcntl
-
     try:
         descriptor = os.open(lock_file(home), os.O_RDONLY)
     except OSError:
         return False
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        os.close(descriptor)
+        return _is_locked(lock_file(home))
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:
         return True
     finally:
         os.close(descriptor)
+    return False
+
+
+def _is_locked(path: str) -> bool:
+    """The same where no lock can be held by several: it is taken for a moment."""
+    try:
+        os.close(lock(path, 0.0))
+    except LockedError:
+        return True
     return False
 
 

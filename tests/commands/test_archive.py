@@ -77,7 +77,7 @@ def test_an_agent_home_keeps_the_sessions_of_all_its_runtimes(tmp_path):
 
 def test_without_a_session_it_says_what_to_do(tmp_path):
     done = archive(home=tmp_path)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "--all" in done.stderr
 
 

@@ -159,7 +159,7 @@ class TestNotFound:
     @pytest.mark.parametrize("query", ["", "  "])
     def test_a_search_for_nothing_says_what_to_do(self, machine, query):
         done = machine.run("search", query)
-        assert (done.returncode, done.stdout) == (1, "")
+        assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr == (
             'session-memory: there is nothing to look for\n  name some words: session-memory search "cherry blossom"\n'
         )

@@ -37,5 +37,5 @@ def test_it_goes_by_the_configuration(machine):
 
 def test_without_a_transcript_it_says_what_to_name(machine):
     done = machine.run("filter")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "--all" in done.stderr

@@ -315,7 +315,7 @@ def test_a_password_goes_where_libpq_looks_for_it_and_nowhere_else(machine, team
 def test_nobody_joins_as_another_nor_without_a_team(machine, team, postgres: PostgresServer):
     ann = machine("laptop")
     refused = ann.run("team", "join", team.typed_url("ann"), "--as", "bob@laptop")
-    assert refused.returncode == 1
+    assert refused.returncode == 2
     assert "knows you as ann" in refused.stderr
     refused = ann.run("team", "join", "mysql://ann@db/team")
     assert "postgresql://" in refused.stderr

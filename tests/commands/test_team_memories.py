@@ -100,7 +100,7 @@ def test_what_others_remember_is_found_with_who_and_where_and_read_where_it_was_
     assert "Nothing was found" in call(backend, "search_team", {"query": "harbour", "project": "elsewhere"}).text
     assert not HomeBackend(None, machine("alone").environment).has_team
     refused = bob.run("memories", "forget", found["id"], "--team")
-    assert refused.returncode == 1
+    assert refused.returncode == 2
     assert "on the machine that it comes from" in refused.stderr
 
 

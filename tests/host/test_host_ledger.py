@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from session_memory.host.channels import ChannelError, Chats, channels_in
 from session_memory.host.channels.unix_socket import SocketError, UnixSocket
-from session_memory.host.ledger import Ledger, UnknownGroupError, messages_text
-from session_memory.host.schedule import ScheduleError, next_time
+from session_memory.host.ledger import Ledger, UnknownGroupError, WrongGroupError, messages_text
+from session_memory.host.schedule import ScheduleError, UnknownTaskError, next_time
 from session_memory.host.values import Message, Prompt, Task, TaskRun
 from session_memory.text.timestamps import iso_time
 
@@ -119,7 +119,7 @@ class TestLedger:
             ledger.register(folder, jid, folder, "", False)
 
     def test_a_trigger_that_is_no_pattern_is_refused(self, ledger: Ledger) -> None:
-        with pytest.raises(UnknownGroupError, match=r"the trigger '\['"):
+        with pytest.raises(WrongGroupError, match=r"the trigger '\['"):
             ledger.register("new", "chat:8", "new", "[", True)
 
 
@@ -222,7 +222,7 @@ class TestSchedule:
         ledger.schedule.start_due()
         ledger.schedule.remove(task.id)
         assert (ledger.schedule.tasks(), ledger.open_prompts("main")) == ([], [])
-        with pytest.raises(ScheduleError, match="there is no task"):
+        with pytest.raises(UnknownTaskError, match="there is no task"):
             ledger.schedule.remove(task.id)
 
 

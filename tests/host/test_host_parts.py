@@ -12,6 +12,7 @@ import pytest
 from fakes.fake_anthropic import FakeAnthropic
 from host_scene import HostMachine
 
+from session_memory.cli import main
 from session_memory.errors import SessionMemoryError
 from session_memory.host.group_files import instructions_for_all, name_session, prepare_group, prepare_host
 from session_memory.host.lock import host_lock, is_running
@@ -280,14 +281,18 @@ class TestCommands:
         ],
     )
     def test_what_cannot_be_done_is_said_in_a_line_with_a_hint(
-        self, machine: HostMachine, words: tuple[str, ...], said: str
-    ) -> None:
-        machine.init("main")
-        done = machine.command(*words)
-        assert (done.returncode, done.stdout) == (1, "")
-        assert said in done.stderr
-        assert "Traceback" not in done.stderr
-        assert done.stderr.count("\n") <= 2
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+        words: tuple[str, ...], said: str,
+    ) -> None:  # fmt: skip
+        monkeypatch.setenv("HOME", str(tmp_path))
+        assert main(["host", "init", str(tmp_path / "host"), "main"]) == 0
+        capsys.readouterr()
+        is_not_there = "there is no" in said or "already" in said
+        assert main(["host", *words, "--at", str(tmp_path / "host")]) == (1 if is_not_there else 2)
+        done = capsys.readouterr()
+        assert done.out == ""
+        assert said in done.err
+        assert done.err.count("\n") <= 2
 
     def test_a_group_is_changed_removed_and_comes_back(self, machine: HostMachine) -> None:
         machine.init("main")

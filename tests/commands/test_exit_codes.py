@@ -1,0 +1,153 @@
+"""Exit codes: 2 for a call that no command could make sense of, 1 for what is not there or cannot be done."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from store_scene import StoreUser, trip
+
+from session_memory.cli import COMMANDS, main
+
+WRONG = """
+archive
+completion tcsh
+config scpoe
+config scope nothing
+conversations --limit 0
+conversations --since soon
+costs --by weather
+doctor --home
+errors ''
+export
+export --all x
+export --format pdf
+filter
+forget
+forget --before soon
+graph find x
+graph search
+health-check x
+host add ../x --at HOST
+host add work --chat ' ' --at HOST
+host init HOST ../x
+host say main ' ' --at HOST
+host schedule main hello --at HOST
+host schedule main hello --cron soon --at HOST
+host schedule main hello --every 0 --at HOST
+host schedule main hello --once 2001-01-01 --at HOST
+host schedule main hello --once soon --at HOST
+host schedule main ' ' --every 60 --at HOST
+host set main --at HOST
+host set main --chat ' ' --at HOST
+host set main --trigger [ --at HOST
+host tail main --last=-1 --at HOST
+ingest --file a --dir b
+install --runtime emacs
+install --with batteries
+mcp --group family
+mcp --host HOST --group ../x
+memories forget
+memories forget x --team
+memories list x
+memories search ''
+memories show x --undo
+new HOST --template emacs
+page --out x.html
+page --port 99999
+patterns --limit none
+process --limit 0
+process --strategy dreams
+read
+read x --lines 0
+search ''
+sessions --limit=-1
+show x
+show 7 --around x
+status x
+team join nowhere
+team join postgresql://ann@127.0.0.1/team --as 'a b'
+told --last x
+uninstall --runtime emacs
+watch --print-service upstart
+"""
+NOT_THERE = """
+archive zebra
+conversations --project zebra
+errors zebra
+export zebra
+filter HOST/none.jsonl
+forget zebra --yes
+host drop task-1 --at HOST
+host pause task-1 --at HOST
+host say nobody hello --at HOST
+host schedule nobody hello --every 60 --at HOST
+host set main --chat taken --at HOST
+host set nobody --chat 7 --at HOST
+host status --at HOST/none
+ingest --file HOST/none.jsonl
+mcp --host HOST --group nobody
+mcp --ipc HOST/none
+memories forget zebra
+memories forget --undo
+read zebra
+search zebra
+show 77
+team push
+told zebra
+uninstall --home HOST/none
+"""
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A host with two groups, in the home of somebody with a session."""
+    user = StoreUser(tmp_path_factory.mktemp("user"))
+    user.session("8f3a-trip", *trip())
+    user.run("host", "init", user.home / "host", "main", "work")
+    user.run("host", "set", "work", "--chat", "taken", "--at", user.home / "host")
+    return user.home / "host"
+
+
+@pytest.fixture
+def run(host: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], int]:
+    """What runs a command line, and returns its exit code."""
+    for name in os.environ:
+        monkeypatch.delenv(name)
+    for name, value in {"HOME": str(host.parent), "PATH": os.defpath}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(host.parent)
+
+    def run(line: str) -> int:
+        try:
+            return main(shlex.split(line.replace("HOST", str(host))))
+        except SystemExit as ended:
+            return int(str(ended.code))
+
+    return run
+
+
+def test_of_every_command_there_is_a_wrong_call() -> None:
+    assert {line.split()[0] for line in WRONG.strip().splitlines()} == set(COMMANDS)
+
+
+@pytest.mark.parametrize("line", WRONG.strip().splitlines())
+def test_a_wrong_call_is_2_and_says_what_is_wrong(
+    line: str, run: Callable[[str], int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(line) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "error: " in said.err or said.err.startswith("session-memory: ")
+
+
+@pytest.mark.parametrize("line", NOT_THERE.strip().splitlines())
+def test_what_is_not_there_is_1_and_said(
+    line: str, run: Callable[[str], int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(line) == 1
+    said = capsys.readouterr()
+    assert said.out + said.err
