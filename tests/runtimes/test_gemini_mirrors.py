@@ -132,6 +132,26 @@ def test_what_its_user_went_back_behind_is_taken_back(gemini: Gemini) -> None:
     assert gemini.said() == ["one", "two", "right", "three"]
 
 
+@pytest.mark.parametrize("is_at_once", [True, False], ids=["at once", "bit by bit"])
+def test_what_is_gone_back_behind_by_the_id_that_a_compression_gave_it_is_taken_back(
+    gemini: Gemini, is_at_once: bool
+) -> None:  # fmt: skip
+    kept = gemini_exchange("again", "three")
+    gemini.begin(*gemini_exchange("one", "two"), *gemini_exchange("again", "aside"), *kept)
+    snapshot = gemini_message("user", "<state_snapshot>\n<overall_goal>bread</overall_goal>")
+    renamed = [{**message, "id": new_id()} for message in kept]
+    steps = [
+        [{"$set": {"messages": [snapshot, *renamed]}}],
+        gemini_exchange("four", "five"),
+        [{"$rewindTo": renamed[0]["id"]}, *gemini_exchange("six", "seven")],
+    ]
+    for step in steps:
+        if not is_at_once:
+            gemini.refresh()
+        gemini.add(*step)
+    assert gemini.said() == ["one", "two", "again", "aside", "six", "seven"]
+
+
 def test_a_chat_that_was_deleted_or_written_anew_keeps_what_was_said(gemini: Gemini) -> None:
     first = gemini_exchange("one", "two")
     gemini.begin(*first)

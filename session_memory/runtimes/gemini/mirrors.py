@@ -143,7 +143,7 @@ def _add(source: Source, root: str, most_bytes: int) -> int:
             else:
                 messages = decode(content.decode("utf-8", "replace")).get("messages")
                 records = [one for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
-            addition = ChatAddition(mark, _mirrored(path) if mark and not at else ())
+            addition = ChatAddition(mark, _mirrored(path) if mark else (), is_again=not at)
             lines = [encode(record).encode() for record in addition.lines(records)]
             if not mirror.mark:
                 lines.insert(0, encode({**header, "cwd": source.directory}).encode())
@@ -177,15 +177,18 @@ def _header(path: str, head: bytes) -> Record:
 
 class ChatAddition:
     """What is new in records of a chat, by its `mark`, which is brought up to date, and by those that its mirror has
-    already, where these are not behind the mark."""
+    already: where the chat is read `is_again` from its beginning, and where Gemini gives its prompts new ids."""
 
-    def __init__(self, mark: Mark, mirrored: Iterable[Record]) -> None:
+    def __init__(self, mark: Mark, mirrored: Iterable[Record], *, is_again: bool) -> None:
         self._mark = mark
         self._ids = dict.fromkeys(mark.get("ids", ()))
         self._calls = dict.fromkeys(mark.get("calls", ()))
-        for record in mirrored:
+        self._renamed: dict[str, str] = dict(mark.get("renamed", {}))  # new ids of prompts, and those that they had
+        self._mirrored = list(mirrored) if is_again else mirrored
+        for record in self._mirrored if is_again else ():
             self._ids[as_string(record.get("id"))] = None
             self._calls.update(dict.fromkeys([call["id"] for call in _calls(record)]))
+        self._prompts: list[Record] = []  # of this addition
         self._added: dict[str, Record] = {}
 
     def lines(self, records: Iterable[Record]) -> list[Record]:
@@ -194,17 +197,20 @@ class ChatAddition:
         for record in records:
             found += self._lines_of(record)
         self._mark["ids"], self._mark["calls"] = list(self._ids)[-LAST_IDS:], list(self._calls)[-LAST_IDS:]
+        if self._renamed:
+            self._mark["renamed"] = dict(list(self._renamed.items())[-LAST_IDS:])
         return found
 
     def _lines_of(self, record: Record) -> Iterator[Record]:
         kind, record_id = record.get("type"), as_string(record.get("id"))
         if isinstance(record.get("$rewindTo"), str):
-            yield {"$rewindTo": record["$rewindTo"]}
+            yield {"$rewindTo": self._renamed.get(record["$rewindTo"], record["$rewindTo"])}
         elif isinstance(record.get("$set"), dict):
             yield from self._changes(record)
         elif record_id and kind == "user" and typed(record) and record_id not in self._ids:
             self._ids[record_id] = None
-            yield _prompt(record)
+            self._prompts.append(_prompt(record))
+            yield self._prompts[-1]
         elif record_id and kind == "gemini":
             yield from self._answer(record, record_id)
 
@@ -212,10 +218,25 @@ class ChatAddition:
         compressed, named = snapshot_id(record), title(record)
         if compressed and compressed not in self._ids:
             self._ids[compressed] = None
+            self._note_renamed(record["$set"]["messages"])
             yield {"id": compressed, "timestamp": as_string(record["$set"].get("lastUpdated")), "type": COMPRESSED}
         if named and named[1] != self._mark.get("title"):
             self._mark["title"] = named[1]
             yield {"$set": {"summary": named[1]}}
+
+    def _note_renamed(self, messages: list[Any]) -> None:
+        """Notes which prompts stand in a list under new ids, as those do that were not compressed: by what was typed,
+        the last ones first."""
+        self._mirrored = list(self._mirrored)
+        known = [*[one for one in self._mirrored if one.get("type") == "user"], *self._prompts]
+        for message in reversed(messages):
+            text = typed(message) if isinstance(message, dict) and message.get("type") == "user" else ""
+            while text and known:
+                prompt = known.pop()
+                if typed(prompt) == text:
+                    if message.get("id") != prompt["id"]:
+                        self._renamed[as_string(message.get("id"))] = prompt["id"]
+                    break
 
     def _answer(self, record: Record, record_id: str) -> Iterator[Record]:
         calls = [call for call in _calls(record) if call["id"] not in self._calls]
