@@ -18,6 +18,7 @@ from ..store.values import TOOL_ROLE, Filter
 from ..system.git import find_worktree, head_of
 from ..text.paths import relative
 from ..text.sanitize import for_people
+from ..text.timestamps import age
 from ..transcripts.log import last_entries
 from ..transcripts.sessions import UnknownSessionError, find_sessions
 from ..transcripts.titles import is_request
@@ -45,6 +46,8 @@ UNANSWERED_SECONDS = 600.0  # in which a request or a call without an answer is 
 ANSWERED_SECONDS = 20.0  # in which an agent may go on after what it has said
 _COLLISION = "! "  # begins the lines that say whose hands meet: see activity/collision_lines.py
 _TO_THE_SESSION = re.compile(r"(, (?:before|after|which)) you ")  # as they are told to it; a person is told of it
+_AGE = re.compile(r"\b(?:just now|(\d+)([mhd]) ago)\b")
+_UNIT_SECONDS = {"m": 60, "h": 3600, "d": 86400}
 
 
 class Told(NamedTuple):
@@ -149,24 +152,29 @@ def _from_transcript(one: FoundSession, environ: Mapping[str, str], now: float) 
         work=work_of(entries[-1].role, next((tool.name for tool in entries[-1].tools[-1:]), ""), now - one.modified)
         if entries else "",
     )  # fmt: skip
-    return _with_delivery(found, lambda: delivery_state(one, environ))
+    return _with_delivery(found, lambda: delivery_state(one, environ), now)
 
 
-def _with_delivery(found: ActiveSession, state: Callable[[], DeliveryState | None]) -> ActiveSession:
-    """The session with what it was told and what waits for it."""
+def _with_delivery(found: ActiveSession, state: Callable[[], DeliveryState | None], now: float) -> ActiveSession:
+    """The session with what it was told and what waits for it; each collision once, as long ago as it is now."""
     try:
         delivered, waiting = state() or (None, "")
     except Exception as error:  # see above
         return found._replace(problem=for_people(described(error)))
     told = Told(delivered.at, for_people(delivered.text or ""), delivered.acknowledged) if delivered else None
     waiting = for_people(waiting)
-    lines = [*waiting.splitlines(), *(told.text.splitlines() if told else ())]
-    collisions = [
-        _TO_THE_SESSION.sub(r"\1 this session ", line.removeprefix(_COLLISION))
-        for line in lines
-        if line.startswith(_COLLISION)
-    ]
-    return found._replace(told=told, waiting=waiting, collisions=tuple(dict.fromkeys(collisions)))
+    lines = [*waiting.splitlines(), *(aged(told.text, now - told.at).splitlines() if told else ())]
+    collisions: dict[str, str] = {}
+    for line in lines:
+        if line.startswith(_COLLISION):
+            shown = _TO_THE_SESSION.sub(r"\1 this session ", line.removeprefix(_COLLISION))
+            collisions.setdefault(_AGE.sub("", shown), shown)
+    return found._replace(told=told, waiting=waiting, collisions=tuple(collisions.values()))
+
+
+def aged(text: str, seconds: float) -> str:
+    """A text that says how long ago things were, as it reads so much later."""
+    return _AGE.sub(lambda found: age(seconds + int(found[1] or 0) * _UNIT_SECONDS[found[2] or "m"]), text)
 
 
 def _from_store(
@@ -179,7 +187,7 @@ def _from_store(
             found[one.session_id] = _of_conversation(store, one, now)
     host = Layout(location.home.root)
     return [
-        _with_delivery(one, partial(state_in_group, host.group(one.group), one.id)) if one.group else one
+        _with_delivery(one, partial(state_in_group, host.group(one.group), one.id), now) if one.group else one
         for one in found.values()
     ]
 

@@ -128,7 +128,10 @@ def test_what_is_typed_is_found_at_once_and_reached_by_keys(context: BrowserCont
     page.keyboard.press("k")
     page.keyboard.press("o")
     expect(first.locator(".around .is-hit").first).to_be_visible()
+    assert set(first.locator(".around dt").all_inner_texts()) <= {"You", "Agent", "Read", "Edit", "Bash"}
     assert violations(page) == []
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"/session/.*\?at="))
 
 
 def test_the_last_thing_typed_counts_although_an_earlier_answer_comes_later(

@@ -40,6 +40,10 @@ def test_the_palette_finds_a_session_and_its_view_is_left_by_keys(browser: Brows
     expect(tab.locator("#keys")).to_be_visible()
     tab.keyboard.press("Escape")
     tab.keyboard.press("Control+k")
+    tab.keyboard.type("nothing of it")
+    tab.keyboard.press("Escape")
+    expect(tab.locator("#palette")).to_be_hidden()
+    tab.keyboard.press("Control+k")
     tab.keyboard.type("rye")
     expect(tab.locator("#found a").first).to_contain_text("rye")
     tab.keyboard.press("Enter")
@@ -51,6 +55,8 @@ def test_the_palette_finds_a_session_and_its_view_is_left_by_keys(browser: Brows
     tab.wait_for_load_state()
     tab.keyboard.press("j")
     expect(tab.locator("[data-step]:focus")).to_have_count(1)
+    tab.keyboard.press("Enter")
+    expect(tab.locator(".session-head")).to_be_visible()
     assert tab.faults == []
     tab.context.close()
 

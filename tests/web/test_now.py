@@ -21,7 +21,7 @@ from session_memory.host.callbacks import updates_callback
 from session_memory.host.database import HostDatabase
 from session_memory.host.group_files import name_session
 from session_memory.settings.host_layout import Layout
-from session_memory.web.active_sessions import active_since, work_of
+from session_memory.web.active_sessions import active_since, aged, work_of
 
 
 class Person:
@@ -101,6 +101,12 @@ def test_what_an_agent_does_is_said_where_sessions_are_listed(other: Path, page:
     assert '<span class="at-work">at work</span>' in page.view("/list").text
     append(other, assistant(("Bash", {"command": "npm test"})))
     page.until('<span class="badge green">at work: Bash</span>')
+
+
+def test_a_collision_that_was_told_of_is_as_long_ago_as_it_is_now() -> None:
+    told = "! cart.py: ann edited it 39m ago, before you did\n! main.py: ben edited it just now, after you read it"
+    shown = aged(told, 33 * 60)
+    assert shown == told.replace("39m ago", "1h ago").replace("just now", "33m ago")
 
 
 @pytest.mark.parametrize(

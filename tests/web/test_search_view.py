@@ -55,7 +55,7 @@ def test_a_hit_shows_its_words_and_what_was_said_around_it(user: StoreUser) -> N
         address = re.search(r'data-load="([^"]*around[^"]*)"', text)
         assert address
         around = page.ask(address[1].replace("&amp;", "&")).text
-        assert '<dd class="is-hit">Gladly. The cherry blossom is in April.</dd>' in around
+        assert '<dd class="prose is-hit"><p>Gladly. The cherry blossom is in April.</p>' in around
         assert "<dd>plan a trip to &lt;b&gt;Japan&lt;/b&gt;</dd>" in around
 
 

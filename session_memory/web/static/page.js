@@ -157,6 +157,9 @@ let isGoing = false;
 function key(event) {
   if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") { event.preventDefault(); return openPalette(); }
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog")) return;
+  if (event.key === "Enter" && event.target.matches("[data-step]")) {
+    if (event.target.matches("details")) event.target.open = !event.target.open; else $("[data-opens]", event.target)?.click();
+  }
   const went = isGoing && $(`nav a[data-go="${CSS.escape(event.key)}"]`);
   isGoing = event.key === "g" && !isGoing;
   if (went) return void (location.href = went.href);
@@ -215,6 +218,7 @@ palette.addEventListener("input", fillPalette);
 palette.addEventListener("keydown", (event) => {
   const all = $$("#found a"), at = all.findIndex((one) => one.hasAttribute("aria-current"));
   const next = { ArrowDown: at + 1, ArrowUp: at - 1 }[event.key];
+  if (event.key === "Escape") { event.preventDefault(); palette.close(); } // which would empty the field first
   if (next !== undefined && all.length) { event.preventDefault(); choose(all[(next + all.length) % all.length]); }
   if (event.key === "Enter" && all[at]) { event.preventDefault(); location.href = all[at].href; }
 });

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...store.postgres.connection import TeamError
@@ -32,7 +33,7 @@ _ROLES = (
     ("read", "Files read"),
     ("other", "Other tools"),
 )
-_SPEAKERS = {"user": "You", "assistant": "Agent"}
+_MARKS = re.compile(r"\*\*|```\w*|(?:(?<=\s)|^)#{1,6} ")  # of Markdown, which mean nothing on one line
 
 
 class ShownHit(NamedTuple):
@@ -99,7 +100,8 @@ def _found(request: PageRequest, query: str, wanted: Filter) -> Hits:
 def around(request: PageRequest) -> dict[str, Any]:
     """`lines`: what was said around an entry of a conversation, each as who, what, and whether it is that entry."""
     number = request.number("number", 0, 1 << 32)
-    if is_for_team(request):
+    is_team = is_for_team(request)
+    if is_team:
         with opened(request) as team:
             entries = _entries(request, team)
     else:
@@ -109,7 +111,7 @@ def around(request: PageRequest) -> dict[str, Any]:
     texts = all_for_people([beginning(entry.text, AROUND_CHARACTERS) for entry in near])
     return {
         "lines": [
-            (entry.tool or entry.role, shorten(text, AROUND_CHARACTERS), entry.number == number)
+            (_who(entry, is_team), shorten(text, AROUND_CHARACTERS), entry.number == number)
             for entry, text in zip(near, texts)
         ]
     }
@@ -137,9 +139,10 @@ def _shown(hits: list[Hit]) -> list[ShownHit]:
     shown = []
     for hit in hits:
         title, cwd, by = next(safe), next(safe), next(safe)
+        is_prose = hit.entry.role == "assistant"
         pieces = [(next(safe), is_marked) for _, is_marked in _pieces(hit)]
+        pieces = [(_MARKS.sub("", text) if is_prose else text, is_marked) for text, is_marked in pieces]
         at = hit.entry.timestamp or hit.conversation.last_message_at
-        who = hit.entry.tool if hit.entry.role == TOOL_ROLE else _SPEAKERS[hit.entry.role]
         shown.append(
             ShownHit(
                 hit.conversation.session_id,
@@ -148,13 +151,20 @@ def _shown(hits: list[Hit]) -> list[ShownHit]:
                 title or "Untitled",
                 shown_runtime(hit.conversation.runtime),
                 project_of(cwd),
-                who,
+                _who(hit.entry, bool(by)),
                 at / 1000 if at else None,
                 pieces,
                 by,
             )
         )
     return shown
+
+
+def _who(entry: StoredEntry, is_team: bool) -> str:
+    """Who said it: a tool by its name."""
+    if entry.role == TOOL_ROLE:
+        return entry.tool
+    return "Agent" if entry.role == "assistant" else "User" if is_team else "You"
 
 
 def _pieces(hit: Hit) -> list[tuple[str, bool]]:
