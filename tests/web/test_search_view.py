@@ -56,7 +56,7 @@ def test_a_hit_shows_its_words_and_what_was_said_around_it(user: StoreUser) -> N
         assert address
         around = page.ask(address[1].replace("&amp;", "&")).text
         assert '<dd class="prose is-hit"><p>Gladly. The cherry blossom is in April.</p>' in around
-        assert "<dd>plan a trip to &lt;b&gt;Japan&lt;/b&gt;</dd>" in around
+        assert '<dd class="as-is">plan a trip to &lt;b&gt;Japan&lt;/b&gt;</dd>' in around
 
 
 def test_what_is_excluded_is_not_found_nor_shown_around_a_number_that_one_guesses(user: StoreUser) -> None:
