@@ -17,6 +17,7 @@ from ..settings.rules import SHARES
 from ..settings.rules_check import PROJECTS, SECTIONS, SHARE, WORDS, closest, is_path
 from ..store.location import find_location
 from ..system.terminal import Terminal
+from ..text.format import enumerated
 from ..text.sanitize import for_people
 from .arguments import add_common
 
@@ -68,8 +69,9 @@ def run(arguments: argparse.Namespace) -> int:
     found = notices(home)
     _show_all(home, values, rules, terminal)
     deliveries = {runtime.name: kind_of_delivery(runtime) for runtime in all_runtimes()}
-    for name, kind in deliveries.items():
-        terminal.line(terminal.paint("dim", f"What {name} is told comes {kind}."))
+    for kind in dict.fromkeys(deliveries.values()):
+        names = enumerated(name for name, its_kind in deliveries.items() if its_kind == kind)
+        terminal.line(terminal.paint("dim", f"What agents in {names} are told comes {kind}."))
     for notice in found:
         terminal.note(for_people(notice))
     shown = {name: {"value": value, "source": source or None} for name, (value, source) in values.items()}

@@ -47,12 +47,14 @@ def run(arguments: argparse.Namespace) -> int:
     terminal, program_dir = Terminal(environ, is_json=arguments.json), program_paths(environ).program_dir
     terminal.line(terminal.paint("bold", f"{NAME} {__version__}") + terminal.short(f" in {program_dir}"))
     found: dict[str, list[Finding]] = {}
+    told: set[str] = set()
     for one in examine(arguments.home, environ):
         found[one.root] = one.findings
         if one.root:
             terminal.heading(terminal.short(one.root) + (f" ({one.title})" if one.title else ""))
         _show(one.findings, terminal)
-        if one.trial is not None and one.trial.text:
+        if one.trial is not None and one.trial.text and one.trial.session not in told:
+            told.add(one.trial.session)  # in a project all runtimes are told the same
             terminal.line()
             show_trial(one.trial, terminal, with_speed=False)
     wrongs = sum(finding.state == WRONG for findings in found.values() for finding in findings)

@@ -7,7 +7,7 @@ import time
 
 from ..archives.former_names import former_names
 from ..runtimes.detection import is_started_by_agent
-from ..system.terminal import Terminal
+from ..system.terminal import Terminal, byte_size
 from ..text.timestamps import age, iso_time
 from ..transcripts.sessions import FoundSession, find_sessions
 from .arguments import OnlyForPeopleError, add_common, add_limit, add_private
@@ -67,7 +67,7 @@ def show_sessions(listed: list[FoundSession], terminal: Terminal, *, is_cut: boo
     for one in listed:
         mark = "this one" if is_own(one, terminal.environ) else one.runtime.name if are_several else ""
         id = f"{one.id} ({mark})" if mark else one.id
-        rows.append((one.name, age(time.time() - one.modified), _bytes(one.size), id))
+        rows.append((one.name, age(time.time() - one.modified), byte_size(one.size), id))
     name, when, size = (max(len(row[column]) for row in rows) for column in range(3))
     for row in rows:
         terminal.line(f"{row[0]:<{name}}  {row[1]:<{when}}  {row[2]:>{size}}  {row[3]}")
@@ -85,11 +85,3 @@ def _as_json(one: FoundSession) -> dict[str, object]:
         "bytes": one.size,
         "path": one.session.path if is_told else None,
     }
-
-
-def _bytes(size: int) -> str:
-    for unit in ("B", "KB", "MB"):
-        if size < 1024:
-            return f"{size} {unit}"
-        size = (size + 512) // 1024
-    return f"{size} GB"

@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     places = _places(location)
     for label, place in places.items():
         what = f"{counted(place.files, 'file')}, {byte_size(place.bytes)}" if place.files else "nothing yet"
-        terminal.item(label, terminal.short(f"{place.path}: {what}"))
+        terminal.item("" if label[-1].isdigit() else label, terminal.short(f"{place.path}: {what}"))
     if found:
         terminal.item("holds", _holds(found.counts))
     terminal.result(_as_json(runs, found, problems, places))
@@ -149,7 +149,9 @@ def _done(run: UpkeepRun) -> str:
 
 def _waits(waits: Waiting) -> str:
     files = f"{counted(waits.files, 'file')} ({byte_size(waits.bytes)}) to be taken in" if waits.files else ""
-    each = [f"{counted(number, 'conversation')} for {id}" for id, number in waits.conversations.items() if number]
+    each = [
+        f"{counted(number, 'conversation')} for memories ({id})" for id, number in waits.conversations.items() if number
+    ]
     return "; ".join(filter(None, [files, ", ".join(each)])) or "nothing"
 
 

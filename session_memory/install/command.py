@@ -27,7 +27,7 @@ _AGENTS_SKILLS = "put the skills into .agents/skills too, where several runtimes
 _ALLOW = "let agents look things up without asking: what of this command, the reader and the tools changes nothing"
 _WITH = "also install what this needs, which is large; it stays with later installs"
 _PURGE = "also delete what is kept of sessions (archives, store, memories), and the configuration, after asking"
-_ABOUT = "Gives agent runtimes a memory of all their sessions: installs into the agent homes that it finds."
+_ABOUT = "Has each of your agents know what the others did: installs into the runtimes it finds, or that are named."
 _EPILOG = "`install.py new HOME` makes a new agent's home from a template: see `install.py new --help`."
 
 
@@ -41,8 +41,7 @@ def add_uninstall_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of uninstall."""
     what_for = "uninstall from; without it, and without --runtime, from all, and the program is removed too"
     _add_home(parser, what_for, "uninstall from")
-    parser.add_argument("--purge", action="store_true", help=_PURGE)
-    parser.add_argument("--yes", action="store_true", help="with --purge: without asking")
+    _add_purge(parser)
 
 
 def add_new_arguments(parser: argparse.ArgumentParser) -> None:
@@ -104,8 +103,10 @@ def main(script: str, words: list[str]) -> int:
         arguments = parser.parse_args(words[1:])
         return exit_code(lambda: run_new(arguments))
     parser = argparse.ArgumentParser(prog=name, description=_ABOUT, epilog=_EPILOG)
-    add_uninstall_arguments(parser)
+    what_for = "install into (an agent home, or the directory of a runtime's settings), or with --uninstall from"
+    _add_home(parser, what_for, "install into, or with --uninstall from")
     _add_install_options(parser)
+    _add_purge(parser)
     parser.add_argument("--uninstall", action="store_true", help=UNINSTALL_SUMMARY)
     arguments = parser.parse_args(words)
     if arguments.purge and not arguments.uninstall:
@@ -121,6 +122,11 @@ def _add_install_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--agents-skills", action="store_true", help=_AGENTS_SKILLS)
     parser.add_argument("--allow", action="store_true", help=_ALLOW)
     parser.add_argument("--with", dest="extras", choices=list(EXTRAS), action="append", default=[], help=_WITH)
+
+
+def _add_purge(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--purge", action="store_true", help=_PURGE)
+    parser.add_argument("--yes", action="store_true", help="with --purge: without asking")
 
 
 def _add_home(parser: argparse.ArgumentParser, what_for: str, verb: str) -> None:

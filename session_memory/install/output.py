@@ -9,7 +9,7 @@ from typing import Any
 from .. import NAME, __version__
 from ..settings.compiled import DEFAULTS
 from ..system.terminal import Terminal
-from ..text.format import enumerated
+from ..text.format import counted, enumerated
 from ..text.timestamps import age
 from .environment import EXTRAS, Environment, names_of
 from .home_changes import HomePlan
@@ -35,15 +35,18 @@ def show_installed(done: Installed, terminal: Terminal, called_as: str) -> None:
         if done.is_sample:
             terminal.heading("No agent home here: a sample of one would be made, to show the hook at work.")
         shown: set[str] = set()  # databases: a person's runtimes share one
+        told: set[str] = set()
         for index, (target, plan) in enumerate(zip(done.targets, done.plans)):
             _show_home(target, plan, terminal, is_dry_run=done.is_dry_run)
             found = done.forecasts[index]
             if found and found.database not in shown:
                 shown.add(found.database)
                 show_upkeep(found, terminal)
-            if done.trials and plan.hooks:
+            trial = done.trials[index] if done.trials and plan.hooks else None
+            if trial and (trial.problem or trial.session not in told):  # in a project all runtimes are told the same
+                told.add(trial.session)
                 terminal.line()
-                show_trial(done.trials[index], terminal)
+                show_trial(trial, terminal)
     for error in done.refused:
         terminal.note(f"Not installed: {terminal.short(str(error))}" + (f" ({error.hint})" if error.hint else ""))
     if not done.is_dry_run:
@@ -62,8 +65,10 @@ def show_uninstalled(done: Uninstalled, terminal: Terminal) -> None:
         terminal.heading(terminal.short(f"The program in {done.paths.program_dir} {verb} removed"))
     for path in done.purged:
         terminal.item("purged", terminal.short(f"{path} {verb} deleted"))
+    has_gone = done.is_whole and not done.is_dry_run  # and the command with it
     for path in done.kept:
-        terminal.item("kept", terminal.short(f"{path} (--purge deletes it too, after asking)"))
+        how = "yours to delete" if has_gone else "--purge deletes it too, after asking"
+        terminal.item("kept", terminal.short(f"{path} ({how})"))
     for path in done.shared:
         terminal.item("kept", terminal.short(f"{path}, which is not of this home alone"))
     for root in done.unreachable:
@@ -254,7 +259,7 @@ def _show_next(done: Installed, terminal: Terminal, called_as: str) -> None:
     terminal.heading("Next")
     if done.is_sample:
         terminal.line(f"  {called_as} --home PATH")
-        terminal.line("      installs into a home of yours. Once Claude Code has run here,")
+        terminal.line("      installs into a home of yours. Once one of your agents has run here,")
         terminal.line(f"      a plain `{called_as}` finds it.")
     if any(plan.hooks and plan.can_allow and not plan.rules for plan in done.plans) and not done.is_sample:
         terminal.line(f"  {called_as} --allow")
@@ -273,10 +278,11 @@ def _show_removal(plan: HomePlan, done: Uninstalled, terminal: Terminal) -> None
         _show_changes(plan, terminal)
     elif plan.settings and plan.settings.is_needed:
         is_back = done.restored[plan.root]
-        how = "as it was before" if is_back else "our hooks are out, what you changed since stays"
+        was = "as it was before" if plan.settings.after else "removed, since there was none before"
+        how = was if is_back else "our hooks are out, what you changed since stays"
         terminal.item("settings", terminal.short(f"{plan.settings.path}: {how}"))
     if plan.files and not done.is_dry_run:
-        terminal.item("files", "removed")
+        terminal.item("files", f"{counted(len(plan.files), 'file')} of ours removed")
     for note in plan.notes:
         terminal.note(terminal.short(note))
 

@@ -12,6 +12,7 @@ from ..activity.acknowledgement import kind_of_delivery
 from ..hooks.bundle import FILE as BUNDLE_FILE
 from ..runtimes import all_runtimes
 from ..settings.program import ProgramPaths
+from ..text.format import enumerated
 from .environment import minor, missing_groups, names_of, version_of
 from .ledger import LedgerError, read_ledger
 from .program import LOCK_FILE, has_usable_bundle, is_our_link
@@ -40,9 +41,10 @@ def check_program(paths: ProgramPaths, environ: Mapping[str, str]) -> list[Findi
         read_ledger(paths.ledger_file)
     except LedgerError as error:
         findings.append(Finding(WRONG, "ledger", f"{error}", error.hint))
-    deliveries = [
-        Finding(OK, "delivery", f"{runtime.INSTALL.TITLE}: {kind_of_delivery(runtime)}") for runtime in all_runtimes()
-    ]
+    titles: dict[str, list[str]] = {}
+    for runtime in all_runtimes():
+        titles.setdefault(kind_of_delivery(runtime), []).append(runtime.INSTALL.TITLE)
+    deliveries = [Finding(OK, "delivery", f"{enumerated(names)}: {kind}") for kind, names in titles.items()]
     return [*findings, _check_link(paths, environ), *deliveries]
 
 

@@ -36,7 +36,8 @@ _SHARED_VARIABLES = ("HOME", "LANG", "LC_ALL", "PATH", "TMPDIR", ENV_DIR)
 @dataclass(frozen=True)
 class Trial:
     """`text` is what the next prompt of `session` would be told ('' for nothing, `reason` may say why); `problem`
-    says what went wrong. Times are medians in seconds, of the hook and of `python -I -c pass`; 0 if not taken."""
+    says what went wrong, `is_first` that it is the first prompt of its session. Times are medians in seconds, of the
+    hook and of `python -I -c pass`; 0 if not taken."""
 
     session: str = ""
     text: str = ""
@@ -44,6 +45,7 @@ class Trial:
     problem: str = ""
     hook_seconds: float = 0.0
     bare_seconds: float = 0.0
+    is_first: bool = False
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,7 @@ def _plain_scene(target: Target, directory: str, environ: Mapping[str, str]) -> 
     if not where:
         project_dir, where = _last_active_project(target, environ)
     if not os.path.isdir(project_dir):
-        return "there are no sessions yet"
+        return "no session has begun in it yet"
     moved = {**environ, ENV_DIR: directory}
     home = runtime_home(target.config_dir, target.runtime.FILES.USUAL_DIR, moved)
     _copy_settings(person_home(environ), person_home(moved))
@@ -185,6 +187,7 @@ def _run(scene: _Scene, command: str) -> Trial:
     return Trial(
         scene.session, text, "" if text else "nothing happened lately in the other sessions",
         hook_seconds=statistics.median(hook), bare_seconds=statistics.median(bare),
+        is_first=scene.cursors is None,
     )  # fmt: skip
 
 

@@ -228,7 +228,8 @@ def _candidates(path: str | None, all_projects: bool, environ: Mapping[str, str]
     plain = _plain_homes(path and start, environ)
     if not plain:
         hint = "name the agent home, or the runtime's directory, to look in: --home PATH"
-        raise UnknownSessionError(f"{start}: no sessions there", hint)
+        problem = f"{start}: no sessions there" if path else "no runtime has had a session here yet"
+        raise UnknownSessionError(problem, hint)
     for scope in ("all",) if all_projects else ("project", "all"):
         candidates = list(_in_plain_homes(plain, start, scope, environ))
         if candidates:

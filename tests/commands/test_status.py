@@ -50,6 +50,15 @@ def test_before_anything_was_done_it_says_what_waits_and_makes_nothing(machine: 
     assert not (machine.home / ".session-memory").exists()
 
 
+def test_where_transcripts_of_several_runtimes_lie_stands_line_by_line(machine: StoreUser) -> None:
+    (machine.home / ".pi/agent/sessions").mkdir(parents=True)
+    lines = machine.run("status").stdout.splitlines()
+    at = next(
+        number for number, line in enumerate(lines) if line.startswith("  transcripts  ~/.claude/projects: 1 file")
+    )
+    assert lines[at + 1] == f"{'':15}~/.pi/agent/sessions: nothing yet"
+
+
 def test_it_says_what_the_last_run_did_and_what_is_new_since(machine: StoreUser) -> None:
     upkeep(machine)
     append(machine.projects / "-srv-agent" / "one.jsonl", *exchange("Tulips?", "Yes.", at=2e9))

@@ -53,6 +53,7 @@ def test_the_json_result_lists_the_findings_of_each_home(machine: Machine) -> No
     about = [(finding["home"], finding["about"], finding["state"]) for finding in result["findings"]]
     assert result["ok"] is True
     assert (None, "program", "ok") in about
+    assert [name for _, name, _ in about].count("delivery") == 1  # of all runtimes for which it is the same
     assert (str(machine.claude), "hook", "ok") in about
     assert (str(machine.claude), "transcripts", "ok") in about
 

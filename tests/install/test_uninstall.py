@@ -39,9 +39,10 @@ def with_past(machine: Machine) -> Path:
 
 def test_an_uninstall_names_what_it_leaves(machine: Machine) -> None:
     agent = with_past(machine)
-    done = machine.install("--uninstall")
+    planned, done = machine.install("--uninstall", "--dry-run"), machine.install("--uninstall")
     for path in ("~/agent/.session-memory/config.yaml", "~/agent/conversations", "~/.session-memory"):
-        assert f"{path} (--purge deletes it too, after asking)" in " ".join(done.stdout.split())
+        assert f"{path} (--purge deletes it too, after asking)" in " ".join(planned.stdout.split())
+        assert f"{path} (yours to delete)" in " ".join(done.stdout.split())  # the command is gone
     assert (agent / "conversations").is_dir()
     assert (machine.home / ".session-memory/conversations").is_dir()
 
