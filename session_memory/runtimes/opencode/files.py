@@ -1,15 +1,15 @@
 """Where OpenCode keeps its sessions, and where their mirrors lie: `opencode/<directory>/<session>.jsonl` in the state
 of whoever uses it.
 
-OpenCode keeps all sessions in one database, whose rows it changes. So each session has a mirror (see
-transcripts/mirror.py and mirrors.py), in a folder for the directory that it was started in; that of a sub-agent lies in
-`<session>/` beside.
+OpenCode keeps all sessions in one database, whose rows it changes, and before in files, which it wrote anew. So each
+session has a mirror (see transcripts/mirror.py and mirrors.py), in a folder for the directory that it was started in;
+that of a sub-agent lies in `<session>/` beside.
 """
 
 from __future__ import annotations
 
 from ...settings.homes import environment, runtime_home
-from ...system.files import path_stamp
+from ...system.files import is_directory, path_stamp
 from ...transcripts.folders import SessionFolders
 
 TYPE_CHECKING = False
@@ -41,18 +41,21 @@ def transcripts_dir(config_dir: str) -> str:
 
 def refresh(config_dir: str, everything: bool = False) -> None:
     """Brings the mirrors up to date, if the database has changed. What is read for a prompt is bounded."""
-    database = f"{config_dir}/{DATABASE}"
+    database, storage = f"{config_dir}/{DATABASE}", f"{config_dir}/storage"
     stamps = [path_stamp(database + suffix) for suffix in _STAMPED]
-    if not stamps[0][0]:
-        return
-    from ...transcripts.mirror import read_state
-
     root = transcripts_dir(config_dir)
-    state = read_state(root)
-    if state.get("stamps") != stamps or (everything and not state.get("is_whole")):
-        from .mirrors import bring_up_to_date
+    if stamps[0][0]:
+        from ...transcripts.mirror import read_state
 
-        bring_up_to_date(database, root, stamps, everything)
+        state = read_state(root)
+        if state.get("stamps") != stamps or (everything and not state.get("is_whole")):
+            from .mirrors import bring_up_to_date
+
+            bring_up_to_date(database, storage, root, stamps, everything)
+    if everything and is_directory(f"{storage}/session"):
+        from .mirrors import take_files
+
+        take_files(database, storage, root)
 
 
 def _folder_name(directory: str) -> str:

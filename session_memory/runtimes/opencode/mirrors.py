@@ -11,7 +11,7 @@ from __future__ import annotations
 from time import time_ns
 
 from ...errors import LockedError
-from ...system.files import lock, make_private_dir, names_in, os
+from ...system.files import is_file, lock, make_private_dir, names_in, os
 from ...text.names import is_name
 from ...transcripts.cursor import RACY_NANOSECONDS
 from ...transcripts.lines import lines_forward
@@ -22,6 +22,7 @@ from .rows import folder_name, is_final, is_kept, part_data, session_line, taken
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from .rows import MessageRow, SessionRow
@@ -34,18 +35,46 @@ RECENT_MILLISECONDS = 24 * 3600 * 1000  # after which a session is not expected 
 _NOWHERE: Place = ("", "")
 
 
-def bring_up_to_date(database: str, root: str, stamps: list[list[int]], everything: bool) -> None:
+def bring_up_to_date(database: str, storage: str, root: str, stamps: list[list[int]], everything: bool) -> None:
     """Adds what is new in the database to the mirrors below `root`: in the sessions that a prompt may be told of, or in
     all. `stamps` are those of the database's files before. What cannot be read, or is done by another process just now,
     is left for the next time."""
+
+    def work() -> None:
+        with DatabaseReader(database) as opened:
+            _Refresh(opened, root, everything).run(stamps, storage)
+
+    _under_lock(root, work)
+
+
+def take_files(database: str, storage: str, root: str) -> None:
+    """Adds what is new in the files of `storage`: of sessions from before there was a database, which it never had. As
+    above."""
+    from .storage import FileReader, UnimportedSessions
+
+    files = UnimportedSessions(storage, root)
+
+    def work() -> None:
+        if is_file(database):
+            with DatabaseReader(database) as imported:
+                files.keep_imported({session.id for session in imported.sessions_since(0)})
+        with FileReader(storage, files.paths) as opened:
+            refresh = _Refresh(opened, root, True)
+            refresh.add(files.changed)
+        files.keep_read(refresh.going_on)
+
+    if files.changed:
+        _under_lock(root, work)
+
+
+def _under_lock(root: str, work: Callable[[], None]) -> None:
     try:
         make_private_dir(root)
         held = lock(lock_path(root), 0)
     except (LockedError, OSError):
         return
     try:
-        with DatabaseReader(database) as opened:
-            _Refresh(opened, root, everything).run(stamps)
+        work()
     except (Error, OSError):
         pass
     finally:
@@ -53,7 +82,8 @@ def bring_up_to_date(database: str, root: str, stamps: list[list[int]], everythi
 
 
 class _Refresh:
-    """One time that mirrors are brought up to date."""
+    """One time that mirrors are brought up to date. `going_on` are the sessions in which something is not final, or was
+    left for later."""
 
     def __init__(self, database: DatabaseReader, root: str, everything: bool) -> None:
         self._database = database
@@ -61,14 +91,32 @@ class _Refresh:
         self._everything = everything
         self._now = time_ns() // 1_000_000
         self._bytes = 0
-        self._going_on: list[str] = []  # the sessions in which something is not final, or was left for later
+        self.going_on: list[str] = []
         self._is_whole = True
 
-    def run(self, stamps: list[list[int]]) -> None:
+    def run(self, stamps: list[list[int]], storage: str) -> None:
         """Adds to each mirror, and keeps what was seen of the database, so that the next time begins there."""
         before = read_state(self._root)
         last = self._database.last_row()
-        for session_id in self._changed(before):
+        self.add(self._changed(before))
+        if self._everything:
+            self._remove_deleted(storage)
+        youngest = max(stamp[2] for stamp in stamps)
+        is_settled = time_ns() - youngest > RACY_NANOSECONDS
+        is_whole = self._is_whole and (self._everything or bool(before.get("is_whole")))
+        keep_state(
+            self._root,
+            {
+                "stamps": stamps if is_settled and self._is_whole else [],
+                "row": last,
+                "going_on": self.going_on,
+                "is_whole": is_whole,
+            },
+        )
+
+    def add(self, session_ids: list[str]) -> None:
+        """Adds to the mirrors of these sessions."""
+        for session_id in session_ids:
             if not self._everything and self._bytes > PROMPT_BYTES:
                 self._leave(session_id)
                 continue
@@ -79,20 +127,6 @@ class _Refresh:
             except (Error, OSError):  # it costs this session alone, for now
                 self._database.end()
                 self._leave(session_id)
-        if self._everything:
-            self._remove_deleted()
-        youngest = max(stamp[2] for stamp in stamps)
-        is_settled = time_ns() - youngest > RACY_NANOSECONDS
-        is_whole = self._is_whole and (self._everything or bool(before.get("is_whole")))
-        keep_state(
-            self._root,
-            {
-                "stamps": stamps if is_settled and self._is_whole else [],
-                "row": last,
-                "going_on": self._going_on,
-                "is_whole": is_whole,
-            },
-        )
 
     def _changed(self, before: dict[str, Any]) -> list[str]:
         """The sessions with something new: by their messages, which are rows behind those seen before; where that does
@@ -106,10 +140,15 @@ class _Refresh:
             changed += [session.id for session in database.sessions_since(since) if not self._is_known(session)]
         return list(dict.fromkeys([*before.get("going_on", ()), *changed]))
 
-    def _remove_deleted(self) -> None:
+    def _remove_deleted(self, storage: str) -> None:
         """Removes the mirrors of sessions that were deleted in OpenCode; none where it has no session at all, as after
         its database was lost."""
-        known = {f"{session.id}.jsonl" for session in self._database.sessions_since(0)}
+        from .storage import UnimportedSessions
+
+        ids = {session.id for session in self._database.sessions_since(0)}
+        files = UnimportedSessions(storage, self._root)
+        files.keep_imported(ids)
+        known = {f"{session_id}.jsonl" for session_id in [*ids, *files.paths]} if ids else set()
         folders = [f"{self._root}/{name}" for name in names_in(self._root) if known]
         for folder in folders:
             for name in names_in(folder):
@@ -133,7 +172,7 @@ class _Refresh:
         return f"{folder}/{session.id}.jsonl" if above is session else f"{folder}/{above.id}/{session.id}.jsonl"
 
     def _leave(self, session_id: str) -> None:
-        self._going_on.append(session_id)
+        self.going_on.append(session_id)
         self._is_whole = False
 
     def _add_session(self, session_id: str) -> None:
@@ -154,7 +193,7 @@ class _Refresh:
                     raise Error("the database is being written to")
                 self._bytes += mirror.append(addition.lines, addition.mark, session.updated)
             if addition.goes_on and session.updated > self._now - RECENT_MILLISECONDS:
-                self._going_on.append(session.id)
+                self.going_on.append(session.id)
 
 
 class Addition:
