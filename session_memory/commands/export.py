@@ -36,7 +36,7 @@ class ExportError(SessionMemoryError):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of export."""
-    named = "its id, or how that begins, its title or its name"
+    named = "its name, title or id, or how one of them begins"
     parser.add_argument("session", metavar="SESSION", nargs="?", default="", help=named)
     project = "only the repository that the path P is in (such as .), or where P is part of the directory"
     parser.add_argument("--project", metavar="P", default="", help=project)
@@ -91,20 +91,18 @@ def _export(opened: OpenStore, arguments: argparse.Namespace) -> int:
 
 
 def _sessions_called(opened: OpenStore, name: str) -> list[str]:
-    """The ids of the sessions that have this title, as far as it may be told, or this name."""
+    """The ids of the sessions that have this title, as far as it may be told, or this name; else of the one whose title
+    or name begins so."""
     location = opened.location
-    found = [
-        one.session_id
-        for one in opened.store.conversations(Filter(location.homes, limit=NO_LIMIT))
-        if one.title == name
-    ]
+    called = [(one.title, one.session_id) for one in opened.store.conversations(Filter(location.homes, limit=NO_LIMIT))]
     rules = location.rules.read()
     for home in groups_of(location):
         for state in opened.store.file_states(home).values():
             file = JudgedFile(state.id, home, state.session_id, state.title, state.cwd, state.file_path)
-            if name in rules.names(file):
-                found.append(state.session_id)
-    return list(dict.fromkeys(found))
+            called += [(one, state.session_id) for one in rules.names(file)]
+    found = list(dict.fromkeys(id for known, id in called if known == name))
+    begun = {id for known, id in called if known.casefold().startswith(name.casefold())}
+    return found or (list(begun) if len(begun) == 1 else [])
 
 
 def _print(pieces: Iterator[str]) -> None:

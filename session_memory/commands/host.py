@@ -38,7 +38,8 @@ class NoHostError(SessionMemoryError):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of host."""
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", description="without one: status")
+    parser.set_defaults(action="status", at=".", json=False)
 
     def action(name: str, text: str, *, has_json: bool = True) -> argparse.ArgumentParser:
         found = actions.add_parser(name, help=text, description=text)

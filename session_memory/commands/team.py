@@ -52,7 +52,8 @@ class TeamCommandError(SessionMemoryError):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of team."""
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", description="without one: status")
+    parser.set_defaults(action="status", home=None, json=False)
 
     def action(name: str, text: str, url: str = "") -> argparse.ArgumentParser:
         found = actions.add_parser(name, help=text, description=text)

@@ -116,6 +116,8 @@ def test_no_text_means_anything_in_a_page(machine):
 
 def test_a_session_is_named_by_its_title_too_and_a_project_by_its_directory(machine):
     by_title = json.loads(exported(machine, "how is rye baked?", "--json"))["conversations"]
+    by_beginning = json.loads(exported(machine, "How is rye", "--json"))["conversations"]
+    assert by_beginning == by_title
     by_project = json.loads(exported(machine, "--project", "bakery", "--json"))["conversations"]
     assert [one["session_id"] for one in by_title] == [one["session_id"] for one in by_project] == ["9c01-bread"]
 

@@ -30,6 +30,13 @@ def test_what_cannot_be_meant_is_a_wrong_call(ann, words, said):
     assert said in done.stderr
 
 
+def test_without_an_action_it_says_how_things_are(ann):
+    for command, said in (("team", "this machine has joined no team"), ("host", "no host is there")):
+        bare, status = ann.run(command), ann.run(command, "status")
+        assert said in bare.stderr
+        assert (bare.returncode, bare.stderr) == (status.returncode, status.stderr)
+
+
 def test_who_has_joined_leaves_before_they_join_as_another_and_is_told_what_stays(ann, team: Team):
     ann.says("plan", "plan the harbour")
     ann.joins(team, "ann")
