@@ -14,7 +14,7 @@ from ..store.values import Filter
 from ..system.sqlite import CorruptDatabaseError
 from ..text.format import counted
 from ..text.timestamps import now_milliseconds
-from ..upkeep.export import FORMATS, export
+from ..upkeep.export import FORMATS, HtmlExport, export
 from .arguments import NO_LIMIT, add_home, add_private, filter_of
 from .nearest import check_names
 from .opened_store import refresh, with_store
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_const", dest="format", const="json", help="as --format json")
     parser.add_argument("--full", action="store_true", help="also the tool uses, and how each ended")
     parser.add_argument("--out", metavar="FILE", default="", help="where to, else to stdout; replaces what is there")
-    parser.set_defaults(json=False, since=None, until=None, limit=NO_LIMIT)
+    parser.set_defaults(render=None, json=False, since=None, until=None, limit=NO_LIMIT)
     add_private(parser)
     add_home(parser)
 
@@ -78,7 +78,7 @@ def _export(opened: OpenStore, arguments: argparse.Namespace) -> int:
                 counts["conversation"] += 1
                 yield found
 
-    form = FORMATS[arguments.format]()
+    form = HtmlExport(arguments.render) if arguments.render else FORMATS[arguments.format]()
     pieces = export(form, conversations(), opened.store.entries, now_milliseconds(), full=arguments.full)
     if not arguments.out:
         _print(pieces)

@@ -50,9 +50,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    """What `export SESSION --full --format html` does."""
+    """What `export SESSION --full --format html` does, with what agents said as the page shows it."""
     import argparse
 
+    from ..web.markup import markdown
     from . import export
 
     if not arguments.export:
@@ -60,6 +61,7 @@ def _export(arguments: argparse.Namespace) -> int:
     parser = argparse.ArgumentParser()
     export.add_arguments(parser)
     words = [arguments.export, "--full", "--format", "html", "--out", arguments.out]
+    parser.set_defaults(render=markdown)
     return export.run(parser.parse_args([*words, *(["--home", arguments.home] if arguments.home else [])]))
 
 

@@ -45,6 +45,15 @@ h3 { font-size: .8em; margin: 1.5em 0 .2em; }
 .about { font-size: .9em; }
 .about, time { opacity: .75; font-weight: normal; }
 .text { white-space: pre-wrap; overflow-wrap: anywhere; }
+.rendered { overflow-wrap: anywhere; }
+.rendered > * { margin: .4em 0; }
+.rendered :is(h1, h2, h3, h4) { font-size: 1em; margin-top: 1em; }
+pre, :not(pre) > code { background: var(--soft); border-radius: .3em; font: .9em/1.45 ui-monospace, monospace; }
+pre { padding: .6em .8em; white-space: pre-wrap; }
+pre code { font: inherit; }
+table { border-collapse: collapse; }
+:is(th, td) { border-bottom: 1px solid var(--line); padding: .2em .8em .2em 0; text-align: left; }
+blockquote { border-left: 2px solid var(--line); margin-left: 0; padding-left: .8em; }
 .User + .text { background: var(--soft); border-left: 3px solid var(--line); border-radius: .3em; padding: .5em .8em; }
 .tool { font: .85em/1.4 ui-monospace, monospace; opacity: .85; }
 .tool { border-left: 2px solid var(--line); margin: .2em 0; padding-left: .8em; }
@@ -262,7 +271,11 @@ def _encoded(value: dict[str, Any]) -> str:
 
 
 class HtmlExport:
-    """A page on its own: no script, and nothing that a browser would fetch. All text is shown as it is."""
+    """A page on its own: no script, and nothing that a browser would fetch. What agents said is HTML as `render` makes
+    it of Markdown; without that, and all else, is shown as it is."""
+
+    def __init__(self, render: Callable[[str], str] | None = None) -> None:
+        self._render = render
 
     def begin(self, now: int, full: bool) -> str:
         return _PAGE
@@ -273,7 +286,7 @@ class HtmlExport:
         return f'<article>\n<h2>{escape_html(_title(conversation))}</h2>\n<p class="about">{facts}</p>\n{withheld}'
 
     def items(self, items: list[StoredEntry]) -> str:
-        return "".join(map(_html_of, items))
+        return "".join([_html_of(one, self._render) for one in items])
 
     def end_of_conversation(self) -> str:
         return "</article>\n"
@@ -282,7 +295,7 @@ class HtmlExport:
         return "</body>\n</html>\n"
 
 
-def _html_of(item: StoredEntry) -> str:
+def _html_of(item: StoredEntry, render: Callable[[str], str] | None) -> str:
     if item.role == TOOL_ROLE:
         outcome = _outcome(item)
         shown = f"{item.tool} {item.text}".strip() + (f": {outcome}" if outcome else "")
@@ -290,6 +303,8 @@ def _html_of(item: StoredEntry) -> str:
     message = _message(item)
     kind = ' class="User"' if item.role == "user" else ""
     heading = f"<h3{kind}>{escape_html(message.speaker)} {_html_time(item)}</h3>"
+    if render and item.role != "user":
+        return f'{heading}\n<div class="rendered">{render(for_people(message.text))}</div>\n'
     return f'{heading}\n<div class="text">{escape_html(message.text)}</div>\n'
 
 

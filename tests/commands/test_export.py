@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
 import subprocess
 import sys
@@ -218,10 +219,29 @@ def test_of_what_may_not_be_told_there_is_no_text(machine):
     assert "8f3a" not in exported(machine, "--all", "--full", "--json", "--include-private")
 
 
+def without_markdown(page):
+    """A page that `page --export` wrote, as `export --format html` writes it where nobody said any Markdown."""
+    return re.sub(r'<div class="rendered"><p>(.*?)</p>\n</div>', r'<div class="text">\1</div>', page, flags=re.DOTALL)
+
+
+def test_a_session_that_page_writes_has_what_agents_said_rendered_and_nothing_runs(machine, tmp_path):
+    said = f"**Done**, see [it](https://x.example) and `a.py`:\n\n- one\n- two\n\n{HOSTILE}"
+    machine.session("odd", *exchange("go **on**", said, at=MONDAY))
+    assert machine.run("page", "--export", "odd", "--out", tmp_path / "odd.html").returncode == 0
+    page = (tmp_path / "odd.html").read_text()
+    assert "<strong>Done</strong>" in page
+    assert "<code>a.py</code>" in page
+    assert page.count("<li>") == 2
+    assert ">go **on**<" in page
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+
+
 def test_page_writes_a_session_to_one_file(machine, tmp_path):
     done = machine.run("page", "--export", "8f3a", "--out", tmp_path / "trip.html")
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "trip.html").read_text() == exported(machine, "8f3a", "--full", "--format", "html")
+    plain = exported(machine, "8f3a", "--full", "--format", "html")
+    assert without_markdown((tmp_path / "trip.html").read_text()) == plain
     refused = machine.run("page", "--out", tmp_path / "trip.html")
     assert refused.returncode == 2
     assert "name the session: --export SESSION" in refused.stderr
