@@ -51,6 +51,9 @@ def _roots_in(directory: str, levels: int) -> dict[str, int]:
         for root in [files.transcripts_dir(place) for place in (directory, f"{directory}/{files.USUAL_DIR}")]:
             if _holds_transcripts(root, files.DEEPEST):
                 found[root] = max(files.DEEPEST, found.get(root, 0))
+    for root in list(found):  # beside it may lie what its runtime has put away
+        beside = [folder for folder in _folders(os.path.dirname(root)) if folder not in found]
+        found.update({folder: DEEPEST for folder in beside if any(map(_place_of, _names(folder)))})
     if found or not levels:
         return found
     if _holds_transcripts(directory, DEEPEST):
@@ -60,13 +63,17 @@ def _roots_in(directory: str, levels: int) -> dict[str, int]:
 
 def _holds_transcripts(directory: str, levels: int) -> bool:
     """Whether a transcript lies at most so many levels below."""
-    try:
-        names = os.listdir(directory)
-    except OSError:
-        return False
-    if any(_is_transcript(f"{directory}/{name}") for name in names if name.endswith((SUFFIX, SUFFIX + COMPRESSED))):
+    wanted = [name for name in _names(directory) if name.endswith((SUFFIX, SUFFIX + COMPRESSED))]
+    if any(_is_transcript(f"{directory}/{name}") for name in wanted):
         return True
     return levels > 1 and any(_holds_transcripts(folder, levels - 1) for folder in _folders(directory))
+
+
+def _names(directory: str) -> list[str]:
+    try:
+        return os.listdir(directory)
+    except OSError:
+        return []
 
 
 def _is_transcript(path: str) -> bool:
@@ -110,7 +117,7 @@ def file_at(path: str, location: StoreLocation) -> SourceFile:
 
 def _place_of(file: str) -> str:
     """Where a transcript of this name lies among its runtime's; '' where the name does not tell."""
-    places = (runtime.FILES.place_of(file) for runtime in all_runtimes())
+    places = (runtime.FILES.place_of(file.removesuffix(COMPRESSED)) for runtime in all_runtimes())
     return next((place for place in places if place), "")
 
 
