@@ -44,8 +44,8 @@ MEMORIES: dict[str, str] = _KNOWN["memories"]  # pages, by their names
 
 
 def write_home(home: Path, now: float, days: int = DAYS) -> None:
-    """Writes the transcripts of so many days and today's: two of these sessions have one file in hand, and one of them
-    was told of it. `now` is in seconds since the epoch."""
+    """Writes the transcripts of so many days and today's: two of these sessions have one file in hand, one of them
+    was told of it, and the other is at work. `now` is in seconds since the epoch."""
     random = Random(SEED)
     for project in dict.fromkeys(work.project for work in WORK):
         _repository(home / "code" / project, "main" if project != "bakery-shop" else "checkout")
@@ -76,6 +76,8 @@ def _today(home: Path, random: Random, now: float) -> None:
         first, _claude_turn(random, home, WORK[0]._replace(request="Add a test for two tabs"), first.stem, now - 3 * 60)
     )
     _session(home, random, WORK[4], now - 4 * 60, 1, runtime="codex")
+    at_work = WORK[0]._replace(request="Run it in Firefox too")
+    _add(first, _claude_turn(random, home, at_work, first.stem, now - 25)[:2])
 
 
 def _session(

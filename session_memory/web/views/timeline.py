@@ -24,7 +24,7 @@ SPANS = {"day": 1, "week": 7, "month": 28}  # days
 MOST = 1000  # conversations in a span: more would not be legible
 YEAR_DAYS = 371  # 53 weeks
 LONGEST = 6
-LEAST_WIDTH = 0.4  # of a bar, in percent of the span
+LEAST_WIDTH = {"day": 0.4, "week": 0.7, "month": 0.7}  # of a bar, in percent of the span
 ROOM = {"day": 14.0, "week": 0.8, "month": 0.8}  # of a bar at least: that of a day has its title
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
@@ -78,7 +78,7 @@ def values(request: PageRequest) -> dict[str, Any]:
     found = request.store.conversations(
         Filter(request.location.homes, since=round(begin * 1000), until=round(end * 1000) - 1, limit=MOST)
     )
-    lanes = lanes_of(_bars(found, begin, end, ROOM[span]))
+    lanes = lanes_of(_bars(found, begin, end, span))
     bars = [bar for lane in lanes for bar in lane.bars]
     here = (request.now - begin) / (end - begin) * 100
     return {
@@ -125,7 +125,7 @@ def lanes_of(bars: Iterable[Bar]) -> list[Lane]:
     return lanes
 
 
-def _bars(found: Sequence[Conversation], begin: float, end: float, least_room: float) -> list[Bar]:
+def _bars(found: Sequence[Conversation], begin: float, end: float, span: str) -> list[Bar]:
     """A bar for each conversation that has a time."""
     texts = iter(all_for_people([text for one in found for text in (one.title, one.cwd)]))
     bars = []
@@ -135,9 +135,9 @@ def _bars(found: Sequence[Conversation], begin: float, end: float, least_room: f
             continue
         first, last = one.first_message_at / 1000, one.last_message_at / 1000
         left = max(0.0, (first - begin) / (end - begin) * 100)
-        width = max(LEAST_WIDTH, min(100.0, (last - begin) / (end - begin) * 100) - left)
+        width = max(LEAST_WIDTH[span], min(100.0, (last - begin) / (end - begin) * 100) - left)
         begins_at = min(left, 100 - width)
-        room = max(width, least_room)
+        room = max(width, ROOM[span])
         left = min(begins_at, 100 - room)  # in the evening the title begins before its bar
         project = project_of(cwd) or "Without a project"
         bars.append(
