@@ -26,6 +26,7 @@ from session_memory.archives.groups import open_sessions
 from session_memory.host.database import HostDatabase
 from session_memory.host.ledger import Ledger
 from session_memory.settings.host_layout import Layout
+from session_memory.store.postgres.pool import TeamPool
 from session_memory.transcripts.pointers import SessionManager
 
 if TYPE_CHECKING:
@@ -232,3 +233,10 @@ def team(postgres: PostgresServer) -> Team:
     from team_scene import Team
 
     return Team(postgres)
+
+
+@pytest.fixture
+def teams() -> Iterator[TeamPool]:
+    """What tools ask a team by, of which no connection stays open."""
+    with closing(TeamPool()) as pool:
+        yield pool

@@ -19,6 +19,7 @@ from .store_backend import StoreBackend
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ..store.postgres.pool import TeamPool
     from ..transcripts.entries import Entry
     from ..transcripts.sessions import FoundSession
     from .backend import Search, SearchLimits, SearchResult
@@ -41,8 +42,9 @@ class HomeBackend(StoreBackend):
         memory_search: MemorySearch | None = None,
         memory_changes: MemoryChanges | None = None,
         graph_search: GraphSearch | None = None,
+        teams: TeamPool | None = None,
     ) -> None:
-        super().__init__(path, path, environ, search, memory_search, memory_changes, graph_search)
+        super().__init__(path, path, environ, search, memory_search, memory_changes, graph_search, teams)
         self._path = path
         self._found: dict[str, FoundSession] = {}
 

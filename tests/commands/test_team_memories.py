@@ -68,7 +68,7 @@ def test_memories_are_shared_as_the_sessions_are_that_they_were_drawn_from(machi
     assert (again["pushed"], again["withdrawn"]) == (0, 0)
 
 
-def test_what_others_remember_is_found_with_who_and_where_and_read_where_it_was_said(machine, team):
+def test_what_others_remember_is_found_with_who_and_where_and_read_where_it_was_said(machine, team, teams):
     ann, bob = machine("laptop"), machine("desk")
     ann.says("plan", "plan the harbour", "/src")
     ann.joins(team, "ann", SHARED)
@@ -85,7 +85,7 @@ def test_what_others_remember_is_found_with_who_and_where_and_read_where_it_was_
     assert "ann@laptop" in bob.run("memories", "--team").stdout
     assert f"of ann@laptop, in {PROJECT}/src" in bob.run("memories", "show", found["id"], "--team").stdout
     assert bob.result("memories")["memories"] == []
-    backend = HomeBackend(None, bob.environment)
+    backend = HomeBackend(None, bob.environment, teams=teams)
     told = call(backend, "search_team", {"query": "harbour"}).text
     assert f'"The harbour opens at six" (id team-{conversation}, 2026-' in told
     assert f"\nMemory of ann@laptop, in {PROJECT}/src: Not at seven" in told

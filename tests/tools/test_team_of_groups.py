@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from team_scene import Team, memory
 
 from session_memory.host.ipc import write_snapshots
 from session_memory.store.postgres.memory_push import push_memories
+from session_memory.store.postgres.pool import TeamPool
 from session_memory.store.postgres.push import TeamPush
 from session_memory.tools import GroupBackend, call
 from session_memory.tools.host_tools import tools_for
@@ -37,17 +38,22 @@ def host(tmp_path: Path, team: Team) -> Iterator[GroupDir]:
         yield host
 
 
-def backend(host: GroupDir, group: str) -> GroupBackend:
-    return GroupBackend(host.layout, group, host.sessions, administration=host.backend(group).administration)
+@pytest.fixture
+def backend(host: GroupDir, teams: TeamPool) -> Callable[[str], GroupBackend]:
+    def backend(group: str) -> GroupBackend:
+        administration = host.backend(group).administration
+        return GroupBackend(host.layout, group, host.sessions, administration=administration, teams=teams)
+
+    return backend
 
 
 @pytest.mark.parametrize(
     ("group", "expected"), [("family", ["family"]), ("work", ["work"]), ("main", ["family", "work"])]
 )
 def test_a_group_finds_what_its_namesakes_have_and_main_what_those_of_all_its_groups_have(
-    host: GroupDir, group: str, expected: list[str]
+    backend: Callable[[str], GroupBackend], group: str, expected: list[str]
 ) -> None:
-    asked = backend(host, group)
+    asked = backend(group)
     told = call(asked, "search_team", {"query": "harbour"}).text + call(asked, "search_team", {"query": "quay"}).text
     for what in ("harbour", "quay"):
         assert [
@@ -55,19 +61,23 @@ def test_a_group_finds_what_its_namesakes_have_and_main_what_those_of_all_its_gr
         ] == expected
 
 
-def test_a_conversation_of_another_group_is_none_that_can_be_read(host: GroupDir, team: Team) -> None:
+def test_a_conversation_of_another_group_is_none_that_can_be_read(
+    backend: Callable[[str], GroupBackend], team: Team
+) -> None:
     [(family,), (work,)] = team.rows(
         "SELECT c.session << 32 | c.first_number FROM conversation AS c JOIN session AS s ON s.id = c.session "
         "WHERE s.home != '' ORDER BY s.home"
     )
-    asked = backend(host, "family")
+    asked = backend("family")
     assert "the harbour of family" in call(asked, "read_session", {"name": f"team-{family}"}).text
     refused = call(asked, "read_session", {"name": f"team-{work}"})
     assert (refused.is_error, f"the team has no conversation team-{work}" in refused.text) == (True, True)
 
 
-def test_an_agent_without_a_database_asks_the_team_by_its_request_files(host: GroupDir) -> None:
-    box, asked = Box(host, "family"), backend(host, "family")
+def test_an_agent_without_a_database_asks_the_team_by_its_request_files(
+    host: GroupDir, backend: Callable[[str], GroupBackend]
+) -> None:
+    box, asked = Box(host, "family"), backend("family")
     files = RequestFiles(str(box.path))
     write_snapshots(host.layout, "family", host.sessions)
     assert "search_team" not in {tool.name for tool in files.served().tools}
