@@ -145,7 +145,7 @@ def _help_formatter(prog: str) -> argparse.HelpFormatter:
 def _parser_of_all() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=NAME, epilog=_list_of_commands(),
-        description="Your agents work in many sessions; now each of them knows what the others did.",
+        description="Each of your agents' sessions knows what the others did.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     parser.add_argument("--version", action="version", version=f"{NAME} {__version__}")

@@ -27,7 +27,10 @@ PROJECT_CHARACTERS = 24
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of conversations."""
-    statuses = f"only those that are {enumerated(STATUSES, 'or')}"
+    statuses = (
+        f"only those that are {enumerated(STATUSES, 'or')}: may go on, has ended, is being made into memories, "
+        "memories were made, was too short for them"
+    )
     parser.add_argument("--status", metavar="STATUS", choices=STATUSES, default="", help=statuses)
     add_filter(parser, LIMIT)
     add_team(parser)

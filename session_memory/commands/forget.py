@@ -16,11 +16,13 @@ from ..settings import forgotten
 from ..settings.rules import covers
 from ..store.rules import JudgedFile
 from ..store.sqlite.memory_index import MemoryFilter
+from ..store.values import Filter
 from ..system.confined_files import OutsideGroupError, pinned
 from ..text.format import counted
 from ..text.timestamps import epoch_seconds
 from ..transcripts import mirror
 from .arguments import add_common, point_in_time
+from .nearest import check_names
 from .opened_store import with_store
 from .output import brief, moment
 
@@ -55,7 +57,9 @@ class Chosen(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of forget."""
-    parser.add_argument("session", metavar="SESSION", nargs="?", default="", help="its id, its title or its name")
+    parser.add_argument(
+        "session", metavar="SESSION", nargs="?", default="", help="its id, or how that begins, its title or its name"
+    )
     parser.add_argument(
         "--project", metavar="P", default="", help="all that were started in this directory, or below it"
     )
@@ -76,6 +80,7 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
     now = forgotten.now()
     chosen = _chosen(opened, arguments.session, project, arguments.before, now)
     if not chosen.conversations and not project:
+        check_names(opened, Filter(opened.location.homes, session=arguments.session))
         raise ForgetError("nothing like that is known", "session-memory conversations lists what there is")
     if not arguments.yes:
         _preview(opened, chosen)

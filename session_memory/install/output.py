@@ -43,7 +43,8 @@ def show_installed(done: Installed, terminal: Terminal, called_as: str) -> None:
                 shown.add(found.database)
                 show_upkeep(found, terminal)
             trial = done.trials[index] if done.trials and plan.hooks else None
-            if trial and (trial.problem or trial.session not in told):  # in a project all runtimes are told the same
+            is_new = trial and trial.session not in told and (trial.session or not told)
+            if trial and (trial.problem or is_new):  # in a project all runtimes are told the same
                 told.add(trial.session)
                 terminal.line()
                 show_trial(trial, terminal)
