@@ -41,6 +41,7 @@ VIEWS = (
     View("costs", "/costs", costs.values, "Costs", "c"),
     View("costs_counted", "/costs/counted", costs.counted),
     View("session", "/session/{session}", session.values),
+    View("session_facts", "/session/{session}/facts", session.facts),
     View("session_items", "/session/{session}/items", session.items),
     View("session_outline", "/session/{session}/outline", session.outline),
     View("session_call", "/session/{session}/call", session.call),

@@ -66,10 +66,14 @@ def test_a_session_is_followed_and_its_parts_load_as_one_reads(
 ) -> None:
     tab = visit(browser, page, "/session/s1")
     expect(tab.get_by_text("It holds 59 things.")).to_be_in_viewport()
+    [messages] = re.findall(r"(\d+) messages", tab.locator("#facts").inner_text())
+    expect(tab.locator(".outline")).to_contain_text("What of cart 59?")
     append(
         person.projects / "-srv-agent" / "s1.jsonl", user("And what is new?"), assistant("This was written just now.")
     )
     expect(tab.get_by_text("This was written just now.")).to_be_in_viewport(timeout=WAIT_SECONDS * 1000)
+    expect(tab.locator("#facts")).to_contain_text(f"{int(messages) + 2} messages")
+    expect(tab.locator(".outline")).to_contain_text("And what is new?")
     tab.locator(".outline a", has_text="Why is the cart empty?").click()
     expect(tab.locator("#e1")).to_be_in_viewport()
     tab.locator("details.tool summary").first.click()

@@ -15,7 +15,7 @@ from store_scene import StoreUser
 from session_memory.web.markup import code, markdown
 
 STRINGS = 10_000
-URLS = {"href", "src", "action", "data-load", "data-live", "data-live-later", "formaction", "content"}
+URLS = {"href", "src", "action", "data-load", "data-live", "data-live-later", "data-from", "formaction", "content"}
 WEB = ("http://", "https://", "mailto:")
 
 

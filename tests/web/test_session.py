@@ -54,6 +54,17 @@ def test_the_dialogue_has_what_was_said_with_markdown_and_code(page: ServedPage)
     assert "claude --resume s1" in unescape(text)
 
 
+def test_who_says_something_after_a_tool_was_called_is_named(tmp_path: Path) -> None:
+    asker = StoreUser(tmp_path)
+    said = [user("run the tests"), assistant(call("Bash", "c1", {"command": "pytest"})), user("and then the linter")]
+    asker.session(
+        "s1", *said, assistant("Both pass."), assistant(call("Bash", "c2", {"command": "ls"})), assistant("Bye.")
+    )
+    with ServedPage(asker) as page:
+        text = page.until("Bye.", "/session/s1").text
+        assert re.findall(r"<header><b>(\w+)</b>", text) == ["You", "You", "Agent"]
+
+
 def test_what_a_file_is_called_in_is_no_link_and_leads_nowhere(tmp_path: Path) -> None:
     reader = StoreUser(tmp_path)
     said = "See [cart.py](/srv/agent/cart%201.py), [docs](https://x.example/a), [that](javascript:alert(1)) and ![it](a.png)."
@@ -139,7 +150,7 @@ def test_what_is_written_now_is_in_the_last_part(tmp_path: Path) -> None:
     path = write(user_of_page.projects / "-srv-agent" / "s1.jsonl", *exchange("What is new?", "Nothing."))
     with ServedPage(user_of_page) as page:
         shown = page.until("Nothing.", "/session/s1").text
-        live = re.search(r'data-live="([^"]+)"', shown)
+        live = re.search(r'data-live="([^"]+/items[^"]+)"', shown)
         assert live
         append(path, user("And now?"), assistant("This is."))
         page.until("This is.", unescape(live[1]).removeprefix(page.root))

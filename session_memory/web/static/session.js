@@ -36,6 +36,17 @@ function toRequest(by) {
   next?.scrollIntoView({ block: "start", behavior: "instant" });
   next?.focus({ preventScroll: true });
 }
+// The outline has the requests as of when it was loaded: when one more comes into the part that is live, it is loaded anew.
+let latestRequest = null;
+function renewOutline() {
+  const live = $(".chunk[data-live]", page), outline = $(".outline");
+  if (!live) return;
+  const latest = Number($$(".request", live).at(-1)?.dataset.number || 0), isNew = latestRequest !== null && latest > latestRequest;
+  latestRequest = latest;
+  if (!isNew || outline.dataset.load) return;
+  outline.dataset.load = outline.dataset.from;
+  load(outline);
+}
 const isAtEnd = () => innerHeight + scrollY > document.documentElement.scrollHeight - 160;
 const toEnd = () => scrollTo(0, document.documentElement.scrollHeight);
 let follows = false, lastY = 0; // whoever scrolls up follows no more; what is loaded above moves the page down alone
@@ -47,6 +58,7 @@ new ResizeObserver(() => { if (follows) toEnd(); }).observe($("#dialogue"));
 new MutationObserver(() => {
   for (const one of $$("[data-live-later]:not([data-load])")) { one.dataset.live = one.dataset.liveLater; delete one.dataset.liveLater; remember(one); }
   mark();
+  renewOutline();
 }).observe($("#dialogue"), { childList: true, subtree: true });
 
 page.addEventListener("click", (event) => {
@@ -67,6 +79,7 @@ document.addEventListener("keydown", (event) => {
 addEventListener("scroll", noteSeen, { passive: true });
 addEventListener("refreshed", noteSeen);
 mark();
+renewOutline();
 noteSeen();
 if (Number(page.dataset.at)) goTo(Number(page.dataset.at), false);
 else if ("follows" in page.dataset) { follows = true; toEnd(); }

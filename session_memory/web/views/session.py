@@ -61,24 +61,35 @@ def values(request: PageRequest) -> dict[str, Any]:
     shown = next((one for one in chunks if one.first <= at <= one.last), None)
     if shown is None:
         shown = chunks[-1] if is_active or at else chunks[0]
-    active = next((one for one in request.active if one.id == latest.session_id), None)
     return {
-        "session_id": latest.session_id,
+        **_facts(request, conversations),
         "name": for_people(conversations[0].title) or "Untitled",
-        "runtime": shown_runtime(latest.runtime),
-        "project": project_of(for_people(latest.cwd)),
-        "cwd": for_people(latest.cwd),
-        "group": latest.home,
-        "first_at": (conversations[0].first_message_at or 0) / 1000,
-        "last_at": last_at,
-        "messages": sum(one.entry_count for one in conversations),
         "resume": _resume(latest),
-        "active": active,
         "chunks": chunks,
         "shown": shown,
         "blocks": list(blocks_of(items_of(request.store, shown))),
         "at": at,
         "is_active": is_active,
+    }
+
+
+def facts(request: PageRequest) -> dict[str, Any]:
+    """What stands below the name of a session, as it is now."""
+    return _facts(request, _conversations(request))
+
+
+def _facts(request: PageRequest, conversations: list[Conversation]) -> dict[str, Any]:
+    latest = conversations[-1]
+    return {
+        "session_id": latest.session_id,
+        "runtime": shown_runtime(latest.runtime),
+        "project": project_of(for_people(latest.cwd)),
+        "cwd": for_people(latest.cwd),
+        "group": latest.home,
+        "first_at": (conversations[0].first_message_at or 0) / 1000,
+        "last_at": (latest.last_message_at or 0) / 1000,
+        "messages": sum(one.entry_count for one in conversations),
+        "active": next((one for one in request.active if one.id == latest.session_id), None),
     }
 
 
