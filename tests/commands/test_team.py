@@ -297,8 +297,8 @@ def test_secrets_stay_on_the_machine(machine, team):
 
 def test_a_password_goes_where_libpq_looks_for_it_and_nowhere_else(machine, team):
     ann = machine("laptop")
-    host = conninfo_to_dict(team.admin_url)["host"]
-    url = f"postgresql://ann:very%3Asecret@/{team.name}?host={host}"
+    admin = conninfo_to_dict(team.admin_url)
+    url = f"postgresql://ann:very%3Asecret@/{team.name}?host={admin['host']}&port={admin.get('port', 5432)}"
     done = ann.run("team", "join", url, "--as", "laptop")
     assert done.returncode == 0, done.stderr
     password_file = ann.home / ".pgpass"
@@ -338,7 +338,8 @@ def test_a_team_is_made_its_members_added_and_removed(machine, postgres: Postgre
     assert 'GRANT session_memory_member TO "gina"' in sql
     with postgres.empty_database() as url:
         given = conninfo_to_dict(url)
-        typed = f"postgresql://{given['user']}@/{given['dbname']}?host={given['host']}"
+        port = given.get("port", 5432)
+        typed = f"postgresql://{given['user']}@/{given['dbname']}?host={given['host']}&port={port}"
         made = admin.result("team", "init", typed, "--member", "gina")
         assert made["migrations"] == [1]
         [gina] = made["members"]

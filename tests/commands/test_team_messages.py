@@ -90,10 +90,12 @@ def test_an_administrator_is_told_how_each_joins_and_what_stays_of_who_is_remove
 
 
 def test_a_password_behind_the_question_mark_goes_where_libpq_looks_for_it_too(ann, team: Team):
-    host = conninfo_to_dict(team.admin_url)["host"]
-    done = ann.run("team", "join", f"postgresql:///{team.name}?user=ann&password=very%3Asecret&host={host}")
+    admin = conninfo_to_dict(team.admin_url)
+    host, port = admin["host"], admin.get("port", 5432)
+    asked = f"user=ann&password=very%3Asecret&host={host}&port={port}"
+    done = ann.run("team", "join", f"postgresql:///{team.name}?{asked}")
     assert done.returncode == 0, done.stderr
-    assert (ann.home / ".pgpass").read_text() == f"{host}:5432:{team.name}:ann:very\\:secret\n"
+    assert (ann.home / ".pgpass").read_text() == f"{host}:{port}:{team.name}:ann:very\\:secret\n"
     assert "secret" not in (ann.home / ".session-memory" / "config.yaml").read_text()
     refused = ann.run("config", "team.url", f"postgresql:///{team.name}?user=ann&password=secret")
     assert (refused.returncode, "secret" in refused.stderr) == (2, False)
