@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -80,6 +81,19 @@ def test_a_session_is_followed_and_its_parts_load_as_one_reads(
     expect(tab.locator(".diff .add").first).to_contain_text("cache = False")
     assert tab.faults == []
     tab.context.close()
+
+
+def test_a_session_that_goes_on_after_a_long_silence_is_followed(browser: Browser, tmp_path: Path) -> None:
+    other = StoreUser(tmp_path)
+    path = other.session("s1", *exchange("Why is the cart empty?", "The cache.", at=time.time() - 86_400))
+    with ServedPage(other) as page:
+        page.until("cart", "/list")
+        tab = visit(browser, page, "/session/s1")
+        append(path, *exchange("Is it full now?", "It holds 3 things.", at=time.time()))
+        expect(tab.get_by_text("It holds 3 things.")).to_be_in_viewport()
+        expect(tab.locator("#facts")).to_contain_text("4 messages")
+        assert tab.faults == []  # type: ignore[attr-defined]
+        tab.context.close()
 
 
 def test_what_the_real_claude_code_does_is_shown_while_one_looks(browser: Browser, claude: Claude) -> None:
