@@ -78,11 +78,6 @@ document.addEventListener("keydown", (event) => {
 });
 addEventListener("scroll", noteSeen, { passive: true });
 addEventListener("refreshed", noteSeen);
-const conversation = () => $("[data-conversation]", page)?.dataset.conversation;
-const shownConversation = conversation();
-addEventListener("refreshed", () => { // after a long silence the session goes on in a part that is not here yet
-  if (conversation() !== shownConversation && (follows || isAtEnd())) location.reload();
-});
 mark();
 renewOutline();
 noteSeen();

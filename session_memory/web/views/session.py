@@ -74,7 +74,7 @@ def values(request: PageRequest) -> dict[str, Any]:
 
 
 def facts(request: PageRequest) -> dict[str, Any]:
-    """What stands below the name of a session, as it is now; `conversation` is the id of its latest one."""
+    """What stands below the name of a session, as it is now."""
     return _facts(request, _conversations(request))
 
 
@@ -82,7 +82,6 @@ def _facts(request: PageRequest, conversations: list[Conversation]) -> dict[str,
     latest = conversations[-1]
     return {
         "session_id": latest.session_id,
-        "conversation": latest.id,
         "runtime": shown_runtime(latest.runtime),
         "project": project_of(for_people(latest.cwd)),
         "cwd": for_people(latest.cwd),
