@@ -22,6 +22,7 @@ from ..settings.program import ProgramPaths, program_paths
 from ..system.terminal import Terminal
 
 SUMMARY = "check that the hook does its work, and say how to mend what is wrong"
+_OF_A_PERSON = ("config", "log", "state", "upkeep")  # the same for all runtimes of theirs: found once
 _STYLES = {OK: "green", NOTE: "yellow", WRONG: "red"}
 
 
@@ -81,8 +82,12 @@ def examine(path: str | None, environ: Mapping[str, str]) -> Iterator[Examined]:
     targets, lost = _targets(path, ledger, paths, environ)
     for root, findings in lost.items():
         yield Examined(root, "", findings)
+    shared: set[tuple[str, Finding]] = set()
     for target in targets:
-        yield Examined(target.root, target.title, *check_home(target, paths, ledger, environ, time.time()))
+        findings, trial = check_home(target, paths, ledger, environ, time.time())
+        place = target.home.state_dir
+        yield Examined(target.root, target.title, [one for one in findings if (place, one) not in shared], trial)
+        shared.update((place, one) for one in findings if one.about in _OF_A_PERSON)
 
 
 def _targets(

@@ -165,6 +165,15 @@ def test_what_codex_does_not_trust_yet_the_doctor_says(machine: Machine) -> None
     assert machine.doctor() == (0, {})
 
 
+def test_the_doctor_says_once_what_is_wrong_for_all_runtimes(machine: Machine) -> None:
+    machine.install()
+    (machine.home / ".session-memory").mkdir()
+    (machine.home / ".session-memory/config.yaml").write_text("scope: al\n")
+    said = machine.run("session-memory", "doctor").stdout
+    assert (said.count("wrong  config "), said.count(" upkeep ")) == (1, 1)
+    assert said.rstrip().endswith("2 things are wrong; see above.")  # Codex does not trust the hooks yet
+
+
 def test_the_doctor_says_what_is_gone_of_an_extension(machine: Machine) -> None:
     machine.installed("--runtime", "pi")
     assert machine.doctor() == (0, {})
