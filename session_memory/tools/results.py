@@ -51,7 +51,7 @@ def listing(listed: list[ListedSession], skip: int, now: float) -> str:
     if not listed:
         return "There are no sessions yet."
     if skip >= len(listed):
-        return f"There are {counted(len(listed), 'session')}, so none is left after skipping {skip}."
+        return f"There are {counted(len(listed), 'session')}, so none is left after skipping {skip:,}."
     lines: list[str] = []
     room = RESULT_CHARACTERS - _HEADING_CHARACTERS
     for one in listed[skip:]:

@@ -88,7 +88,7 @@ class TestListing:
         assert seen == [f"id-{number}" for number in range(1000)]
         assert (
             backend.ask("list_sessions", skip=1000).text
-            == "There are 1000 sessions, so none is left after skipping 1000."
+            == "There are 1,000 sessions, so none is left after skipping 1,000."
         )
 
     def test_a_name_that_wants_to_be_more_than_a_name_is_one_line_of_text(self) -> None:
