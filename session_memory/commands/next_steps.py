@@ -11,6 +11,7 @@ from ..system.terminal import Terminal, called_as
 from . import status
 
 _ALWAYS = (
+    ("page", "see in the browser what all agents do and did"),
     ("search WORDS", "find what was said in any session"),
     ("sessions", "which sessions there are; `read NAME` shows what was said in one"),
     ("told", "what sessions were told of each other"),

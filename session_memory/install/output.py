@@ -267,6 +267,9 @@ def _show_next(done: Installed, terminal: Terminal, called_as: str) -> None:
         terminal.line("      lets agents look things up without asking you for each command")
     for found in filter(None, done.forecasts[:1]):
         show_summary(found, command, terminal)
+    sample = f" --home {terminal.short(str(done.paths.sample_home))}" if done.is_sample else ""
+    terminal.line(f"  {command} page{sample}")
+    terminal.line("      shows in the browser what all agents do and did")
     terminal.line(f"  {command} doctor")
     terminal.line("      checks that all is well, and says how to mend what is not")
     terminal.line(f"  {command} uninstall")

@@ -256,8 +256,16 @@ def _in_agent_home(start: str, stop: str, environ: Mapping[str, str]) -> Iterato
     for runtime in all_runtimes():
         home = homes.agent_home(start, environ, stop=stop, folder=runtime.FILES.SESSIONS_FOLDER)
         if home is not None:
-            config_dir = runtime.FILES.config_dir(environ)
-            for session in runtime.FILES.named_sessions(home.sessions_dir, config_dir, home.root):
+            places = [runtime.FILES.config_dir(environ)]
+            own = f"{home.root}/{runtime.FILES.USUAL_DIR}"  # of an agent whose runtime is started with this
+            if os.path.isdir(runtime.FILES.transcripts_dir(own)):
+                places.append(own)
+            found = [
+                session
+                for place in places
+                for session in runtime.FILES.named_sessions(home.sessions_dir, place, home.root)
+            ]
+            for session in {session.path: session for session in found}.values():
                 yield session, runtime, home
 
 

@@ -104,7 +104,7 @@ class TestWithoutACommand:
     def test_what_was_done_is_not_proposed(self, machine):
         machine.run("ingest")
         (machine.home / ".session-memory" / "state").mkdir()
-        assert self.next_steps(machine)[0] == "search"
+        assert self.next_steps(machine)[0] == "page"
 
 
 class TestHints:
