@@ -15,7 +15,7 @@ from ..text.format import counted
 from ..upkeep.watch_lock import watcher_of
 from .arguments import add_common
 from .opened_store import with_store
-from .progress import entries, megabytes
+from .progress import megabytes
 
 if TYPE_CHECKING:
     import argparse
@@ -132,7 +132,7 @@ def _print(
     rest = {"gone": "of them gone", "ingesting": "not yet read to the end"}
     notes = [f"{counts[name]} {text}" for name, text in rest.items() if counts[name]]
     _item(terminal, "transcripts", ", ".join([counted(counts["files"], "file"), *notes]))
-    said = f"{entries(counts['entries'])}, {counted(counts['tool_uses'], 'tool use')}"
+    said = f"{counted(counts['entries'], 'entry', 'entries')}, {counted(counts['tool_uses'], 'tool use')}"
     _item(terminal, "holds", f"{said}, {megabytes(counts['text_bytes'])} of text")
     statuses = [f"{number} {status}" for status, number in sorted(counts["conversations"].items())]
     _item(terminal, "conversations", ", ".join(statuses) or "none yet")

@@ -110,7 +110,7 @@ def _nothing_new(files: int) -> str:
 
 
 def _show(opened: OpenStore, report: IngestReport, roots: list[str], ready: int, seconds: float) -> None:
-    from .progress import entries, megabytes
+    from .progress import megabytes
 
     terminal = opened.terminal
     if not report.files and not report.problems:
@@ -119,7 +119,7 @@ def _show(opened: OpenStore, report: IngestReport, roots: list[str], ready: int,
         terminal.line(_nothing_new(report.files))
     else:
         rate = f", {megabytes(report.bytes / seconds)}/s" if report.bytes > 1_000_000 else ""
-        amount = f"{entries(report.entries)} from {megabytes(report.bytes)}{rate}"
+        amount = f"{counted(report.entries, 'entry', 'entries')} from {megabytes(report.bytes)}{rate}"
         terminal.line(f"{report.changed} of {counted(report.files, 'file')} had something new: {amount}.")
     if report.gone:
         terminal.line(f"{counted(report.gone, 'file')} gone; what was in the store of them stays.")

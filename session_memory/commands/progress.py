@@ -50,11 +50,6 @@ def megabytes(size: float) -> str:
     return f"{size / MEGABYTE:.1f} MB" if size < 10 * MEGABYTE else f"{size / MEGABYTE:,.0f} MB"
 
 
-def entries(number: int) -> str:
-    """`1 entry`, `1,200 entries`."""
-    return "1 entry" if number == 1 else f"{number:,} entries"
-
-
 class _Lines:
     """A line every LINE_SECONDS: for a log."""
 

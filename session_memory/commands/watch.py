@@ -17,7 +17,7 @@ from ..system.terminal import Terminal
 from ..text.format import counted
 from ..upkeep.watch_lock import watch_lock
 from .arguments import add_home
-from .progress import entries, megabytes
+from .progress import megabytes
 from .service_files import KINDS, service
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class _Log:
     def tell(self, report: IngestReport) -> None:
         """Says what was taken in, if anything was new, and each problem once."""
         if report.bytes:
-            amount = f"{entries(report.entries)} from {megabytes(report.bytes)}"
+            amount = f"{counted(report.entries, 'entry', 'entries')} from {megabytes(report.bytes)}"
             self.say(f"{counted(report.changed, 'file')}: {amount}")
         if report.gone:
             self.say(f"{counted(report.gone, 'file')} gone")
