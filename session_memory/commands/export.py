@@ -79,7 +79,9 @@ def _export(opened: OpenStore, arguments: argparse.Namespace) -> int:
                 yield found
 
     form = HtmlExport(arguments.render) if arguments.render else FORMATS[arguments.format]()
-    pieces = export(form, conversations(), opened.store.entries, now_milliseconds(), full=arguments.full)
+    first = opened.store.conversation(ids[0], opened.location.homes) if wanted.session and ids else None
+    title = first.title if first else ""
+    pieces = export(form, conversations(), opened.store.entries, now_milliseconds(), full=arguments.full, title=title)
     if not arguments.out:
         _print(pieces)
         return 0

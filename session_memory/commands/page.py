@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from ..errors import WrongCallError
+from ..install.ledger import LedgerError, read_ledger
 from ..install.program_checks import WRONG
 from ..settings.notices import notices
 from ..settings.program import program_paths
@@ -44,7 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
     terminal = Terminal(os.environ)
     serve(
         lambda: find_location(arguments.home, environ), environ, lambda: _alarms(arguments.home, environ),
-        terminal.line, port=arguments.port, with_browser=not arguments.no_browser,
+        lambda: _watched(arguments.home, environ), terminal.line, port=arguments.port,
+        with_browser=not arguments.no_browser,
     )  # fmt: skip
     return 0
 
@@ -75,6 +77,17 @@ def _alarms(path: str | None, environ: Mapping[str, str]) -> list[Alarm]:
         wrong = [one for examined in examine(None, environ) for one in examined.findings if one.state == WRONG]
         found += [Alarm(one.about, one.text, one.mend) for one in wrong if one.text not in settings]
     return found
+
+
+def _watched(path: str | None, environ: Mapping[str, str]) -> list[str]:
+    """The files in which it shows that something is wrong."""
+    home, ledger_file = find_location(path, environ).home, program_paths(environ).ledger_file
+    try:
+        records = list(read_ledger(ledger_file).homes.values())
+    except LedgerError:  # one of the alarms
+        records = []
+    installed = [one.settings_file for one in records if one.settings_file]
+    return [home.config_file, *home.rules_files, home.log_file, str(ledger_file), *installed]
 
 
 def _port(text: str) -> int:

@@ -184,9 +184,9 @@ def _preview(arguments: argparse.Namespace, terminal: Terminal) -> int:
         nowhere, kept_back = unshared_counts(opened.store, opened.location)
         if nowhere:
             how = "`session-memory team project NAME` there names one"
-            terminal.line(f"Not shared, since in no repository with a remote, and no project: {nowhere} more; {how}.")
+            terminal.line(f"Not shared, since in no repository with a remote, and no project: {nowhere}; {how}.")
         if kept_back:
-            terminal.line(f"Not shared by rules (`share: off`): {kept_back} more.")
+            terminal.line(f"Not shared by rules (`share: off`): {kept_back}.")
         terminal.result({
             "unshared": {"no_project": nowhere, "rules": kept_back},
             "sessions": [

@@ -35,7 +35,7 @@ _PAGE = """<!DOCTYPE html>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Conversations</title>
+<title>%TITLE%</title>
 <style>
 body { font: 14px/1.5 system-ui, sans-serif; max-width: 56em; margin: 2em auto; padding: 0 1em; }
 :root { color-scheme: light dark; --line: #8885; --soft: #8881; }
@@ -67,8 +67,9 @@ blockquote { border-left: 2px solid var(--line); margin-left: 0; padding-left: .
 class ExportFormat(Protocol):
     """The text of an export, in the order of these methods, those of a conversation for each."""
 
-    def begin(self, now: int, full: bool) -> str:
-        """What stands before all conversations. `now` is in milliseconds since the epoch."""
+    def begin(self, now: int, full: bool, title: str) -> str:
+        """What stands before all conversations, which together are called `title`, '' for nothing. `now` is in
+        milliseconds since the epoch."""
 
     def conversation(self, conversation: Conversation, is_told: bool) -> str:
         """What stands before the items of a conversation, none of which may be told unless it `is_told`."""
@@ -85,11 +86,11 @@ class ExportFormat(Protocol):
 
 def export(
     form: ExportFormat, conversations: Iterable[Conversation], entries: Callable[[int], Iterator[StoredEntry]],
-    now: int, *, full: bool,
+    now: int, *, full: bool, title: str = "",
 ) -> Iterator[str]:  # fmt: skip
     """The export of conversations, whose items `entries` returns by their ids: what was said, and if it is `full` also
-    the tool uses, and how they ended."""
-    yield form.begin(now, full)
+    the tool uses, and how they ended. Where they are those of one session, `title` is its."""
+    yield form.begin(now, full, for_people(title))
     for conversation in conversations:
         items = entries(conversation.id)
         first = next(items, None)
@@ -162,7 +163,7 @@ def _facts(conversation: Conversation) -> dict[str, str]:
 class MarkdownExport:
     """Each conversation under a heading of its own, its messages as archives have them."""
 
-    def begin(self, now: int, full: bool) -> str:
+    def begin(self, now: int, full: bool, title: str) -> str:
         return ""
 
     def conversation(self, conversation: Conversation, is_told: bool) -> str:
@@ -212,7 +213,7 @@ class JsonExport:
         self._has_conversations = False
         self._has_items = False
 
-    def begin(self, now: int, full: bool) -> str:
+    def begin(self, now: int, full: bool, title: str) -> str:
         head = {"format": "session-memory export", "version": JSON_VERSION, "exported_at": _iso(now), "full": full}
         return f'{_encoded(head)[:-1]}, "conversations": ['
 
@@ -277,8 +278,8 @@ class HtmlExport:
     def __init__(self, render: Callable[[str], str] | None = None) -> None:
         self._render = render
 
-    def begin(self, now: int, full: bool) -> str:
-        return _PAGE
+    def begin(self, now: int, full: bool, title: str) -> str:
+        return _PAGE.replace("%TITLE%", escape_html(title or "Conversations"))
 
     def conversation(self, conversation: Conversation, is_told: bool) -> str:
         facts = "<br>\n".join([f"{name}: {escape_html(fact)}" for name, fact in _facts(conversation).items()])

@@ -38,16 +38,17 @@ class PortError(SessionMemoryError):
 
 def serve(
     find_location: Callable[[], StoreLocation], environ: Mapping[str, str], alarms: Callable[[], list[Alarm]],
-    say: Callable[[str], None], *, port: int = 0, with_browser: bool = True,
+    watched: Callable[[], list[str]], say: Callable[[str], None], *, port: int = 0, with_browser: bool = True,
 ) -> None:  # fmt: skip
     """Serves the page until SIGINT or SIGTERM. `port` 0 is any that is free. `say` is called with lines for the
-    terminal, `alarms` asks what is wrong with the installation. Raises PortError, SessionMemoryError."""
+    terminal, `alarms` asks what is wrong with the installation, `watched` in which files that may show. Raises
+    PortError, SessionMemoryError."""
     with _listening(port) as listener:
         access = Access(listener.getsockname()[1])
         pool = StorePool(find_location())
         active = ActiveSessions(pool, environ)
         live = Live(pool, find_location, active.read)
-        checks = Alarms(alarms, live.changed)
+        checks = Alarms(alarms, watched, live.changed)
         page = PageApp(pool, live, access, environ, active, checks, say)
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         config = uvicorn.Config(

@@ -242,6 +242,8 @@ def test_page_writes_a_session_to_one_file(machine, tmp_path):
     assert done.returncode == 0, done.stderr
     plain = exported(machine, "8f3a", "--full", "--format", "html")
     assert without_markdown((tmp_path / "trip.html").read_text()) == plain
+    assert "<title>plan a trip to &lt;b&gt;Japan&lt;/b&gt;</title>" in plain
+    assert "<title>Conversations</title>" in exported(machine, "--all", "--format", "html")
     refused = machine.run("page", "--out", tmp_path / "trip.html")
     assert refused.returncode == 2
     assert "name the session: --export SESSION" in refused.stderr

@@ -65,7 +65,7 @@ def test_a_preview_says_what_is_not_shared_and_a_project_gets_a_name_and_loses_i
     assert named == {"project": "harbour", "root": str(ann.clone)}
     config = ann.home / ".session-memory" / "config.yaml"
     config.write_text(f"{config.read_text()}  share: off\n")
-    assert "Not shared by rules (`share: off`): 1 more." in ann.run("team", "preview").stdout
+    assert "Not shared by rules (`share: off`): 1." in ann.run("team", "preview").stdout
     assert ann.run("team", "project", "", cwd=ann.clone).stdout == "~/work/app has no name any more.\n"
     home = ann.run("team", "project", "mine", cwd=ann.home)
     assert (home.returncode, "all that you do lies there" in home.stderr) == (1, True)

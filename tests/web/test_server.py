@@ -62,3 +62,17 @@ def test_what_is_said_meanwhile_is_there_within_a_second(user: StoreUser) -> Non
             took.append(time.monotonic() - began)
         listener.connection.close()
     assert min(took) < 1
+
+
+def test_what_breaks_while_the_page_is_open_is_said_and_gone_once_it_is_mended(user: StoreUser) -> None:
+    said = "max_characters"
+    with ServedPage(user) as page:
+        page.until("cart", "/list")
+        assert said not in page.view("/").text
+        user.config("max_characters: many")
+        page.until(said, "/")
+        user.config("max_characters: 400")
+        deadline = time.monotonic() + WAIT_SECONDS
+        while said in page.view("/").text:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
