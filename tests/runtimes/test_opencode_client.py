@@ -109,7 +109,7 @@ def test_a_sub_agent_is_told_nothing_and_is_none_of_the_sessions(opencode: OpenC
     [of_child] = [text for text in asked if "count the lines" in text and "TOOL task" not in text]
     assert MARK not in of_child
     opencode.run("--continue", "go on")
-    folder = next((opencode.home / ".session-memory/state/opencode").glob("*/"))
+    folder = next((opencode.home / ".session-memory/state/opencode").glob("[!.]*/"))
     assert len(list(folder.glob("*.jsonl"))) == 1
     assert len(list(folder.glob("*/*.jsonl"))) == 1
 
