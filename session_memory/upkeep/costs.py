@@ -54,8 +54,8 @@ class SessionFiles:
         wanted = {(one.home, one.source_file): one for one in conversations}
         found: dict[tuple[str, str], SourceFile] = {}
         others: list[SourceFile] = []
-        lone = {one.name for one in all_runtimes() if not one.FILES.HAS_PROJECT_FOLDERS}
-        sessions = {(one.home, one.session_id): one for one in conversations if one.runtime in lone}
+        without_folders = {one.name for one in all_runtimes() if not one.FILES.HAS_PROJECT_FOLDERS}
+        sessions = {(one.home, one.session_id): one for one in conversations if one.runtime in without_folders}
         for directory in watched:
             if directory.is_expected():
                 for file in directory.files([]):

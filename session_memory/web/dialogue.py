@@ -112,9 +112,10 @@ def blocks_of(items: list[StoredEntry], day_before: str = "") -> Iterator[Block]
         message = item.message
         calls = (_call(item, text, error),) if item.role == TOOL_ROLE else ()
         goes_on = item.role == speaker and not shown_day
-        speaker = (
-            item.role if not calls else "" if speaker == "user" else speaker
-        )  # an agent's calls end what a user said
+        if not calls:
+            speaker = item.role
+        elif speaker == "user":  # an agent's calls end what a user said
+            speaker = ""
         block = Block(item.number, item.role, at, shown_day, "" if calls else text, goes_on=goes_on, calls=calls)
     if block is not None:
         yield _finished(block)
