@@ -229,6 +229,40 @@ def test_a_migration_that_fails_leaves_the_store_as_it_was(scene):
     assert scene.texts() == before
 
 
+def test_no_file_gets_the_id_of_one_that_was_deleted_nor_a_store_that_of_another(scene, tmp_path):
+    put(scene, None, state("a"), said("a zebra"))
+    before = put(scene, None, state("b"), said("a lion")).id
+    scene.store.forget("", "-srv-agent/b.jsonl")
+    assert put(scene, None, state("b"), said("a lion")).id > before
+    with closing(Scene(tmp_path / "other").store) as other:
+        ids = [one.connection.execute("SELECT id FROM memory_store").get for one in (scene.store, other)]
+    assert len(set(ids)) == 2
+
+
+def test_a_store_whose_file_ids_were_used_again_is_migrated_with_all_that_is_in_it(scene, monkeypatch):
+    scene.store.close()
+    scene.database.unlink()
+    now = schema._schema()
+    monkeypatch.setattr(
+        schema, "_schema", lambda: now.replace("PRIMARY KEY AUTOINCREMENT,\n    home", "PRIMARY KEY,\n    home")
+    )
+    monkeypatch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:-1])
+    scene.store = scene.open()
+    fill(scene)
+    tables = ("memory_file_states", *schema.VIEWS)
+    before = [read(scene, f"SELECT * FROM {table}") for table in tables]
+    newest = max(id for (id,) in read(scene, "SELECT id FROM memory_file_states"))
+    scene.store.close()
+    monkeypatch.undo()
+    scene.store = scene.open()
+    assert [read(scene, f"SELECT * FROM {table}") for table in tables] == before
+    assert schema.differences(scene.store.connection) == []
+    assert schema.complete(scene.store.connection, "") == []
+    put(scene, None, state("new"), said("a zebra"))
+    scene.store.forget("", "-srv-agent/new.jsonl")
+    assert put(scene, None, state("newer"), said("a zebra")).id == newest + 2
+
+
 def test_a_store_whose_pages_are_damaged_is_corrupt(scene):
     put(scene, None, state(), *[said(f"{LONG}{number}") for number in range(2000)])
     scene.store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

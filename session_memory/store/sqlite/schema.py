@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from apsw import Connection
 
 TOKENIZER = "porter unicode61 remove_diacritics 2"  # as in schema.sql
+VIEWS = ("sessions", "conversations", "entries", "tool_uses")
 _CREATED = re.compile(r"^CREATE (?:VIRTUAL )?(TABLE|INDEX|VIEW|TRIGGER) (\w+).*?;\n(?=\n|CREATE|--|$)", re.M | re.S)
 
 
@@ -46,7 +47,7 @@ def add_exclusions(connection: Connection) -> None:
 
 def renew_views(connection: Connection) -> None:
     """The views as they are in the schema, for stores that were made with others."""
-    for view in ("sessions", "conversations", "entries", "tool_uses"):
+    for view in VIEWS:
         connection.execute(f"DROP VIEW IF EXISTS {view}")
     connection.execute("CREATE VIEW sessions" + _schema().partition("CREATE VIEW sessions")[2])
 
@@ -79,6 +80,28 @@ def leave_out_lookups(connection: Connection) -> None:
         connection.executemany(f"DELETE FROM {table} WHERE {column} = ?", [(item,) for item, _ in found])
 
 
+def identify_files(connection: Connection) -> None:
+    """Give the store an id, and have no file get the id of one that was deleted."""
+    _add_table(connection, "memory_store")
+    connection.execute("INSERT INTO memory_store SELECT random() WHERE NOT EXISTS (SELECT 1 FROM memory_store)")
+    [(table,)] = fetch(connection, "SELECT sql FROM sqlite_schema WHERE name = 'memory_file_states'")
+    if "AUTOINCREMENT" in table:
+        return
+    for view in VIEWS:
+        connection.execute(f"DROP VIEW IF EXISTS {view}")
+    columns = ", ".join(
+        [name for (name,) in fetch(connection, "SELECT name FROM pragma_table_info('memory_file_states')")]
+    )
+    connection.execute(_table("memory_file_states").replace("memory_file_states", "numbered_files", 1))
+    connection.execute(f"INSERT INTO numbered_files ({columns}) SELECT {columns} FROM memory_file_states")
+    connection.execute("DROP TABLE memory_file_states")
+    connection.execute("ALTER TABLE numbered_files RENAME TO memory_file_states")
+    for found in _CREATED.finditer(_schema()):
+        if found[2] in ("memory_file_states_session", "memory_work_forgets"):
+            connection.execute(found[0])
+    renew_views(connection)
+
+
 # Each runs once, in one transaction with its record.
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     create_store,
@@ -87,6 +110,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     leave_out_lookups,
     renew_views,
     add_redaction,
+    identify_files,
 )
 
 
@@ -139,8 +163,12 @@ def _salvage(path: str) -> None:
 def _add_table(connection: Connection, name: str) -> None:
     """A table as it is in the schema, if it is not there."""
     if not fetch(connection, "SELECT 1 FROM sqlite_schema WHERE name = ?", (name,)):
-        table = _schema().partition(f"CREATE TABLE {name} ")[1:]
-        connection.execute("".join(table).partition(";")[0])
+        connection.execute(_table(name))
+
+
+def _table(name: str) -> str:
+    """Return the statement that creates a table, from the schema."""
+    return "".join(_schema().partition(f"CREATE TABLE {name} ")[1:]).partition(";")[0]
 
 
 def _schema() -> str:

@@ -11,9 +11,15 @@
 
 -- Transcripts ---------------------------------------------------------------------------------------------------------
 
--- A transcript, how far it was read, and what tells whether it is still the same file.
+-- One row: the store's own random id. A store that is rebuilt has another.
+CREATE TABLE memory_store (
+    id INTEGER NOT NULL
+);
+
+-- A transcript, how far it was read, and what tells whether it is still the same file. No id is used twice: a file that
+-- is forgotten and read again has another.
 CREATE TABLE memory_file_states (
-    id INTEGER PRIMARY KEY,
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
     home TEXT NOT NULL,
     file_path TEXT NOT NULL,                -- relative to `root`: the same for a file and its backup elsewhere
     root TEXT NOT NULL,                     -- the directory that it was last read below
@@ -185,7 +191,7 @@ CREATE INDEX memory_work_file ON memory_work (source_file, home, strategy);
 CREATE INDEX memory_work_owner ON memory_work (owner) WHERE owner IS NOT NULL;
 CREATE INDEX memory_work_result ON memory_work (strategy) WHERE result IS NOT NULL;
 CREATE INDEX memory_work_items ON memory_work (strategy, first_item);
--- The ids of a file that is forgotten may come to be those of another one.
+-- A file that is forgotten and read again gives its items other ids.
 CREATE TRIGGER memory_work_forgets AFTER DELETE ON memory_file_states BEGIN
     UPDATE memory_work SET first_item = 0, seen_item = 0 WHERE source_file = old.file_path AND home = old.home;
 END;
