@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     Scanner = Callable[[str, int], tuple[Any, int]]
 
 _CHECKSUM_PRIME = (1 << 61) - 1
+_MOST_OPEN = 32  # objects that a torn record leaves open, each of which may be scanned up to where it was torn
 _SPACE = " \t\r\n\0"  # NUL: what a file system may leave where a record was not written any more
 # SystemError: the C scanner takes its JSONDecodeError from `json.decoder`, which is not loaded.
 _UNREADABLE = (ValueError, StopIteration, RecursionError, SystemError)
@@ -105,17 +106,16 @@ def as_string(value: object) -> str:
 
 
 def decode_line(line: bytes) -> tuple[list[Any], int]:
-    """The JSON values of one line of a JSONL file, and how many pieces of it could not be read (0 or 1).
+    """Return the JSON values of one line of a JSONL file, and 1 if some of it could not be read, else 0.
 
-    Usually one value; several where a runtime that was killed left out a newline and they stand glued together.
+    Usually one value; several if a runtime that was killed left out a line feed: then the next record stands behind a
+    whole or a torn one.
     """
     text = line.decode("utf-8", "replace")
     try:
         value, end = _scan(text, 0)
     except _UNREADABLE:
-        if not text[:1].strip(_SPACE):
-            return _values(text, 0, [])
-        return [], 1  # as all lines of a file that is no JSONL: nothing is scanned twice
+        return _values(text, 0, [])
     return ([value], 0) if end == len(text) else _values(text, end, [value])
 
 
@@ -124,16 +124,42 @@ def objects_in(line: bytes) -> list[dict[str, Any]]:
     return [value for value in decode_line(line)[0] if isinstance(value, dict)]
 
 
+def is_glued(line: bytes, *starts: bytes) -> bool:
+    """Check if a record that begins as one of `starts` may stand behind another one, whole or torn, on one line."""
+    return any([line.find(start, 1) > 0 for start in starts])
+
+
 def _values(text: str, at: int, values: list[Any]) -> tuple[list[Any], int]:
-    """What `decode_line` returns, where `values` are those in `text` before `at`."""
+    """Return what `decode_line` does, given the `values` in `text` before `at`."""
     text = text.rstrip(_SPACE)
+    unreadable = 0
     while True:
         while at < len(text) and text[at] in _SPACE:
             at += 1
-        if at >= len(text):
-            return values, 0
+        if not 0 <= at < len(text):
+            return values, unreadable
         try:
             value, at = _scan(text, at)
+            values.append(value)
         except _UNREADABLE:
-            return values, 1
-        values.append(value)
+            unreadable, at = 1, _behind_torn(text, at)
+
+
+def _behind_torn(text: str, at: int) -> int:
+    """Return where the first whole object behind the torn one at `at` begins; -1 if there is none.
+
+    It ends with the line or before another object, as none within an object does.
+    """
+    for _ in range(_MOST_OPEN):
+        at = text.find('{"', at + 1)
+        while at >= 0:
+            try:
+                _, end = _scan(text, at)
+            except _UNREADABLE:
+                break  # torn as well
+            if end == len(text) or text[end] == "{":
+                return at
+            at = text.find('{"', end)
+        else:
+            return -1
+    return -1

@@ -190,6 +190,16 @@ def test_a_torn_line_is_told_when_it_is_complete(home, ask):
     assert "torn" in ask()
 
 
+def test_a_record_behind_one_that_was_torn_anywhere_is_told(home, ask):
+    path = home.session("discord", *exchange("hello", "hi"))
+    ask()
+    torn = line(assistant("torn", ("Bash", {"command": "ls"})))
+    for cut in (1, 20, len(torn) // 2, len(torn) - 30, len(torn) - 2):
+        with path.open("ab") as file:
+            file.write(torn[:cut] + line(user(f"whole {cut}")))
+        assert f"whole {cut}" in ask()
+
+
 def test_what_is_older_than_a_day_is_not_told_at_first_sight(home, ask):
     old = time.time() - 30 * 3600
     path = home.session("discord", *exchange("ancient", "one", at=old), *exchange("recent", "two"))

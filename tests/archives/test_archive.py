@@ -227,6 +227,13 @@ def test_nothing_but_tool_uses_makes_no_archive(tmp_path, folder):
     assert archive(write(tmp_path / "t.jsonl", assistant(("Bash", {"command": "ls"}))), folder) is None
 
 
+def test_a_message_behind_a_record_that_was_torn_is_kept(tmp_path, folder):
+    torn = line(assistant("torn", ("Bash", {"command": "ls"})))
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(line(user("one")) + b"".join(torn[:cut] + line(user(f"cut {cut}")) for cut in (1, 90, 300)))
+    assert [text for _, text in messages(archive(path, folder))] == ["one", "cut 1", "cut 90", "cut 300"]
+
+
 def test_the_last_record_is_kept_without_its_line_feed(tmp_path, folder):
     transcript = write(tmp_path / "t.jsonl", *travel(), *exchange("and Korea?", "Also nice.", at=MONDAY + 99))
     transcript.write_bytes(transcript.read_bytes()[:-1])

@@ -305,6 +305,26 @@ class TestFilters:
             found = parse_jsonl_entries([first, line + prompt], fixture.own["format"])
             assert [entry.text for entry in found if entry.text == "Thanks!"]
 
+    def test_a_prompt_behind_a_record_that_was_torn_anywhere_is_read_and_the_torn_one_counted(self, fixture, tmp_path):
+        records = fixture.runtime.RECORDS
+        first, *lines = fixture.lines()
+        number = next(
+            n for n, one in enumerate(lines) if records.prompt_id(decode_line(one)[0][0]) and b"Thanks!" in one
+        )
+        path = tmp_path / "t.jsonl"
+        for torn in [line for line in lines[:number] if len(line) > 1]:
+            for cut in range(1, len(torn), max(1, len(torn) // 40)):
+                glued = torn[:cut] + lines[number]
+                path.write_bytes(b"\n".join([first, *lines[:number], glued, *lines[number + 1 :]]) + b"\n")
+                for with_tools in (True, False):
+                    found = [one for one in fixture.conversation(path, with_tools=with_tools) if one]
+                    assert found[-2].text == "Thanks!", glued
+                    assert found[0].text == CONVERSATION[0][1]
+                with fixture.opened(path) as (reader, descriptor):
+                    found = list(reader.from_end(descriptor))
+                assert [found[1].text, found[-1].text] == ["Thanks!", CONVERSATION[0][1]], glued
+                assert reader.unreadable == 1
+
 
 class TestUsage:
     def test_an_answer_says_what_it_took_and_of_which_model(self, fixture):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +73,32 @@ class TestToolResults:
 
     def test_one_that_is_glued_to_a_record_does_not_hide_it(self):
         assert CLAUDE.RECORDS.may_matter(line(user("hello"))[:-1] + usual(RESULT))
+
+
+class TestGluedLines:
+    @pytest.mark.parametrize(
+        ("content", "values", "unreadable"),
+        [
+            (b'{"a":1}{"b":2}', [{"a": 1}, {"b": 2}], 0),
+            (b'{"a":{"b":"x{"c":{"d":2}}', [{"c": {"d": 2}}], 1),
+            (b'{"a":[{"b":1},{"c":[{"d":2}]}', [{"c": [{"d": 2}]}], 1),
+            (b'{"a":{"b":{"c":2}', [{"c": 2}], 1),
+            (b'{"a":1}{"b":"{"c":3}{"d":4}', [{"a": 1}, {"c": 3}, {"d": 4}], 1),
+            (b'{"a{"b":"\\{"c":3}\r\n', [{"c": 3}], 1),
+            (b'{"a":"\\u12{"c":3}{"d":', [{"c": 3}], 1),
+            (b'{"a":"{","b":"\xe2{"c":"{"}', [{"c": "{"}], 1),
+            (b'{"a":"x', [], 1),
+            (b"{broken}", [], 1),
+        ],
+    )
+    def test_what_is_whole_on_a_line_is_read_and_the_rest_counted(self, content, values, unreadable):
+        assert decode_line(content) == (values, unreadable)
+
+    def test_a_torn_line_of_any_kind_takes_little_time(self):
+        began = time.process_time()
+        for content in (b'{"a":' * 300_000, b'{"a":1,"b":[' + b'{"c":{"d":[1]}},' * 100_000, b'{"a":"{",' * 200_000):
+            assert decode_line(content) == ([], 1)
+        assert time.process_time() - began < 3
 
 
 class TestToolUses:

@@ -6,7 +6,7 @@ injected text included, in records of other types.
 
 from __future__ import annotations
 
-from ...system.json import as_string
+from ...system.json import as_string, is_glued
 from ...text.timestamps import epoch_seconds
 from ...transcripts.entries import Entry, Reply, ToolUse, tool_use, written_by
 from .hooks import PROMPT_EVENT
@@ -35,7 +35,7 @@ _TEXT = b'{"type":"text","text":'
 _GOES_ON = (None, "tool_use", "pause_turn")  # with these a message is not the last one of its turn
 _FAILED_HOOKS = ("hook_cancelled", "hook_non_blocking_error", "hook_error_during_execution")
 HEAD_BYTES = 2048  # of a line, in which its kind shows
-_GLUED = b'}{"parentUuid":'  # a record behind another one on the same line
+_GLUED = b'{"parentUuid":'  # a record behind another one on the same line
 
 # User texts that no user wrote: what the CLI and its hooks wrap, by how they begin.
 _WRAPPERS = (
@@ -68,21 +68,21 @@ def may_matter(line: bytes, with_tools: bool = True) -> bool:
             return True
         if line.startswith(_USUAL_RESULTS, at + 8):
             end = line.find(_MESSAGE_END, at)  # behind it nothing has text but what is glued to it
-            return line.find(_TEXT, at, end) > 0 or line.find(_GLUED, max(at, end)) > 0
+            return line.find(_TEXT, at, end) > 0 or is_glued(line, _GLUED)
         if not line.startswith(_READ_TYPES, at + 8):
-            return _GLUED in line
+            return is_glued(line, _GLUED)
     else:
         at = 0
     at = line.find(b'"content":[{"', at, HEAD_BYTES)
     if at < 0:
         at = line.find(b'"attachment":{"type":"', 0, HEAD_BYTES)
-        return at < 0 or line.startswith(b"queued_command", at + 22) or _GLUED in line
+        return at < 0 or line.startswith(b"queued_command", at + 22) or is_glued(line, _GLUED)
     if line.startswith(_RESULTS, at + 13):
-        return _TEXT in line or _GLUED in line
+        return _TEXT in line or is_glued(line, _GLUED)
     if line.startswith(b'type":"thinking"', at + 13):
-        return b'{"type":"text",' in line or (with_tools and b'{"type":"tool_use",' in line) or _GLUED in line
+        return b'{"type":"text",' in line or (with_tools and b'{"type":"tool_use",' in line) or is_glued(line, _GLUED)
     if not with_tools and line.startswith(b'type":"tool_use"', at + 13):
-        return b'"text":"' in line or _GLUED in line
+        return b'"text":"' in line or is_glued(line, _GLUED)
     return True
 
 
@@ -139,7 +139,7 @@ def results_in(line: bytes, decode: Callable[[bytes], tuple[list[Any], int]]) ->
     if at < 0 or line.find(b"{", 1, at) > 0 or not line.startswith(_USUAL_RESULTS, at + 8):
         return None
     end = line.find(_MESSAGE_END, at)
-    if end < 0 or line.find(_GLUED, end) > 0 or line.find(b'"isSidechain":true', 0, at) > 0:
+    if end < 0 or is_glued(line, _GLUED) or line.find(b'"isSidechain":true', 0, at) > 0:
         return None
     decoded, _ = decode(line[at + _RESULTS_AT : end + 1])
     blocks = decoded[0] if len(decoded) == 1 else []

@@ -7,7 +7,7 @@ tools. Lines of these versions have an `ordinal`: then what a person saw is read
 
 from __future__ import annotations
 
-from ...system.json import as_string, objects_in
+from ...system.json import as_string, is_glued, objects_in
 from ...text.timestamps import epoch_seconds
 from ...transcripts.entries import Entry, Reply
 from .content import (
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     Record = dict[str, Any]
 
 HEAD_BYTES = 200  # of a line, in which its type and its payload's show
-_GLUED = b'}{"timestamp":"'  # a record behind another one on the same line
+_GLUED = b'{"timestamp":"'  # a record behind another one on the same line
 
 
 def may_matter(line: bytes, with_tools: bool = True) -> bool:
@@ -50,26 +50,26 @@ def may_matter(line: bytes, with_tools: bool = True) -> bool:
     if at == 1:  # of an old version
         return not is_whole or kind == b"message" or (with_tools and kind.endswith(b"_call"))
     if kind in (b"turn_context", b"compacted", b"session_meta"):
-        return kind != b"session_meta" or _GLUED in line
+        return kind != b"session_meta" or is_glued(line, _GLUED)
     inner = line.find(b'"payload":{"type":"', at, HEAD_BYTES)
     if inner < 0:
-        return kind in (b"event_msg", b"response_item") or _GLUED in line
+        return kind in (b"event_msg", b"response_item") or is_glued(line, _GLUED)
     end = line.find(b'"', inner + 19)
     said = line[inner + 19 : end]
     if end < 0 or not is_whole:  # torn: it is counted
         return True
     if kind == b"event_msg":
         if said != b"item_completed":
-            return _GLUED in line
+            return is_glued(line, _GLUED)
         item = line.find(b'"item":{"type":"', inner, inner + 400)
         is_said = line.startswith((b"UserMessage", b"AgentMessage"), item + 16)
         is_work = not line.startswith((b"Reasoning", b"ContextCompaction"), item + 16)
-        return item < 0 or is_said or (with_tools and is_work) or _GLUED in line
+        return item < 0 or is_said or (with_tools and is_work) or is_glued(line, _GLUED)
     if kind == b"response_item" and line.find(b'"ordinal":', 0, at) < 0:
         if said == b"message":
             return True
-        return (with_tools and said.endswith(b"_call")) or _GLUED in line
-    return _GLUED in line
+        return (with_tools and said.endswith(b"_call")) or is_glued(line, _GLUED)
+    return is_glued(line, _GLUED)
 
 
 def branch(first_line: bytes) -> CodexRollout:

@@ -6,7 +6,7 @@ resume and a compaction rewrite nothing, and there is no record of a session's n
 
 from __future__ import annotations
 
-from ...system.json import as_string, objects_in
+from ...system.json import as_string, is_glued, objects_in
 from ...text.timestamps import epoch_seconds
 from ...transcripts.edits import part_id, patched_files
 from ...transcripts.entries import Entry, Reply, ToolUse, tool_use
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     Record = dict[str, Any]
 
 _START = b'{"type":"'
-_GLUED = b'}{"type":"'  # a record behind another one on the same line
+# A record behind another one on the same line, a whole one or one that was torn.
+_GLUED = (b'}{"type":"', b'{"type":"user.message"', b'{"type":"assistant.message"')
 _MOVES = ("session.resume", "session.context_changed")  # after these the session may be in another directory
 _SAID = (b"user.message", b"assistant.message", b"session.compaction_complete", b"tool.user_requested")
 _KINDS = {
@@ -45,8 +46,8 @@ def may_matter(line: bytes, with_tools: bool = True) -> bool:
     kind = line[len(_START) : line.find(b'"', len(_START))]
     if kind in _SAID:
         is_empty = kind == b"assistant.message" and b'"content":"",' in line
-        return with_tools or not is_empty or _GLUED in line
-    return kind.decode("ascii", "replace") in _MOVES or _GLUED in line
+        return with_tools or not is_empty or is_glued(line, *_GLUED)
+    return kind.decode("ascii", "replace") in _MOVES or is_glued(line, *_GLUED)
 
 
 def branch(first_line: bytes) -> CopilotSession:

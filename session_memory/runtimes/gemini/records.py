@@ -7,7 +7,7 @@ count, unless a mirror has put both into one line. Lists of messages that are se
 
 from __future__ import annotations
 
-from ...system.json import as_string, objects_in
+from ...system.json import as_string, is_glued, objects_in
 from ...text.timestamps import epoch_seconds
 from ...transcripts.entries import Entry, Reply, ToolUse, tool_use
 from ...transcripts.mirror import is_mark
@@ -32,7 +32,8 @@ CONTEXT, _CONTEXT_END = "<hook_context>", "</hook_context>"  # around what a hoo
 _WRAPPERS = (CONTEXT, "<session_context>", SNAPSHOT)  # how parts begin that nobody typed
 _DIRECTORIES = "- **Workspace Directories:**\n  - "
 _TELLS_DIRECTORY = b"- **Workspace Directories:**"
-_GLUED = (b'}{"id":', b'}{"$rewindTo":')  # a record behind another one on the same line
+_MESSAGE = b'{"id":'
+_GLUED = (b'}{"id":', b'{"$rewindTo":')  # a record behind another one on the same line
 _KINDS = {
     "replace": "edit", "edit": "edit", "write_file": "edit", "read_file": "read", "read_many_files": "read",
     "run_shell_command": "command",
@@ -47,12 +48,14 @@ def may_matter(line: bytes, with_tools: bool = True) -> bool:
     calls."""
     if line[-3:].rstrip()[-1:] != b"}":  # perhaps torn: it is counted
         return True
-    is_glued = any([mark in line for mark in _GLUED])
+    may_be_glued = is_glued(line, *_GLUED)
     if line.startswith(b'{"$set":'):
-        return is_glued or b'"summary":' in line[:40] or SNAPSHOT.encode() in line or _TELLS_DIRECTORY in line
+        is_torn = not line.rstrip().endswith(b"}}") and is_glued(line, _MESSAGE)
+        may_be_glued = may_be_glued or is_torn or b'"summary":' in line[:40]
+        return may_be_glued or SNAPSHOT.encode() in line or _TELLS_DIRECTORY in line
     if is_mark(line) or line.startswith(b'{"sessionId":'):
-        return is_glued
-    return with_tools or b'"toolCalls":' not in line or b'"whole":' in line or is_glued
+        return may_be_glued or is_glued(line, _MESSAGE)
+    return with_tools or b'"toolCalls":' not in line or b'"whole":' in line or line.count(b'"type":"') > 1
 
 
 def branch(first_line: bytes) -> GeminiChat:

@@ -6,7 +6,7 @@ what was `taken_back`.
 
 from __future__ import annotations
 
-from ...system.json import as_string, objects_in
+from ...system.json import as_string, is_glued, objects_in
 from ...transcripts.entries import INTRODUCTION, Entry, Reply, ToolUse, tool_use
 
 TYPE_CHECKING = False
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     Record = dict[str, Any]
 
 TITLE_RANK = 2  # nothing tells the user's own from one that a model made
-_GLUED = b'}{"type": "'  # a record behind another one on the same line
 _PART, _TITLE, _MESSAGE = b'{"type": "part"', b'{"type": "title"', b'{"type": "message"'
+_GLUED = (b'}{"type": "', _PART, _TITLE)  # a record behind another one on the same line
 _SESSION, _TAKEN_BACK = b'{"type": "opencode_session"', b'{"type": "taken_back"'
 _TOOL = b'"data": {"type": "tool"'
 _KINDS = {
@@ -36,9 +36,9 @@ _ENDED = ("stop", "length", "content-filter", "error")  # for what reasons the m
 def may_matter(line: bytes, with_tools: bool = True) -> bool:
     """False for lines recognised as holding no part and no title; without tools also for a tool's."""
     if line.startswith(_PART):
-        return with_tools or _TOOL not in line or _GLUED in line
+        return with_tools or _TOOL not in line or is_glued(line, *_GLUED)
     if line.startswith((_MESSAGE, b'{"type": "mirrored"', _SESSION, _TAKEN_BACK)):
-        return _GLUED in line or line[-1:] not in (b"}", b"\n")  # torn: it is counted
+        return is_glued(line, *_GLUED) or line[-1:] not in (b"}", b"\n")  # torn: it is counted
     return True
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...system.json import as_string, objects_in
+from ...system.json import as_string, decode_line, is_glued, objects_in
 from ...text.timestamps import epoch_seconds
 from ...transcripts.entries import INTRODUCTION, Entry, Reply, ToolUse, tool_use, written_by
 from .hooks import CUSTOM_TYPE
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     Record = dict[str, Any]
 
 TITLE_RANK = 3
+_TORN = ""  # in place of a parent's id: that of a torn record is not known
 _TOLD = f'"customType":"{CUSTOM_TYPE}"'.encode()
-_GLUED = b'}{"type":"'  # a record behind another one on the same line
+_GLUED = (b'}{"type":"', b'{"type":"message"')  # a record behind another one on the same line
 # `exec` is what programs that are built on Pi call their shell.
 _KINDS = {
     "edit": "edit",
@@ -44,12 +45,12 @@ def may_matter(line: bytes, with_tools: bool = True) -> bool:
     if at < 0:
         return True
     if line.startswith((b"toolResult", b"system"), at + 19):
-        return _GLUED in line
+        return is_glued(line, *_GLUED)
     if with_tools:
         return True
     if line.startswith(b'assistant","content":[{"type":"', at + 19):
-        return b'"text":"' in line or b'"type":"image"' in line or _GLUED in line
-    return not line.startswith(b"bashExecution", at + 19) or _GLUED in line
+        return b'"text":"' in line or b'"type":"image"' in line or is_glued(line, *_GLUED)
+    return not line.startswith(b"bashExecution", at + 19) or is_glued(line, *_GLUED)
 
 
 def branch(first_line: bytes) -> PiBranch | None:
@@ -87,21 +88,22 @@ class PiBranch:
                 self._is_leaf_known = False
             return True
         if not self._is_leaf_known or link[0] == self._next_id:
-            self._is_leaf_known = True
+            self._is_leaf_known = link[1] != _TORN
             self._next_id = link[1]
-        elif not self._continues_in(line):
+        elif not self._continues_in(line, link):
             return False
         if b'"context_edit"' in line:
             for record in objects_in(line):
                 self._take_edit(record)
         return not self._is_removed.get(link[0], False)
 
-    def _continues_in(self, line: bytes) -> bool:
-        """Whether the branch goes on in a line behind whose first record others are glued; follows it through them."""
-        if _GLUED not in line:
+    def _continues_in(self, line: bytes, first: tuple[str, str | None]) -> bool:
+        """Check if the branch goes on in a line behind whose first record, perhaps torn, others are glued; follow it
+        through them."""
+        if not is_glued(line, *_GLUED):
             return False
         records = [record for record in objects_in(line) if isinstance(record.get("id"), str)]
-        parents = {record["id"]: record.get("parentId") for record in records}
+        parents = dict([first, *[(record["id"], record.get("parentId")) for record in records]])
         is_in_it = self._next_id in parents
         while self._next_id in parents:
             self._next_id = parents.pop(self._next_id)
@@ -300,15 +302,15 @@ def _link(line: bytes) -> tuple[str, str | None] | None:
             parent = line[end + 13 : end + 80]
             if parent.startswith(b"null"):
                 return line[at + 8 : end].decode("utf-8", "replace"), None
-            if parent.startswith(b'"') and b'"' in parent[1:]:
-                return line[at + 8 : end].decode("utf-8", "replace"), parent[1 : parent.find(b'"', 1)].decode(
-                    "utf-8", "replace"
-                )
-    record = _first_record(line) or {}
+            close = parent.find(b'",', 1)
+            if parent.startswith(b'"') and 0 < close == parent.find(b'"', 1):
+                return line[at + 8 : end].decode("utf-8", "replace"), parent[1:close].decode("utf-8", "replace")
+    values, unreadable = decode_line(line)
+    record = next((one for one in values if isinstance(one, dict)), {})
     if record.get("type") == "session" or not isinstance(record.get("id"), str) or "parentId" not in record:
         return None
     parent_id = record["parentId"]
-    return record["id"], parent_id if isinstance(parent_id, str) else None
+    return record["id"], _TORN if unreadable else parent_id if isinstance(parent_id, str) else None
 
 
 def _first_record(line: bytes) -> Record | None:

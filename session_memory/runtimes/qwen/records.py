@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...system.json import as_string
+from ...system.json import as_string, is_glued
 from ...text.timestamps import epoch_seconds
 from ...transcripts.entries import Entry, Reply, ToolUse, tool_use
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 TITLE_RANK = 3
 HEAD_BYTES = 600  # of a line, in which its type shows
-_GLUED = b'}{"uuid":"'  # a record behind another one on the same line
+_GLUED = b'{"uuid":"'  # a record behind another one on the same line
 _KINDS = {
     "edit": "edit", "write_file": "edit", "read_file": "read", "run_shell_command": "command",
 }  # fmt: skip
@@ -38,10 +38,10 @@ def may_matter(line: bytes, with_tools: bool = True) -> bool:
     if line.startswith(b"system", at + 8):
         at = line.find(b'"subtype":"', at, HEAD_BYTES + 400)
         is_known = line.startswith((b"custom_title", b"chat_compression"), at + 11)
-        return at < 0 or is_known or _GLUED in line
+        return at < 0 or is_known or is_glued(line, _GLUED)
     if line.startswith(b"tool_result", at + 8):
-        return _GLUED in line
-    return with_tools or b'"text":"' in line or _GLUED in line
+        return is_glued(line, _GLUED)
+    return with_tools or b'"text":"' in line or is_glued(line, _GLUED)
 
 
 def branch(first_line: bytes) -> None:
