@@ -16,7 +16,6 @@ from typing import Any
 
 from records import append, assistant, exchange, lines, user, write
 
-from session_memory.store.ingest.extract import key_of
 from session_memory.store.ingest.ingestion import Ingestion, IngestReport
 from session_memory.store.ingest.sources import SourceDirectory
 from session_memory.store.sqlite.engine import SqliteStore
@@ -29,6 +28,7 @@ from session_memory.store.values import (
     NewTool,
     StoredEntry,
     ToolOutcome,
+    key_of,
 )
 
 ROOT = Path(__file__).resolve().parents[1]

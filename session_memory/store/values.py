@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import NamedTuple
 
 from ..text.format import counted
@@ -244,3 +245,9 @@ class Usage(NamedTuple):
     def tokens(self) -> int:
         """All of them."""
         return self.input_tokens + self.output_tokens + self.cached_tokens
+
+
+def key_of(text: str) -> int:
+    """Return a hash of 64 bits by which an id is found again, signed as SQLite's integers are."""
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)

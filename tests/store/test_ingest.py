@@ -60,6 +60,15 @@ def test_a_record_that_is_being_written_waits_until_it_is_whole(scene):
     assert scene.texts() == ["one", "two"]
 
 
+def test_a_record_behind_one_that_was_torn_anywhere_is_stored(scene):
+    torn, whole = line(assistant("torn", ("Bash", {"command": "ls"}))), line(user("whole"))
+    for number, cut in enumerate(range(1, len(torn) - 1, 7)):
+        scene.file(f"s{number}").write_bytes(line(user("one")) + torn[:cut] + whole + line(assistant("two")))
+    report = scene.ingest()
+    assert report.unreadable == number + 1
+    assert scene.texts() == ["one", "whole", "two"] * (number + 1)
+
+
 def test_a_last_record_without_a_line_feed_counts_and_counts_once(scene):
     path = scene.write("a", user("one"))
     path.write_bytes(path.read_bytes() + line(assistant("two")).rstrip())
@@ -69,6 +78,25 @@ def test_a_last_record_without_a_line_feed_counts_and_counts_once(scene):
         file.write(b"\n" + line(user("three")))
     scene.ingest()
     assert scene.texts() == ["one", "two", "three"]
+
+
+def test_two_sessions_that_have_one_id_and_time_for_different_texts_keep_both(scene):
+    (first, answer), fork = exchange("one", "two"), user("three")
+    other = {**answer, "message": assistant("another two")["message"]}
+    use = {**answer, "uuid": new_id(), "message": assistant(("Bash", {"command": "ls"}))["message"]}
+    other_use = {**use, "message": assistant(("Bash", {"command": "pwd"}))["message"]}
+    scene.write("a", first, answer, use)
+    scene.write("b", first, other, other_use)
+    scene.write("c", first, other, other_use, fork)
+    for _ in range(2):
+        scene.ingest()
+        assert sorted(scene.texts()) == sorted(
+            ["one", "two", "Bash ls"] + 2 * ["one", "another two", "Bash pwd"] + ["three"]
+        )
+        scene.write("b", first, other, other_use, user("x" * 9))  # is read again from its beginning
+        scene.write("b", first, other, other_use)
+    rows = scene.store.connection.execute("SELECT content FROM memory_transcript_entries ORDER BY content").fetchall()
+    assert [text for (text,) in rows] == ["another two", "one", "three", "two"]  # what a fork copied is there once
 
 
 def test_what_was_truncated_away_stays_and_what_comes_then_is_added(scene):

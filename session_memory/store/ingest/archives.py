@@ -20,8 +20,7 @@ from ...text.format import one_line
 from ...text.sanitize import for_people
 from ...text.timestamps import epoch_seconds
 from ...transcripts.reader import USER_RANK
-from ..values import Batch, FileState, NewEntry, NewTool
-from .extract import key_of
+from ..values import Batch, FileState, NewEntry, NewTool, key_of
 from .ingestion import IngestReport
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...system.quick_json import decode_line
@@ -14,7 +13,7 @@ from ...text.secrets.scan import suspects
 from ...transcripts.entries import Entry
 from ...transcripts.lines import first_line, lines_forward
 from ...transcripts.reader import TranscriptReader
-from ..values import NewEntry, NewTool, ToolOutcome
+from ..values import NewEntry, NewTool, ToolOutcome, key_of
 from .error_lines import error_line
 
 if TYPE_CHECKING:
@@ -119,12 +118,6 @@ class Extractor:
         if name not in self._names:
             self._names[name] = for_people(name)
         return self._names[name]
-
-
-def key_of(text: str) -> int:
-    """A hash of 64 bits by which an id is found again, signed as SQLite's integers are."""
-    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "little", signed=True)
 
 
 def _tool_key(entry_key: int, number: int) -> int:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from ...settings.forgotten import forgotten_until
 from ...system.sqlite import fetch
+from ...text.secrets.assignments import MARK
 from ..conversations import ConversationSpan, TimedItem, fold
 from ..search.terms import indexable
-from ..values import ITEM_BITS
+from ..values import ITEM_BITS, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -124,14 +125,20 @@ class _Rows:
         self.items: list[TimedItem] = []
         self._outcomes = batch.outcomes
         self._is_shared: set[int] = set()
+        self._own_keys: dict[int, int] = {}  # of items whose key another file has for another text
         self._file_id = file_id
         self._next = first
         self._message = 0  # of the last item, and the ordinal of the first item of that message
         self._number = 0
-        tools = [tool.key for entry in batch.entries for tool in entry.tools]
-        known = _known(connection, [entry.key for entry in batch.entries] + tools)
+        texts = [(entry.key, entry.text) for entry in batch.entries if entry.text]
+        texts += [(tool.key, tool.argument) for entry in batch.entries for tool in entry.tools]
+        known = _known(connection, [key for key, _ in texts])
         originals = [item for item in known.values() if item >> ITEM_BITS != file_id]
         if originals:
+            stored = _texts(connection, originals)
+            differing = [(key, text) for key, text in texts if _differs(stored.get(known.get(key, 0)), text)]
+            self._own_keys = {key: key_of(f"{key} {text}") for key, text in differing}
+            known.update(_known(connection, list(self._own_keys.values())))
             self._is_shared = _shared_by(connection, file_id, originals)
         for entry in batch.entries:
             self._take(entry, batch.after, known)
@@ -153,6 +160,7 @@ class _Rows:
     def _new_id(self, key: int, known: dict[int, int], message: int, when: int | None, text: str) -> int:
         """The id of an item that is new to the store; 0 for one that is known, which is noted as shared if this file
         does not have it yet. `known` has the ids of items by their keys."""
+        key = self._own_keys.get(key, key)
         original = known.get(key)
         item = self._next
         if original is None:
@@ -204,6 +212,25 @@ def _shared_by(connection: Connection, file_id: int, originals: list[int]) -> se
 
     sql = "SELECT original FROM memory_shared_items WHERE original IN carray(?) AND id >> ? = ?"
     return {item for (item,) in connection.execute(sql, (apsw.carray(_as_array(originals)), ITEM_BITS, file_id))}
+
+
+def _texts(connection: Connection, items: list[int]) -> dict[int, str]:
+    """Return the texts of items, by their ids."""
+    import apsw
+
+    sql = (
+        "SELECT id, content FROM memory_transcript_entries WHERE id IN carray(?1) UNION ALL "
+        "SELECT id, argument FROM memory_tool_uses WHERE id IN carray(?1)"
+    )
+    return dict(connection.execute(sql, (apsw.carray(_as_array(items)),)))
+
+
+def _differs(stored: str | None, text: str) -> bool:
+    """Check if two texts differ before the first secret: what is one may have changed since the other was stored."""
+    if stored is None or stored == text:
+        return False
+    cut = min([at for at in (stored.find(MARK), text.find(MARK)) if at >= 0], default=None)
+    return stored[:cut] != text[:cut]
 
 
 def _as_array(numbers: list[int]) -> Any:
