@@ -81,7 +81,7 @@ def read_session_log(*, jsonl_path: AnyPath, format: str, lines: int = 50) -> st
         entries, unreadable = transcript_log.last_entries(runtime(format), path, lines)
     except FileNotFoundError:
         return NO_LOG
-    described = describe(runtime(format), path)
+    described = describe(runtime(format), path, with_all_titles=True)
     privacy = Privacy(os.environ)
     session_id = runtime(format).FILES.session_id_of(path)
     rule = privacy.rule(described.start, *filter(None, (described.title, session_id)))

@@ -147,6 +147,10 @@ class OwnRules:
         """See `Privacy.rule`."""
         return self._settings.rule(*names)
 
+    def has_name_rules(self, start_directory: str) -> bool:
+        """See `Privacy.has_name_rules`."""
+        return self._settings.has_name_rules
+
 
 def rules_for(settings: Settings, home: Home | None, starts: Iterable[str]) -> OwnRules | Privacy:
     """The rules that count for sessions that were started in the directories `starts`, where `settings` are those of
@@ -163,8 +167,12 @@ def rules_for(settings: Settings, home: Home | None, starts: Iterable[str]) -> O
 def report_of(unseen: Unseen, rules: OwnRules | Privacy, session_id: str, now: float) -> Report | None:
     """What the session did; None where it did nothing, or where a rule says that it is not told."""
     session = unseen.session
-    rank, title = unseen.title
     start = unseen.cursor.get("start", "")
+    if rules.has_name_rules(start):
+        from .unseen import take_unread_titles
+
+        take_unread_titles(unseen)
+    rank, title = unseen.title
     rule = rules.rule(start, session.name or session.key, title, session_id)
     entries = done = unseen.entries
     may_quote = rule.text

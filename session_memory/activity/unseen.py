@@ -7,7 +7,7 @@ from ..text.sanitize import beginning, for_people
 from ..transcripts.cursor import id_checksum, make_cursor, resume_offset
 from ..transcripts.entries import Session
 from ..transcripts.lines import first_line, last_line_end, windows_backward
-from ..transcripts.reader import FIRST_PROMPT_RANK, USER_RANK, TranscriptHead, TranscriptReader
+from ..transcripts.reader import FIRST_PROMPT_RANK, USER_RANK, TitleOwner, TranscriptHead, TranscriptReader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,14 +31,21 @@ class Unseen:
     """What is new in `session`: its `entries` in file order, its `title` with its rank ('' for none), and the `cursor`
     behind them, empty where no line was completed.
 
-    `is_partial` says that older entries were left unread, `is_first_sight` that there was no cursor, `bytes_read` how
-    much was read, `unreadable` how many records could not be decoded.
+    `runtime` is the one that it runs in. What lies before the offset `lowest` was not read now; what lies before
+    `titled` was looked through for titles. `is_partial` says that older entries were left unread, `is_first_sight` that
+    there was no cursor, `bytes_read` how much was read, `unreadable` how many records could not be decoded.
     """
 
-    __slots__ = ("bytes_read", "cursor", "entries", "is_first_sight", "is_partial", "session", "title", "unreadable")
+    __slots__ = (
+        "bytes_read", "cursor", "entries", "is_first_sight", "is_partial", "lowest", "runtime", "session", "title",
+        "titled", "unreadable",
+    )  # fmt: skip
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, runtime: Runtime) -> None:
         self.session = session
+        self.runtime = runtime
+        self.lowest = 0
+        self.titled = 0
         self.cursor: Cursor = {}
         self.entries: list[Entry] = []
         self.title: tuple[int, str] = (FIRST_PROMPT_RANK, "")
@@ -88,7 +95,7 @@ def read_changed(
 def read_own(path: str, cursor: Cursor | None, runtime: Runtime, now: float, oldest: float) -> Unseen:
     """What is new in the transcript of the session at hand. Raises OSError."""
     with _Opened(path) as descriptor:
-        unseen = Unseen(Session("", path))
+        unseen = Unseen(Session("", path), runtime)
         _read_unseen(unseen, runtime, descriptor, cursor, now, oldest, FIRST_SIGHT_BYTES)
         return unseen
 
@@ -126,7 +133,7 @@ def _read_session(
     session: Session, cursor: Cursor | None, runtime: Runtime, now: float, oldest: float, first_sight: int
 ) -> Unseen:
     with _Opened(session.path) as descriptor:
-        unseen = Unseen(session)
+        unseen = Unseen(session, runtime)
         _read_unseen(unseen, runtime, descriptor, cursor, now, oldest, first_sight)
         if unseen.entries and unseen.cursor and "start" not in unseen.cursor:
             _read_head(runtime, descriptor, unseen)
@@ -154,6 +161,7 @@ def _read_unseen(
     if end is None:
         return
     if start is not None:
+        unseen.titled = cursor.get("titled", 0) if cursor else 0
         _read_back(unseen, runtime, descriptor, start, end, lambda entries: False)
         parsed = unseen.entries
     elif cursor:
@@ -187,7 +195,7 @@ def _read_unseen(
 def _read_head(runtime: Runtime, descriptor: int, unseen: Unseen) -> None:
     """Notes in the cursor of `unseen` the first entry's id, the directory that the session was started in, and the
     title: the best known, else the first prompt."""
-    head = TranscriptHead(runtime, descriptor)
+    head = TranscriptHead(runtime, descriptor, runtime.FILES.session_id_of(unseen.session.path))
     unseen.title = _kept(head.best_title(unseen.title))
     unseen.cursor["first"] = head.first_id
     unseen.cursor["began"] = head.first_time
@@ -195,10 +203,25 @@ def _read_head(runtime: Runtime, descriptor: int, unseen: Unseen) -> None:
     unseen.cursor["title"] = list(unseen.title)
 
 
+def take_unread_titles(unseen: Unseen) -> None:
+    """Look for a title in what was read neither now nor before, once: a rule may name a session by it. Raises
+    OSError."""
+    if unseen.entries and unseen.titled < unseen.lowest:
+        with _Opened(unseen.session.path) as descriptor:
+            owner = TitleOwner(unseen.runtime.FILES.session_id_of(unseen.session.path), descriptor)
+            reader = TranscriptReader(unseen.runtime, first_line(descriptor), owner=owner)
+            reader.take_titles(descriptor, unseen.titled, unseen.lowest)
+        if reader.title[0] > unseen.title[0]:
+            unseen.title = _kept(reader.title)
+            unseen.cursor["title"] = list(unseen.title)
+        unseen.titled = unseen.cursor["offset"]
+    unseen.cursor["titled"] = unseen.titled
+
+
 def entries_back_to(runtime: Runtime, path: str, oldest: float) -> list[Entry]:
     """The last entries of a transcript, back to the time `oldest`, as far as FILE_BYTES reach. Raises OSError."""
     with _Opened(path) as descriptor:
-        unseen = Unseen(Session("", path))
+        unseen = Unseen(Session("", path), runtime)
         end = last_line_end(descriptor, 0, os.fstat(descriptor).st_size, FILE_BYTES)
         _read_back(unseen, runtime, descriptor, 0, end or 0, lambda entries: _reach(entries, oldest))
         return unseen.entries
@@ -213,7 +236,8 @@ def _read_back(
     is_enough: Callable[[list[Entry]], bool],
 ) -> None:
     """Reads `[start, end)` from its end until `is_enough`, at most FILE_BYTES, into `unseen`."""
-    reader = TranscriptReader(runtime, first_line(descriptor))
+    owner = TitleOwner(runtime.FILES.session_id_of(unseen.session.path), descriptor)
+    reader = TranscriptReader(runtime, first_line(descriptor), owner=owner)
     lowest = end
     for lines in windows_backward(descriptor, start, end, FILE_BYTES):
         unseen.entries = list(reader.backward(reversed(lines)))[::-1] + unseen.entries
@@ -221,6 +245,7 @@ def _read_back(
             lowest = lines[0][0]
         if is_enough(unseen.entries):
             break
+    unseen.lowest = lowest
     unseen.bytes_read = end - lowest
     unseen.is_partial = lowest > start
     unseen.unreadable += reader.unreadable

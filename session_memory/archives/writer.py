@@ -14,7 +14,7 @@ from ..text.format import one_line, shorten
 from ..text.sanitize import for_people, shortened
 from ..text.timestamps import epoch_seconds, iso_time
 from ..transcripts.lines import first_line
-from ..transcripts.reader import FIRST_PROMPT_RANK, USER_RANK, TranscriptReader
+from ..transcripts.reader import FIRST_PROMPT_RANK, USER_RANK, TitleOwner, TranscriptReader
 from ..transcripts.sessions import describe
 from ..transcripts.titles import subject
 from .format import ASKING, TITLE_CHARACTERS, TRAILER_BYTES, render_header, render_trailer, slug, trailer_bytes
@@ -166,7 +166,7 @@ def write_archive(
 def _begins_private(source: ArchiveSource, privacy: Privacy) -> bool:
     """Whether the session is excluded by what the beginning and the end of its transcript tell: no word of it is then
     written in the open folder, not even for a moment. Raises OSError."""
-    transcript = describe(source.runtime, source.path)
+    transcript = describe(source.runtime, source.path, with_all_titles=True)
     facts = {"session": source.session_id, "name": source.name, "title": source.title or transcript.title}
     return is_private({**facts, "cwd": transcript.start}, privacy)
 
@@ -262,7 +262,8 @@ def _write_messages(source: ArchiveSource, file: BinaryIO, style: ArchiveStyle, 
 
 
 def _reader(source: ArchiveSource, descriptor: int) -> TranscriptReader:
-    return TranscriptReader(source.runtime, first_line(descriptor), decode_line)
+    owner = TitleOwner(source.session_id, descriptor)
+    return TranscriptReader(source.runtime, first_line(descriptor), decode_line, owner=owner)
 
 
 def _create(path: str) -> BinaryIO:

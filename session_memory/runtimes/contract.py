@@ -13,6 +13,7 @@ from .settings_hooks import Hook
 # Of transcripts, or single ones where a runtime has no folder for a project; each with the name of its worktree, '' for
 # that at hand.
 Folders = Sequence[tuple[str, str]]
+Title = tuple[int, str] | tuple[int, str, str, bytes]
 ToolResult = tuple[str, bool, object]  # the id of the call, whether it went wrong, a string or blocks with text
 
 
@@ -50,8 +51,13 @@ class RuntimeRecords(Protocol):
     def entry(self, record: dict[str, Any], offset: int) -> Entry | None:
         """The entry that a record at byte `offset` holds, if it is a user's or the assistant's."""
 
-    def title(self, record: dict[str, Any]) -> tuple[int, str] | None:
-        """The session's title where the record is one, with its rank: the user's own ranks highest."""
+    TITLE_MARKS: tuple[bytes, ...]
+    """Bytes of which each line with a title has one, and few others do; none if no line ever has a title."""
+
+    def title(self, record: dict[str, Any]) -> Title | None:
+        """Return the title that the record is, with its rank: the user's own ranks highest. Behind them may stand whose
+        it is: the id of the session, and bytes that have to be in its transcript, each empty if the record does not
+        say."""
 
     def is_compaction(self, record: dict[str, Any]) -> bool:
         """Whether the record marks where the runtime compacted the conversation."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..system.files import os, read_whole
 from ..system.json import unsealed
+from ..text.names import is_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from os import stat_result
     from typing import Any
 
-    from .rules import PatternRule, Rule
+    from .rules import KnownDirectories, PatternRule, Rule
 
 TELL, ASK, OFF = "tell", "ask", "off"  # what is done about collisions
 # What a prompt, an archive and the start of a session go by. The table of all keys takes these defaults from here: a
@@ -59,6 +60,7 @@ class Settings:
         self.faults = faults
         self._rules = [(pattern, rule) for pattern, rule in rules]
         self._projects = [(pattern, rule) for pattern, rule in projects]
+        self._directories: KnownDirectories | None = None
 
     @property
     def has_rules(self) -> bool:
@@ -70,6 +72,11 @@ class Settings:
         """Whether there is a rule for any project."""
         return bool(self._projects)
 
+    @property
+    def has_name_rules(self) -> bool:
+        """Return whether a rule may be meant for a session's name or title, beside its id."""
+        return any([pattern != "*" and not is_id(pattern) for pattern, _ in self._rules])
+
     def rule(self, *names: str, directory: str = "") -> Rule:
         """The rule for a session known by any of `names` that was started in `directory` ('' where that is not known);
         where several fit, the strictest of each."""
@@ -79,10 +86,11 @@ class Settings:
         return stricter(rule, self.rule_for_directory(directory)) if self._projects else rule
 
     def rule_for_directory(self, directory: str) -> Rule:
-        """The rule for what is said while in `directory`, whoever's session it is."""
-        from .rules import strictest_in
+        """Return the rule for what is said while in `directory`, in any session."""
+        from .rules import KnownDirectories, strictest_in
 
-        return strictest_in(self._projects, (directory,))
+        self._directories = self._directories or KnownDirectories()
+        return strictest_in(self._projects, directory, self._directories)
 
 
 def load(config_file: str, compiled_file: str, rules_files: Sequence[str] = ()) -> Settings | None:

@@ -65,6 +65,10 @@ class Privacy:
         """Whether there is any rule for sessions that were started there."""
         return any(one.has_rules for one in self._for(start_directory))
 
+    def has_name_rules(self, start_directory: str = "") -> bool:
+        """Return whether any of these may be meant for a name or a title."""
+        return any(one.has_name_rules for one in self._for(start_directory))
+
     def has_project_rules(self, start_directory: str = "") -> bool:
         """Whether any of these is for projects."""
         return any(one.has_project_rules for one in self._for(start_directory))

@@ -1,6 +1,8 @@
-"""The rules of a person: what they exclude of sessions and projects. Where several fit, the strictest of each word."""
+"""The rules of a person: what they exclude of sessions and projects. If several fit, the strictest of each word."""
 
 from __future__ import annotations
+
+from ..system.files import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,15 +40,16 @@ HIDDEN = {"ignore": True, "text": False}
 
 
 def strictest(rules: Iterable[PatternRule], names: Iterable[str]) -> Rule:
-    """The rule for a session known by any of `names`."""
-    names = tuple(names)
-    return _joined([rule for pattern, rule in rules if any(fits(pattern, name) for name in names)])
+    """Return the rule for a session known by any of `names`."""
+    names = [folded(name) for name in names]
+    return _joined([rule for pattern, rule in rules if any([_fits(folded(pattern), name) for name in names])])
 
 
-def strictest_in(projects: Iterable[PatternRule], directories: Iterable[str]) -> Rule:
-    """The rule for what is done in a directory, of which `directories` are the spellings."""
-    directories = tuple(directories)
-    return _joined([rule for pattern, rule in projects if any(covers(pattern, one) for one in directories)])
+def strictest_in(projects: Iterable[PatternRule], directory: str, known: KnownDirectories) -> Rule:
+    """Return the rule for what is done in a directory."""
+    return _joined(
+        [rule for pattern, rule in projects if covers(pattern, directory) or known.holds(pattern, directory)]
+    )
 
 
 def stricter(one: Rule, other: Rule) -> Rule:
@@ -55,19 +58,74 @@ def stricter(one: Rule, other: Rule) -> Rule:
     return Rule(one.ignore or other.ignore, one.text and other.text, one.untrusted or other.untrusted, share)
 
 
-def fits(pattern: str, name: str) -> bool:
-    """Whether `name` is `pattern`, or begins with it where it ends in `*`."""
+def folded(name: str) -> str:
+    """Return a name as names are compared: in one case and in one form of Unicode."""
+    return name.lower() if name.isascii() else _composed(_composed(name).casefold())
+
+
+def _composed(text: str) -> str:
+    if text.isascii():
+        return text
+    from unicodedata import normalize
+
+    return normalize("NFC", text)
+
+
+def _fits(pattern: str, name: str) -> bool:
+    """Return whether `name` is `pattern`, or begins with it if it ends in `*`."""
     return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
 
 
 def covers(pattern: str, directory: str) -> bool:
-    """Whether `directory` is `pattern` or lies below it; where that ends in `*`, whether it begins so. A pattern that
-    does not begin at the root may begin at any step of the path."""
-    path = directory.replace("\\", "/").rstrip("/") + "/"
+    """Return whether `directory` is `pattern` or lies below it, as both are spelled; if that ends in `*`, whether it
+    begins so. A pattern that does not begin at the root may begin at any step of the path."""
+    path, pattern = _composed(directory.replace("\\", "/").rstrip("/")) + "/", _composed(pattern)
     start = pattern[:-1] if pattern.endswith("*") else pattern.rstrip("/") + "/"
     if start[:1] == "/" or start[1:2] == ":" or not start:
         return path.startswith(start)
     return f"/{start}" in f"/{path}"
+
+
+class KnownDirectories:
+    """Directories by device and inode: one may have many spellings, by links, case and Unicode. Each is looked at
+    once."""
+
+    def __init__(self) -> None:
+        self._identities: dict[str, tuple[int, int] | None] = {}
+
+    def holds(self, pattern: str, directory: str) -> bool:
+        """Return whether `directory` is the one that the absolute path `pattern` leads to, or lies below it; if that
+        ends in `*`, whether it lies in one whose path begins so."""
+        if not (pattern.startswith("/") and directory.startswith("/")):
+            return False
+        wanted, _, beginning = pattern[:-1].rpartition("/") if pattern.endswith("*") else (pattern, "", "")
+        identity = self._identity(wanted)
+        path, name = directory.rstrip("/"), ""
+        while identity is not None:
+            if self._identity(path) == identity and (not beginning or self._begins(path, name, beginning)):
+                return True
+            if not path:
+                break
+            path, _, name = path.rpartition("/")
+        return False
+
+    def _begins(self, path: str, name: str, beginning: str) -> bool:
+        """Return whether the directory `name` in `path` may be spelled with this beginning."""
+        if _composed(name).startswith(_composed(beginning)):
+            return True
+        is_alike = folded(name).startswith(folded(beginning))
+        respelled = f"{path}/{beginning}{_composed(name)[len(_composed(beginning)) :]}"
+        return is_alike and self._identity(respelled) == self._identity(f"{path}/{name}")
+
+    def _identity(self, path: str) -> tuple[int, int] | None:
+        """Return device and inode of what is at a path; None if nothing is."""
+        if path not in self._identities:
+            try:
+                status = os.stat(path or "/")
+                self._identities[path] = status.st_dev, status.st_ino
+            except (OSError, ValueError):
+                self._identities[path] = None
+        return self._identities[path]
 
 
 def _joined(rules: Iterable[dict[str, Any]]) -> Rule:

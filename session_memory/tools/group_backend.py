@@ -150,7 +150,7 @@ class GroupBackend(StoreBackend):
         try:
             with pinned(self._layout.root, os.path.dirname(path)) as directory:
                 inside = f"{directory}/{os.path.basename(path)}"
-                described = describe(group.runtime, inside)
+                described = describe(group.runtime, inside, with_all_titles=True)
                 modified = os.stat(inside, follow_symlinks=False).st_mtime
             rule = privacy.rule(group.root, *filter(None, (described.title, session_id)))
             if label and rule.ignore:

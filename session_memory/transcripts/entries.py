@@ -97,10 +97,11 @@ class Entry(Value):
 
     `timestamp` is in seconds since the epoch (None where the record has none that can be read), `offset` the
     byte position of the record's line, `message_id` the same for all records of one API message ('' for none),
-    `cwd` the directory the runtime was in ('' if unknown). `is_copy` tells that a fork took it from another session.
+    `cwd` the directory the runtime was in ('' if unknown). `is_copy` tells that a fork took it from another session;
+    `origin` is the id of the session that the record names as its own ('' if it names none).
     """
 
-    __slots__ = ("cwd", "id", "is_copy", "message_id", "offset", "role", "text", "timestamp", "tools")
+    __slots__ = ("cwd", "id", "is_copy", "message_id", "offset", "origin", "role", "text", "timestamp", "tools")
 
     def __init__(
         self,
@@ -114,6 +115,7 @@ class Entry(Value):
         offset: int = 0,
         cwd: str = "",
         is_copy: bool = False,
+        origin: str = "",
     ) -> None:
         self.role = role
         self.text = text
@@ -124,12 +126,13 @@ class Entry(Value):
         self.offset = offset
         self.cwd = cwd
         self.is_copy = is_copy
+        self.origin = origin
 
     def without_text(self) -> Entry:
         """What may be told of the entry where none of its text may: that it is there."""
         return Entry(
             self.role, "", timestamp=self.timestamp, id=self.id, message_id=self.message_id, offset=self.offset,
-            is_copy=self.is_copy,
+            is_copy=self.is_copy, origin=self.origin,
         )  # fmt: skip
 
 

@@ -70,6 +70,17 @@ def head_lines(descriptor: int, limit: int) -> list[Line]:
     return _with_offsets(read_at(descriptor, 0, limit).split(b"\n")[:-1], 0)
 
 
+def holds_bytes(descriptor: int, wanted: bytes, limit: int) -> bool:
+    """Return whether `wanted` is in the first `limit` bytes of a file."""
+    for start in range(0, limit, BLOCK_BYTES):
+        block = read_at(descriptor, start, start + BLOCK_BYTES + len(wanted) - 1)
+        if wanted in block:
+            return True
+        if len(block) < BLOCK_BYTES:
+            break
+    return False
+
+
 def first_line(descriptor: int) -> bytes:
     """The first line of a file, without its line feed, as far as FIRST_LINE_BYTES reach."""
     line = b""

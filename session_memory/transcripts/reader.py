@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from ..system.files import os, read_at
 from ..system.json import decode_line
+from ..text.names import is_id
 from .entries import Entry
-from .lines import head_lines, is_whole, last_line_end, lines_forward, windows_backward
+from .lines import head_lines, holds_bytes, is_whole, last_line_end, lines_forward, windows_backward
 from .titles import is_request, subject
 
 TYPE_CHECKING = False
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..runtimes import Runtime
+    from ..runtimes.contract import Title as Found
     from ..runtimes.contract import ToolResult
     from .lines import Line
 
@@ -24,9 +26,31 @@ if TYPE_CHECKING:
 
 HEAD_BYTES = 64 * 1024
 FURTHER_BYTES = 4 * 1024 * 1024  # of a file that begins with copies of large files, before the first prompt
+OWNER_BYTES = 16 * 1024 * 1024  # of a transcript, in which the record is looked for that a title belongs to
 NO_TITLE = (-1, "")
 FIRST_PROMPT_RANK = 0  # a session's first prompt names it where it has no title of any higher rank
 USER_RANK = 3  # of a title that the user gave; what others make of it are its texts in short
+
+
+class TitleOwner:
+    """A transcript as the owner of titles: others stand in it too, as those of the sessions that it goes on from."""
+
+    __slots__ = ("_descriptor", "_found", "_session_id")
+
+    def __init__(self, session_id: str, descriptor: int) -> None:
+        """`session_id` is the one that its file is called after."""
+        self._session_id = session_id
+        self._descriptor = descriptor
+        self._found: dict[bytes, bool] = {}
+
+    def has(self, session_id: str = "", within: bytes = b"") -> bool:
+        """Return whether a title that names a session, and bytes that have to be in its transcript, is of this one. A
+        file that is called after no id, as a copy may be, has every session's titles."""
+        if session_id not in ("", self._session_id) and is_id(self._session_id):
+            return False
+        if within and within not in self._found:
+            self._found[within] = holds_bytes(self._descriptor, within, OWNER_BYTES)
+        return self._found.get(within, True)
 
 
 class TranscriptReader:
@@ -40,15 +64,18 @@ class TranscriptReader:
         first_line: bytes,
         decode: Callable[[bytes], tuple[list[Any], int]] = decode_line,
         *,
+        owner: TitleOwner | None = None,
         of_sub_agents: bool = False,
     ) -> None:
         """`first_line` is that of the transcript; `decode` gives the values in a line, and how many were unreadable.
-        With `of_sub_agents` what counts is what they did, and nothing else; it is read forward."""
+        Without an `owner`, titles count that say nothing of theirs. With `of_sub_agents` what counts is what they did,
+        and nothing else; it is read forward."""
         self.title: Title = NO_TITLE
         self.unreadable = 0
         self.reached = 0
         self._meaning = runtime.RECORDS
         self._decode = decode
+        self._owner = owner
         self._of_sub_agents = of_sub_agents
         self._branch = runtime.RECORDS.branch(first_line)
 
@@ -69,8 +96,8 @@ class TranscriptReader:
                 entry = meaning.entry(record, offset)
                 if entry is None:
                     title = meaning.title(record)
-                    if title is not None and title[0] > self.title[0]:
-                        self.title = title
+                    if title is not None and title[0] > self.title[0] and self._is_own(title):
+                        self.title = title[0], title[1]
                 elif counts:
                     if branch is not None:
                         branch.complete(entry)
@@ -114,8 +141,8 @@ class TranscriptReader:
                 entry = meaning.entry(record, offset + index)
                 if entry is None:
                     title = meaning.title(record)
-                    if title is not None and title[0] >= self.title[0]:
-                        self.title = title
+                    if title is not None and title[0] >= self.title[0] and self._is_own(title):
+                        self.title = title[0], title[1]
                     elif meaning.is_compaction(record):
                         yield None
                     elif branch is not None:
@@ -142,6 +169,21 @@ class TranscriptReader:
                 yield entry
             elif entry is None:
                 yield None
+
+    def take_titles(self, descriptor: int, start: int, end: int) -> None:
+        """Look through `[start, end)` for titles, by the bytes that lines with one have; no other line is decoded."""
+        meaning, marks = self._meaning, self._meaning.TITLE_MARKS
+        for _, line in lines_forward(descriptor, start, end) if marks else ():
+            for record in self.records(line) if any([mark in line for mark in marks]) else ():
+                title = meaning.title(record)
+                if title is not None and title[0] >= self.title[0] and self._is_own(title):
+                    self.title = title[0], title[1]
+
+    def _is_own(self, title: Found) -> bool:
+        """Return whether a title is this transcript's."""
+        if len(title) == 2:
+            return True
+        return self._owner.has(*title[2:]) if self._owner is not None else not any(title[2:])
 
     def records(self, line: bytes) -> list[dict[str, Any]]:
         """The records of a line, several where they stand glued together; what is none counts as unreadable."""
@@ -185,18 +227,20 @@ class TranscriptHead:
 
     __slots__ = ("cwd", "first_id", "first_time", "prompt", "title")
 
-    def __init__(self, runtime: Runtime, descriptor: int) -> None:
-        """Reads HEAD_BYTES, or, where these hold no prompt, FURTHER_BYTES at most. Raises OSError."""
+    def __init__(self, runtime: Runtime, descriptor: int, session_id: str = "") -> None:
+        """Reads HEAD_BYTES of the transcript of a session, or, if they hold no prompt, at most FURTHER_BYTES. Raises
+        OSError."""
         self.first_id = ""
         self.cwd = ""
         self.first_time: float | None = None
         self.prompt = ""
-        self._read(runtime, head_lines(descriptor, HEAD_BYTES))
+        owner = TitleOwner(session_id, descriptor)
+        self._read(runtime, head_lines(descriptor, HEAD_BYTES), owner)
         if not self.prompt and os.fstat(descriptor).st_size > HEAD_BYTES:
-            self._read(runtime, head_lines(descriptor, FURTHER_BYTES))
+            self._read(runtime, head_lines(descriptor, FURTHER_BYTES), owner)
 
-    def _read(self, runtime: Runtime, lines: list[Line]) -> None:
-        reader = TranscriptReader(runtime, lines[0][1] if lines else b"")
+    def _read(self, runtime: Runtime, lines: list[Line], owner: TitleOwner) -> None:
+        reader = TranscriptReader(runtime, lines[0][1] if lines else b"", owner=owner)
         for entry in reader.forward(lines):
             if isinstance(entry, Entry):
                 self.first_id = self.first_id or entry.id

@@ -12,7 +12,7 @@ from ..system.files import open_regular
 from ..text.sanitize import beginning, shortened
 from .lines import first_line
 from .project_folders import project_folders
-from .reader import HEAD_BYTES, USER_RANK, TranscriptHead, TranscriptReader
+from .reader import HEAD_BYTES, USER_RANK, TitleOwner, TranscriptHead, TranscriptReader
 from .titles import title_by_time
 
 TYPE_CHECKING = False
@@ -141,7 +141,8 @@ def find_sessions(
             continue
         try:
             is_named = session.name and not privacy.has_rules(home.root)
-            described = Described() if is_named else describe(runtime, session.path)
+            by_name = privacy.has_name_rules(home.root)
+            described = Described() if is_named else describe(runtime, session.path, with_all_titles=by_name)
         except Exception:  # whatever it is, is told where the session is asked for; unless a rule may exclude it
             if privacy.has_rules(home.root):
                 continue
@@ -152,15 +153,18 @@ def find_sessions(
     return sorted(found, key=lambda one: -one.modified)
 
 
-def describe(runtime: Runtime, path: str) -> Described:
-    """What the end and the beginning of a transcript tell of its session; its first prompt where it has no title.
-    Raises OSError."""
+def describe(runtime: Runtime, path: str, *, with_all_titles: bool = False) -> Described:
+    """Return what the end and the beginning of a transcript tell of its session; its first prompt if it has no title.
+    What lies between them is looked through for titles if a rule may name one of them. Raises OSError."""
     descriptor = open_regular(path)
     try:
-        reader = TranscriptReader(runtime, first_line(descriptor))
+        session_id = runtime.FILES.session_id_of(path)
+        reader = TranscriptReader(runtime, first_line(descriptor), owner=TitleOwner(session_id, descriptor))
         for _ in reader.from_end(descriptor, HEAD_BYTES):
             pass
-        head = TranscriptHead(runtime, descriptor)
+        if with_all_titles:
+            reader.take_titles(descriptor, 0, os.fstat(descriptor).st_size)
+        head = TranscriptHead(runtime, descriptor, session_id)
     finally:
         os.close(descriptor)
     given = runtime.FILES.given_name(path)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     Record = dict[str, Any]
 
+TITLE_MARKS = ()  # the first line alone has one
 _TITLE_RANK = 3
 
 

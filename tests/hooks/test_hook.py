@@ -271,6 +271,31 @@ class TestConfig:
         plain.config(f"sessions: {{{path.stem}: {{ignore: true}}}}\n")
         assert plain.run() == b""
 
+    def test_a_session_is_excluded_by_a_name_in_the_middle_of_its_transcript(self, plain):
+        """A rename that neither the first nor the last bytes show is looked for, once."""
+        filler = [tool_result("x" * 30_000) for _ in range(100)]
+        named = {"type": "custom-title", "customTitle": "Diary"}
+        path = plain.session(*exchange("hello", "hi"), *filler, named, *filler, *exchange("my diagnosis", "I see."))
+        plain.config("sessions: {diary: {ignore: true}}\n")
+        assert plain.run() == b""
+        append(path, *exchange("my address", "I see."))
+        assert plain.run() == b""
+
+    def test_a_summary_names_only_the_conversation_that_it_is_of(self, plain):
+        leaf = assistant("Done.")
+        foreign = {"type": "summary", "summary": "Divorce papers", "leafUuid": new_id()}
+        plain.session(foreign, user("tidy the shed"), leaf)
+        own = {"type": "summary", "summary": "Shed", "leafUuid": leaf["uuid"]}
+        plain.session(foreign, user("and the roof"), leaf, own, project="-srv-agent")
+        context = told(plain.run())
+        assert "Divorce" not in context
+        assert "- Shed (" in context
+
+    def test_a_title_of_another_session_names_none(self, plain):
+        foreign = {"type": "custom-title", "customTitle": "Divorce", "sessionId": new_id()}
+        plain.session(user("tidy the shed"), assistant("Done."), foreign)
+        assert "Divorce" not in told(plain.run())
+
     @pytest.mark.parametrize("title", ["custom-title", "ai-title"])
     def test_without_text_nothing_of_what_was_said_is_told_in_a_title_either(self, plain, title):
         key = {"custom-title": "customTitle", "ai-title": "aiTitle"}[title]

@@ -160,7 +160,7 @@ def test_titles_rank_from_the_user_s_own_to_the_generated():
         {"type": "ai-title", "aiTitle": "b"},
         {"type": "custom-title", "customTitle": "a"},
     ]
-    assert [text for _, text in sorted(filter(None, map(claude.title, titles)), reverse=True)] == ["a", "b", "c"]
+    assert [text for _, text, *_ in sorted(filter(None, map(claude.title, titles)), reverse=True)] == ["a", "b", "c"]
 
 
 def test_the_line_filter_keeps_a_text_beside_a_tool_result():

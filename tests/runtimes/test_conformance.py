@@ -141,7 +141,7 @@ class TestResults:
     def test_the_store_takes_entries_and_outcomes_of_tools(self, fixture):
         with fixture.opened(fixture.path()) as (_, descriptor):
             size = fixture.path().stat().st_size
-            extract = Extractor(fixture.runtime, descriptor).read(0, size, size)
+            extract = Extractor(fixture.runtime, descriptor, "").read(0, size, size)
         assert [entry.text for entry in extract.entries if entry.text] == [
             text for role, text in CONVERSATION if role != "tool"
         ]

@@ -111,3 +111,39 @@ def test_the_files_whose_rules_count_are_known_whether_they_are_there_or_not(tmp
     person, own = (f"{place}/.session-memory/config.yaml" for place in (tmp_path, agent))
     assert privacy.files("/elsewhere") == [person]
     assert privacy.files(str(agent)) == [person, own]
+
+
+@pytest.mark.parametrize(("written", "name"), [
+    ("Email", "email"), ("email", "EMAIL"), ("Caf\u00e9", "cafe\u0301"), ("cafe\u0301-*", "CAF\u00c9-7"), ("STRASSE", "stra\u00dfe"),
+])  # fmt: skip
+def test_a_name_is_excluded_however_it_is_spelled(tmp_path: Path, written: str, name: str) -> None:
+    rules(tmp_path, f'sessions: {{"{written}": {{ignore: true}}}}\n')
+    assert Privacy({"HOME": str(tmp_path)}).rule("", name).ignore
+
+
+def test_a_directory_is_excluded_by_a_link_that_was_made_after_the_rule(tmp_path: Path) -> None:
+    (tmp_path / "secret/sub").mkdir(parents=True)
+    rules(tmp_path, f"projects: {{{tmp_path}/alias: {{ignore: true}}, {tmp_path}/cli*: {{ignore: true}}}}\n")
+    assert not Privacy({"HOME": str(tmp_path)}).of_directory(str(tmp_path / "secret/sub")).ignore
+    (tmp_path / "alias").symlink_to(tmp_path / "secret")
+    assert Privacy({"HOME": str(tmp_path)}).of_directory(str(tmp_path / "secret/sub")).ignore
+    (tmp_path / "other").symlink_to(tmp_path)
+    (tmp_path / "client/x").mkdir(parents=True)
+    assert Privacy({"HOME": str(tmp_path)}).of_directory(str(tmp_path / "other/client/x")).ignore
+
+
+def test_a_directory_that_is_gone_is_excluded_in_either_form_of_unicode(tmp_path: Path) -> None:
+    rules(tmp_path, "projects: {/gone/caf\u00e9: {ignore: true}}\n")
+    assert Privacy({"HOME": str(tmp_path)}).of_directory("/gone/cafe\u0301/x").ignore
+
+
+def test_another_case_is_another_directory_unless_the_disk_takes_both_for_one(tmp_path: Path) -> None:
+    """A link stands for a disk that ignores case: both spellings lead to one inode."""
+    for name in ("Client", "client"):
+        (tmp_path / name).mkdir()
+    rules(tmp_path, f"projects: {{{tmp_path}/client: {{ignore: true}}, {tmp_path}/cl*: {{ignore: true}}}}\n")
+    privacy = Privacy({"HOME": str(tmp_path)})
+    assert [privacy.of_directory(str(tmp_path / one)).ignore for one in ("client", "Client")] == [True, False]
+    (tmp_path / "Client").rmdir()
+    (tmp_path / "Client").symlink_to(tmp_path / "client")  # one directory under both spellings
+    assert Privacy({"HOME": str(tmp_path)}).of_directory(str(tmp_path / "Client")).ignore

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 TITLE_RANKS = {"custom-title": 3, "ai-title": 2, "summary": 1}
 _TITLE_KEYS = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
+TITLE_MARKS = (b'"custom-title"', b'"ai-title"', b'"summary"')
 _READ_TYPES = tuple(f'{kind}"'.encode() for kind in ("user", "assistant", "attachment", "system", *TITLE_RANKS))
 _RESULTS = (b'tool_use_id":', b'type":"tool_result"')
 _BEFORE_RESULTS = b'user","message":{"role":"user","content":'
@@ -111,13 +112,17 @@ def entry(record: Record, offset: int) -> Entry | None:
     return _entry("assistant", text, tools, record, offset, message_id=message.get("id"))
 
 
-def title(record: Record) -> tuple[int, str] | None:
-    """The title in a `custom-title` (given by the user), `ai-title` or `summary` record (generated), with its rank."""
+def title(record: Record) -> tuple[int, str, str, bytes] | None:
+    """Return the title in a `custom-title` (given by the user), `ai-title` or `summary` record (generated), with its
+    rank. A summary is of the conversation that ends with its leaf, and most stand in the transcripts of others."""
     kind = record.get("type")
     if not isinstance(kind, str) or kind not in TITLE_RANKS:
         return None
     text = record.get(_TITLE_KEYS[kind])
-    return (TITLE_RANKS[kind], text) if isinstance(text, str) and text.strip() else None
+    if not isinstance(text, str) or not text.strip():
+        return None
+    leaf = f'"uuid":"{as_string(record.get("leafUuid"))}"'.encode("utf-8", "replace") if kind == "summary" else b""
+    return TITLE_RANKS[kind], text, as_string(record.get("sessionId")), leaf
 
 
 def is_compaction(record: Record) -> bool:
@@ -287,18 +292,20 @@ def _entry(
         text,
         tools=tools,
         timestamp=epoch_seconds(record.get("timestamp")),
-        id=_original_id(record) or as_string(record.get("uuid")),
+        id=_copied(record, "messageUuid") or as_string(record.get("uuid")),
         message_id=as_string(message_id),
         offset=offset,
         cwd=as_string(record.get("cwd")),
         is_copy="forkedFrom" in record,
+        origin=_copied(record, "sessionId") or as_string(record.get("sessionId")),
     )
 
 
-def _original_id(record: Record) -> str:
-    """The id that a copied record had: --fork-session keeps it, the SDK's `fork_session` gives a new one."""
+def _copied(record: Record, key: str) -> str:
+    """Return the id that a copied record, or its session, had: --fork-session keeps the record's, `fork_session` of the
+    SDK gives a new one."""
     origin = record.get("forkedFrom")
-    return as_string(origin.get("messageUuid")) if isinstance(origin, dict) else ""
+    return as_string(origin.get(key)) if isinstance(origin, dict) else ""
 
 
 def _queued_prompt(record: Record, offset: int) -> Entry | None:

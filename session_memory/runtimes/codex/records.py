@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     Record = dict[str, Any]
 
+TITLE_MARKS = ()
 HEAD_BYTES = 200  # of a line, in which its type and its payload's show
 _GLUED = b'{"timestamp":"'  # a record behind another one on the same line
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     Record = dict[str, Any]
 
+TITLE_MARKS = ()
 _START = b'{"type":"'
 # A record behind another one on the same line, a whole one or one that was torn.
 _GLUED = (b'}{"type":"', b'{"type":"user.message"', b'{"type":"assistant.message"')

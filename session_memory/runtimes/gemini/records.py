@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     Record = dict[str, Any]
 
+TITLE_MARKS = (b'"summary"',)
 TITLE_RANK = 1  # of what a model made of the first prompts
 COMPRESSED = "compressed"  # the type of a mirror's line where Gemini compressed the chat
 WHOLE = "whole"  # marks a mirror's line that has the text of a message beside its calls

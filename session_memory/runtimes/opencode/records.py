@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     Record = dict[str, Any]
 
+TITLE_MARKS = (b'"title"',)
 TITLE_RANK = 2  # nothing tells the user's own from one that a model made
 _PART, _TITLE, _MESSAGE = b'{"type": "part"', b'{"type": "title"', b'{"type": "message"'
 _GLUED = (b'}{"type": "', _PART, _TITLE)  # a record behind another one on the same line

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     Record = dict[str, Any]
 
+TITLE_MARKS = (b'"session_info"',)
 TITLE_RANK = 3
 _TORN = ""  # in place of a parent's id: that of a torn record is not known
 _TOLD = f'"customType":"{CUSTOM_TYPE}"'.encode()

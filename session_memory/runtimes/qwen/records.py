@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     Record = dict[str, Any]
 
 TITLE_RANK = 3
+TITLE_MARKS = (b'"custom_title"',)
 HEAD_BYTES = 600  # of a line, in which its type shows
 _GLUED = b'{"uuid":"'  # a record behind another one on the same line
 _KINDS = {
@@ -71,10 +72,11 @@ def entry(record: Record, offset: int) -> Entry | None:
         text,
         tools=tools,
         timestamp=epoch_seconds(record.get("timestamp")),
-        id=_original_id(record) or as_string(record.get("uuid")),
+        id=_copied(record, "messageUuid") or as_string(record.get("uuid")),
         offset=offset,
         cwd=as_string(record.get("cwd")),
         is_copy="forkedFrom" in record,
+        origin=_copied(record, "sessionId") or as_string(record.get("sessionId")),
     )
 
 
@@ -210,7 +212,7 @@ def usage(record: Record) -> ModelUsage | None:
         input=max(0, read - cached),
         output=max(amount(event, "output_token_count"), amount(event, "total_token_count") - read),
         cached=cached,
-        is_copy=bool(_original_id(record)),
+        is_copy=bool(_copied(record, "messageUuid")),
     )
 
 
@@ -219,10 +221,10 @@ def recognises(line: bytes) -> bool:
     return line.startswith(b'{"uuid":"') and (b'"provenance":"' in line or b'","parts":[' in line)
 
 
-def _original_id(record: Record) -> str:
-    """The id that a copied record had."""
+def _copied(record: Record, key: str) -> str:
+    """Return the id that a copied record, or its session, had."""
     origin = record.get("forkedFrom")
-    return as_string(origin.get("messageUuid")) if isinstance(origin, dict) else ""
+    return as_string(origin.get(key)) if isinstance(origin, dict) else ""
 
 
 def _content(parts: list[Any]) -> tuple[str, tuple[ToolUse, ...]]:

@@ -12,7 +12,7 @@ from ...text.secrets import redact
 from ...text.secrets.scan import suspects
 from ...transcripts.entries import Entry
 from ...transcripts.lines import first_line, lines_forward
-from ...transcripts.reader import TranscriptReader
+from ...transcripts.reader import TitleOwner, TranscriptReader
 from ..values import NewEntry, NewTool, ToolOutcome, key_of
 from .error_lines import error_line
 
@@ -53,13 +53,14 @@ def outcome(is_error: bool, content: object) -> ToolOutcome:
 
 
 class Extractor:
-    """Reads one transcript of the group `home`, part by part."""
+    """Reads one transcript, of a session of the group `home`, part by part."""
 
-    def __init__(self, runtime: Runtime, descriptor: int, home: str = "") -> None:
+    def __init__(self, runtime: Runtime, descriptor: int, session_id: str, home: str = "") -> None:
         self._home = home
         self._runtime = runtime
         self._descriptor = descriptor
         self._first_line = first_line(descriptor)
+        self._owner = TitleOwner(session_id, descriptor)
         self._entries: list[Entry] = []
         self._ended: dict[str, ToolOutcome] = {}
         self._names: dict[str, str] = {}
@@ -67,7 +68,7 @@ class Extractor:
     def read(self, start: int, end: int, limit: int) -> Extract:
         """Reads the records that begin in the `limit` bytes from `start` and are complete before `end`."""
         self._entries, self._ended = [], {}
-        reader = TranscriptReader(self._runtime, self._first_line, decode_line)
+        reader = TranscriptReader(self._runtime, self._first_line, decode_line, owner=self._owner)
         stop = start + limit
         for found in reader.forward(lines_forward(self._descriptor, start, end, stop), with_results=True):
             if isinstance(found, Entry):

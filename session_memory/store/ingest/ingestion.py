@@ -203,7 +203,7 @@ class Ingestion:
         before = self._states.get(file.key)
         with _faults_of_the_file():
             state, start = begun(file, before, descriptor, status, runtime)
-            extractor = Extractor(runtime, descriptor, self._home)
+            extractor = Extractor(runtime, descriptor, state.session_id, self._home)
         self.report.changed += 1
         self._progress(file.path, 0)
         read_ahead = ahead.extracts(file, status.st_ino, status.st_size) if before is None else iter(())
