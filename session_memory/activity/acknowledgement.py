@@ -184,9 +184,8 @@ def _judged(search: _Search, last: Cursor, own: OwnSession) -> str:
     is_same_process = bool(own.process) and own.process == last.get("process")
     if outcome == UNANSWERED:
         return LOST if is_same_process else ARRIVED
-    if outcome == NO_TRANSCRIPT and own.keeps_transcript:
-        return LOST
-    return UNSHOWN if outcome == NO_TRANSCRIPT and is_same_process else outcome
+    is_unshown = outcome == NO_TRANSCRIPT and is_same_process and not own.keeps_transcript
+    return UNSHOWN if is_unshown else outcome
 
 
 class _Search:

@@ -57,8 +57,8 @@ def _statuses(sessions: Iterable[Session]) -> tuple[list[Changed], list[str]]:
             found.append((session, os.stat(session.path, follow_symlinks=False)))
         except FileNotFoundError:
             continue
-        except OSError as error:
-            notes.append(f"{session.path}: {error.strerror or error}")
+        except (OSError, ValueError) as error:
+            notes.append(f"{session.path}: {getattr(error, 'strerror', None) or error}")
     return found, notes
 
 

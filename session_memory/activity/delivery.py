@@ -183,7 +183,7 @@ def _draft(
     if since is not None:
         notes.append(f"{own.cursor_file}: could not be read, set aside as .corrupt; going on from its last change")
     elif not changed and (not own.directory or is_head_known(cursors.get(own.key), own.directory)):
-        if settled is None and not notes:
+        if settled is None:
             draft.unmoved = cursors.get(own.key, {})
         return draft
     elif own.key not in known.cursors:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..system.files import is_regular, open_regular, os, read_at, read_whole
+from ..system.files import is_regular, open_regular, os, read_at, read_whole, status_at
 from ..system.git import Worktree, find_worktree, head_moves, staged_as_they_are
 from ..system.json import objects_in
 
@@ -52,25 +52,23 @@ class TranscriptEvidence:
         return self._ends[key]
 
     def modified(self, path: str, *, is_moved: bool = False) -> float | None:
-        """When the file was last modified; None where there is none, 0 for what is no file. One that was moved there
-        keeps that time, but not the one of the last change of its state."""
-        try:
-            status = os.stat(path, follow_symlinks=False)
-        except OSError:
+        """Return when the file was last modified; None where there is none, 0 for what is no file. One that was moved
+        there keeps that time, but not the one of the last change of its state."""
+        status = status_at(path, follow_symlinks=False)
+        if status is None:
             return None
         if not is_regular(status):
             return 0.0
         return max(status.st_mtime, status.st_ctime) if is_moved else status.st_mtime
 
     def may_have_gone(self, path: str, since: float) -> bool:
-        """Whether a file that is not there may have been removed since a time: something was, from the directory."""
+        """Check that a file that is not there may have been removed since a time: something was, from the directory."""
         directory = path.rpartition("/")[0]
-        while directory:
-            try:
-                return os.stat(directory).st_mtime >= since
-            except OSError:
-                directory = directory.rpartition("/")[0]
-        return True
+        status = None
+        while directory and status is None:
+            status = status_at(directory)
+            directory = directory.rpartition("/")[0]
+        return status is None or status.st_mtime >= since
 
     def is_as_written(self, path: str, touch: Touch) -> bool:
         """Whether a file of this session has the content that its own call gave it, where that wrote all of it."""
@@ -129,10 +127,11 @@ class TranscriptEvidence:
 
     def _find_end(self, session: str, touch: Touch) -> tuple[float | None, bool]:
         path = touch.transcript or self._paths.get(session, "")
-        if session not in self._runtimes:
-            return None, False
         # What a call wrote in several files has a result for each, whose ids end in a number of ours.
-        meaning, wanted = self._runtimes[session].RECORDS, touch.call_id.partition(":")[0].encode()
+        wanted = touch.call_id.partition(":")[0].encode("utf-8", "replace")
+        if session not in self._runtimes or not wanted:
+            return None, False
+        meaning = self._runtimes[session].RECORDS
         for line in self._lines_from(path, touch.offset, wanted):
             if meaning.may_bring_results(line):
                 for record in objects_in(line):
@@ -149,13 +148,12 @@ class TranscriptEvidence:
         end = start + len(window) - (NEAR_BYTES if len(window) == WINDOW_BYTES else 0)
         if not start <= offset < end:
             start, window = self._windows[path] = offset, _read_window(path, offset)
-        at = offset - start
-        while at >= 0:
-            at = window.find(wanted, at)
+        at = window.find(wanted, offset - start)
+        end = window.find(b"\n", at) if at >= 0 else -1
+        while end >= 0:
+            yield window[window.rfind(b"\n", 0, at) + 1 : end]
+            at = window.find(wanted, end + 1)
             end = window.find(b"\n", at) if at >= 0 else -1
-            if end >= 0:
-                yield window[window.rfind(b"\n", 0, at) + 1 : end]
-            at = end
         if len(window) == WINDOW_BYTES:  # there is more
             yield from [line for line in _lines_from(path, offset) if wanted in line]
 

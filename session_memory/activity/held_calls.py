@@ -6,7 +6,7 @@ Another session counts if its transcript was written to in the last ACTIVE_SECON
 
 from __future__ import annotations
 
-from ..system.files import os, read_end
+from ..system.files import read_end, status_at
 from ..system.git import find_worktree, head_moves
 from ..system.json import objects_in
 from ..text.paths import relative
@@ -54,11 +54,8 @@ class HoldSearch:
         self._now = now
         self._active: list[Changed] = []
         for session in sessions:
-            try:
-                status = os.stat(session.path, follow_symlinks=False)
-            except OSError:
-                continue
-            if status.st_mtime >= now - ACTIVE_SECONDS:
+            status = status_at(session.path, follow_symlinks=False)
+            if status is not None and status.st_mtime >= now - ACTIVE_SECONDS:
                 self._active.append((session, status))
 
     def of_edit(self, path: str) -> Hold | None:
@@ -193,8 +190,4 @@ def was_allowed(own: OwnSession, call_id: str) -> bool:
 
 
 def _is_there(path: str) -> bool:
-    try:
-        os.stat(path)
-    except OSError:
-        return False
-    return True
+    return status_at(path) is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..system.files import os, real_path
+from ..system.files import real_path, status_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,8 +41,5 @@ class KnownFiles:
 
 
 def _is_same(path: str, other: str) -> bool:
-    try:
-        one, two = os.stat(path), os.stat(other)
-    except OSError:
-        return False
-    return (one.st_ino, one.st_dev) == (two.st_ino, two.st_dev)
+    one, two = status_at(path), status_at(other)
+    return one is not None and two is not None and (one.st_ino, one.st_dev) == (two.st_ino, two.st_dev)

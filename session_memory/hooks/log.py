@@ -1,11 +1,12 @@
-"""A home's hook.log: one line for every event that could not be answered, at most LOG_BYTES and one older file."""
+"""A home's hook.log: a line for every event that could not be answered, the same only once a day; at most LOG_BYTES and
+one older file."""
 
 from __future__ import annotations
 
 import time
 
 from ..errors import SessionMemoryError
-from ..system.files import is_directory, open_private, os
+from ..system.files import is_directory, open_private, os, read_end
 from ..text.format import one_line
 from ..text.sanitize import for_prompt
 from ..text.timestamps import iso_time
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from ..settings.homes import Home
 
 LOG_BYTES = 64 * 1024
+MESSAGE_CHARACTERS = 1000
+_LATEST_BYTES = 16 * 1024  # of the log, in which the same line is looked for
 
 
 class HookLog:
@@ -24,15 +27,17 @@ class HookLog:
         self._home = home
 
     def write(self, event_name: str, message: str) -> None:
-        """Appends a line with the time. A full log becomes `hook.log.1`."""
-        line = f"{iso_time(time.time())} {event_name}: {one_line(for_prompt(message))}\n"
+        """Append a line with the time, unless the log has it of the same day. A full log becomes `hook.log.1`."""
+        when = iso_time(time.time())
+        said = " ".join([one_line(for_prompt(part[:MESSAGE_CHARACTERS])) for part in (f"{event_name}:", message)])
+        line = f"{when} {said}\n".encode("utf-8", "replace")
         path = self._home.log_file
         try:
-            if not is_directory(self._home.root):
+            if not is_directory(self._home.root) or _is_among(read_end(path, _LATEST_BYTES), line, len(when)):
                 return
             descriptor = open_private(path, os.O_WRONLY | os.O_APPEND)
             try:
-                os.write(descriptor, line.encode("utf-8", "replace"))
+                os.write(descriptor, line)
                 is_full = os.fstat(descriptor).st_size > LOG_BYTES
             finally:
                 os.close(descriptor)
@@ -45,3 +50,9 @@ class HookLog:
         """Appends what went wrong, with the error's type where it is not one of ours."""
         is_foreseen = isinstance(error, (SessionMemoryError, ValueError))
         self.write(event_name, f"{error}" if is_foreseen else f"{type(error).__name__}: {error}")
+
+
+def _is_among(latest: bytes, line: bytes, time_bytes: int) -> bool:
+    """Check that one of the `latest` lines of a log says the same as `line`, and is of the same day."""
+    at = latest.rfind(line[time_bytes:])
+    return at >= time_bytes and latest[at - time_bytes :][:10] == line[:10]

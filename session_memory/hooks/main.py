@@ -97,10 +97,10 @@ def _run(
     """
     environ = environment()
     if not environ.get(ENV_GUARD):
-        runtime = runtime_of(runtime_name)
-        home = runtime_home(runtime.FILES.config_dir(environ), runtime.FILES.USUAL_DIR, environ)
-        event_name = "hook"
+        home, event_name = None, "hook"
         try:
+            runtime = runtime_of(runtime_name)
+            home = runtime_home(runtime.FILES.config_dir(environ), runtime.FILES.USUAL_DIR, environ)
             event = decode(sys.stdin.buffer.read().decode("utf-8", "replace"))
             if not isinstance(event, dict):
                 raise ValueError("stdin holds no JSON object")
@@ -117,9 +117,10 @@ def _run(
                     if with_upkeep:
                         _start_upkeep(context)
         except BaseException as error:
-            from .log import HookLog
+            if home is not None:
+                from .log import HookLog
 
-            HookLog(home).write_fault(event_name, error)
+                HookLog(home).write_fault(event_name, error)
     os._exit(0)
 
 

@@ -12,7 +12,7 @@ An *agent home* is a directory whose sessions have names (`.session-memory/sessi
 
 from __future__ import annotations
 
-from ..system.files import is_directory, is_file, os
+from ..system.files import is_directory, is_file, os, status_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,12 +98,13 @@ def environment() -> dict[str, str]:
 
 
 def user_dir(environ: Mapping[str, str]) -> str:
-    """The home directory of the person who runs this."""
+    """Return the home directory of the person who runs this; '' where neither HOME nor the system knows one, as for
+    the made-up user of a container."""
     home = environ.get("HOME")
     if not home:
         from os.path import expanduser
 
-        home = expanduser("~")
+        home = expanduser("~").removeprefix("~")
     return home.rstrip("/")
 
 
@@ -172,9 +173,15 @@ def settings_above(start: str, home: Home) -> bool:
 
 
 def _person_dir(environ: Mapping[str, str]) -> str:
-    """`SESSION_MEMORY_DIR`, from the user's home directory on where it is relative; `~/.session-memory` by default."""
-    path = environ.get(ENV_DIR, "").rstrip("/") or MEMORY_DIR
-    return _absolute(path.removeprefix("~/"), user_dir(environ))
+    """Return `SESSION_MEMORY_DIR`, from the user's home directory on where it is relative; `~/.session-memory` by
+    default. Raises SessionMemoryError where there is no such directory."""
+    path, user = environ.get(ENV_DIR, "").rstrip("/") or MEMORY_DIR, user_dir(environ)
+    place = _absolute(path.removeprefix("~/"), user)
+    if not user and place != path:
+        from ..errors import SessionMemoryError
+
+        raise SessionMemoryError("no home directory is known", f"set HOME, or {ENV_DIR} to an absolute path")
+    return place
 
 
 def _absolute(path: str, base: str) -> str:
@@ -183,11 +190,8 @@ def _absolute(path: str, base: str) -> str:
 
 def _are_same(path: str, other: str) -> bool:
     """Whether two paths lead to one directory."""
-    try:
-        one, two = os.stat(path), os.stat(other)
-    except OSError:
-        return False
-    return (one.st_dev, one.st_ino) == (two.st_dev, two.st_ino)
+    one, two = status_at(path), status_at(other)
+    return one is not None and two is not None and (one.st_dev, one.st_ino) == (two.st_dev, two.st_ino)
 
 
 def _name_and_checksum(path: str) -> str:

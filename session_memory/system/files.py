@@ -14,7 +14,7 @@ except ImportError:
 __all__ = [
     "NotAFileError", "is_directory", "is_file", "is_regular", "lock", "make_private_dir", "move_away", "names_in",
     "open_private", "open_regular", "os", "path_stamp", "path_text", "read_at", "read_each", "read_whole", "real_path",
-    "replace", "stamp_of", "without_links", "write_atomically", "write_private",
+    "replace", "stamp_of", "status_at", "without_links", "write_atomically", "write_private",
 ]  # fmt: skip
 
 TYPE_CHECKING = False
@@ -60,28 +60,30 @@ def path_text(path: str) -> str:
 
 
 def path_stamp(path: str) -> list[int]:
-    """What stays the same as long as nothing is added to a directory or taken from it, or written to a file."""
+    """Return what stays the same as long as nothing is added to a directory or taken from it, or written to a file."""
+    status = status_at(path)
+    return [status.st_ino, status.st_size, status.st_mtime_ns] if status else [0, 0, 0]
+
+
+def status_at(path: str, *, follow_symlinks: bool = True) -> stat_result | None:
+    """Return what `stat` says of a path; None where nothing is there, it may not be asked for, or no file can have such
+    a path: a transcript may name one with NUL or half a surrogate pair (ValueError)."""
     try:
-        status = os.stat(path)
-    except OSError:
-        return [0, 0, 0]
-    return [status.st_ino, status.st_size, status.st_mtime_ns]
+        return os.stat(path, follow_symlinks=follow_symlinks)
+    except (OSError, ValueError):
+        return None
 
 
 def is_directory(path: str) -> bool:
-    """Whether `path` is a directory, or a link to one."""
-    try:
-        return os.stat(path).st_mode & 0o170000 == 0o040000
-    except OSError:
-        return False
+    """Check that `path` is a directory, or a link to one."""
+    status = status_at(path)
+    return status is not None and status.st_mode & 0o170000 == 0o040000
 
 
 def is_file(path: str) -> bool:
-    """Whether `path` is a regular file, not a link to one."""
-    try:
-        return is_regular(os.stat(path, follow_symlinks=False))
-    except OSError:
-        return False
+    """Check that `path` is a regular file, not a link to one."""
+    status = status_at(path, follow_symlinks=False)
+    return status is not None and is_regular(status)
 
 
 def real_path(path: str) -> str:
@@ -102,7 +104,7 @@ def real_path(path: str) -> str:
             found.append(part)
             try:
                 target = os.readlink("/" + "/".join(found))
-            except OSError:
+            except (OSError, ValueError):
                 continue
             links += 1
             if links > MOST_LINKS:
@@ -119,16 +121,20 @@ def without_links(path: str) -> str:
 
 
 def names_in(directory: str) -> list[str]:
-    """The names of what lies in a directory, in no particular order; none where it is not there, or somebody else's."""
+    """Return the names in a directory, in no particular order; none where it is not there, or somebody else's."""
     try:
         return os.listdir(directory)
-    except OSError:
+    except (OSError, ValueError):
         return []
 
 
 def open_regular(path: str) -> int:
-    """A descriptor for reading; raises NotAFileError rather than follow a link or wait for a FIFO's writer."""
-    descriptor = os.open(path, READ_FLAGS)
+    """Return a descriptor for reading; raises NotAFileError rather than follow a link or wait for a FIFO's writer, and
+    where no file can have such a path."""
+    try:
+        descriptor = os.open(path, READ_FLAGS)
+    except ValueError as error:  # NUL, or half a surrogate pair
+        raise NotAFileError(f"{error}: {path!a}") from None
     if not is_regular(os.fstat(descriptor)):
         os.close(descriptor)
         raise NotAFileError(f"not a regular file: {path}")
@@ -282,9 +288,11 @@ def replace(temporary: str, path: str) -> None:
 
 
 def lock(path: str, wait_seconds: float) -> int:
-    """A descriptor that holds the exclusive lock of `path`, a file made for it; the kernel releases it at its close.
+    """Return a descriptor with the exclusive lock of `path`, a file made for it; the kernel releases it at its close.
 
-    Raises LockedError if somebody else holds it for longer than `wait_seconds`, OSError if it cannot be had.
+    Raises LockedError if somebody else holds it for longer than `wait_seconds`, OSError if it cannot be had. A file
+    system that knows no locks (some of NFS, FUSE and sandboxes) gives it to everybody: what two do at once there is
+    told twice, which is better than nothing ever.
     """
     from time import monotonic, sleep
 
@@ -316,6 +324,11 @@ def _try_lock(descriptor: int) -> bool:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError):
         return False
+    except OSError as error:
+        import errno
+
+        if error.errno not in (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS):
+            raise
     return True
 
 

@@ -18,6 +18,7 @@ from .files import (
     read_end,
     read_whole,
     real_path,
+    status_at,
 )
 
 TYPE_CHECKING = False
@@ -146,12 +147,11 @@ def staged_as_they_are(worktree: Worktree, paths: Iterable[str]) -> dict[str, st
 
 
 def _staged(index: bytes, name_in_index: str, path: str) -> str:
-    """The object that the index has of a file, if that is as the file is; else ''."""
-    name = name_in_index.encode("utf-8", "surrogateescape") + b"\0"
-    try:
-        status = os.stat(path, follow_symlinks=False)
-    except OSError:
+    """Return the object that the index has of a file, if that is as the file is; else ''."""
+    status = status_at(path, follow_symlinks=False)
+    if status is None:
         return ""
+    name = name_in_index.encode("utf-8", "surrogateescape") + b"\0"
     at = index.find(name)
     while at >= 0:
         entry = index[at - _ENTRY_BYTES : at] if at >= _ENTRY_BYTES else b""
@@ -172,9 +172,8 @@ def _is_same(entry: bytes, status: stat_result) -> bool:
 def _worktree_at(directory: str) -> Worktree | None:
     """The worktree whose root is `directory`, or the bare repository that is there."""
     path = directory + "/.git"
-    try:
-        status = os.stat(path)
-    except OSError:
+    status = status_at(path)
+    if status is None:
         is_bare = is_file(directory + "/HEAD") and is_directory(directory + "/objects")
         return Worktree("", real_path(directory), _common_dir(real_path(directory))) if is_bare else None
     if not is_regular(status):
@@ -184,7 +183,7 @@ def _worktree_at(directory: str) -> Worktree | None:
         if not link.startswith("gitdir: "):
             return None
         git_dir = _resolved(link[len("gitdir: ") :], directory)
-    if not _exists(git_dir + "/HEAD"):
+    if not status_at(git_dir + "/HEAD", follow_symlinks=False):
         return None
     return Worktree(real_path(directory), git_dir, _common_dir(git_dir))
 
@@ -211,14 +210,6 @@ def _first_line(path: str) -> str:
         return read_whole(path).partition(b"\n")[0].decode("utf-8", "surrogateescape").strip()
     except (OSError, NotAFileError):
         return ""
-
-
-def _exists(path: str) -> bool:
-    try:
-        os.lstat(path)
-    except OSError:
-        return False
-    return True
 
 
 def _resolved(path: str, base: str) -> str:

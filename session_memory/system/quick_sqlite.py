@@ -57,4 +57,12 @@ if not TYPE_CHECKING:
         connect, Error = _module.connect, _module.Error
         connect(":memory:").close()
     except Exception:  # whatever another version of Python has in its place
-        from sqlite3 import Error, connect
+        try:
+            from sqlite3 import Error, connect
+        except ImportError:  # a Python that was built without it
+
+            class Error(Exception):
+                pass
+
+            def connect(*_, **__):
+                raise Error("this Python has no sqlite3")

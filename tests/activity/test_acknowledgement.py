@@ -191,7 +191,7 @@ def test_a_transcript_that_shows_nothing_of_hooks_counts_what_was_told_after_som
 @pytest.mark.parametrize(
     ("keeps", "processes", "answered"),
     [
-        (True, ("1", "1"), [True, True]),
+        (True, ("1",) * 6, [True, True, True, True, False, False]),
         (False, ("", ""), [True, False]),
         (None, ("1", "1"), [True, False]),
         (None, ("1", "2"), [True, True]),

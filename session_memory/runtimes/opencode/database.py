@@ -7,12 +7,13 @@ no prompt asks for twice, reads a table.
 from __future__ import annotations
 
 from ...system.files import is_file, path_stamp
+from ...system.json import as_string
 from ...system.quick_sqlite import Error, connect
-from .rows import MessageRow, SessionRow
+from .rows import MessageRow, SessionRow, milliseconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from sqlite3 import Connection
     from typing import Any
 
@@ -75,17 +76,17 @@ class DatabaseReader:
     def last_row(self) -> list[Any]:
         """The row and the id of the message that was added last."""
         found = self._connection.execute("SELECT rowid, id FROM message ORDER BY rowid DESC LIMIT 1").fetchone()
-        return list(found) if found else [0, ""]
+        return [found[0], as_string(found[1])] if found else [0, ""]
 
     def message_at(self, row: int) -> str:
         """The id of the message in a row; '' where there is none."""
         found = self._connection.execute("SELECT id FROM message WHERE rowid = ?", (row,)).fetchone()
-        return found[0] if found else ""
+        return as_string(found[0]) if found else ""
 
     def sessions_behind(self, row: int) -> list[str]:
         """The ids of the sessions with messages behind a row."""
         rows = self._connection.execute("SELECT session_id FROM message WHERE rowid > ?", (row,))
-        return list(dict.fromkeys([session_id for (session_id,) in rows]))
+        return _strings(rows)
 
     def sessions_since(self, updated: int) -> list[SessionRow]:
         """The sessions that changed since then, in milliseconds since the epoch; the latest first."""
@@ -116,7 +117,7 @@ class DatabaseReader:
     def message_ids(self, session_id: str) -> list[str]:
         """The ids of all messages of a session."""
         rows = self._connection.execute("SELECT id FROM message WHERE session_id = ?", (session_id,))
-        return [message_id for (message_id,) in rows]
+        return _strings(rows)
 
     def messages(self, session: SessionRow, created: int) -> Iterator[MessageRow]:
         """The messages of a session that are as young as this or younger, in order."""
@@ -127,25 +128,32 @@ class DatabaseReader:
             (session.id, created),
         )
         for row in rows:
-            yield MessageRow(row, session, last[0] if last else "")
+            if isinstance(row[0], str):
+                yield MessageRow(row, session, as_string(last[0]) if last else "")
 
     def created(self, message_id: str) -> int | None:
         """When a message was made; None where it is gone."""
         row = self._connection.execute("SELECT time_created FROM message WHERE id = ?", (message_id,)).fetchone()
-        return int(row[0]) if row else None
+        return milliseconds(row[0]) if row else None
 
     def parts(self, message_id: str) -> list[tuple[str, str]]:
         """The parts of a message with what they hold, in order."""
         statement = "SELECT id, data FROM part WHERE message_id = ? ORDER BY id"
-        return self._connection.execute(statement, (message_id,)).fetchall()
+        rows = self._connection.execute(statement, (message_id,))
+        return [(part_id, data) for part_id, data in rows if isinstance(part_id, str)]
 
     def part_ids(self, message_id: str) -> list[str]:
         """The ids of the parts of a message, in order."""
         rows = self._connection.execute("SELECT id FROM part WHERE message_id = ? ORDER BY id", (message_id,))
-        return [part_id for (part_id,) in rows]
+        return _strings(rows)
 
     def originals(self, session: SessionRow, created: int) -> dict[tuple[int, str], str]:
         """The ids of the messages that those in a fork are copies of which are as young as this or younger, by their
         times and roles; without those that are gone."""
         rows = self._connection.execute(_ORIGINALS, (session.project, session.created, created, session.id))
         return {(at, "assistant" if is_answer else "user"): message_id for at, is_answer, message_id in rows}
+
+
+def _strings(rows: Iterable[tuple[Any, ...]]) -> list[str]:
+    """Return the different texts in the one column of `rows`, which may hold values of any type."""
+    return list(dict.fromkeys([value for (value,) in rows if isinstance(value, str)]))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from time import time_ns
 
 from ...errors import LockedError
-from ...system.files import is_file, lock, make_private_dir, names_in, os
+from ...system.files import is_file, lock, make_private_dir, names_in, os, status_at
 from ...text.names import is_name
 from ...transcripts.cursor import RACY_NANOSECONDS
 from ...transcripts.lines import lines_forward
@@ -124,7 +124,7 @@ class _Refresh:
                 self._database.begin()
                 self._add_session(session_id)
                 self._database.end()
-            except (Error, OSError):  # it costs this session alone, for now
+            except Exception:  # whatever is odd in one session costs that one alone, for now
                 self._database.end()
                 self._leave(session_id)
 
@@ -159,11 +159,9 @@ class _Refresh:
                     os.unlink(path)
 
     def _is_known(self, session: SessionRow) -> bool:
-        """Whether the mirror of a session is from when that was changed last."""
-        try:
-            return os.stat(self._path(session)).st_mtime_ns == session.updated * 1_000_000
-        except OSError:
-            return False
+        """Check that the mirror of a session is from when that was changed last."""
+        status = status_at(self._path(session))
+        return status is not None and status.st_mtime_ns == session.updated * 1_000_000
 
     def _path(self, session: SessionRow) -> str:
         """Where the mirror of a session lies: that of a sub-agent in a folder beside the session's."""

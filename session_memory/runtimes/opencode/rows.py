@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...system.json import decode, encode
+from ...system.json import as_string, decode, encode
 from ...text.paths import dashed
 
 TYPE_CHECKING = False
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     Data = dict[str, Any]
 
 MOST_CHARACTERS = 200  # of the name of a folder
+LAST_MILLISECOND = 253_402_300_800_000  # of the year 9999
 _KEPT = ("text", "tool", "compaction", "file")  # kinds of parts
 _KEPT_OF_PART = ("type", "text", "synthetic", "ignored", "tool", "callID", "mime", "filename", "auto")
 _KEPT_OF_STATE = ("status", "input", "output", "error")
@@ -23,10 +24,10 @@ class SessionRow:
     which on it is taken back at the moment, '' for none."""
 
     def __init__(self, row: tuple[Any, ...]) -> None:
-        self.id: str
-        self.updated: int
-        self.id, self.parent, self.project, self.directory, self.title, self.created, self.updated, revert = row
-        taken = _decoded(revert) if revert else {}
+        """`row` may hold anything: the columns of SQLite take values of every type."""
+        self.id, self.parent, self.project, self.directory, self.title = [as_string(text) for text in row[:5]]
+        self.created, self.updated = [milliseconds(time) for time in row[5:7]]
+        taken = _decoded(row[7])
         self.reverted = (str(taken.get("messageID") or ""), str(taken.get("partID") or ""))
 
 
@@ -35,8 +36,7 @@ class MessageRow:
 
     def __init__(self, row: tuple[Any, ...], session: SessionRow, last_assistant: str) -> None:
         """`last_assistant` is the id of the last message of the model in the session: those before it have ended."""
-        self.id, self.created, data = row
-        self.data = _decoded(data)
+        self.id, self.created, self.data = as_string(row[0]), milliseconds(row[1]), _decoded(row[2])
         self.role = str(self.data.get("role"))
         self.is_copied = self.created < session.created  # by a fork, which is younger than what it begins with
         self.original = ""  # the message that it is a copy of
@@ -80,6 +80,11 @@ class MessageRow:
         return _line(record) if data else _line(record)[:-1]  # what cannot be read is counted as such
 
 
+def milliseconds(time: object) -> int:
+    """Return a time in milliseconds since the epoch; 0 where it is none of the years up to 9999."""
+    return int(time) if isinstance(time, (int, float)) and 0 < time < LAST_MILLISECOND else 0
+
+
 def folder_name(directory: str) -> str:
     """What the folder for the mirrors of sessions is called that are started in `directory`."""
     return dashed(directory)[:MOST_CHARACTERS]
@@ -92,7 +97,7 @@ def session_line(session: SessionRow) -> bytes:
             "type": "opencode_session",
             "id": session.id,
             "directory": session.directory,
-            "parent": session.parent or "",
+            "parent": session.parent,
             "time": session.created,
         }
     )
@@ -141,12 +146,11 @@ def _kept(data: Data) -> Data:
     return kept
 
 
-def _began(data: Data) -> int | None:
-    """When a part was begun, in milliseconds."""
+def _began(data: Data) -> int:
+    """Return when a part was begun, in milliseconds; 0 where it does not say."""
     state = data.get("state")
     time = state.get("time") if isinstance(state, dict) else data.get("time")
-    start = time.get("start") if isinstance(time, dict) else None
-    return int(start) if isinstance(start, (int, float)) and start > 0 else None
+    return milliseconds(time.get("start")) if isinstance(time, dict) else 0
 
 
 def _decoded(text: object) -> Data:
