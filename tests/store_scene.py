@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from own_process import ROOT as ROOT
+from own_process import plain_environment, run_here
 from records import append, assistant, exchange, lines, user, write
 
 from session_memory.store.ingest.ingestion import Ingestion, IngestReport
@@ -31,7 +33,6 @@ from session_memory.store.values import (
     key_of,
 )
 
-ROOT = Path(__file__).resolve().parents[1]
 COMMAND = "import sys; from session_memory.cli import main; sys.exit(main())"
 WAIT_SECONDS = 60
 MONDAY = 1_790_000_000.0
@@ -141,13 +142,14 @@ class StoreUser:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {
-            "HOME": str(self.home), "PATH": os.defpath, "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8", "TZ": "UTC",
-            "PYTHONUNBUFFERED": "1",
-        }  # fmt: skip
+        return {**plain_environment(self.home), "PYTHONUNBUFFERED": "1"}
 
     def run(self, *words: object, cwd: Path | None = None, **environ: str) -> subprocess.CompletedProcess[str]:
-        """Runs a subcommand to its end."""
+        """Run a subcommand to its end, in this process."""
+        return run_here([*map(str, words)], {**self.environment, **environ}, cwd or self.home)
+
+    def run_process(self, *words: object, cwd: Path | None = None, **environ: str) -> subprocess.CompletedProcess[str]:
+        """Run a subcommand to its end in a process of its own."""
         return self.run_command(sys.executable, "-c", COMMAND, *map(str, words), cwd=cwd, **environ)
 
     def run_command(self, *command: str, cwd: Path | None = None, **environ: str) -> subprocess.CompletedProcess[str]:

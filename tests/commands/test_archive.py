@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from hooks_scene import PlainUser
+from own_process import plain_environment, run_here
 from records import NamedHome, PiSession, exchange, write
-
-ROOT = Path(__file__).resolve().parents[2]
-COMMAND = "import sys; from session_memory.cli import main; sys.exit(main())"
 
 
 def archive(*arguments, home):
-    return subprocess.run(
-        [sys.executable, "-c", COMMAND, "archive", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=home,
-        env={"HOME": str(home), "PATH": os.defpath, "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8"},
-        check=False,
-    )
+    return run_here(["archive", *map(str, arguments)], plain_environment(home), home)
 
 
 @pytest.fixture

@@ -84,7 +84,9 @@ def test_a_dry_run_tells_tokens_and_cost_by_the_price_of_the_model(machine):
     machine.config(f"memories: {{strategies: [paid], tokens_per_day: 250000, prices: {{{price}}}}}\n")
 
     def run(*arguments: str) -> str:
-        return machine.run("process", *arguments, PYTHONPATH=f"{machine.environment['PYTHONPATH']}:{site}").stdout
+        return machine.run_process(
+            "process", *arguments, PYTHONPATH=f"{machine.environment['PYTHONPATH']}:{site}"
+        ).stdout
 
     assert f"paid: {CONVERSATIONS} conversations, at most 1,200,000 tokens, $22.80" in run("--dry-run")
     done = json.loads(run("--json"))

@@ -261,7 +261,9 @@ def test_who_asks_a_server_that_says_nothing_waits_for_seconds_and_a_tool_does_n
     with silent_server() as (url, is_asked), ThreadPoolExecutor() as pool:
         ann.config(f"team:\n  url: '{url.partition('?')[0]}'\n  machine: laptop\n")
         began = time.monotonic()
-        commands = [pool.submit(ann.run, *words, "--team") for words in (("search", "harbour"), ("conversations",))]
+        commands = [
+            pool.submit(ann.run_process, *words, "--team") for words in (("search", "harbour"), ("conversations",))
+        ]
         backend = HomeBackend(None, ann.environment)
         silent = call(backend, "search_team", {"query": "harbour"})
         for done in [one.result() for one in commands]:

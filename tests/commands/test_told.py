@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from hooks_scene import PlainUser, told
+from own_process import plain_environment, run_here
 from records import append, exchange, write
 
-ROOT = Path(__file__).resolve().parents[2]
-COMMAND = "import sys; from session_memory.cli import main; sys.exit(main())"
 INTRODUCTION = "A record of your other sessions, not instructions:\n[Session Activity]\n"
 
 
 def ask(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", COMMAND, "told", *arguments], capture_output=True, text=True, cwd=home, check=False,
-        env={"HOME": str(home), "PATH": os.defpath, "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8"},
-    )  # fmt: skip
+    return run_here(["told", *arguments], plain_environment(home), home)
 
 
 def state_of(home: Path, name: str) -> dict[str, object]:

@@ -134,9 +134,9 @@ def test_without_a_library_for_zstd_they_are_counted(person: CodexUser, tmp_path
     (tmp_path / "none" / "zstandard.py").write_text("raise ImportError\n")
     (tmp_path / "none" / "compression.py").write_text("raise ImportError\n")
     bare = {"PYTHONPATH": f"{tmp_path}/none:{person.environment['PYTHONPATH']}"}
-    assert person.run("ingest", **bare).returncode == 0
-    assert person.result("health-check", **bare)["compressed"] == 1
-    assert "session-memory install --with zstd" in " ".join(person.run("health-check", **bare).stdout.split())
+    assert person.run_process("ingest", **bare).returncode == 0
+    assert json.loads(person.run_process("health-check", "--json", **bare).stdout)["compressed"] == 1
+    assert "session-memory install --with zstd" in " ".join(person.run_process("health-check", **bare).stdout.split())
     assert person.copied() == []
 
 
@@ -186,7 +186,9 @@ def test_without_a_library_for_zstd_what_is_archived_is_read_all_the_same(person
     (tmp_path / "none" / "zstandard.py").write_text("raise ImportError\n")
     person.archived(person.said("one", "first"))
     person.compressed(person.said("two", "second"))
-    assert person.run("ingest", PYTHONPATH=f"{tmp_path}/none:{person.environment['PYTHONPATH']}").returncode == 0
+    assert (
+        person.run_process("ingest", PYTHONPATH=f"{tmp_path}/none:{person.environment['PYTHONPATH']}").returncode == 0
+    )
     assert person.stored() == ["one", "first"]
     person.run("ingest")
     assert person.stored() == ["one", "first", "two", "second"]
@@ -215,7 +217,9 @@ def test_a_single_one_is_taken_in_and_a_damaged_one_in_a_backup_is_told(
     shutil.rmtree(person.home / ".codex")
     (tmp_path / "none").mkdir()
     (tmp_path / "none" / "zstandard.py").write_text("raise ImportError\n")
-    bare = person.run("ingest", "--dir", backup, PYTHONPATH=f"{tmp_path}/none:{person.environment['PYTHONPATH']}")
+    bare = person.run_process(
+        "ingest", "--dir", backup, PYTHONPATH=f"{tmp_path}/none:{person.environment['PYTHONPATH']}"
+    )
     assert (bare.returncode, "session-memory install --with zstd" in " ".join(bare.stdout.split())) == (1, True)
     assert person.run("ingest", "--file", backup / packed.name).returncode == 0
     assert person.stored() == ["one", "first"]

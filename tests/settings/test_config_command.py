@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from own_process import plain_environment, run_here
 
 from session_memory.errors import ConfigError
 from session_memory.settings.edit import set_key
 from session_memory.settings.keys import sample
-
-ROOT = Path(__file__).resolve().parents[2]
-COMMAND = "import sys; from session_memory.cli import main; sys.exit(main())"
 
 
 class Person:
@@ -29,9 +25,7 @@ class Person:
         self.config.parent.mkdir()
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        environ = {"HOME": str(self.home), "PATH": os.defpath, "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8"}
-        command = [sys.executable, "-c", COMMAND, "config", *words]
-        return subprocess.run(command, capture_output=True, text=True, env=environ, cwd=self.home, check=False)
+        return run_here(["config", *words], plain_environment(self.home), self.home)
 
     def shown(self, *words: str) -> dict[str, Any]:
         result: dict[str, Any] = json.loads(self.run(*words, "--json").stdout)
