@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from audit.sitecustomize import opened as opened_databases
 from clients import npm
 from clients import pi as pi_client
 from clients.claude import Claude, claude_executable
@@ -52,6 +53,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not config.getoption("--clients"):
         config.hook.pytest_deselected(items=[item for item in items if is_client[item]])
         items[:] = [item for item in items if not is_client[item]]
+
+
+@pytest.fixture(autouse=True)
+def only_sqlite_opens_databases() -> Iterator[None]:
+    """Fails a test in which the program itself opens a file of SQLite, whatever becomes of the error."""
+    opened_databases.clear()
+    yield
+    assert opened_databases == []
 
 
 @pytest.fixture(scope="session")

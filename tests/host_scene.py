@@ -321,12 +321,17 @@ class HostMachine:
             time.sleep(0.02)
         return found
 
+    def let_go(self) -> None:
+        """Closes the databases that were opened here."""
+        for one in self._opened:
+            one.close()
+        self._opened.clear()
+
     def close(self) -> None:
         """Ends everything that was started here, and takes the directory away."""
         if self.child is not None:
             self.kill()
-        for one in self._opened:
-            one.close()
+        self.let_go()
         for config_dir in self.root.glob("h/data/sessions/*/.claude"):
             for pid in running_pids(claude_files, str(config_dir)):
                 with contextlib.suppress(ProcessLookupError):

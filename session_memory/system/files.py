@@ -12,9 +12,10 @@ except ImportError:
     import nt as os  # type: ignore[no-redef]
 
 __all__ = [
-    "NotAFileError", "is_directory", "is_file", "is_regular", "lock", "make_private_dir", "move_away", "names_in",
-    "open_private", "open_regular", "os", "path_stamp", "path_text", "read_at", "read_each", "read_whole", "real_path",
-    "replace", "stamp_of", "status_at", "without_links", "write_atomically", "write_private",
+    "DATABASE_SUFFIXES", "NotAFileError", "irregular", "is_directory", "is_file", "is_regular", "lock",
+    "make_private_dir", "move_away", "names_in", "open_private", "open_regular", "os", "path_stamp", "path_text",
+    "read_at", "read_each", "read_whole", "real_path", "replace", "stamp_of", "status_at", "without_links",
+    "write_atomically", "write_private",
 ]  # fmt: skip
 
 TYPE_CHECKING = False
@@ -33,6 +34,7 @@ WRITE_FLAGS = os.O_CREAT | _NO_FOLLOW | _NO_BLOCK | _BINARY
 SMALL_BYTES = 4096
 MOST_LINKS = 40  # in one path, as in Linux
 LARGEST_BYTES = 64 * 1024  # of what should be small
+DATABASE_SUFFIXES = ("-journal", "-wal", "-shm", "")  # SQLite's files; the database last: without it a log is nothing
 
 
 class NotAFileError(OSError):
@@ -84,6 +86,18 @@ def is_file(path: str) -> bool:
     """Check that `path` is a regular file, not a link to one."""
     status = status_at(path, follow_symlinks=False)
     return status is not None and is_regular(status)
+
+
+def irregular(database: str) -> str:
+    """Return the path of the first of a database's files that is no regular file; '' if all are, or are missing.
+
+    No file is opened: SQLite would wait for a FIFO's writer, and the close of another descriptor would drop its locks.
+    """
+    for suffix in DATABASE_SUFFIXES:
+        status = status_at(database + suffix, follow_symlinks=False)
+        if status is not None and not is_regular(status):
+            return database + suffix
+    return ""
 
 
 def real_path(path: str) -> str:

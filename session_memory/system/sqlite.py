@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from ..errors import SessionMemoryError, described, no_room
 from ..text.timestamps import iso_time
-from .files import is_file, lock, open_private, open_regular
+from .files import DATABASE_SUFFIXES, NotAFileError, irregular, is_file, lock, open_private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,8 +28,9 @@ LEAST_FREE_PAGES = 32  # fewer free pages are no reason for a VACUUM
 FREE_SHARE = 4  # nor is less than a quarter of all pages
 FULL_BYTES = 64 * 1024  # with less a device is full: SQLite needs 32 KiB beside a database to open it
 _MAKE_ROOM = "nothing was lost: make room and run it again"
+_MOVE_IT = "move the file itself there, or remove the link; SESSION_MEMORY_DIR names another directory for the store"
 _PAUSE_SECONDS = 0.01
-_SUFFIXES = ("-wal", "-shm", "")  # the database itself last: without it a log is nothing
+_opening = threading.Lock()
 
 
 class DatabaseError(SessionMemoryError):
@@ -127,7 +129,7 @@ class Database:
 
     def _opened(self) -> Connection:
         """The connection to a database that is as the migrations make it. Raises DatabaseError."""
-        with _opening(self.path):
+        with _described(self.path):
             connection = connect(self.path, patience=self._patience)
             try:
                 applied = _applied(connection, self.path, self._migrations)
@@ -181,9 +183,7 @@ def connect(path: str, synchronous: str = "normal", patience: Patience | None = 
     Commits reach the disk before they return where `synchronous` is full. Raises OSError, also where a link or anything
     else stands there, and what apsw raises.
     """
-    os.close(open_private(path, os.O_RDWR))
-    os.close(open_regular(path))
-    connection = open_file(path)
+    connection = open_file(path, create=True)
     try:
         if patience:
             connection.set_busy_handler(patience.wait)
@@ -225,11 +225,24 @@ def connect_migrated(path: str, migrations: Sequence[Migration], synchronous: st
         raise
 
 
-def open_file(path: str) -> Connection:
-    """A connection to the file at `path`, which is there and no link. Raises what apsw raises."""
+def open_file(path: str, *, create: bool = False, read_only: bool = False) -> Connection:
+    """Open the database at `path`; with `create`, make it for this user alone if it is missing.
+
+    Only this function opens a database, and only SQLite opens a file that exists. When a process closes any descriptor
+    of a file, it loses all its locks on that file (sqlite.org/howtocorrupt.html, 2.2): another program's SELECT then
+    deletes the log of a connection that is still in use. Raises OSError, NotAFileError, and what apsw raises.
+    """
     import apsw
 
-    return apsw.Connection(_without_links(path), flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOFOLLOW)
+    stray = irregular(path)
+    if stray:
+        raise NotAFileError(f"not a regular file: {stray}")
+    access = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE
+    with _opening:  # so that no other thread locks the file between its creation and the close of its descriptor
+        if create and not os.path.lexists(path):
+            with suppress(FileExistsError):
+                os.close(open_private(path, os.O_RDWR | os.O_EXCL))
+        return apsw.Connection(_without_links(path), flags=access | apsw.SQLITE_OPEN_NOFOLLOW)
 
 
 @contextmanager
@@ -292,8 +305,12 @@ def explained(path: str) -> Iterator[None]:
     except apsw.BusyError as error:
         hint = "try again when that is done"
         raise LockedDatabaseError(f"another process is writing to {path}, and has kept it locked", hint) from error
-    except (apsw.CantOpenError, apsw.FullError, apsw.IOError, apsw.PermissionsError, apsw.ReadOnlyError) as error:
-        stray = _stray(path)
+    except (
+        NotAFileError, apsw.CantOpenError, apsw.FullError, apsw.IOError, apsw.PermissionsError, apsw.ReadOnlyError
+    ) as error:  # fmt: skip
+        stray = irregular(path)
+        if stray and os.path.islink(stray):
+            raise DatabaseError(f"{stray}: a symlink, which is not followed", _MOVE_IT) from error
         if stray:
             raise CorruptDatabaseError(f"{stray}: not a regular file") from error
         if isinstance(error, apsw.FullError) or _is_full(path):
@@ -302,14 +319,12 @@ def explained(path: str) -> Iterator[None]:
 
 
 @contextmanager
-def _opening(path: str) -> Iterator[None]:
+def _described(path: str) -> Iterator[None]:
     """As `explained`, also for what the system says of the file."""
     try:
         with explained(path):
             yield
     except OSError as error:
-        if os.path.lexists(path) and not is_file(path):
-            raise CorruptDatabaseError(f"{path}: not a regular file") from error
         raise DatabaseError(described(error)) from error
 
 
@@ -333,7 +348,7 @@ def set_aside(path: str, why: str = CorruptDatabaseError.WHY) -> str:
     number = 2
     while os.path.lexists(aside):
         aside, number = f"{aside.partition('~')[0]}~{number}", number + 1
-    for suffix in _SUFFIXES:
+    for suffix in DATABASE_SUFFIXES:
         if os.path.lexists(path + suffix):
             os.replace(path + suffix, aside + suffix)
     return aside
@@ -369,12 +384,6 @@ def _names(migrations: Sequence[Migration]) -> set[str]:
 def _without_links(path: str) -> str:
     """`path` as SQLite takes it: where it is told not to follow a link as the file, it takes none as a directory."""
     return f"{os.path.realpath(os.path.dirname(path))}/{os.path.basename(path)}"
-
-
-def _stray(path: str) -> str:
-    """What stands in the place of the database or of a file beside it and is no file; '' if nothing does."""
-    places = [path + suffix for suffix in _SUFFIXES]
-    return next((place for place in places if os.path.lexists(place) and not is_file(place)), "")
 
 
 def _choose_wal(connection: Connection, patience: Patience) -> None:

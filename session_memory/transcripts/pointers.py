@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ..errors import SessionMemoryError
 from ..system.files import is_file, open_regular
-from ..system.sqlite import connect_migrated, writing
+from ..system.sqlite import connect_migrated, open_file, writing
 from ..text.names import is_name
 from ..text.sanitize import shortened
 from ..text.timestamps import iso_time
@@ -268,22 +268,20 @@ class SessionManager:
 
 
 def earlier_names(path: str, group: str) -> dict[str, list[str]]:
-    """The names that a group's earlier sessions were given, by their ids, as the database at `path` has them; nothing
-    where it cannot be read."""
+    """Return the names of a group's earlier sessions by their ids, from the database at `path`; none if it cannot be
+    read."""
     import apsw
 
-    if not is_file(path):
-        return {}
     found: dict[str, list[str]] = {}
     try:
-        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
+        connection = open_file(path, read_only=True)
         try:
             query = "SELECT session_id, name FROM session_history WHERE group_folder = ?"
             for session_id, name in connection.execute(query, (group,)):
                 found.setdefault(str(session_id), []).append(str(name))
         finally:
             connection.close()
-    except apsw.Error:
+    except (apsw.Error, OSError):
         pass
     return found
 

@@ -11,6 +11,7 @@ import time
 
 import pytest
 from hooks_scene import ROOT, PlainUser, run, told
+from opencode_scene import OpenCodeDatabase
 from records import append, exchange, new_id, write
 
 IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
@@ -98,6 +99,15 @@ class TestFailsOpen:
         os.mkfifo(plain.project_dir / f"{new_id()}.jsonl")
         assert plain.run() == b""
         assert "not a regular file" in plain.log()[0]
+
+    @pytest.mark.parametrize("place", ["opencode.db", "opencode.db-wal", "opencode.db-journal"])
+    def test_on_a_fifo_in_place_of_a_file_of_the_database_of_opencode(self, plain, place):
+        plain.session(*exchange("hello", "hi"))
+        data_dir = plain.root / ".local/share/opencode"
+        OpenCodeDatabase(data_dir).exchange(plain.root, "one", "two")
+        (data_dir / place).unlink(missing_ok=True)
+        os.mkfifo(data_dir / place)
+        assert "hello" in told(plain.run())
 
     def test_on_a_directory_in_place_of_a_transcript(self, plain):
         (plain.project_dir / f"{new_id()}.jsonl").mkdir()

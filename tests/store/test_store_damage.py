@@ -146,8 +146,6 @@ SET_ASIDE: dict[str, Damage] = {
     "a FIFO": replaced("", os.mkfifo),
     "a directory": replaced("", Path.mkdir),
     "a directory with files": replaced("", lambda place: (place.mkdir(), (place / "x").write_text("x"))),
-    "a link to nothing": replaced("", lambda place: place.symlink_to("nowhere")),
-    "a link to a file": replaced("", lambda place: place.symlink_to("/etc/hostname")),
     "a socket": replaced("", listening),
     "a text": replaced("", lambda place: place.write_text("no database at all\n" * 1000)),
     "half a header": cut_to(lambda size: 50),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import stat
 import subprocess
 import sys
@@ -14,7 +16,10 @@ import pytest
 
 from bench.crashes import failing_files
 from session_memory.system import sqlite as database
-from session_memory.system.sqlite import Database, DatabaseError, NewerDatabaseError
+from session_memory.system.files import DATABASE_SUFFIXES, NotAFileError
+from session_memory.system.sqlite import CorruptDatabaseError, Database, DatabaseError, NewerDatabaseError
+
+PROGRAM = Path(__file__).resolve().parents[2] / "session_memory"
 
 
 def make_notes(connection: apsw.Connection) -> None:
@@ -185,14 +190,17 @@ def test_what_goes_wrong_in_a_transaction_undoes_all_of_it(path):
     assert made.connection.execute("SELECT count(*) FROM notes").get == 0
 
 
-def test_a_link_in_the_place_of_the_database_is_not_followed(path, tmp_path):
-    path.parent.mkdir()
-    path.symlink_to(tmp_path / "elsewhere.db")
-    made = opened(path)
-    assert Path(made.set_aside).is_symlink()
+@pytest.mark.parametrize("suffix", ["", "-wal"])
+def test_a_symlink_in_place_of_the_database_or_its_log_is_refused_and_stays(path, tmp_path, suffix):
+    opened(path).close()
+    place = path.with_name(path.name + suffix)
+    place.unlink(missing_ok=True)
+    place.symlink_to(tmp_path / "elsewhere.db")
+    with pytest.raises(DatabaseError, match="a symlink, which is not followed") as refused:
+        opened(path).transaction().__enter__()
+    assert not isinstance(refused.value, CorruptDatabaseError)
+    assert place.is_symlink()
     assert not (tmp_path / "elsewhere.db").exists()
-    assert path.is_file()
-    assert not path.is_symlink()
 
 
 def test_a_link_on_the_way_to_the_database_is_followed(path, tmp_path):
@@ -201,3 +209,37 @@ def test_a_link_on_the_way_to_the_database_is_followed(path, tmp_path):
     with opened(tmp_path / "link" / path.name).transaction() as connection:
         connection.execute("INSERT INTO notes VALUES ('x')")
     assert opened(path).connection.execute("SELECT text FROM notes").get == "x"
+
+
+def test_only_one_function_connects_to_a_database_of_ours():
+    """So that what it checks holds for all. A connection to `:memory:` has no file; OpenCode's is not ours."""
+    found = {
+        f"{module.relative_to(PROGRAM)}: {call}"
+        for module in PROGRAM.rglob("*.py")
+        for call in re.findall(r'(?:apsw\.Connection|sqlite3\.connect)\((?!":memory:").*', module.read_text())
+    }
+    assert {line.partition(":")[0] for line in found} == {"system/sqlite.py", "system/sqlite_read_only.py"}, found
+    assert len(found) == 2
+
+
+def test_a_file_that_exists_is_not_opened_beside_a_connection(path):
+    """The close would drop the locks: another program that closes its connection would then delete the log."""
+    with opened(path).transaction() as connection:
+        connection.execute("INSERT INTO notes VALUES ('x')")
+    held = opened(path)
+    opened(path).close()
+    other = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('SELECT * FROM notes')"
+    subprocess.run([sys.executable, "-c", other, str(path)], check=True)
+    assert path.with_name("memory.db-wal").exists()
+    assert held.connection.execute("SELECT text FROM notes").get == "x"
+
+
+@pytest.mark.parametrize("suffix", DATABASE_SUFFIXES)
+def test_a_fifo_in_place_of_a_file_of_the_database_is_not_waited_for(path, suffix):
+    opened(path).close()
+    place = path.with_name(path.name + suffix)
+    place.unlink(missing_ok=True)
+    os.mkfifo(place)
+    with pytest.raises(NotAFileError):
+        database.open_file(str(path))
+    assert opened(path).set_aside

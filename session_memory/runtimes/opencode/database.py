@@ -6,7 +6,7 @@ no prompt asks for twice, reads a table.
 
 from __future__ import annotations
 
-from ...system.files import is_file, path_stamp
+from ...system.files import irregular, is_file, path_stamp
 from ...system.json import as_string
 from ...system.quick_sqlite import Error, connect
 from .rows import MessageRow, SessionRow, milliseconds
@@ -50,6 +50,8 @@ class DatabaseReader:
         self._stamp = path_stamp(path)
 
     def __enter__(self) -> DatabaseReader:
+        if irregular(self._path):  # SQLite would wait for ever for a FIFO's writer
+            raise Error(f"not a regular file: {irregular(self._path)}")
         name = self._path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
         mode = "mode=ro&immutable=1" if self._is_still else "mode=ro"
         self._connection: Connection = connect(f"file:{name}?{mode}", uri=True, timeout=0, isolation_level=None)

@@ -41,7 +41,7 @@ def unchanged_files(location: StoreLocation, now: int) -> int | None:
         if not state(connection).is_done:
             return None
         return count_unchanged(connection, location, now, with_faults=False)
-    except apsw.Error:
+    except (apsw.Error, OSError):
         return None
     finally:
         if connection is not None:

@@ -120,7 +120,7 @@ def salvage(database: str) -> None:
                 for order in ("ASC", "DESC"):  # from both ends up to where it is damaged
                     key = ", ".join(f"{column} {order}" for column in _KEYS[table])
                     _collect(rows, connection, table, f"SELECT * FROM {table} ORDER BY {key}")
-    except apsw.Error:
+    except (apsw.Error, OSError):
         pass
     path = path_of(database)
     found = {**rows, **_read(path)}
