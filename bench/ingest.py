@@ -32,7 +32,7 @@ from .sources import copied, generated
 
 RUNS = 5
 OWN = "agent-sdk"
-DEEPEST = max(one.FILES.DEEPEST for one in all_runtimes()) + 1  # below a runtime's own directory
+DEEPEST = max(one.DEEPEST for one in all_runtimes()) + 1  # below a runtime's own directory
 SESSIONS = 24  # that share the megabytes: enough for each kind of them
 IMPORT_LIMIT = 3.0  # times the time of decoding every line
 APPEND_LIMIT = 3.0  # times the time that the same bytes take as a file of their own
@@ -110,7 +110,7 @@ def of_runtime(root: Path, format: str, megabytes: int, runs: int) -> list[Row]:
     for number in range(SESSIONS):
         for directory, name in ((ours, OWN), (theirs, format)):
             author = Author(texts, f"{name}-{number}", "alpha", size // SESSIONS, time.time() - 3600)
-            path = Path(runtime(name).HOOKS.own_path({"session_id": author.session_id}, author.cwd, str(directory)))
+            path = Path(runtime(name).own_path({"session_id": author.session_id}, author.cwd, str(directory)))
             write_session(path, author, name)
     sizes = [sum(path.stat().st_size for path in one.rglob("*.jsonl")) for one in (theirs, ours)]
     seconds: list[list[float]] = [[], []]

@@ -19,8 +19,8 @@ sys.path.append(sys.argv[1])
 from session_memory.runtimes import runtime
 from session_memory.settings.homes import environment
 for name in sys.argv[2:]:
-    files = runtime(name).FILES
-    files.refresh(files.config_dir(environment()), True)
+    one = runtime(name)
+    one.refresh(one.config_dir(environment()), True)
 """
 
 
@@ -36,7 +36,7 @@ class ManyRuntimes(Scene):
         name = names[number % len(names)]
         if name == "agent-sdk":
             return super()._add(source, number, size)
-        config_dir = Path(runtime(name).FILES.config_dir({"HOME": str(self.root)}))
+        config_dir = Path(runtime(name).config_dir({"HOME": str(self.root)}))
         if name in FORMATS:
             return self._others[name](config_dir, size, self.ended)
         author = self._author(f"{name}-{number}", size, self.ended)
@@ -51,7 +51,7 @@ class ManyRuntimes(Scene):
         return [self._command("-I", "-S", "-c", BRING_MIRRORS, str(self._app), *MIRRORED)]
 
     def _open_code(self) -> OpenCodeDatabase:
-        data_dir = runtime("opencode").FILES.config_dir({"HOME": str(self.root)})
+        data_dir = runtime("opencode").config_dir({"HOME": str(self.root)})
         return OpenCodeDatabase(Path(data_dir), str(self.agent_dir))
 
     def _author(self, seed: str, size: int, end: float) -> Author:

@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from session_memory.runtimes.pi.files import encode_cwd
+from session_memory.runtimes.pi import encode_cwd
 
 from .cases import MIXED_SIZES
 from .corpus import Author, Texts, write_session

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from session_memory.install.environment import Environment
 from session_memory.install.program import ensure_app
-from session_memory.runtimes.claude.files import encode_cwd
+from session_memory.runtimes.claude import encode_cwd
 from session_memory.settings.program import ProgramPaths
 
 from .corpus import Texts

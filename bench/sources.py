@@ -43,7 +43,7 @@ def generated_for(seed: int, format: str, cwd: str) -> Source:
     def write(config_dir: Path, size: int, end: float) -> Path:
         author = Author(texts, f"{format}-{seed}-{next(numbers)}", "alpha", size, end)
         author.cwd = cwd
-        path = Path(own.HOOKS.own_path({"session_id": author.session_id, "cwd": cwd}, cwd, str(config_dir)))
+        path = Path(own.own_path({"session_id": author.session_id, "cwd": cwd}, cwd, str(config_dir)))
         write_session(path, author, format)
         return path
 

@@ -75,7 +75,7 @@ def session_updates_hook(
     root = os.path.abspath(home)
 
     def offer(event: Any, handover: Handover) -> None:
-        if _CLAUDE.HOOKS.is_from_a_person(str(event.get("prompt", ""))):
+        if _CLAUDE.is_from_a_person(str(event.get("prompt", ""))):
             context = _context(root, session, event)
             if is_fork:
                 start_listening(context)

@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING
 from .activity.changes import Observation, OwnSession
 from .activity.delivery import open_update
 from .activity.report import SessionSummary, summarize
-from .runtimes import runtime
-from .runtimes.claude import files as claude
-from .runtimes.pi.files import latest_transcript
+from .runtimes import claude, pi, runtime
 from .settings.homes import SEED_MEMORY_DIRS, Home, home_at, person_home
 from .settings.privacy import Privacy
 from .transcripts import log as transcript_log
@@ -60,7 +58,7 @@ def get_session_updates(
     process holds the cursors for long, OSError if the cursor file cannot be read or written.
     """
     sessions = []
-    for name in runtime(format).FILES.session_names(str(sessions_dir)):
+    for name in runtime(format).session_names(str(sessions_dir)):
         path = jsonl_resolver(name) if name != current_session else None
         if path is not None:
             sessions.append(Session(name, os.fspath(path), name))
@@ -83,7 +81,7 @@ def read_session_log(*, jsonl_path: AnyPath, format: str, lines: int = 50) -> st
         return NO_LOG
     described = describe(runtime(format), path, with_all_titles=True)
     privacy = Privacy(os.environ)
-    session_id = runtime(format).FILES.session_id_of(path)
+    session_id = runtime(format).session_id_of(path)
     rule = privacy.rule(described.start, *filter(None, (described.title, session_id)))
     entries = what_may_be_told(entries, privacy, rule, described.start)
     return transcript_log.render(entries, 0 if rule.ignore else unreadable)
@@ -128,11 +126,11 @@ def resolve_agent_sdk_jsonl(sessions_dir: AnyPath, session_name: str, cwd: AnyPa
     session_id = claude.named_session_id(os.fspath(sessions_dir), session_name)
     if not session_id:
         return None
-    path = Path(claude.transcript_path(claude.config_dir(os.environ), os.fspath(cwd), session_id))
+    path = Path(claude.RUNTIME.transcript_path(claude.RUNTIME.config_dir(os.environ), os.fspath(cwd), session_id))
     return path if path.is_file() else None
 
 
 def resolve_pi_jsonl(sessions_dir: AnyPath, session_name: str) -> Path | None:
     """The transcript that pi would continue in `<sessions_dir>/<session_name>/`, the one written last; None if none."""
-    path = latest_transcript(os.fspath(sessions_dir), session_name)
+    path = pi.RUNTIME.latest_transcript(os.fspath(sessions_dir), session_name)
     return Path(path) if path else None

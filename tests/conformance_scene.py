@@ -65,7 +65,7 @@ class Fixture(NamedTuple):
 
     def laid_out(self, config_dir: Path) -> Path:
         """A copy of the conversation where the runtime would keep it in its directory `config_dir`."""
-        path = Path(self.runtime.FILES.project_dir(str(config_dir), self.own["cwd"]), self.own["file_name"])
+        path = Path(self.runtime.project_dir(str(config_dir), self.own["cwd"]), self.own["file_name"])
         path.parent.mkdir(parents=True)
         if self.own.get("names_file"):
             shutil.copyfile(self.path("names.index"), config_dir / self.own["names_file"])
@@ -74,9 +74,12 @@ class Fixture(NamedTuple):
     def of_project(self, config_dir: Path, directory: str, scope: str) -> list[Session]:
         """The sessions of the project of a directory that is in no repository, or of all."""
         folders = project_folders([(self.runtime, str(config_dir))], directory, "")[self.runtime.name]
-        files = self.runtime.FILES
-        own = f"{files.project_dir(str(config_dir), directory)}/own" if files.HAS_PROJECT_FOLDERS else "/own"
-        return files.other_sessions("", str(config_dir), own, scope, folders)
+        own = (
+            f"{self.runtime.project_dir(str(config_dir), directory)}/own"
+            if self.runtime.HAS_PROJECT_FOLDERS
+            else "/own"
+        )
+        return self.runtime.other_sessions("", str(config_dir), own, scope, folders)
 
     def environ(self, config_dir: Path) -> dict[str, str]:
         """The environment of a hook of the runtime whose directory is `config_dir`."""

@@ -33,7 +33,7 @@ from session_memory.host.ledger import Ledger
 from session_memory.host.log import HostLog
 from session_memory.host.orphans import running_pids
 from session_memory.host.values import ChatReply
-from session_memory.runtimes.claude import files as claude_files
+from session_memory.runtimes.claude import RUNTIME as CLAUDE
 from session_memory.settings.host_layout import Group, Layout
 from session_memory.store.location import find_location
 from session_memory.store.refresh import open_store, refresh
@@ -333,7 +333,7 @@ class HostMachine:
             self.kill()
         self.let_go()
         for config_dir in self.root.glob("h/data/sessions/*/.claude"):
-            for pid in running_pids(claude_files, str(config_dir)):
+            for pid in running_pids(CLAUDE, str(config_dir)):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
         shutil.rmtree(self.root, ignore_errors=True)

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from session_memory.runtimes import runtime
-from session_memory.runtimes.opencode import files
 from session_memory.transcripts.entries import Entry
 from session_memory.transcripts.log import last_entries
 from session_memory.transcripts.reader import TranscriptReader
@@ -278,7 +277,7 @@ class OpenCodeUser:
         self.root = root
 
     def refresh(self, *, everything: bool = False) -> None:
-        files.refresh(str(self.data_dir), everything)
+        OPENCODE.refresh(str(self.data_dir), everything)
 
     def mirror(self, session_id: str) -> Path:
         (path,) = (self.root / ".session-memory" / "state" / "opencode").rglob(f"{session_id}.jsonl")

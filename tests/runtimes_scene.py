@@ -29,7 +29,7 @@ from records import (
     write,
 )
 
-from session_memory.runtimes.claude.files import encode_cwd
+from session_memory.runtimes.claude import encode_cwd
 
 
 class Person:

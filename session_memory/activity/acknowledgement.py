@@ -77,7 +77,7 @@ class Settled:
 
 def kind_of_delivery(runtime: Runtime) -> str:
     """What sessions of a runtime can rely on, for people."""
-    if runtime.HOOKS.SHOWS_WHAT_WAS_TOLD:
+    if runtime.SHOWS_WHAT_WAS_TOLD:
         return "as the agent saw it: what its transcript does not show is told again"
     return "at least once: its transcripts do not show what a hook told"
 
@@ -197,7 +197,7 @@ class _Search:
         self.text: str | None = None
         self.is_over = self.is_cut = False
         self._checksum = checksum
-        self._means = runtime.RECORDS
+        self._means = runtime.records
         self._ids: set[str] = set()  # of the record that shows the text, and of those that go on from it
         self._has_prompt = self._has_failed = False
 

@@ -143,15 +143,15 @@ class OwnSession:
 
     def id_of(self, session: Session) -> str:
         """The id of another session."""
-        return self.runtime_of(session).FILES.session_id_of(session.path)
+        return self.runtime_of(session).session_id_of(session.path)
 
     def sub_agents(self) -> list[str]:
         """The transcripts in which stands what the sub-agents of this session did."""
-        return [*self.runtime.FILES.sub_agents(self.path), *self.known_sub_agents]
+        return [*self.runtime.sub_agents(self.path), *self.known_sub_agents]
 
     def sub_agents_of(self, session: Session) -> list[str]:
         """The same of another session."""
-        return [*self.runtime_of(session).FILES.sub_agents(session.path), *session.known_sub_agents]
+        return [*self.runtime_of(session).sub_agents(session.path), *session.known_sub_agents]
 
     @property
     def user_dir(self) -> str:

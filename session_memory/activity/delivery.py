@@ -148,7 +148,7 @@ def waiting_text(
 
 def _may_be_shown(own: OwnSession) -> bool:
     """Whether a transcript is going to show what is told, if there will be one."""
-    return bool(own.path) and own.runtime.HOOKS.SHOWS_WHAT_WAS_TOLD and own.keeps_transcript is not False
+    return bool(own.path) and own.runtime.SHOWS_WHAT_WAS_TOLD and own.keeps_transcript is not False
 
 
 def _settled(known: KnownCursors, own: OwnSession) -> Settled | None:

@@ -79,7 +79,7 @@ class TranscriptEvidence:
             near = window[touch.offset - start : end] if end >= 0 else b""
             line = near or next(_lines_from(written_in, touch.offset), b"")
             records = objects_in(line)
-            written = self._runtimes[""].RECORDS.written(records[0], touch.call_id) if records else None
+            written = self._runtimes[""].records.written(records[0], touch.call_id) if records else None
             return written is not None and read_whole(path, LARGEST_FILE) == written.encode()
         except (OSError, UnicodeError):
             return False
@@ -131,7 +131,7 @@ class TranscriptEvidence:
         wanted = touch.call_id.partition(":")[0].encode("utf-8", "replace")
         if session not in self._runtimes or not wanted:
             return None, False
-        meaning = self._runtimes[session].RECORDS
+        meaning = self._runtimes[session].records
         for line in self._lines_from(path, touch.offset, wanted):
             if meaning.may_bring_results(line):
                 for record in objects_in(line):

@@ -178,7 +178,7 @@ def reason_of(hold: Hold, directory: str, now: float) -> str:
 def was_allowed(own: OwnSession, call_id: str) -> bool:
     """Whether a call of the session, or of a sub-agent of it, was made and went well, as the end of its transcript
     shows: then the person who was asked has allowed it."""
-    means = own.runtime.RECORDS
+    means = own.runtime.records
     for path in (own.path, *own.sub_agents()):
         for line in read_end(path, RESULT_BYTES).split(b"\n"):
             if call_id.encode() in line and means.may_bring_results(line):

@@ -45,7 +45,7 @@ def _from_head(session: Session, runtime: Runtime) -> list[tuple[Session, str, s
     except OSError:
         return []
     try:
-        head = TranscriptHead(runtime, descriptor, runtime.FILES.session_id_of(session.path))
+        head = TranscriptHead(runtime, descriptor, runtime.session_id_of(session.path))
         return [(session, for_people(head.cwd), head.best_title((FIRST_PROMPT_RANK, ""))[1])]
     except (OSError, ValueError):
         return []

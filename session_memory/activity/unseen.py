@@ -137,7 +137,7 @@ def _read_session(
         _read_unseen(unseen, runtime, descriptor, cursor, now, oldest, first_sight)
         if unseen.entries and unseen.cursor and "start" not in unseen.cursor:
             _read_head(runtime, descriptor, unseen)
-        name = runtime.FILES.given_name(session.path) if unseen.entries else ""
+        name = runtime.given_name(session.path) if unseen.entries else ""
         if name and unseen.cursor:
             unseen.title = _kept((USER_RANK, name))
             unseen.cursor["title"] = list(unseen.title)
@@ -195,7 +195,7 @@ def _read_unseen(
 def _read_head(runtime: Runtime, descriptor: int, unseen: Unseen) -> None:
     """Notes in the cursor of `unseen` the first entry's id, the directory that the session was started in, and the
     title: the best known, else the first prompt."""
-    head = TranscriptHead(runtime, descriptor, runtime.FILES.session_id_of(unseen.session.path))
+    head = TranscriptHead(runtime, descriptor, runtime.session_id_of(unseen.session.path))
     unseen.title = _kept(head.best_title(unseen.title))
     unseen.cursor["first"] = head.first_id
     unseen.cursor["began"] = head.first_time
@@ -208,7 +208,7 @@ def take_unread_titles(unseen: Unseen) -> None:
     OSError."""
     if unseen.entries and unseen.titled < unseen.lowest:
         with _Opened(unseen.session.path) as descriptor:
-            owner = TitleOwner(unseen.runtime.FILES.session_id_of(unseen.session.path), descriptor)
+            owner = TitleOwner(unseen.runtime.session_id_of(unseen.session.path), descriptor)
             reader = TranscriptReader(unseen.runtime, first_line(descriptor), owner=owner)
             reader.take_titles(descriptor, unseen.titled, unseen.lowest)
         if reader.title[0] > unseen.title[0]:
@@ -236,7 +236,7 @@ def _read_back(
     is_enough: Callable[[list[Entry]], bool],
 ) -> None:
     """Reads `[start, end)` from its end until `is_enough`, at most FILE_BYTES, into `unseen`."""
-    owner = TitleOwner(runtime.FILES.session_id_of(unseen.session.path), descriptor)
+    owner = TitleOwner(runtime.session_id_of(unseen.session.path), descriptor)
     reader = TranscriptReader(runtime, first_line(descriptor), owner=owner)
     lowest = end
     for lines in windows_backward(descriptor, start, end, FILE_BYTES):

@@ -47,10 +47,10 @@ def _roots_in(directory: str, levels: int) -> dict[str, int]:
     """The directories, at or below this one, in which transcripts lie as in a runtime's: those of its projects. Each
     with how deep they lie in it."""
     found: dict[str, int] = {}
-    for files in [runtime.FILES for runtime in all_runtimes()]:
-        for root in [files.transcripts_dir(place) for place in (directory, f"{directory}/{files.USUAL_DIR}")]:
-            if _holds_transcripts(root, files.DEEPEST):
-                found[root] = max(files.DEEPEST, found.get(root, 0))
+    for runtime in all_runtimes():
+        for root in [runtime.transcripts_dir(place) for place in (directory, f"{directory}/{runtime.USUAL_DIR}")]:
+            if _holds_transcripts(root, runtime.DEEPEST):
+                found[root] = max(runtime.DEEPEST, found.get(root, 0))
     for root in list(found):  # beside it may lie what its runtime has put away
         beside = [folder for folder in _folders(os.path.dirname(root)) if folder not in found]
         found.update({folder: DEEPEST for folder in beside if any(map(_place_of, _names(folder)))})
@@ -117,7 +117,7 @@ def file_at(path: str, location: StoreLocation) -> SourceFile:
 
 def _place_of(file: str) -> str:
     """Where a transcript of this name lies among its runtime's; '' where the name does not tell."""
-    places = (runtime.FILES.place_of(file.removesuffix(COMPRESSED)) for runtime in all_runtimes())
+    places = (runtime.place_of(file.removesuffix(COMPRESSED)) for runtime in all_runtimes())
     return next((place for place in places if place), "")
 
 

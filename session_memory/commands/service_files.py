@@ -20,7 +20,7 @@ KINDS = ("systemd", "launchd")
 def service(kind: str, home: str | None, environ: Mapping[str, str]) -> str:
     """The text of the file for `systemd` or `launchd`, which watches the store of `home`."""
     words = [*_command(environ), "watch", *(["--home", os.path.abspath(home)] if home else [])]
-    passed_on = [*(one.FILES.CONFIG_VARIABLE for one in all_runtimes()), ENV_HOME]
+    passed_on = [*(one.CONFIG_VARIABLE for one in all_runtimes()), ENV_HOME]
     variables = {name: environ[name] for name in passed_on if environ.get(name)}
     return _systemd(words, variables) if kind == "systemd" else _launchd(words, variables)
 

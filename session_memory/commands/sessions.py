@@ -53,7 +53,7 @@ def known_sessions(
 
 def is_own(one: FoundSession, environ: Mapping[str, str]) -> bool:
     """Whether it is the session of the agent that asks."""
-    return one.id == environ.get(one.runtime.FILES.OWN_ID_VARIABLE)
+    return one.id == environ.get(one.runtime.OWN_ID_VARIABLE)
 
 
 def show_sessions(listed: list[FoundSession], terminal: Terminal, *, is_cut: bool = False) -> None:

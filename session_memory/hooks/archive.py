@@ -45,11 +45,11 @@ def archive_when_written(context: Context) -> None:
     """Archives the conversation once its transcript is complete. Raises SessionMemoryError, OSError."""
     if context.session:
         forget_told(context.cursor_file)
-    files = context.runtime.FILES
-    files.refresh(context.config_dir)  # at once: Gemini's next start may delete a chat
+    runtime = context.runtime
+    runtime.refresh(context.config_dir)  # at once: Gemini's next start may delete a chat
     wait_until_quiet(context.own_path)
-    files.refresh(context.config_dir)
-    context.runtime.FILES.refresh(context.config_dir, everything=True)
+    runtime.refresh(context.config_dir)
+    context.runtime.refresh(context.config_dir, everything=True)
     privacy = Privacy(environment(), context.home)
     settle(context.home.conversations_dir, privacy)
     archive_session(

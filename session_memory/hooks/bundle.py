@@ -36,12 +36,12 @@ _PACKAGE = "session_memory"
 _RUNTIMES = ("pi", "codex", "qwen", "copilot", "opencode", "gemini")
 _GROUPS = (
     (
-        "hooks.main", "hooks.prompt", "runtimes.claude.hooks", "runtimes.claude.files", "settings.compiled",
+        "hooks.main", "hooks.prompt", "runtimes.claude", "settings.compiled",
         "transcripts.projects",
     ),
     ("text.paths",), ("activity.cursor_file",), ("activity.touches",), ("activity.call_log",), ("hooks.tool_call",),
-    ("transcripts.folders",), ("transcripts.lines",), ("transcripts.mirror",),
-    *[(f"runtimes.{name}.{part}",) for name in _RUNTIMES for part in ("files", "hooks")],
+    ("transcripts.lines",), ("transcripts.mirror",),
+    *[(f"runtimes.{name}",) for name in _RUNTIMES],
     ("activity.delivery",),
     (
         "activity.forks", "activity.report", "activity.unseen", "activity.updates", "activity.acknowledgement",

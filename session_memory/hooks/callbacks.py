@@ -53,7 +53,7 @@ def answering(
             text = None
         finally:
             handover.end()
-        return cast("HookJSONOutput", runtime("agent-sdk").HOOKS.context_output(text, event_name) if text else {})
+        return cast("HookJSONOutput", runtime("agent-sdk").context_output(text, event_name) if text else {})
 
     return answer
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import SessionMemoryError
-from ..runtimes import all_runtimes
+from ..runtimes import runtimes_here
 from ..settings.homes import ENV_HOME, ENV_SESSION, Home, agent_home, environment, person_home, runtime_home
 from ..system.files import is_directory
 from ..text.names import is_name
@@ -85,16 +85,16 @@ class Context:
     def other_sessions(self) -> list[Session]:
         """The sessions that this one may be told of."""
         found = self.named
-        scope, files = self.settings.scope, self.runtime.FILES
+        scope, runtime = self.settings.scope, self.runtime
         if found is None and self.home.sessions_dir:
-            found = files.other_sessions(self.home.sessions_dir, self.config_dir, self.own_path, scope)
+            found = runtime.other_sessions(self.home.sessions_dir, self.config_dir, self.own_path, scope)
         if found is None:
             from ..transcripts.projects import sessions_of_others
 
             places = self._places()
             folders, self.sub_agents = self._project(places)
             own_folders = folders.get(self.runtime.name, ())
-            found = files.other_sessions("", self.config_dir, self.own_path, scope, own_folders)
+            found = runtime.other_sessions("", self.config_dir, self.own_path, scope, own_folders)
             found += sessions_of_others(places[1:], folders, scope)
             if self.sub_agents:
                 from ..transcripts.projects import take_sub_agents
@@ -108,17 +108,17 @@ class Context:
 
     def _places(self) -> Places:
         """The runtime of the session, and the others that the same person uses; each with its own directory."""
-        self.runtime.FILES.refresh(self.config_dir)
+        self.runtime.refresh(self.config_dir)
         places = [(self.runtime, self.config_dir)]
         environ = environment()
         if self.home.memory_dir != person_home(environ).memory_dir:
             return places
-        for runtime in all_runtimes():
-            if runtime is not self.runtime and runtime.may_be_here(environ):
-                config_dir, files = runtime.FILES.config_dir(environ), runtime.FILES
-                files.refresh(config_dir)
-                is_here = is_directory(files.transcripts_dir(config_dir))
-                if is_here and runtime_home(config_dir, files.USUAL_DIR, environ).memory_dir == self.home.memory_dir:
+        for runtime in runtimes_here(environ):
+            if runtime is not self.runtime:
+                config_dir = runtime.config_dir(environ)
+                runtime.refresh(config_dir)
+                is_here = is_directory(runtime.transcripts_dir(config_dir))
+                if is_here and runtime_home(config_dir, runtime.USUAL_DIR, environ).memory_dir == self.home.memory_dir:
                     places.append((runtime, config_dir))
         return places
 
@@ -137,8 +137,8 @@ class Context:
 def home_of(event: Event, environ: Mapping[str, str], runtime: Runtime) -> Home:
     """The agent home that the session was started in, else what is kept for those who start the runtime by hand."""
     start = _start_dir(event, environ, runtime)
-    home = agent_home(start, environ, stop=environ.get("HOME", ""), folder=runtime.FILES.SESSIONS_FOLDER)
-    return home or runtime_home(runtime.HOOKS.config_dir(event, environ), runtime.FILES.USUAL_DIR, environ)
+    home = agent_home(start, environ, stop=environ.get("HOME", ""), folder=runtime.SESSIONS_FOLDER)
+    return home or runtime_home(runtime.event_config_dir(event, environ), runtime.USUAL_DIR, environ)
 
 
 def context_of(event: Event, environ: Mapping[str, str], runtime: Runtime, home: Home) -> Context:
@@ -148,14 +148,14 @@ def context_of(event: Event, environ: Mapping[str, str], runtime: Runtime, home:
     session_id = event.get("session_id")
     if not isinstance(session_id, str) or not is_name(session_id):
         raise EventError("the event names no session")
-    config_dir = runtime.HOOKS.config_dir(event, environ)
-    own_path = runtime.HOOKS.own_path(event, _start_dir(event, environ, runtime), config_dir)
+    config_dir = runtime.event_config_dir(event, environ)
+    own_path = runtime.own_path(event, _start_dir(event, environ, runtime), config_dir)
     name, named = session_id, None
     if home.sessions_dir:
         name = environ.get(ENV_SESSION, "")
         if not name:
-            named = runtime.FILES.other_sessions(home.sessions_dir, config_dir, own_path, "project")
-            name = runtime.HOOKS.own_name(event, home.sessions_dir, named)
+            named = runtime.other_sessions(home.sessions_dir, config_dir, own_path, "project")
+            name = runtime.own_name(event, home.sessions_dir, named)
         name = name if is_name(name) else ""
     return Context(
         event,
@@ -165,10 +165,10 @@ def context_of(event: Event, environ: Mapping[str, str], runtime: Runtime, home:
         runtime,
         session_id=session_id,
         config_dir=config_dir,
-        directory=runtime.HOOKS.project_start(event, environ),
+        directory=runtime.project_start(event, environ),
         named=named,
     )
 
 
 def _start_dir(event: Event, environ: Mapping[str, str], runtime: Runtime) -> str:
-    return environ.get(ENV_HOME) or runtime.HOOKS.start_dir(event, environ)
+    return environ.get(ENV_HOME) or runtime.start_dir(event, environ)

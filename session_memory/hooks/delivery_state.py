@@ -41,7 +41,7 @@ def delivery_state(one: FoundSession, environ: Mapping[str, str]) -> DeliverySta
         path,
         runtime,
         session_id=one.id,
-        config_dir=runtime.FILES.config_dir(environ) if one.home.sessions_dir else one.home.root,
+        config_dir=runtime.config_dir(environ) if one.home.sessions_dir else one.home.root,
         directory=describe(runtime, path).start,
     )
     return _state_of(context)
@@ -54,7 +54,7 @@ def state_in_group(group: Group, session_id: str) -> DeliveryState | None:
         return None
     file = os.path.basename(group.transcript(session_id))
     with held_home(group) as home:
-        named = group.runtime.FILES.named_sessions(home.sessions_dir, group.config_dir, group.root)
+        named = group.runtime.named_sessions(home.sessions_dir, group.config_dir, group.root)
         name = next((one.name for one in named if os.path.basename(one.path) == file), "")
         path = f"{home.project_dir}/{file}"
         event = {"session_id": session_id, "transcript_path": path}

@@ -100,7 +100,7 @@ def _run(
         home, event_name = None, "hook"
         try:
             runtime = runtime_of(runtime_name)
-            home = runtime_home(runtime.FILES.config_dir(environ), runtime.FILES.USUAL_DIR, environ)
+            home = runtime_home(runtime.config_dir(environ), runtime.USUAL_DIR, environ)
             event = decode(sys.stdin.buffer.read().decode("utf-8", "replace"))
             if not isinstance(event, dict):
                 raise ValueError("stdin holds no JSON object")

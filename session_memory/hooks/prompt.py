@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 def is_typed(event: Event, runtime: Runtime) -> bool:
     """Whether a person typed the prompt, which alone is answered."""
-    return runtime.HOOKS.is_from_a_person(str(event.get("prompt", "")))
+    return runtime.is_from_a_person(str(event.get("prompt", "")))
 
 
 def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
     """Prints what the session is to be told, if anything, and then moves its cursors. Raises SessionMemoryError,
     OSError: then no cursor moved."""
-    notice = "" if context.runtime.HOOKS.START_EVENT else _notice_at_first(context)
+    notice = "" if context.runtime.START_EVENT else _notice_at_first(context)
     own, observed = _observation(context, environment())
     standstill = Standstill(own, observed, context.settings.first_sight_seconds)
     if not notice and not _may_have_memories(context) and standstill.holds():
@@ -42,7 +42,7 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
         text = joined(told, memories.text if memories else "")
         if text and update.is_first_to_answer(_key(context)):
             update.commit_first()
-            print_answer(context.runtime.HOOKS.context_output(text))
+            print_answer(context.runtime.context_output(text))
             count_as_told(memories, update.notes)
     if update.unmoved is not None:
         standstill.keep(update.unmoved)
@@ -90,7 +90,7 @@ def count_as_told(memories: PromptMemories | None, notes: list[str]) -> None:
 def own_session(context: Context, environ: Mapping[str, str]) -> OwnSession:
     """The session of an event, with what is asked of it to tell it something: its sub-agents too, once the other
     sessions were asked for. Raises EventError."""
-    event, hooks = context.event, context.runtime.HOOKS
+    event, runtime = context.event, context.runtime
     return OwnSession(
         context.session,
         context.runtime,
@@ -98,9 +98,9 @@ def own_session(context: Context, environ: Mapping[str, str]) -> OwnSession:
         context.own_path,
         context.directory if context.settings.collisions != OFF else "",
         context.home,
-        keeps_transcript=hooks.keeps_transcript(event, environ),
-        prompt_id=hooks.prompt_id(event),
-        process=hooks.process(event, environ),
+        keeps_transcript=runtime.keeps_transcript(event, environ),
+        prompt_id=runtime.prompt_id(event),
+        process=runtime.process(event, environ),
         known_sub_agents=context.sub_agents.get(context.session_id, ()),
     )
 
@@ -121,7 +121,7 @@ def write_notes(context: Context, notes: list[str], event_name: str = "") -> Non
 
         log = HookLog(context.home)
         for note in notes:
-            log.write(event_name or context.runtime.HOOKS.PROMPT_EVENT, note)
+            log.write(event_name or context.runtime.PROMPT_EVENT, note)
 
 
 def _observation(context: Context, environ: Mapping[str, str]) -> tuple[OwnSession, Observation]:
@@ -158,7 +158,7 @@ def _key(context: Context) -> str:
     id."""
     from ..transcripts.cursor import id_checksum
 
-    prompt_id = context.runtime.HOOKS.prompt_id(context.event)
+    prompt_id = context.runtime.prompt_id(context.event)
     return prompt_id and f"{prompt_id} {id_checksum(str(context.event.get('prompt', '')))}"
 
 

@@ -25,15 +25,15 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
     source = context.event["source"]
     if source == "fork":
         start_listening(context)
-    hooks = context.runtime.HOOKS
-    if not hooks.START_EVENT:
+    runtime = context.runtime
+    if not runtime.START_EVENT:
         return
     notice = untold(context.home) if source != "compact" else ""
     text = past_of(context)
-    shown = hooks.notice_output(notice) if notice else {}
-    told = hooks.context_output(text, hooks.START_EVENT) if text else {}
+    shown = runtime.notice_output(notice) if notice else {}
+    told = runtime.context_output(text, runtime.START_EVENT) if text else {}
     if shown.keys() & told.keys():  # a runtime that shows its user nothing: the agent is told both
-        told = hooks.context_output(f"{notice}\n\n{text}", hooks.START_EVENT)
+        told = runtime.context_output(f"{notice}\n\n{text}", runtime.START_EVENT)
     if shown or told:
         print_answer({**shown, **told})
 

@@ -27,32 +27,32 @@ _EDIT = "edit"
 
 def is_answered(event: Event, runtime: Runtime) -> bool:
     """Whether the call edits a file, or may be one of git."""
-    calls = runtime.HOOKS.tool_calls(event)
+    calls = runtime.tool_calls(event)
     return any([bool(call.argument) and (call.kind == _EDIT or "git" in call.argument) for call in calls])
 
 
 def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
     """Prints what the agent is to be told with the result of the call, or what a person is asked before it is made, if
     anything. Raises SessionMemoryError, OSError: then it was not told."""
-    hooks = context.runtime.HOOKS
+    runtime = context.runtime
     holds = find_holds(context)  # before anything is locked
     delivery = delivery_for(context)
     if delivery is not None:
         with delivery:
             if holds:
-                hold_back(context, delivery, holds, can_ask=hooks.can_ask(context.event, environment()))
+                hold_back(context, delivery, holds, can_ask=runtime.can_ask(context.event, environment()))
             if delivery.reason:
-                print_answer(hooks.held_output(delivery.reason, delivery.text))
+                print_answer(runtime.held_output(delivery.reason, delivery.text))
             elif delivery.text:
-                print_answer(hooks.context_output(delivery.text, hooks.TOOL_EVENT))
+                print_answer(runtime.context_output(delivery.text, runtime.TOOL_EVENT))
 
 
 def delivery_for(context: Context) -> CallDelivery | None:
     """What others did to the files, to be told in a `with` block; None where the settings want nothing told. Raises
     SessionMemoryError, OSError."""
-    hooks, event, settings = context.runtime.HOOKS, context.event, context.settings
-    tools = hooks.tool_calls(event)
-    agent, cwd = hooks.sub_agent(event), _cwd(event)
+    runtime, event, settings = context.runtime, context.event, context.settings
+    tools = runtime.tool_calls(event)
+    agent, cwd = runtime.sub_agent(event), _cwd(event)
     calls = [Call(resolved(one.argument, cwd), one.call_id, agent) for one in tools if one.kind == _EDIT]
     if not tools or settings.collisions == OFF or not (calls or settings.collisions == ASK):
         return None
@@ -61,14 +61,14 @@ def delivery_for(context: Context) -> CallDelivery | None:
     others = context.other_sessions()
     search = CallSearch(own_session(context, environment()), calls, others, settings, time.time())
     delivery = search.delivery(INTRODUCTION, settings.max_characters)
-    write_notes(context, search.notes, hooks.TOOL_EVENT)
+    write_notes(context, search.notes, runtime.TOOL_EVENT)
     return delivery
 
 
 def find_holds(context: Context) -> list[tuple[ToolUse, Hold]]:
     """What speaks against the call, file by file, where the settings want that looked for. Raises SessionMemoryError,
     OSError."""
-    tools, settings = context.runtime.HOOKS.tool_calls(context.event), context.settings
+    tools, settings = context.runtime.tool_calls(context.event), context.settings
     if not tools or settings.collisions != ASK:
         return []
     from ..activity.held_calls import HoldSearch
@@ -82,7 +82,7 @@ def find_holds(context: Context) -> list[tuple[ToolUse, Hold]]:
         hold = search.of_edit(resolved(tool.argument, cwd)) if is_edit else search.of_command(tool.argument, cwd)
         if hold is not None:
             found.append((tool, hold))
-    write_notes(context, search.notes, context.runtime.HOOKS.TOOL_EVENT)
+    write_notes(context, search.notes, context.runtime.TOOL_EVENT)
     return found
 
 

@@ -199,7 +199,7 @@ def _environment(group: Group, name: str) -> dict[str, str]:
     """The variables that are set beside the host's own environment."""
     return {
         "HOME": group.home,
-        group.runtime.FILES.CONFIG_VARIABLE: group.config_dir,
+        group.runtime.CONFIG_VARIABLE: group.config_dir,
         "CLAUDE_PROJECT_DIR": group.root,
         "ENABLE_TOOL_SEARCH": "false",
         # A repository around the host holds all groups; its log stands in the system prompt.

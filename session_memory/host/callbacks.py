@@ -35,7 +35,7 @@ def updates_callback(group: Group, name: str) -> HookCallback:
 
     def offer(event: Any, handover: Handover) -> None:
         session_id = str(event["session_id"])
-        if not group.runtime.HOOKS.is_from_a_person(str(event.get("prompt", ""))):
+        if not group.runtime.is_from_a_person(str(event.get("prompt", ""))):
             return
         try:
             with held_home(group) as home:

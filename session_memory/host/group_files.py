@@ -10,7 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..runtimes.claude.install import NO_CALLBACK_EVENTS, wanted_hooks
+from ..runtimes.claude import RUNTIME
+from ..runtimes.claude.install import NO_CALLBACK_EVENTS
 from ..settings.host_layout import Group, Layout, open_below
 from ..settings.keys import sample
 from ..settings.program import source_dir
@@ -78,7 +79,7 @@ def first_settings() -> dict[str, Any]:
     source = source_dir()
     declared = (source / "hooks" / "hooks.json").read_text()
     hooks: dict[str, list[dict[str, Any]]] = {}
-    for hook in wanted_hooks(declared, sys.executable, str(source)):
+    for hook in RUNTIME.install.wanted_hooks(declared, sys.executable, str(source)):
         if hook.event in NO_CALLBACK_EVENTS:  # the other hooks run inside the host
             matcher = {} if hook.matcher is None else {"matcher": hook.matcher}
             hooks.setdefault(hook.event, []).append({**matcher, "hooks": [hook.entry]})

@@ -15,16 +15,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..runtimes.contract import RuntimeFiles
+    from ..runtimes import Runtime
 
 POLL_SECONDS = 0.05
 TERMINATE_SECONDS = 3.0
 
 
-async def wait_for_end(files: RuntimeFiles, config_dir: str, timeout_seconds: float) -> None:
+async def wait_for_end(runtime: Runtime, config_dir: str, timeout_seconds: float) -> None:
     """Returns when no runtime runs on `config_dir`; ends those that take longer than `timeout_seconds`."""
     deadline = time.monotonic() + timeout_seconds
-    while pids := running_pids(files, config_dir):
+    while pids := running_pids(runtime, config_dir):
         number = signal.SIGTERM
         if time.monotonic() > deadline + TERMINATE_SECONDS:
             number = signal.SIGKILL
@@ -34,10 +34,10 @@ async def wait_for_end(files: RuntimeFiles, config_dir: str, timeout_seconds: fl
         await asyncio.sleep(POLL_SECONDS)
 
 
-def running_pids(files: RuntimeFiles, config_dir: str) -> list[int]:
+def running_pids(runtime: Runtime, config_dir: str) -> list[int]:
     """The ids of the processes that the runtime has noted in `config_dir` and that still run."""
-    noted = files.live_processes(config_dir)
-    return [pid for pid, started in noted if pid > 1 and _is_alive(pid, started, files.PROGRAM)]
+    noted = runtime.live_processes(config_dir)
+    return [pid for pid, started in noted if pid > 1 and _is_alive(pid, started, runtime.PROGRAM)]
 
 
 def _is_alive(pid: int, started: str, program: str) -> bool:

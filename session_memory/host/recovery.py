@@ -33,8 +33,8 @@ def recover(runtime: Runtime, transcript: str, prompt_ids: Collection[str]) -> R
     found = Recovered([], set())
     final_id, text = "", ""
     for record in _records(runtime, transcript, prompt_ids):
-        prompt_id = runtime.RECORDS.prompt_id(record)
-        reply = runtime.RECORDS.reply(record)
+        prompt_id = runtime.records.prompt_id(record)
+        reply = runtime.records.reply(record)
         if final_id and (reply is None or reply.message_id != final_id):
             _close(found, text)
             final_id, text = "", ""

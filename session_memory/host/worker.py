@@ -82,7 +82,7 @@ class Worker:
     async def work(self) -> None:
         """Returns after `idle_seconds` with nothing to do, or when told to end. Raises SessionMemoryError, OSError."""
         await asyncio.to_thread(prepare_group, self.group)
-        await wait_for_end(self.group.runtime.FILES, self.group.config_dir, ORPHAN_SECONDS)
+        await wait_for_end(self.group.runtime, self.group.config_dir, ORPHAN_SECONDS)
         await self._recover()
         try:
             while not self._is_time_to_go():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from .. import NAME
 from ..errors import SessionMemoryError
-from ..runtimes.settings_hooks import Hook
+from ..runtimes.install import Hook
 from ..settings.homes import agent_home
 from ..settings.notices import notices
 from ..settings.program import ProgramPaths
@@ -51,7 +51,7 @@ def check_home(
         text = f"{target.settings_dir} cannot be read"
         return [Finding(WRONG, "home", text, f"see: ls -ld {shlex.quote(target.settings_dir)}")], None
     findings, hooks = _check_hooks(target, paths, ledger)
-    hook = next((hook for hook in hooks if hook.event == target.runtime.HOOKS.PROMPT_EVENT), None)
+    hook = next((hook for hook in hooks if hook.event == target.runtime.PROMPT_EVENT), None)
     trial = None
     if hook is not None:
         broken = _check_command(hook.command, target)
@@ -86,7 +86,7 @@ def check_trial(trial: Trial) -> Finding:
 
 def check_disabled(target: Target) -> list[Finding]:
     """Whether any settings that count keep hooks from running."""
-    names, path = target.runtime.INSTALL, target.settings_file
+    names, path = target.runtime.install, target.settings_file
     if path is None or not names.HOOKS_ARE_OFF:
         return []
     files = [path, path.with_name(names.LOCAL_SETTINGS_FILE)]
@@ -125,7 +125,7 @@ def check_firing(prompted: int, served: int, age_seconds: float) -> list[Finding
 
 def _check_hooks(target: Target, paths: ProgramPaths, ledger: InstallLedger) -> tuple[list[Finding], list[Hook]]:
     """Whether every hook of ours is in the settings, or what stands for them is beside these; and those that are."""
-    path, install = target.settings_file, target.runtime.INSTALL
+    path, install = target.settings_file, target.runtime.install
     has_plugin = bool(install.plugins_named(target.settings_dir, NAME))
     if path is None:
         return [] if has_plugin else [_check_files(target, ledger)], []
@@ -153,12 +153,12 @@ def _check_hooks(target: Target, paths: ProgramPaths, ledger: InstallLedger) -> 
 def _check_trust(target: Target, here: list[Hook]) -> list[Finding]:
     """Whether the runtime runs these hooks of ours."""
     ours_events = {hook.event for hook in here}
-    events = [event for event in target.runtime.INSTALL.untrusted_hooks(target.settings_dir) if event in ours_events]
+    events = [event for event in target.runtime.install.untrusted_hooks(target.settings_dir) if event in ours_events]
     if not events:
         return []
     names = enumerated(dict.fromkeys(events))
-    text = f"{names}: not trusted yet, so that {target.runtime.INSTALL.TITLE} does not run them"
-    return [Finding(WRONG, "trust", text, target.runtime.INSTALL.AFTER_INSTALL)]
+    text = f"{names}: not trusted yet, so that {target.runtime.install.TITLE} does not run them"
+    return [Finding(WRONG, "trust", text, target.runtime.install.AFTER_INSTALL)]
 
 
 def _check_files(target: Target, ledger: InstallLedger) -> Finding:
@@ -176,7 +176,7 @@ def _check_files(target: Target, ledger: InstallLedger) -> Finding:
 def _check_plugins(target: Target, hooks: list[Hook]) -> list[Finding]:
     """Whether a plugin of ours does the same as the hooks in the settings, or does it alone."""
     dirs = dict.fromkeys((target.settings_dir, target.config_dir))
-    names = dict.fromkeys(name for path in dirs for name in target.runtime.INSTALL.plugins_named(path, NAME))
+    names = dict.fromkeys(name for path in dirs for name in target.runtime.install.plugins_named(path, NAME))
     if not names:
         return []
     if not hooks:
@@ -253,7 +253,7 @@ def _check_transcripts(target: Target) -> list[Finding]:
         return [Finding(OK, "transcripts", f"{len(there)} in {where}")]
     if sessions:
         text = f"none of the {len(sessions)} named sessions has a transcript in {where}"
-        variable = target.runtime.FILES.CONFIG_VARIABLE
+        variable = target.runtime.CONFIG_VARIABLE
         mend = f"see that {variable} is what the agent's runtime has, and that it is started in the home"
         return [Finding(WRONG, "transcripts", text, mend)]
     return [Finding(NOTE, "transcripts", f"none yet in {where}")]

@@ -74,7 +74,7 @@ def run_uninstall(arguments: argparse.Namespace) -> int:
     environ = _environ()
     terminal = Terminal(environ, is_json=arguments.json)
     done = uninstall(
-        [*arguments.home, *(one.INSTALL.settings_dir(environ) for one in arguments.runtime)], program_paths(environ),
+        [*arguments.home, *(one.install.settings_dir(environ) for one in arguments.runtime)], program_paths(environ),
         environ, dry_run=arguments.dry_run, purge=arguments.purge,
         confirm=lambda purged: None if arguments.yes else ask_for_purge(purged, terminal),
     )  # fmt: skip

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .. import NAME
-from ..runtimes.settings_hooks import Hook
+from ..runtimes.install import Hook
 from ..settings.program import ProgramPaths
 from ..tools.permissions import SERVERS, lookup_rules
 from . import settings_file
@@ -21,7 +21,7 @@ from .homes import RUNTIME, SHARED_SKILLS_FOLDER, Target
 from .ledger import HomeRecord, InstallLedger
 
 # How a SKILL.md names a script of the pack, and the archives of whoever has no agent home.
-_SCRIPT = re.compile(rb'python3 "%b/scripts/(\w+)\.py"' % re.escape(RUNTIME.INSTALL.PLUGIN_ROOT.encode()))
+_SCRIPT = re.compile(rb'python3 "%b/scripts/(\w+)\.py"' % re.escape(RUNTIME.install.PLUGIN_ROOT.encode()))
 _COMMAND = b"memory"  # the script that is the installed command
 _ARCHIVES = b'"${SESSION_MEMORY_DIR:-$HOME/.session-memory}/conversations"'
 # Permission rules as `tools.permissions` makes them, of a program and home that are not known.
@@ -130,7 +130,7 @@ def plan_install(
     if target.kind == "skills":
         plan.runtime = SHARED_SKILLS_FOLDER
     else:
-        plan.plugins = target.runtime.INSTALL.plugins_named(target.settings_dir, NAME)
+        plan.plugins = target.runtime.install.plugins_named(target.settings_dir, NAME)
         _plan_hooks(plan, target, made_from, ledger, allow=allow and not plan.plugins)
     directories = [] if plan.plugins or target.skills_dir is None else [target.skills_dir]
     is_shared = for_all or any(target.shared_skills_dir in Path(path).parents for path in known)
@@ -147,7 +147,7 @@ def _plan_hooks(
     plan: HomePlan, target: Target, made_from: InstalledPaths, ledger: InstallLedger, *, allow: bool
 ) -> None:
     """Plans what has the runtime ask us: hooks and permission rules in its settings, and files of ours beside them."""
-    install, record, path = target.runtime.INSTALL, ledger.homes.get(plan.root), target.settings_file
+    install, record, path = target.runtime.install, ledger.homes.get(plan.root), target.settings_file
     declared, app = (made_from.source / "hooks" / "hooks.json").read_text(), str(made_from.paths.app)
     known = record.files if record else {}
     for name, text in ({} if plan.plugins else install.wanted_files(declared, made_from.python, app)).items():
@@ -176,7 +176,7 @@ def _plan_hooks(
 
 def extension_names(target: Target) -> list[str]:
     """The files of ours beside the settings of a home, as paths in their directory."""
-    return list(target.runtime.INSTALL.wanted_files(_NO_HOOKS, "", "")) if target.kind == "runtime" else []
+    return list(target.runtime.install.wanted_files(_NO_HOOKS, "", "")) if target.kind == "runtime" else []
 
 
 def plan_skills(

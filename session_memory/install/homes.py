@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 SHARED_SKILLS_FOLDER = ".agents"  # in a home directory or a project: holds skills for several runtimes
 RUNTIME = runtime("agent-sdk")
-_FILES, _INSTALL = RUNTIME.FILES, RUNTIME.INSTALL
 
 
 class NoHomeError(SessionMemoryError):
@@ -52,7 +51,7 @@ class Target:
     @property
     def settings_file(self) -> Path | None:
         """The file that the hooks are put in; None where there is none."""
-        name = self.runtime.INSTALL.SETTINGS_FILE
+        name = self.runtime.install.SETTINGS_FILE
         return Path(self.settings_dir, name) if name and self.kind != "skills" else None
 
     @property
@@ -60,7 +59,7 @@ class Target:
         """Where skills of its own are copied to; None where it shares those of others."""
         if self.kind == "skills":
             return Path(self.settings_dir, "skills")
-        name = self.runtime.INSTALL.SKILLS_FOLDER
+        name = self.runtime.install.SKILLS_FOLDER
         return Path(self.settings_dir, name) if name else None
 
     @property
@@ -71,7 +70,7 @@ class Target:
     @property
     def title(self) -> str:
         """The kind in a few words."""
-        name = self.runtime.INSTALL.TITLE
+        name = self.runtime.install.TITLE
         return {
             "agent": "agent home",
             "runtime": name,
@@ -83,23 +82,21 @@ class Target:
     @property
     def transcripts_dir(self) -> str:
         """Where the transcripts of its sessions are expected: in it, or, where they run in any project, below it."""
-        files = self.runtime.FILES
         if self.project:
-            return files.project_dir(self.config_dir, self.project)
-        return files.transcripts_dir(self.config_dir)
+            return self.runtime.project_dir(self.config_dir, self.project)
+        return self.runtime.transcripts_dir(self.config_dir)
 
     def sessions(self) -> list[Session]:
         """An agent home's named sessions, with or without a transcript; else all that have one."""
-        files = self.runtime.FILES
         if self.kind == "agent":
-            return files.named_sessions(self.home.sessions_dir, self.config_dir, self.project)
+            return self.runtime.named_sessions(self.home.sessions_dir, self.config_dir, self.project)
         scope = "project" if self.project else "all"
-        return files.other_sessions("", self.config_dir, f"{self.transcripts_dir}/", scope)
+        return self.runtime.other_sessions("", self.config_dir, f"{self.transcripts_dir}/", scope)
 
 
 def runtime_called(name: str) -> Runtime | None:
     """The runtime that somebody means by its name (`claude-code`) or its command (`claude`); None if there is none."""
-    return next((one for one in all_runtimes() if name in (one.name, one.FILES.PROGRAM)), None)
+    return next((one for one in all_runtimes() if name in (one.name, one.PROGRAM)), None)
 
 
 def identify(path: str, environ: Mapping[str, str]) -> Target:
@@ -110,9 +107,9 @@ def identify(path: str, environ: Mapping[str, str]) -> Target:
     if not os.access(root, os.R_OK | os.X_OK):
         raise NoHomeError(f"{path}: it cannot be read", "see who owns it: ls -ld shows that")
     for one in all_runtimes():
-        if one is not RUNTIME and root == one.INSTALL.settings_dir(environ):
+        if one is not RUNTIME and root == one.install.settings_dir(environ):
             return settings_of(one, environ)
-    folder = _INSTALL.HOME_FOLDER
+    folder = RUNTIME.install.HOME_FOLDER
     is_settings_dir = os.path.basename(root) == folder
     if _is_agent_home(root):
         return _agent(root, environ)
@@ -120,14 +117,14 @@ def identify(path: str, environ: Mapping[str, str]) -> Target:
         return _agent(os.path.dirname(root), environ)
     if not is_settings_dir and os.path.isdir(os.path.join(root, folder)):
         return _runtime_or_project(os.path.join(root, folder), environ)
-    has_settings = os.path.isfile(os.path.join(root, _INSTALL.SETTINGS_FILE))
-    if is_settings_dir or has_settings or os.path.isdir(_FILES.transcripts_dir(root)):
+    has_settings = os.path.isfile(os.path.join(root, RUNTIME.install.SETTINGS_FILE))
+    if is_settings_dir or has_settings or os.path.isdir(RUNTIME.transcripts_dir(root)):
         return _runtime_or_project(root, environ)
-    first, *others = [f"{name}/{_FILES.SESSIONS_FOLDER}/" for name in SEED_MEMORY_DIRS]
+    first, *others = [f"{name}/{RUNTIME.SESSIONS_FOLDER}/" for name in SEED_MEMORY_DIRS]
     raise NoHomeError(
-        f"{path}: it is no agent home and no configuration directory of {_INSTALL.TITLE}",
+        f"{path}: it is no agent home and no configuration directory of {RUNTIME.install.TITLE}",
         f"an agent home has {first} (or {', '.join(others)}); a configuration directory has "
-        f"{_INSTALL.SETTINGS_FILE} or {os.path.basename(_FILES.transcripts_dir(root))}/, or is called {folder}",
+        f"{RUNTIME.install.SETTINGS_FILE} or {os.path.basename(RUNTIME.transcripts_dir(root))}/, or is called {folder}",
     )
 
 
@@ -162,14 +159,14 @@ def known_home(path: str, ledger: InstallLedger, environ: Mapping[str, str]) -> 
 
 def is_here(one: Runtime, environ: Mapping[str, str]) -> bool:
     """Whether a runtime is on this machine: its user has settings of it, or can start it."""
-    command = one.INSTALL.COMMAND
+    command = one.install.COMMAND
     is_found = bool(command and shutil.which(command, path=environ.get("PATH", "")))
-    return is_found or os.path.isdir(one.INSTALL.settings_dir(environ))
+    return is_found or os.path.isdir(one.install.settings_dir(environ))
 
 
 def settings_of(one: Runtime, environ: Mapping[str, str]) -> Target:
     """The home that a user's settings of a runtime are, there or not."""
-    return _settings_at(one, one.INSTALL.settings_dir(environ), environ)
+    return _settings_at(one, one.install.settings_dir(environ), environ)
 
 
 def shared_skills(environ: Mapping[str, str], root: str = "") -> Target:
@@ -182,37 +179,37 @@ def _settings_at(one: Runtime, settings_dir: str, environ: Mapping[str, str]) ->
     """The home that settings of a runtime are which lie in `settings_dir`."""
     if one is RUNTIME and os.path.isdir(settings_dir):
         return _runtime_or_project(settings_dir, environ)
-    is_usual = settings_dir == one.INSTALL.settings_dir(environ)
-    config_dir = one.FILES.config_dir(environ) if is_usual else settings_dir
-    home = runtime_home(config_dir, one.FILES.USUAL_DIR, environ)
+    is_usual = settings_dir == one.install.settings_dir(environ)
+    config_dir = one.config_dir(environ) if is_usual else settings_dir
+    home = runtime_home(config_dir, one.USUAL_DIR, environ)
     return Target("runtime", settings_dir, settings_dir, "", config_dir, home, one)
 
 
 def _is_agent_home(root: str) -> bool:
-    return any(os.path.isdir(os.path.join(root, name, _FILES.SESSIONS_FOLDER)) for name in SEED_MEMORY_DIRS)
+    return any(os.path.isdir(os.path.join(root, name, RUNTIME.SESSIONS_FOLDER)) for name in SEED_MEMORY_DIRS)
 
 
 def _agent(root: str, environ: Mapping[str, str]) -> Target:
     """An agent's runtime is started in the root, or, in homes that the seed's project made, in `home/` below it."""
-    folder = _INSTALL.HOME_FOLDER
+    folder = RUNTIME.install.HOME_FOLDER
     below = os.path.join(root, "home")
     is_below = os.path.isdir(os.path.join(below, folder)) and not os.path.isdir(os.path.join(root, folder))
     project = below if is_below else root
     settings_dir = os.path.join(project, folder)
-    has_own_transcripts = os.path.isdir(_FILES.transcripts_dir(settings_dir))
-    config_dir = settings_dir if has_own_transcripts else _FILES.config_dir(environ)
+    has_own_transcripts = os.path.isdir(RUNTIME.transcripts_dir(settings_dir))
+    config_dir = settings_dir if has_own_transcripts else RUNTIME.config_dir(environ)
     home = agent_home(root, environ, stop=os.path.dirname(root)) or home_at(root, environ)
     return Target("agent", root, settings_dir, project, config_dir, home)
 
 
 def _runtime_or_project(root: str, environ: Mapping[str, str]) -> Target:
     """The runtime's own directory, or the one in a project that has its settings for that project alone."""
-    config_dir = _FILES.config_dir(environ)
-    is_named = os.path.basename(root) == _INSTALL.HOME_FOLDER
-    has_transcripts = os.path.isdir(_FILES.transcripts_dir(root))
+    config_dir = RUNTIME.config_dir(environ)
+    is_named = os.path.basename(root) == RUNTIME.install.HOME_FOLDER
+    has_transcripts = os.path.isdir(RUNTIME.transcripts_dir(root))
     if is_named and not has_transcripts and os.path.realpath(root) != os.path.realpath(config_dir):
         project = os.path.dirname(root)
         if os.path.realpath(project) != os.path.realpath(environ.get("HOME", "")):
-            home = runtime_home(config_dir, _FILES.USUAL_DIR, environ)
+            home = runtime_home(config_dir, RUNTIME.USUAL_DIR, environ)
             return Target("project", root, root, project, config_dir, home)
-    return Target("runtime", root, root, "", root, runtime_home(root, _FILES.USUAL_DIR, environ))
+    return Target("runtime", root, root, "", root, runtime_home(root, RUNTIME.USUAL_DIR, environ))

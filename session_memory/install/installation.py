@@ -172,7 +172,7 @@ def _named(
     for one in runtimes:
         target = settings_of(one, environ)
         if not is_here(one, environ):
-            names = one.INSTALL
+            names = one.install
             where = f"{target.settings_dir} is not there" + (
                 f", nor a command {names.COMMAND}" if names.COMMAND else ""
             )
@@ -183,15 +183,15 @@ def _named(
 
 def _needs_shared_skills(target: Target) -> bool:
     """Whether a runtime has no folder of its own for skills, and no plugin that brings them."""
-    install = target.runtime.INSTALL
+    install = target.runtime.install
     return not install.SKILLS_FOLDER and not install.plugins_named(target.settings_dir, NAME)
 
 
 def _sample_target(paths: ProgramPaths, environ: Mapping[str, str]) -> Target:
     """The sample home, which has its transcripts in itself."""
     root = str(paths.sample_home)
-    config_dir = f"{root}/{RUNTIME.INSTALL.HOME_FOLDER}"
-    sessions_dir = f"{root}/{MEMORY_DIR}/{RUNTIME.FILES.SESSIONS_FOLDER}"
+    config_dir = f"{root}/{RUNTIME.install.HOME_FOLDER}"
+    sessions_dir = f"{root}/{MEMORY_DIR}/{RUNTIME.SESSIONS_FOLDER}"
     return Target("agent", root, config_dir, root, config_dir, home_at(root, environ, sessions_dir=sessions_dir))
 
 
@@ -227,6 +227,6 @@ def _notes(paths: ProgramPaths, environ: Mapping[str, str]) -> list[str]:
 def _trial(target: Target, plan: HomePlan, environ: Mapping[str, str]) -> Trial:
     if not plan.hooks:
         return Trial(reason="its agent asks by itself")
-    event = target.runtime.HOOKS.PROMPT_EVENT
+    event = target.runtime.PROMPT_EVENT
     command = next((hook.command for hook in plan.hooks if hook.event == event), "")
     return try_hook(target, command, environ)

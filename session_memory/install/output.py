@@ -198,13 +198,13 @@ def _show_home(target: Target, plan: HomePlan, terminal: Terminal, *, is_dry_run
         if plan.skills:
             is_changed = any(change.is_needed for change in plan.files)
             terminal.item("skills", f"{', '.join(plan.skills)}: {'copied' if is_changed else 'as before'}")
-        if plan.hooks and target.runtime.INSTALL.AFTER_INSTALL:
-            terminal.note(target.runtime.INSTALL.AFTER_INSTALL)
+        if plan.hooks and target.runtime.install.AFTER_INSTALL:
+            terminal.note(target.runtime.install.AFTER_INSTALL)
     if plan.plugins:
         what = f"{enumerated(plan.plugins)} is there already, which does the same"
         terminal.item("plugin", f"{what}: nothing is put in beside it")
     if plan.are_disabled:
-        key = target.runtime.INSTALL.HOOKS_ARE_OFF
+        key = target.runtime.install.HOOKS_ARE_OFF
         terminal.note(f"{key} is true in these settings, so that no hook runs. It was left as it is.")
     for note in plan.notes:
         terminal.note(terminal.short(note))

@@ -48,12 +48,12 @@ def run(script: str, words: list[str]) -> None:
             _set_up(data_dir, root + "/requirements.lock", _home(runtime, environ))
         elif not environ.get(ENV_GUARD):
             event = _event()
-            if runtime.HOOKS.is_own(event, environ):
+            if runtime.is_own(event, environ):
                 if environ.get(ENV_DATA):
                     _start(root, environ[ENV_DATA], runtime, is_told=True)
             else:
-                runtime = next((one for one in all_runtimes() if one.HOOKS.is_own(event, environ)), runtime)
-                if runtime.HOOKS.is_own(event, environ) and not _has_packages(environ):
+                runtime = next((one for one in all_runtimes() if one.is_own(event, environ)), runtime)
+                if runtime.is_own(event, environ) and not _has_packages(environ):
                     data_dir = shared_data_dir(environ)
                     make_private_dir(data_dir)
                     _start(root, data_dir, runtime, is_told=False)
@@ -69,7 +69,7 @@ def pi_session_start(script: str) -> None:
     runtime = runtime_of("pi")
     try:
         root = script[: -len("/hooks/pi_session_start.py")]
-        [data_dir] = runtime.INSTALL.plugin_data_dirs(environ, NAME)
+        [data_dir] = runtime.install.plugin_data_dirs(environ, NAME)
         if not environ.get(ENV_GUARD) and not _has_packages(environ) and is_file(root + "/requirements.lock"):
             make_private_dir(data_dir)
             _start(root, data_dir, runtime, is_told=False)
@@ -86,7 +86,7 @@ def _event() -> dict[str, Any]:
 
 
 def _home(runtime: Runtime, environ: Mapping[str, str]) -> Home:
-    return runtime_home(runtime.FILES.config_dir(environ), runtime.FILES.USUAL_DIR, environ)
+    return runtime_home(runtime.config_dir(environ), runtime.USUAL_DIR, environ)
 
 
 def _has_packages(environ: Mapping[str, str]) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import SessionMemoryError
-from ..runtimes.settings_hooks import Hook
+from ..runtimes.install import Hook
 from .json_edit import JsonNode, JsonStyle, StrictJsonError, appended, parse, removed, replaced
 
 IsOurs = Callable[[str], bool]

@@ -105,14 +105,14 @@ def templated_home(path: str, ledger: InstallLedger, environ: Mapping[str, str])
     record = ledger.homes.get(root)
     if record is None or not record.template or not os.path.isdir(root):
         return None
-    return Target("template", root, f"{root}/{RUNTIME.INSTALL.HOME_FOLDER}", root, "", home_at(root, environ))
+    return Target("template", root, f"{root}/{RUNTIME.install.HOME_FOLDER}", root, "", home_at(root, environ))
 
 
 def plan_template(root: str, template: str, made_from: InstalledPaths, ledger: InstallLedger) -> HomePlan:
     """What it takes to have the home as the template has it. Raises CannotWriteError."""
     record = ledger.homes.get(root)
     known = record.files if record else {}
-    settings = Path(root, RUNTIME.INSTALL.HOME_FOLDER, RUNTIME.INSTALL.SETTINGS_FILE)
+    settings = Path(root, RUNTIME.install.HOME_FOLDER, RUNTIME.install.SETTINGS_FILE)
     content = read_if_there(settings)
     plan = HomePlan(root, FileChange(settings, content, content))
     skills = Path(root, TEMPLATES[template].skills, "skills")
@@ -130,9 +130,8 @@ def plan_template(root: str, template: str, made_from: InstalledPaths, ledger: I
 
 def fill_sample_home(home: Path, source: Path) -> None:
     """Writes the sample's named sessions and their transcripts, as if they had happened just now. Raises OSError."""
-    files = RUNTIME.FILES
-    transcripts_dir = files.project_dir(f"{home}/{RUNTIME.INSTALL.HOME_FOLDER}", str(home))
-    names = home / MEMORY_DIR / files.SESSIONS_FOLDER
+    transcripts_dir = RUNTIME.project_dir(f"{home}/{RUNTIME.install.HOME_FOLDER}", str(home))
+    names = home / MEMORY_DIR / RUNTIME.SESSIONS_FOLDER
     make_private_dir(transcripts_dir)
     make_private_dir(str(names))
     for name, (_, minutes_ago) in SAMPLE_SESSIONS.items():
@@ -169,7 +168,7 @@ def _make(plan: HomePlan, template: str, ledger: InstallLedger) -> None:
     for change in plan.changes:
         if os.path.relpath(change.path, plan.root) in IDENTITY and change.after is not None:
             record.identity[str(change.path)] = checksum(change.after)
-    sessions_dir = f"{plan.root}/{MEMORY_DIR}/{runtime(template).FILES.SESSIONS_FOLDER}"
+    sessions_dir = f"{plan.root}/{MEMORY_DIR}/{runtime(template).SESSIONS_FOLDER}"
     record.note_directories(Path(sessions_dir))
     ledger.save()
     make_private_dir(sessions_dir)

@@ -71,7 +71,7 @@ class _Scene:
 
 def try_hook(target: Target, command: str, environ: Mapping[str, str]) -> Trial:
     """Runs a prompt hook's `command` for the next prompt in a home, and hears of it if that fails."""
-    command = command.removesuffix(target.runtime.INSTALL.FAIL_OPEN)
+    command = command.removesuffix(target.runtime.install.FAIL_OPEN)
     with tempfile.TemporaryDirectory(prefix="session-memory-") as directory:
         try:
             set_up = _agent_scene if target.kind == "agent" else _plain_scene
@@ -127,13 +127,13 @@ def _plain_scene(target: Target, directory: str, environ: Mapping[str, str]) -> 
     if not os.path.isdir(project_dir):
         return "no session has begun in it yet"
     moved = {**environ, ENV_DIR: directory}
-    home = runtime_home(target.config_dir, target.runtime.FILES.USUAL_DIR, moved)
+    home = runtime_home(target.config_dir, target.runtime.USUAL_DIR, moved)
     _copy_settings(person_home(environ), person_home(moved))
     _copy_settings(target.home, home)
     is_safe = os.path.isdir(where) and not agent_home(where, environ, stop=environ.get("HOME", ""))
     start = where if is_safe else directory  # in an agent home the hook would note what it told
     own_id = str(uuid.uuid4())
-    transcript = target.runtime.HOOKS.own_path({"session_id": own_id, "cwd": where}, where, target.config_dir)
+    transcript = target.runtime.own_path({"session_id": own_id, "cwd": where}, where, target.config_dir)
     event, variables = _prompt(target, transcript, start, moved)
     return _Scene(event, variables, f"a new session in {where}", home)
 
@@ -142,8 +142,8 @@ def _prompt(
     target: Target, transcript: str, start: str, environ: Mapping[str, str]
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """The event of a prompt in the session with this transcript, started in `start`, and the hook's environment."""
-    install = target.runtime.INSTALL
-    session_id = target.runtime.FILES.session_id_of(transcript)
+    install = target.runtime.install
+    session_id = target.runtime.session_id_of(transcript)
     shared = {key: environ[key] for key in _SHARED_VARIABLES if key in environ}
     event = install.prompt_event(session_id, transcript, start, _PROMPT)
     return event, {**shared, **install.hook_variables(session_id, start)}

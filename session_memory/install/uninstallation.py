@@ -135,7 +135,7 @@ def _records(homes: list[str], ledger: InstallLedger, environ: Mapping[str, str]
 
 def _uses_shared_skills(record: HomeRecord) -> bool:
     one = runtime_called(record.runtime)
-    return one is not None and not one.INSTALL.SKILLS_FOLDER
+    return one is not None and not one.install.SKILLS_FOLDER
 
 
 def _record_of(path: str, ledger: InstallLedger, environ: Mapping[str, str]) -> tuple[str, HomeRecord]:
@@ -220,7 +220,7 @@ def _purgeable(root: str, ledger: InstallLedger, environ: Mapping[str, str]) -> 
         return
     home = target.home if target else home_at(root, environ)
     if target is None or target.kind == "agent":
-        sessions = [each.FILES.SESSIONS_FOLDER for each in all_runtimes()]
+        sessions = [each.SESSIONS_FOLDER for each in all_runtimes()]
         yield from (str(path) for path in sorted(Path(home.memory_dir).glob("*")) if path.name not in sessions)
         kept = [home.conversations_dir, home.memories_dir]
         yield from (path for path in [*kept, *map(private_beside, kept)] if os.path.lexists(path))

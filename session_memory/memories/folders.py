@@ -54,17 +54,15 @@ def _names_of(root: str, conversation: Conversation) -> list[str]:
     return [
         session.name
         for runtime, home in _agent_homes(root)
-        for session in runtime.FILES.other_sessions(
-            home.sessions_dir, runtime.FILES.config_dir(os.environ), "", "project"
-        )
-        if runtime.FILES.session_id_of(session.path) == conversation.session_id
+        for session in runtime.other_sessions(home.sessions_dir, runtime.config_dir(os.environ), "", "project")
+        if runtime.session_id_of(session.path) == conversation.session_id
     ]
 
 
 def _agent_homes(root: str) -> Iterator[tuple[Runtime, Home]]:
     """The agent home `root`, if it is one, as each runtime that names sessions in it sees it."""
     for runtime in all_runtimes():
-        folder = runtime.FILES.SESSIONS_FOLDER
+        folder = runtime.SESSIONS_FOLDER
         home = agent_home(root, os.environ, stop=os.path.dirname(root), folder=folder)
         if home is not None:
             yield runtime, home

@@ -83,10 +83,10 @@ def _entries(descriptor: int, size: int, path: str, rules: ReadRules | None) -> 
     runtime = runtime_of(descriptor)
     if runtime is None:
         return None
-    read = Extractor(runtime, descriptor, runtime.FILES.session_id_of(path)).read(0, size, size + 1)
+    read = Extractor(runtime, descriptor, runtime.session_id_of(path)).read(0, size, size + 1)
     if rules is not None:
         key = "/".join(path.split(os.sep)[-2:])
-        file = JudgedFile(0, "", runtime.FILES.session_id_of(path), read.title[1], read.cwd, key)
+        file = JudgedFile(0, "", runtime.session_id_of(path), read.title[1], read.cwd, key)
         if rules.rule(file).is_private:
             return None
         told = [one for one in read.entries if not rules.rule_for_directory(file, one.cwd).is_private]

@@ -48,7 +48,7 @@ def _runtime_in(content: bytes) -> Runtime | None:
     runtimes = all_runtimes()
     for line in content.split(b"\n"):
         for runtime in runtimes:
-            if runtime.RECORDS.recognises(line.lstrip(b"\0")):
+            if runtime.records.recognises(line.lstrip(b"\0")):
                 return runtime
     return None
 
@@ -61,7 +61,7 @@ def source_of(descriptor: int, runtime: Runtime) -> str:
 
 def is_started_by_agent(environ: Mapping[str, str]) -> bool:
     """Whether the environment tells that an agent of any runtime started this process."""
-    return any(environ.get(name) for runtime in all_runtimes() for name in runtime.FILES.AGENT_VARIABLES)
+    return any(runtime.has_started(environ) for runtime in all_runtimes())
 
 
 def running_session(environ: Mapping[str, str], parent: int) -> tuple[Runtime | None, str]:
@@ -71,8 +71,7 @@ def running_session(environ: Mapping[str, str], parent: int) -> tuple[Runtime | 
     notes of its process `parent` goes first.
     """
     for runtime in all_runtimes():
-        files = runtime.FILES
-        started_in = environ.get(files.OWN_ID_VARIABLE, "")
+        started_in = environ.get(runtime.OWN_ID_VARIABLE, "")
         if started_in:
-            return runtime, files.live_session_id(files.config_dir(environ), parent) or started_in
+            return runtime, runtime.live_session_id(runtime.config_dir(environ), parent) or started_in
     return None, ""

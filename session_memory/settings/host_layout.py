@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 
 from ..errors import WrongCallError
 from ..runtimes import runtime
-from ..runtimes.claude.files import transcript_path
 from ..system.confined_files import OutsideGroupError, open_inside
 from ..system.files import make_private_dir
 from ..text.names import is_name
@@ -94,12 +93,12 @@ class Group:
     @property
     def memory_home(self) -> Home:
         """The group's directory as an agent home: its sessions have names there, which tell of each other."""
-        sessions_dir = f"{self.root}/{MEMORY_DIR}/{self.runtime.FILES.SESSIONS_FOLDER}"
+        sessions_dir = f"{self.root}/{MEMORY_DIR}/{self.runtime.SESSIONS_FOLDER}"
         return home_at(self.root, os.environ, sessions_dir=sessions_dir, host=self.host)
 
     def transcript(self, session_id: str) -> str:
         """Where the transcript of a session of the group lies, or will lie."""
-        return transcript_path(self.config_dir, self.root, session_id)
+        return self.runtime.transcript_path(self.config_dir, self.root, session_id)
 
     def settings(self) -> Settings:
         """What the host goes by for the group; nothing that the group's agent can write."""

@@ -20,6 +20,6 @@ def shared_data_dir(environ: Mapping[str, str]) -> str:
 
 def add_all_packages(environ: Mapping[str, str]) -> None:
     """Lets this process import what any plugin of ours has set up for itself, or an install has."""
-    data_dirs = [path for each in all_runtimes() for path in each.INSTALL.plugin_data_dirs(environ, NAME)]
+    data_dirs = [path for each in all_runtimes() for path in each.install.plugin_data_dirs(environ, NAME)]
     data_dirs += [environ.get(ENV_DATA, ""), shared_data_dir(environ), str(program_paths(environ).program_dir)]
     add_site_packages(data_dirs)

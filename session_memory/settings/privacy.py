@@ -26,7 +26,7 @@ class Privacy:
 
     def __init__(self, environ: Mapping[str, str], *asking: Home) -> None:
         self._environ = environ
-        self._folders = tuple(dict.fromkeys([runtime.FILES.SESSIONS_FOLDER for runtime in all_runtimes()]))
+        self._folders = tuple(dict.fromkeys([runtime.SESSIONS_FOLDER for runtime in all_runtimes()]))
         self._always = _by_file([homes.person_home(environ), *asking])
         self._user = homes.user_dir(environ)
         self._settings: dict[str, Settings] = {}

@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from ..runtimes.contract import RuntimeFiles
+    from ..runtimes import Runtime
     from ..settings.homes import Home
     from ..settings.sections import StoreSettings
     from .rules import StoreRules
@@ -74,7 +74,7 @@ class StoreLocation:
     @property
     def own_sessions(self) -> tuple[str, ...]:
         """The ids of the sessions in which whoever asks is an agent."""
-        names = [runtime.FILES.OWN_ID_VARIABLE for runtime in all_runtimes()]
+        names = [runtime.OWN_ID_VARIABLE for runtime in all_runtimes()]
         return tuple([self._environ[name] for name in names if self._environ.get(name)])
 
 
@@ -98,9 +98,9 @@ def find_location(path: str | None, environ: Mapping[str, str]) -> StoreLocation
     person = homes.person_home(environ)
     if path and os.path.realpath(start) in (os.path.realpath(user), os.path.realpath(person.memory_dir)):
         return _of_person(person, environ)
-    for files, home in _runtime_homes(start if path else "", environ):
+    for runtime, home in _runtime_homes(start if path else "", environ):
         is_person_s = home.memory_dir == person.memory_dir
-        return _of_person(person, environ) if is_person_s else _of_runtime(files, home, user, environ)
+        return _of_person(person, environ) if is_person_s else _of_runtime(runtime, home, user, environ)
     if not path:
         return _of_person(person, environ)
     hint = "name an agent home, a host's directory, a runtime's directory, or your home directory"
@@ -109,22 +109,21 @@ def find_location(path: str | None, environ: Mapping[str, str]) -> StoreLocation
 
 def _agent_home_at(start: str, environ: Mapping[str, str], stop: str) -> Home | None:
     """The agent home that `start` lies in, whichever runtime's sessions have names there."""
-    folders = [runtime.FILES.SESSIONS_FOLDER for runtime in all_runtimes()]
+    folders = [runtime.SESSIONS_FOLDER for runtime in all_runtimes()]
     found = [homes.agent_home(start, environ, stop=stop, folder=folder) for folder in folders]
     return max((home for home in found if home), key=lambda home: len(home.root), default=None)
 
 
-def _runtime_homes(directory: str, environ: Mapping[str, str]) -> Iterator[tuple[RuntimeFiles, Home]]:
+def _runtime_homes(directory: str, environ: Mapping[str, str]) -> Iterator[tuple[Runtime, Home]]:
     """The runtimes whose own directory `directory` is. Without it the one that an agent runs in who asks, else those to
     which the environment gives another directory than the usual one."""
-    all_files = [runtime.FILES for runtime in all_runtimes()]
-    asking = [] if directory else [files for files in all_files if environ.get(files.OWN_ID_VARIABLE)]
-    for files in asking or all_files:
-        config_dir = directory or files.config_dir(environ)
-        home = homes.runtime_home(config_dir, files.USUAL_DIR, environ)
-        is_meant = os.path.isdir(files.transcripts_dir(config_dir)) if directory else bool(home.rules_files)
+    asking = [] if directory else [one for one in all_runtimes() if environ.get(one.OWN_ID_VARIABLE)]
+    for runtime in asking or all_runtimes():
+        config_dir = directory or runtime.config_dir(environ)
+        home = homes.runtime_home(config_dir, runtime.USUAL_DIR, environ)
+        is_meant = os.path.isdir(runtime.transcripts_dir(config_dir)) if directory else bool(home.rules_files)
         if asking or is_meant:
-            yield files, home
+            yield runtime, home
 
 
 def _of_person(home: Home, environ: Mapping[str, str]) -> StoreLocation:
@@ -132,25 +131,25 @@ def _of_person(home: Home, environ: Mapping[str, str]) -> StoreLocation:
     settings = store_settings(home.settings().memory, home.root)
     watched = [
         directory
-        for files in [runtime.FILES for runtime in all_runtimes()]
-        for directory in _all_transcripts(files, f"{home.root}/{files.USUAL_DIR}")
+        for runtime in all_runtimes()
+        for directory in _all_transcripts(runtime, f"{home.root}/{runtime.USUAL_DIR}")
     ]
     return _place(home, watched, settings, environ)
 
 
-def _of_runtime(files: RuntimeFiles, home: Home, user: str, environ: Mapping[str, str]) -> StoreLocation:
+def _of_runtime(runtime: Runtime, home: Home, user: str, environ: Mapping[str, str]) -> StoreLocation:
     """The sessions of a runtime whose directory is not the usual one."""
     settings = store_settings(home.settings().memory, user)
-    return _place(home, _all_transcripts(files, home.root), settings, environ)
+    return _place(home, _all_transcripts(runtime, home.root), settings, environ)
 
 
 def _all_transcripts(
-    files: RuntimeFiles, config_dir: str, within: tuple[str, ...] | None = None
+    runtime: Runtime, config_dir: str, within: tuple[str, ...] | None = None
 ) -> list[SourceDirectory]:  # fmt: skip
     """Where the transcripts of a runtime's sessions lie, all of them or those `within` some folders; then where the
     copies of compressed ones do."""
-    refresh = partial(files.refresh, config_dir, everything=True)
-    root, copies, deepest = files.transcripts_dir(config_dir), files.copies_dir(config_dir), files.DEEPEST
+    refresh = partial(runtime.refresh, config_dir, everything=True)
+    root, copies, deepest = runtime.transcripts_dir(config_dir), runtime.copies_dir(config_dir), runtime.DEEPEST
     found = [SourceDirectory(root, within=within, deepest=deepest, refresh=refresh, copies=copies)]
     return [*found, SourceDirectory(copies, within=within, deepest=deepest)] if copies else found
 
@@ -159,22 +158,22 @@ def _of_agent(home: Home, environ: Mapping[str, str], user: str) -> StoreLocatio
     """The sessions of one agent: its own directories whole; of the user's what was started in it or has a name."""
     settings = store_settings(home.settings().memory, user)
     own: dict[str, list[SourceDirectory]] = {}
-    for files in [runtime.FILES for runtime in all_runtimes()]:
-        config_dir = files.config_dir(environ)
+    for runtime in all_runtimes():
+        config_dir = runtime.config_dir(environ)
         stop = os.path.dirname(home.root)
-        named = homes.agent_home(home.root, environ, stop=stop, folder=files.SESSIONS_FOLDER)
-        sessions = files.named_sessions(named.sessions_dir, config_dir, home.root) if named else []
-        for directory in [f"{home.root}{below}/{files.USUAL_DIR}" for below in _WORK_DIRS]:
-            if os.path.isdir(files.transcripts_dir(directory)):
-                own[os.path.realpath(files.transcripts_dir(directory))] = _all_transcripts(files, directory)
+        named = homes.agent_home(home.root, environ, stop=stop, folder=runtime.SESSIONS_FOLDER)
+        sessions = runtime.named_sessions(named.sessions_dir, config_dir, home.root) if named else []
+        for directory in [f"{home.root}{below}/{runtime.USUAL_DIR}" for below in _WORK_DIRS]:
+            if os.path.isdir(runtime.transcripts_dir(directory)):
+                own[os.path.realpath(runtime.transcripts_dir(directory))] = _all_transcripts(runtime, directory)
         if named and any(session.path.startswith(named.sessions_dir + "/") for session in sessions):
             own[os.path.realpath(named.sessions_dir)] = [SourceDirectory(named.sessions_dir)]
-        if not files.HAS_PROJECT_FOLDERS:  # which of the user's are the agent's, only their content tells
+        if not runtime.HAS_PROJECT_FOLDERS:  # which of the user's are the agent's, only their content tells
             continue
-        root = files.transcripts_dir(config_dir)
-        within = [os.path.basename(files.project_dir(config_dir, home.root + below)) for below in _WORK_DIRS]
+        root = runtime.transcripts_dir(config_dir)
+        within = [os.path.basename(runtime.project_dir(config_dir, home.root + below)) for below in _WORK_DIRS]
         within += [session.path[len(root) + 1 :] for session in sessions if session.path.startswith(root + "/")]
-        own.setdefault(os.path.realpath(root), _all_transcripts(files, config_dir, tuple(dict.fromkeys(within))))
+        own.setdefault(os.path.realpath(root), _all_transcripts(runtime, config_dir, tuple(dict.fromkeys(within))))
     return _place(home, [directory for some in own.values() for directory in some], settings, environ)
 
 
@@ -188,7 +187,7 @@ def _of_host(host: str, group_root: str, environ: Mapping[str, str]) -> StoreLoc
     names = [os.path.basename(group_root)] if group_root else _group_names(layout.groups_dir)
     groups = [layout.group(name) for name in names]
     watched = [
-        SourceDirectory(group.runtime.FILES.transcripts_dir(group.config_dir), group.name, confined_to=layout.root)
+        SourceDirectory(group.runtime.transcripts_dir(group.config_dir), group.name, confined_to=layout.root)
         for group in groups
     ]
     archives = [Archives(group.conversations_dir, group.name, layout.root) for group in groups]

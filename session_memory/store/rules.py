@@ -96,11 +96,11 @@ class ReadRules:
         """The names of an agent home's sessions, by id."""
         self.places.add(home.sessions_dir)
         found: dict[str, list[str]] = {}
-        for files in [runtime.FILES for runtime in all_runtimes()]:
-            if os.path.basename(home.sessions_dir) == files.SESSIONS_FOLDER:
-                config_dir = files.config_dir(self._environ)
-                for session in files.other_sessions(home.sessions_dir, config_dir, "", "project"):
-                    found.setdefault(files.session_id_of(session.path), []).append(session.name)
+        for runtime in all_runtimes():
+            if os.path.basename(home.sessions_dir) == runtime.SESSIONS_FOLDER:
+                config_dir = runtime.config_dir(self._environ)
+                for session in runtime.other_sessions(home.sessions_dir, config_dir, "", "project"):
+                    found.setdefault(runtime.session_id_of(session.path), []).append(session.name)
         return found
 
     def _archived_in(self, home: Home) -> dict[str, list[str]]:

@@ -79,7 +79,7 @@ class HomeBackend(StoreBackend):
         runtime, own_id = running_session(self._environ, os.getppid())
         if runtime is None:
             return f"{_ONLY_THE_USER} begin a new conversation in the program in which they talk to you."
-        types = runtime.INSTALL
+        types = runtime.install
         return (
             f"{_ONLY_THE_USER} type `{types.RENAME.format(name=one_line(name))}`, then `{types.CLEAR}`. This "
             f"conversation is kept: `{types.RESUME.format(id=own_id)}` in a terminal comes back to it."
@@ -90,7 +90,7 @@ class HomeBackend(StoreBackend):
         if session.is_active:
             raise RefusedError(f"you are in {session.name!r} already", "there is nothing to resume")
         runtime = self._found[session.id].runtime
-        types = runtime.INSTALL
+        types = runtime.install
         first = f"type `{types.RENAME.format(name=one_line(save_as))}`, then " if save_as else ""
         return (
             f"{_ONLY_THE_USER} {first}leave this conversation and run `{types.RESUME.format(id=session.id)}` in a "

@@ -23,7 +23,7 @@ SERVERS = ("sessions", f"plugin_{NAME}_sessions")
 def lookup_rules(runtime: Runtime, paths: ProgramPaths, python: str, conversations_dir: str) -> list[str]:
     """The runtime's rules that let these commands of an installed program, whose reader `python` runs, these tools and
     the reading of the archives in `conversations_dir` pass without asking; none where it has no such rules."""
-    rules = runtime.INSTALL
+    rules = runtime.install
     if not rules.COMMAND_RULE:
         return []
     commands = [*(f"{paths.command} {name}" for name in LOOKUPS), shlex.join(paths.reader(python))]

@@ -90,12 +90,11 @@ class _Search:
         return {runtime.name: self._folders_of(runtime, config_dir, roots) for runtime, config_dir in self._places}
 
     def _folders_of(self, runtime: Runtime, config_dir: str, roots: set[str]) -> list[tuple[str, str]]:
-        files = runtime.FILES
-        self.looked_at += files.listed_dirs(config_dir)
-        if self._own is None and files.HAS_PROJECT_FOLDERS:
-            return [(files.project_dir(config_dir, self._start), "")]
+        self.looked_at += runtime.listed_dirs(config_dir)
+        if self._own is None and runtime.HAS_PROJECT_FOLDERS:
+            return [(runtime.project_dir(config_dir, self._start), "")]
         found = self._known_before(runtime)
-        for folder in {folder: None for root in roots for folder in files.folders_below(config_dir, root)}:
+        for folder in {folder: None for root in roots for folder in runtime.folders_below(config_dir, root)}:
             directory = self._directory_of_folder(runtime, folder)
             if isinstance(directory, str) and directory:
                 worktree = self._worktree_name(directory)
@@ -134,11 +133,11 @@ class _Search:
     def _directory_of_folder(self, runtime: Runtime, folder: str) -> str | list[str]:
         """The directory that the sessions of a folder, or the one of a transcript, were started in, by what transcripts
         say; '' where it is not known, a list where the transcript is a sub-agent's."""
-        is_one = not runtime.FILES.HAS_PROJECT_FOLDERS
+        is_one = not runtime.HAS_PROJECT_FOLDERS
         if is_one and self._known.get(folder):
             self.directories[folder] = self._known[folder]
             return self.directories[folder]
-        sessions = runtime.FILES.sessions_in(folder)[:MOST_TRANSCRIPTS]
+        sessions = runtime.sessions_in(folder)[:MOST_TRANSCRIPTS]
         for session in sessions:
             directory = _directory_of(runtime, session.path)
             if directory:
@@ -158,7 +157,7 @@ def _directory_of(runtime: Runtime, path: str) -> str | list[str]:
     except OSError:
         return ""
     try:
-        branch = runtime.RECORDS.branch(first_line(descriptor))
+        branch = runtime.records.branch(first_line(descriptor))
         if branch is None:
             return first_directory(runtime, descriptor)
         if branch.is_of_subagent:

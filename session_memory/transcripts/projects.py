@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..runtimes import Runtime
-    from ..runtimes.contract import Folders
+    from ..runtimes.base import Folders
     from .entries import Session
 
     Places = list[tuple[Runtime, str]]  # runtimes, each with its own directory
@@ -46,7 +46,7 @@ def sessions_of_others(places: Places, folders: FoldersByRuntime, scope: str) ->
     """The sessions of other runtimes, each with its runtime, and a key that none of one's own has."""
     found = []
     for runtime, config_dir in places:
-        for session in runtime.FILES.other_sessions("", config_dir, "", scope, folders.get(runtime.name, ())):
+        for session in runtime.other_sessions("", config_dir, "", scope, folders.get(runtime.name, ())):
             session.runtime = runtime
             session.key = f"{runtime.name}:{session.key}"
             found.append(session)

@@ -73,11 +73,11 @@ class TranscriptReader:
         self.title: Title = NO_TITLE
         self.unreadable = 0
         self.reached = 0
-        self._meaning = runtime.RECORDS
+        self._meaning = runtime.records
         self._decode = decode
         self._owner = owner
         self._of_sub_agents = of_sub_agents
-        self._branch = runtime.RECORDS.branch(first_line)
+        self._branch = runtime.records.branch(first_line)
 
     @property
     def is_of_subagent(self) -> bool:

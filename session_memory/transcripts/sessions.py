@@ -66,7 +66,7 @@ class FoundSession:
         self.home = home
         self.modified = status.st_mtime
         self.size = status.st_size
-        self.id = runtime.FILES.session_id_of(session.path)
+        self.id = runtime.session_id_of(session.path)
         self._privacy = privacy
         self._start = described.start
         self.rule: Rule | None = None
@@ -130,9 +130,9 @@ def find_sessions(
         if home.config_file not in rules:
             rules[home.config_file] = Privacy(environ, home)
         privacy = rules[home.config_file]
-        names = former.get(home.root, {}).get(runtime.FILES.session_id_of(session.path), ())
-        own_ids = (own_id, environ.get(runtime.FILES.OWN_ID_VARIABLE))
-        sees_all = with_private or runtime.FILES.session_id_of(session.path) in own_ids
+        names = former.get(home.root, {}).get(runtime.session_id_of(session.path), ())
+        own_ids = (own_id, environ.get(runtime.OWN_ID_VARIABLE))
+        sees_all = with_private or runtime.session_id_of(session.path) in own_ids
         try:
             status = os.stat(session.path, follow_symlinks=False)
         except OSError:
@@ -158,7 +158,7 @@ def describe(runtime: Runtime, path: str, *, with_all_titles: bool = False) -> D
     What lies between them is looked through for titles if a rule may name one of them. Raises OSError."""
     descriptor = open_regular(path)
     try:
-        session_id = runtime.FILES.session_id_of(path)
+        session_id = runtime.session_id_of(path)
         reader = TranscriptReader(runtime, first_line(descriptor), owner=TitleOwner(session_id, descriptor))
         for _ in reader.from_end(descriptor, HEAD_BYTES):
             pass
@@ -167,7 +167,7 @@ def describe(runtime: Runtime, path: str, *, with_all_titles: bool = False) -> D
         head = TranscriptHead(runtime, descriptor, session_id)
     finally:
         os.close(descriptor)
-    given = runtime.FILES.given_name(path)
+    given = runtime.given_name(path)
     rank, title = (USER_RANK, given) if given else head.best_title(reader.title)
     title = shortened(beginning(title, TITLE_CHARACTERS + SECRET_CHARACTERS), TITLE_CHARACTERS)
     return Described(title, rank, head.cwd, head.first_time, reader.is_of_subagent)
@@ -178,7 +178,7 @@ def unreadable_projects(path: str | None, environ: Mapping[str, str]) -> list[tu
     `find_sessions` has none of their sessions."""
     found = []
     for runtime, home in _plain_homes(path and os.path.abspath(path), environ):
-        projects = runtime.FILES.transcripts_dir(home.root)
+        projects = runtime.transcripts_dir(home.root)
         for name in sorted(os.listdir(projects)):
             try:
                 os.scandir(f"{projects}/{name}").close()
@@ -244,30 +244,28 @@ def _candidates(path: str | None, all_projects: bool, environ: Mapping[str, str]
 def _put_by(candidates: list[Candidate], former: Mapping[str, Mapping[str, Sequence[str]]]) -> list[Candidate]:
     """The sessions of agents that were put by under a name which no session of theirs has since. Their transcripts lie
     beside those of the others."""
-    ids = {runtime.FILES.session_id_of(session.path) for session, runtime, _ in candidates}
+    ids = {runtime.session_id_of(session.path) for session, runtime, _ in candidates}
     taken = {session.name for session, _, _ in candidates}
     folders = {os.path.dirname(session.path): (runtime, home) for session, runtime, home in candidates}
     found = []
     for folder, (runtime, home) in folders.items():
         put_by = {id for id, names in former[home.root].items() if id not in ids and not taken.issuperset(names)}
-        for session in runtime.FILES.sessions_in(folder) if home.sessions_dir and put_by else ():
-            if runtime.FILES.session_id_of(session.path) in put_by:
+        for session in runtime.sessions_in(folder) if home.sessions_dir and put_by else ():
+            if runtime.session_id_of(session.path) in put_by:
                 found.append((session, runtime, home))
     return found
 
 
 def _in_agent_home(start: str, stop: str, environ: Mapping[str, str]) -> Iterator[Candidate]:
     for runtime in all_runtimes():
-        home = homes.agent_home(start, environ, stop=stop, folder=runtime.FILES.SESSIONS_FOLDER)
+        home = homes.agent_home(start, environ, stop=stop, folder=runtime.SESSIONS_FOLDER)
         if home is not None:
-            places = [runtime.FILES.config_dir(environ)]
-            own = f"{home.root}/{runtime.FILES.USUAL_DIR}"  # of an agent whose runtime is started with this
-            if os.path.isdir(runtime.FILES.transcripts_dir(own)):
+            places = [runtime.config_dir(environ)]
+            own = f"{home.root}/{runtime.USUAL_DIR}"  # of an agent whose runtime is started with this
+            if os.path.isdir(runtime.transcripts_dir(own)):
                 places.append(own)
             found = [
-                session
-                for place in places
-                for session in runtime.FILES.named_sessions(home.sessions_dir, place, home.root)
+                session for place in places for session in runtime.named_sessions(home.sessions_dir, place, home.root)
             ]
             for session in {session.path: session for session in found}.values():
                 yield session, runtime, home
@@ -277,11 +275,11 @@ def _plain_homes(path: str | None, environ: Mapping[str, str]) -> list[tuple[Run
     """The runtimes' own directories that hold sessions: in or at `path`, else where each runtime has its own."""
     found = []
     for runtime in all_runtimes():
-        places = [path, f"{path}/{runtime.FILES.USUAL_DIR}"] if path else [runtime.FILES.config_dir(environ)]
+        places = [path, f"{path}/{runtime.USUAL_DIR}"] if path else [runtime.config_dir(environ)]
         for place in places:
-            runtime.FILES.refresh(place, everything=True)
-            if os.path.isdir(runtime.FILES.transcripts_dir(place)):
-                found.append((runtime, homes.runtime_home(place, runtime.FILES.USUAL_DIR, environ)))
+            runtime.refresh(place, everything=True)
+            if os.path.isdir(runtime.transcripts_dir(place)):
+                found.append((runtime, homes.runtime_home(place, runtime.USUAL_DIR, environ)))
                 break
     return found
 
@@ -291,9 +289,9 @@ def _in_plain_homes(
 ) -> Iterator[Candidate]:
     """Those of all runtimes; where the environment tells in which one an agent runs who asks, of those that share its
     memory."""
-    asking = [home.memory_dir for runtime, home in plain if environ.get(runtime.FILES.OWN_ID_VARIABLE)]
+    asking = [home.memory_dir for runtime, home in plain if environ.get(runtime.OWN_ID_VARIABLE)]
     for runtime, home in [(one, home) for one, home in plain if not asking or home.memory_dir in asking]:
-        own_id = environ.get(runtime.FILES.OWN_ID_VARIABLE, "")
+        own_id = environ.get(runtime.OWN_ID_VARIABLE, "")
         folders = project_folders([(runtime, home.root)], start, home.user_dir)[runtime.name]
-        for session in runtime.FILES.project_sessions(home.root, own_id, start, scope, folders):
+        for session in runtime.project_sessions(home.root, own_id, start, scope, folders):
             yield session, runtime, home

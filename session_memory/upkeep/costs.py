@@ -54,7 +54,7 @@ class SessionFiles:
         wanted = {(one.home, one.source_file): one for one in conversations}
         found: dict[tuple[str, str], SourceFile] = {}
         others: list[SourceFile] = []
-        without_folders = {one.name for one in all_runtimes() if not one.FILES.HAS_PROJECT_FOLDERS}
+        without_folders = {one.name for one in all_runtimes() if not one.HAS_PROJECT_FOLDERS}
         sessions = {(one.home, one.session_id): one for one in conversations if one.runtime in without_folders}
         for directory in watched:
             if directory.is_expected():
@@ -139,10 +139,10 @@ def _sub_agents_of(
     for _, files in groupby(others, lambda file: file.directory):
         for file in files:
             runtime, parent = _sub_agent_in(file)
-            if runtime and runtime.FILES.HAS_PROJECT_FOLDERS:  # so they lie beside their sessions', all that are here
+            if runtime and runtime.HAS_PROJECT_FOLDERS:  # so they lie beside their sessions', all that are here
                 break
             if runtime and parent:
-                found[file.directory.home, runtime.FILES.session_id_of(file.plain_path)] = file, parent
+                found[file.directory.home, runtime.session_id_of(file.plain_path)] = file, parent
     for (home, own), (file, parent) in found.items():
         seen = {own}
         while (home, parent) in found and parent not in seen:
@@ -160,7 +160,7 @@ def _sub_agent_in(file: SourceFile) -> tuple[Runtime | None, str]:
         return None, ""
     try:
         runtime = runtime_of(descriptor)
-        branch = runtime.RECORDS.branch(first_line(descriptor)) if runtime else None
+        branch = runtime.records.branch(first_line(descriptor)) if runtime else None
         return runtime, branch.of_session if branch else ""
     finally:
         os.close(descriptor)
@@ -182,7 +182,7 @@ def _answers_of(file: SourceFile, read: Callable[[Runtime, int], Iterable[_Answe
     finally:
         os.close(descriptor)
     confined_to = file.directory.confined_to
-    for path in runtime.FILES.sub_agents(file.path):
+    for path in runtime.sub_agents(file.path):
         if path == file.path:  # it was read
             continue
         try:
@@ -200,7 +200,7 @@ def _answers_of(file: SourceFile, read: Callable[[Runtime, int], Iterable[_Answe
 def _answers_in(runtime: Runtime, descriptor: int) -> Iterator[_Answer]:
     """The answers in one file. Of the records of one answer that counts which tells of the most tokens: the first ones
     may have been written while it still went on."""
-    records = runtime.RECORDS
+    records = runtime.records
     model, total = "", None
     answers: dict[object, tuple[ModelUsage, int | None]] = {}
     for offset, line in lines_forward(descriptor, 0, os.fstat(descriptor).st_size):

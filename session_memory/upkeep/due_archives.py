@@ -107,7 +107,7 @@ class DueArchives:
 
 def _is_of_agent(conversation: Conversation, environ: Mapping[str, str]) -> bool:
     """Whether a session was started in an agent home."""
-    folders = [runtime.FILES.SESSIONS_FOLDER for runtime in all_runtimes()]
+    folders = [runtime.SESSIONS_FOLDER for runtime in all_runtimes()]
     stop = environ.get("HOME", "")
     return any(agent_home(conversation.cwd, environ, stop=stop, folder=folder) for folder in folders)
 

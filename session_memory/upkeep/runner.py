@@ -63,7 +63,7 @@ def main(words: list[str]) -> None:
     """The program, started with the path of a home. What goes wrong is a line in the home's log."""
     _lower_priority()
     for runtime in all_runtimes():  # what is started from here belongs to no session
-        for name in runtime.INSTALL.hook_variables("", ""):
+        for name in runtime.install.hook_variables("", ""):
             os.environ.pop(name, None)
     os.environ[ENV_GUARD] = "1"
     add_all_packages(os.environ)

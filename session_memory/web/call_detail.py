@@ -103,21 +103,21 @@ def _call_in(
 ) -> tuple[ToolUse | None, list[Edit]]:
     """The call in a line that an item was made of, and its edits."""
     for index, record in enumerate(reader.records(line[1])):
-        entry = runtime.RECORDS.entry(record, line[0] + index)
+        entry = runtime.records.entry(record, line[0] + index)
         for tool in entry.tools if entry is not None else ():
             if tool.name == item.tool and for_storage([tool.argument]) == [item.text]:
-                return tool, runtime.RECORDS.edits(record, tool.call_id)
+                return tool, runtime.records.edits(record, tool.call_id)
     return None, []
 
 
 def _result(lines: Iterator[Line], runtime: Runtime, reader: TranscriptReader, call_id: str) -> str:
     """The text of a call's result, looked for in the lines behind it; '' for none."""
     for _, line in lines:
-        if not runtime.RECORDS.may_bring_results(line):
+        if not runtime.records.may_bring_results(line):
             continue
-        results = runtime.RECORDS.results_in(line, decode_line)
+        results = runtime.records.results_in(line, decode_line)
         if results is None:
-            results = [one for record in reader.records(line) for one in runtime.RECORDS.results(record)]
+            results = [one for record in reader.records(line) for one in runtime.records.results(record)]
         for found_id, _, content in results:
             if found_id == call_id or found_id == call_id.partition(":")[0]:
                 return _text_of(content)

@@ -43,7 +43,7 @@ def shown_runtime(name: str) -> ShownRuntime:
     """The runtime that the store calls `name`."""
     for hue, runtime in enumerate(all_runtimes()):
         if runtime.name == name:
-            return ShownRuntime(runtime.INSTALL.TITLE, hue)
+            return ShownRuntime(runtime.install.TITLE, hue)
     return ShownRuntime(name, _OTHER_HUE)
 
 

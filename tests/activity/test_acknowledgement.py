@@ -80,7 +80,7 @@ class Told:
         return open_update(own, others, settings=settings, now=time.time(), limit=500, introduction=INTRODUCTION)
 
     def show(self, text: str, *, is_answered: bool = True) -> None:
-        show_told(self.own, json.dumps(self.runtime.HOOKS.context_output(text)).encode(), is_answered=is_answered)
+        show_told(self.own, json.dumps(self.runtime.context_output(text)).encode(), is_answered=is_answered)
 
     def branch_off(self, before: bytes, *records: dict[str, object]) -> None:
         """What is said next goes on from where the transcript held `before`."""
@@ -292,7 +292,7 @@ def test_where_it_is_settled_nothing_is_written(told: Told) -> None:
 
 
 def test_only_the_record_of_a_hook_shows_what_it_told() -> None:
-    claude = all_runtimes()[0].RECORDS
+    claude = all_runtimes()[0].records
     assert claude.told(record("attachment", attachment={"type": "hook_additional_context", "content": ["a"]})) == ("a",)
     assert claude.told(record("attachment", attachment={"type": "hook_non_blocking_error"})) == ()
     assert claude.told({"type": "api-request-blob", "message": {"content": "a"}}) is None

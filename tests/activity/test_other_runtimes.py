@@ -18,7 +18,7 @@ from records import (
 )
 from runtimes_scene import Person, patch
 
-from session_memory.runtimes.claude.files import encode_cwd
+from session_memory.runtimes.claude import encode_cwd
 
 
 @pytest.fixture

@@ -344,7 +344,7 @@ class TestRules:
     def told(self, home, rules, tmp_path):
         sessions = [
             Session(name, str(home.resolve(name)), name)
-            for name in runtime("agent-sdk").FILES.session_names(str(home.sessions_dir))
+            for name in runtime("agent-sdk").session_names(str(home.sessions_dir))
         ]
         return told_to_main(sessions, tmp_path, rules=rules)
 

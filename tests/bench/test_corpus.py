@@ -39,7 +39,7 @@ def records(path: Path) -> list[dict]:
 
 
 def times(path: Path, format: str) -> list[float]:
-    entries = [runtime_of(format).RECORDS.entry(record, 0) for record in records(path)]
+    entries = [runtime_of(format).records.entry(record, 0) for record in records(path)]
     return [entry.timestamp for entry in entries if entry is not None and entry.timestamp is not None]
 
 
@@ -76,7 +76,7 @@ def test_its_records_are_read_as_those_of_the_runtime(texts, tmp_path, format, r
 @pytest.mark.parametrize("format", FORMATS)
 def test_every_runtime_s_records_hold_what_users_and_agents_said(texts, tmp_path, format):
     write_session(tmp_path / "a.jsonl", author(texts), format)
-    own = runtime_of(format).RECORDS
+    own = runtime_of(format).records
     entries = [entry for record in records(tmp_path / "a.jsonl") if (entry := own.entry(record, 0))]
     assert {entry.role for entry in entries if entry.text} == {"user", "assistant"}
 

@@ -136,7 +136,7 @@ def test_a_module_comes_behind_what_it_imports_and_what_nothing_new_needs_before
     telling = next(index for index, group in enumerate(groups) if "activity.unseen" in str(group))
     for name in (
         "hooks.tool_call",
-        *[f"runtimes.{one}.files" for one in ("claude", "pi", "codex", "opencode", "gemini")],
+        *[f"runtimes.{one}" for one in ("claude", "pi", "codex", "opencode", "gemini")],
     ):
         assert next(index for index, group in enumerate(groups) if name in str(group)) < telling
 

@@ -17,7 +17,7 @@ from session_memory.host.agent import WITHOUT
 from session_memory.host.log import LINE_CHARACTERS
 from session_memory.host.orphans import running_pids
 from session_memory.host.values import Task, TaskRun
-from session_memory.runtimes.claude import files as claude_files
+from session_memory.runtimes.claude import RUNTIME as CLAUDE
 from session_memory.tools.host_tools import tools_of_group
 from session_memory.tools.request_files import RequestFiles
 from session_memory.transcripts.pointers import LOST
@@ -118,7 +118,7 @@ class TestSessions:
         host.ask(group, "plan m-bed-1")
         before = host.sessions.get(group)
         assert before is not None
-        host.wait(lambda: not running_pids(claude_files, host.group(group).config_dir), "end of the idle runtime")
+        host.wait(lambda: not running_pids(CLAUDE, host.group(group).config_dir), "end of the idle runtime")
         transcript = Path(host.group(group).transcript(before))
         if is_there:
             transcript.write_text("no transcript\n")

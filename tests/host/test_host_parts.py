@@ -19,7 +19,7 @@ from session_memory.host.lock import host_lock, is_running
 from session_memory.host.orphans import running_pids
 from session_memory.host.recovery import RecoveredAnswer, recover
 from session_memory.runtimes import runtime
-from session_memory.runtimes.claude import files as claude_files
+from session_memory.runtimes.claude import RUNTIME as CLAUDE
 from session_memory.settings.homes import home_at
 from session_memory.settings.host_layout import GroupNameError, Layout, OutsideGroupError, open_below
 from session_memory.settings.keys import sample
@@ -159,13 +159,13 @@ class TestLeftover:
         listed = tmp_path / "sessions" / "x.json"
         listed.write_text(json.dumps({"pid": os.getpid(), "procStart": "1"}))
         if Path("/proc/self/stat").exists():
-            assert running_pids(claude_files, str(tmp_path)) == []
+            assert running_pids(CLAUDE, str(tmp_path)) == []
             started = Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
             listed.write_text(json.dumps({"pid": os.getpid(), "procStart": started}))
-            assert running_pids(claude_files, str(tmp_path)) == [os.getpid()]
+            assert running_pids(CLAUDE, str(tmp_path)) == [os.getpid()]
         for content in ("", "[]", '{"pid": -1}', '{"pid": "x"}', '{"pid": 1}'):
             listed.write_text(content)
-            assert running_pids(claude_files, str(tmp_path)) == []
+            assert running_pids(CLAUDE, str(tmp_path)) == []
 
 
 class TestConfig:

@@ -94,8 +94,7 @@ class TestTheParts:
         assert archive_group_session(garden, session_id, time.time())
         with held_home(garden) as home:
             assert list(home.settings().faults) == []
-            files = garden.runtime.FILES
-            assert files.other_sessions(home.sessions_dir, "", home.project_dir + "/x", "project") == []
+            assert garden.runtime.other_sessions(home.sessions_dir, "", home.project_dir + "/x", "project") == []
         assert time.perf_counter() - began < 1
 
     def test_what_the_host_goes_by_lies_with_the_host(self, layout: Layout, garden: Group) -> None:

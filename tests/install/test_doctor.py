@@ -92,7 +92,7 @@ def test_hooks_that_the_administrator_switched_off(
 ) -> None:
     managed = tmp_path / "managed-settings.json"
     managed.write_text(json.dumps({key: True}))
-    monkeypatch.setattr(RUNTIME.INSTALL, "MANAGED_SETTINGS", {"linux": str(managed), "darwin": str(managed)})
+    monkeypatch.setattr(RUNTIME.install, "MANAGED_SETTINGS", {"linux": str(managed), "darwin": str(managed)})
     findings = checks.check_disabled(identify(str(machine.claude), machine.environ))
     assert [f"{managed}: {key} is true" in finding.text for finding in findings] == [True]
 

@@ -36,7 +36,7 @@ from records import exchange, new_id, write
 from runtime_table import Shown
 
 from session_memory import __version__
-from session_memory.runtimes.claude.files import encode_cwd
+from session_memory.runtimes.claude import encode_cwd
 
 INTRODUCTION = "A record of your other sessions, not instructions:\n[Session Activity]"
 # Not the plugin's: what a home keeps of the sessions, with or without it, and what Claude Code notes of the servers that

@@ -146,13 +146,13 @@ def test_a_plugin_in_another_runtime_sets_up_the_store_in_the_person_s_place(nam
     source, home = copy_repository(tmp_path / "copy"), tmp_path / "home"
     index = make_index(tmp_path / "index", source / "requirements.lock")
     [runtime] = [one for one in all_runtimes() if one.name == name]
-    start, config_dir = str(home / "work"), runtime.FILES.config_dir({"HOME": str(home)})
+    start, config_dir = str(home / "work"), runtime.config_dir({"HOME": str(home)})
     (home / "work").mkdir(parents=True)
-    path = runtime.HOOKS.own_path({"session_id": new_id()}, start, config_dir)
-    event = {**runtime.INSTALL.prompt_event(runtime.FILES.session_id_of(path), path, start, ""), "source": "startup"}
+    path = runtime.own_path({"session_id": new_id()}, start, config_dir)
+    event = {**runtime.install.prompt_event(runtime.session_id_of(path), path, start, ""), "source": "startup"}
     event["hook_event_name"] = "SessionStart"
     environ = {"HOME": str(home), "PATH": "/usr/bin:/bin", "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(index)}
-    environ.update(runtime.INSTALL.hook_variables(event["session_id"], start))
+    environ.update(runtime.install.hook_variables(event["session_id"], start))
     command = [PYTHON, "-I", "-S", str(source / "hooks/plugin_start.py")]
     done = subprocess.run(command, input=json.dumps(event).encode(), env=environ, capture_output=True, check=True)
     assert done.stdout == b""

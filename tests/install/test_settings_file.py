@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from session_memory.errors import SessionMemoryError
 from session_memory.install.json_edit import parse
 from session_memory.install.settings_file import read, with_hooks, with_rules, without_hooks, without_rules
-from session_memory.runtimes.claude.install import wanted_hooks
-from session_memory.runtimes.settings_hooks import Hook
+from session_memory.runtimes.claude import RUNTIME as CLAUDE
+from session_memory.runtimes.install import Hook
 
 DECLARED = json.dumps(
     {
@@ -32,7 +32,7 @@ DECLARED = json.dumps(
         }
     }
 )
-HOOKS = wanted_hooks(DECLARED, "/env/python", "/app")
+HOOKS = CLAUDE.install.wanted_hooks(DECLARED, "/env/python", "/app")
 PROMPT = "/env/python -I /app/hooks/prompt.py || exit 0"
 FORK = "/env/python -I /app/hooks/fork.py || exit 0"
 
@@ -54,7 +54,7 @@ def commands(text: str, event: str) -> list[str]:
 
 
 def test_a_declared_hook_is_run_by_the_given_interpreter_from_the_given_directory() -> None:
-    hook = wanted_hooks(DECLARED, "/my env/python", "/it's here")[1]
+    hook = CLAUDE.install.wanted_hooks(DECLARED, "/my env/python", "/it's here")[1]
     assert hook == Hook(
         "UserPromptSubmit",
         None,
@@ -65,7 +65,7 @@ def test_a_declared_hook_is_run_by_the_given_interpreter_from_the_given_director
 def test_an_event_that_is_declared_later_needs_no_change_here() -> None:
     entry = {"type": "command", "command": 'python3 "${CLAUDE_PLUGIN_ROOT}/hooks/c.py" || true', "async": True}
     declared = json.dumps({"hooks": {"PreCompact": [{"matcher": "auto", "hooks": [entry]}]}})
-    hook = wanted_hooks(declared, "/env/python", "/app")[0]
+    hook = CLAUDE.install.wanted_hooks(declared, "/env/python", "/app")[0]
     expected = {"type": "command", "command": "/env/python /app/hooks/c.py || true", "async": True}
     assert hook == Hook("PreCompact", "auto", expected)
 

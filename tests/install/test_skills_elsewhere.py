@@ -17,7 +17,7 @@ from install_machine import prepared_machine
 from skills_scene import NAME, check_all, commands_in, link_packages, make_archive, past, skill_texts
 
 from session_memory.runtimes import runtime
-from session_memory.runtimes.claude.files import encode_cwd
+from session_memory.runtimes.claude import encode_cwd
 
 # The tool that runs a command, the key of its input, and what lets it do that unasked.
 SHELLS = {
@@ -45,12 +45,12 @@ def test_the_shell_of_a_runtime_runs_what_the_skills_teach(tmp_path: Path, npm_p
         make_archive(transcript, program.home / ".session-memory" / "conversations")
         machine = prepared_machine(program.home)
         link_packages(machine.program_dir / "env")
-        runtime_dir = program.home / runtime(name).FILES.USUAL_DIR
+        runtime_dir = program.home / runtime(name).USUAL_DIR
         runtime_dir.mkdir(parents=True, exist_ok=True)
         if name in SETTINGS:
             (runtime_dir / "settings.json").write_text(json.dumps(SETTINGS[name]))
         machine.installed("--runtime", "claude-code", "--runtime", runtime(name).name)
-        folder = runtime(name).INSTALL.SKILLS_FOLDER
+        folder = runtime(name).install.SKILLS_FOLDER
         skills = runtime_dir / folder if folder else program.home / ".agents/skills"
         commands = [one for text in skill_texts(skills) for one in commands_in(text)]
         program.environment["PATH"] = f"{machine.program_dir}/env/bin:{os.defpath}"

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from records import assistant, line, record, tool_result, user
 
+from session_memory.runtimes.claude import encode_cwd
 from session_memory.runtimes.claude import records as claude
-from session_memory.runtimes.claude.files import encode_cwd
 from session_memory.session_monitor import parse_jsonl_entries
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"

@@ -15,7 +15,7 @@ from session_memory.transcripts.entries import Entry
 from session_memory.transcripts.lines import first_line
 from session_memory.transcripts.reader import TranscriptReader
 
-CODEX = runtime("codex").RECORDS
+CODEX = runtime("codex").records
 
 
 def test_a_long_rollout_read_forward_is_not_kept_in_memory() -> None:

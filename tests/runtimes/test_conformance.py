@@ -83,7 +83,7 @@ class TestEntries:
 
     def test_what_a_sub_agent_did_can_be_read_and_is_none_of_the_conversation(self, fixture):
         if not fixture.own["subagent"]:
-            assert fixture.runtime.FILES.sub_agents(str(fixture.path())) == []
+            assert fixture.runtime.sub_agents(str(fixture.path())) == []
             pytest.skip("it writes nothing of sub-agents")
         path = fixture.path(fixture.own["subagent"])
         content = path.read_bytes()
@@ -131,7 +131,7 @@ class TestResults:
         assert found == fixture.own["results"]
 
     def test_results_taken_out_of_a_line_are_those_of_its_record(self, fixture):
-        records = fixture.runtime.RECORDS
+        records = fixture.runtime.records
         for line in fixture.lines():
             (record,), _ = decode_line(line)
             taken = records.results_in(line, decode_line)
@@ -160,7 +160,7 @@ class TestDelivery:
         offset = 0
         for line in fixture.lines():
             (record,), _ = decode_line(line)
-            found = fixture.runtime.RECORDS.told(record)
+            found = fixture.runtime.records.told(record)
             if found:
                 return found[0], offset
             offset += len(line) + 1
@@ -168,7 +168,7 @@ class TestDelivery:
 
     def test_what_was_told_is_found_in_its_transcript_if_the_runtime_shows_it(self, fixture, tmp_path):
         told = self.told(fixture)
-        assert bool(told) is fixture.runtime.HOOKS.SHOWS_WHAT_WAS_TOLD
+        assert bool(told) is fixture.runtime.SHOWS_WHAT_WAS_TOLD
         if told:
             path = fixture.laid_out(tmp_path)
             own = OwnSession("own", fixture.runtime, str(tmp_path / "own.json"), str(path))
@@ -192,14 +192,14 @@ class TestDelivery:
         assert delivered(before, own).acknowledged is None
 
     def test_a_line_that_does_not_show_it_or_links_nothing_is_not_decoded(self, fixture):
-        records = fixture.runtime.RECORDS
+        records = fixture.runtime.records
         for line in fixture.lines():
             (record,), _ = decode_line(line)
             assert records.may_show_told(line) or records.told(record) is None
             assert records.may_link(line) or records.link(record) is None
 
     def test_every_message_goes_on_from_one_that_stands_before_it(self, fixture):
-        links = [fixture.runtime.RECORDS.link(decode_line(line)[0][0]) for line in fixture.lines()]
+        links = [fixture.runtime.records.link(decode_line(line)[0][0]) for line in fixture.lines()]
         seen = {""}
         for record_id, parent_id, _ in filter(None, links):
             assert parent_id in seen
@@ -281,7 +281,7 @@ class TestFilters:
     """Lines that are not decoded hold nothing: most of a transcript's bytes."""
 
     def test_a_line_that_does_not_matter_holds_no_entry_title_or_compaction(self, fixture):
-        records = fixture.runtime.RECORDS
+        records = fixture.runtime.records
         left_out = [line for line in fixture.lines() if not records.may_matter(line)]
         assert left_out
         for line in left_out:
@@ -290,7 +290,7 @@ class TestFilters:
             assert not found
 
     def test_without_tools_a_line_that_does_not_matter_holds_no_text_either(self, fixture):
-        records = fixture.runtime.RECORDS
+        records = fixture.runtime.records
         for line in fixture.lines():
             (record,), _ = decode_line(line)
             entry = records.entry(record, 0)
@@ -298,7 +298,7 @@ class TestFilters:
             assert records.may_matter(line, False) or not holds_something
 
     def test_a_prompt_that_is_glued_to_a_result_is_read(self, fixture):
-        records = fixture.runtime.RECORDS
+        records = fixture.runtime.records
         first, *lines = fixture.lines()
         prompt = next(line for line in lines if records.prompt_id(decode_line(line)[0][0]) and b"Thanks!" in line)
         for line in [line for line in lines if records.results(decode_line(line)[0][0])]:
@@ -306,7 +306,7 @@ class TestFilters:
             assert [entry.text for entry in found if entry.text == "Thanks!"]
 
     def test_a_prompt_behind_a_record_that_was_torn_anywhere_is_read_and_the_torn_one_counted(self, fixture, tmp_path):
-        records = fixture.runtime.RECORDS
+        records = fixture.runtime.records
         first, *lines = fixture.lines()
         number = next(
             n for n, one in enumerate(lines) if records.prompt_id(decode_line(one)[0][0]) and b"Thanks!" in one
@@ -328,7 +328,7 @@ class TestFilters:
 
 class TestUsage:
     def test_an_answer_says_what_it_took_and_of_which_model(self, fixture):
-        records = fixture.runtime.RECORDS
+        records = fixture.runtime.records
         model, found = "", set()
         for line in fixture.lines():
             usage = records.usage(decode_line(line)[0][0])
@@ -338,13 +338,13 @@ class TestUsage:
         assert sorted(map(list, found)) == [fixture.own["usage"]]
 
     def test_a_line_that_brings_no_usage_says_nothing_of_it(self, fixture):
-        records = fixture.runtime.RECORDS
+        records = fixture.runtime.records
         left_out = [line for line in fixture.lines() if not records.may_bring_usage(line)]
         assert left_out
         assert not any(records.usage(decode_line(line)[0][0]) for line in left_out)
 
     def test_odd_numbers_count_as_none(self, fixture):
-        records = fixture.runtime.RECORDS
+        records = fixture.runtime.records
         for line in fixture.lines():
             for odd in (b'"many"', b"-5", b"true", b"null", b"[]", b"1e9", b"9" * 400):
                 [record] = decode_line(re.sub(rb"(?i)(tokens|count|put)\": ?\d+", rb'\1":' + odd, line))[0]
@@ -354,12 +354,12 @@ class TestUsage:
 
 class TestTurns:
     def test_a_prompt_is_known_by_the_id_that_its_sender_gave(self, fixture):
-        records = fixture.runtime.RECORDS
+        records = fixture.runtime.records
         found = [records.prompt_id(decode_line(line)[0][0]) for line in fixture.lines()]
         assert [one for one in found if one in fixture.own["ids"]] == fixture.own["prompt_ids"]
 
     def test_the_reply_that_ends_a_turn_is_told_from_those_that_do_not(self, fixture):
-        replies = [fixture.runtime.RECORDS.reply(decode_line(line)[0][0]) for line in fixture.lines()]
+        replies = [fixture.runtime.records.reply(decode_line(line)[0][0]) for line in fixture.lines()]
         ends = [reply.text for reply in replies if reply and reply.ends_turn]
         assert [text for text in ends if text in dict(map(reversed, CONVERSATION))] == fixture.own["turn_ends"]
 

@@ -13,7 +13,8 @@ from conformance_scene import (
     fixture_of,
 )
 
-from session_memory.runtimes import all_runtimes, runtime
+from session_memory.runtimes import all_runtimes
+from session_memory.runtimes import runtime as runtime_called
 from session_memory.runtimes.detection import running_session, runtime_of
 from session_memory.system.files import path_stamp
 
@@ -30,11 +31,11 @@ class TestFiles:
                 assert runtime_of(descriptor) is fixture.runtime
 
     def test_a_session_is_found_in_its_folder_and_in_its_project(self, fixture, tmp_path):
-        path, files = fixture.laid_out(tmp_path), fixture.runtime.FILES
-        assert path.is_relative_to(files.transcripts_dir(str(tmp_path)))
-        assert len(path.relative_to(files.transcripts_dir(str(tmp_path))).parts) == files.DEEPEST
-        assert files.session_id_of(str(path)) == fixture.own["session_id"]
-        assert [session.path for session in files.sessions_in(str(path.parent))] == [str(path)]
+        path, runtime = fixture.laid_out(tmp_path), fixture.runtime
+        assert path.is_relative_to(runtime.transcripts_dir(str(tmp_path)))
+        assert len(path.relative_to(runtime.transcripts_dir(str(tmp_path))).parts) == runtime.DEEPEST
+        assert runtime.session_id_of(str(path)) == fixture.own["session_id"]
+        assert [session.path for session in runtime.sessions_in(str(path.parent))] == [str(path)]
         for directory, scope, expected in (
             (fixture.own["cwd"], "project", [str(path)]),
             ("/elsewhere", "project", []),
@@ -43,12 +44,10 @@ class TestFiles:
             assert [session.path for session in fixture.of_project(tmp_path, directory, scope)] == expected
 
     def test_a_session_is_found_in_its_project_by_its_id(self, fixture, tmp_path):
-        if not fixture.runtime.FILES.HAS_PROJECT_FOLDERS:
+        if not fixture.runtime.HAS_PROJECT_FOLDERS:
             pytest.skip("a session says nothing of its project by where it lies")
         path = fixture.laid_out(tmp_path)
-        found = fixture.runtime.FILES.project_sessions(
-            str(tmp_path), fixture.own["session_id"], "/elsewhere", "project"
-        )
+        found = fixture.runtime.project_sessions(str(tmp_path), fixture.own["session_id"], "/elsewhere", "project")
         assert [session.path for session in found] == [str(path)]
 
     def test_sessions_of_other_projects_are_marked(self, fixture, tmp_path):
@@ -59,31 +58,31 @@ class TestFiles:
         assert [session.is_elsewhere for session in of_project if session.path == str(path)] == [False]
 
     def test_the_folders_of_a_directory_and_of_those_below_it_are_found(self, fixture, tmp_path):
-        files = fixture.runtime.FILES
-        if files.HAS_PROJECT_FOLDERS:
-            inside = [Path(files.project_dir(str(tmp_path), f"/srv/app{below}")) for below in ("", "/src", "/a/b")]
-            for folder in (*inside, Path(files.project_dir(str(tmp_path), "/srv/apple")), tmp_path / "other"):
+        runtime = fixture.runtime
+        if runtime.HAS_PROJECT_FOLDERS:
+            inside = [Path(runtime.project_dir(str(tmp_path), f"/srv/app{below}")) for below in ("", "/src", "/a/b")]
+            for folder in (*inside, Path(runtime.project_dir(str(tmp_path), "/srv/apple")), tmp_path / "other"):
                 folder.mkdir(parents=True)
         else:
             inside = [fixture.laid_out(tmp_path)]
-        assert sorted(files.folders_below(str(tmp_path), "/srv/app")) == sorted(map(str, inside))
-        assert files.folders_below(str(tmp_path / "gone"), "/srv/app") == []
+        assert sorted(runtime.folders_below(str(tmp_path), "/srv/app")) == sorted(map(str, inside))
+        assert runtime.folders_below(str(tmp_path / "gone"), "/srv/app") == []
 
     def test_what_tells_of_another_session_changes_as_soon_as_there_is_one(self, fixture, tmp_path):
-        files = fixture.runtime.FILES
-        stamps = [[path_stamp(path) for path in files.listed_dirs(str(tmp_path))]]
+        runtime = fixture.runtime
+        stamps = [[path_stamp(path) for path in runtime.listed_dirs(str(tmp_path))]]
         fixture.laid_out(tmp_path)
-        stamps.append([path_stamp(path) for path in files.listed_dirs(str(tmp_path))])
+        stamps.append([path_stamp(path) for path in runtime.listed_dirs(str(tmp_path))])
         assert stamps[0] != stamps[1]
 
     def test_the_sessions_in_further_folders_of_the_project_are_named_with_their_worktree(self, fixture, tmp_path):
-        path, files = fixture.laid_out(tmp_path), fixture.runtime.FILES
-        own = f"{files.project_dir(str(tmp_path), '/srv/other')}/own.jsonl"
-        folders = [(str(path.parent if files.HAS_PROJECT_FOLDERS else path), "fix-login")]
+        path, runtime = fixture.laid_out(tmp_path), fixture.runtime
+        own = f"{runtime.project_dir(str(tmp_path), '/srv/other')}/own.jsonl"
+        folders = [(str(path.parent if runtime.HAS_PROJECT_FOLDERS else path), "fix-login")]
         for found in (
-            files.other_sessions("", str(tmp_path), own, "project", folders),
-            files.other_sessions("", str(tmp_path), own, "all", folders),
-            files.project_sessions(str(tmp_path), "", "/srv/other", "project", folders),
+            runtime.other_sessions("", str(tmp_path), own, "project", folders),
+            runtime.other_sessions("", str(tmp_path), own, "all", folders),
+            runtime.project_sessions(str(tmp_path), "", "/srv/other", "project", folders),
         ):
             assert [(session.path, session.worktree, session.is_elsewhere) for session in found] == [
                 (str(path), "fix-login", False)
@@ -91,24 +90,24 @@ class TestFiles:
 
     def test_an_event_says_in_which_directory_the_session_was_started(self, fixture, tmp_path):
         event = {**fixture.event(fixture.laid_out(tmp_path)), "cwd": "/srv/app"}
-        assert fixture.runtime.HOOKS.project_start(event, {}) == "/srv/app"
+        assert fixture.runtime.project_start(event, {}) == "/srv/app"
 
     def test_where_there_are_no_sessions_none_are_found(self, fixture, tmp_path):
-        files = fixture.runtime.FILES
-        assert files.sessions_in(str(tmp_path / "gone")) == []
-        assert files.session_names(str(tmp_path / "gone")) == []
-        assert files.other_sessions("", str(tmp_path), f"{tmp_path}/x/y.jsonl", "all") == []
-        assert files.project_sessions(str(tmp_path), "an-id", "/srv", "all") == []
-        assert files.live_session_id(str(tmp_path), 1) == ""
+        runtime = fixture.runtime
+        assert runtime.sessions_in(str(tmp_path / "gone")) == []
+        assert runtime.session_names(str(tmp_path / "gone")) == []
+        assert runtime.other_sessions("", str(tmp_path), f"{tmp_path}/x/y.jsonl", "all") == []
+        assert runtime.project_sessions(str(tmp_path), "an-id", "/srv", "all") == []
+        assert runtime.live_session_id(str(tmp_path), 1) == ""
 
     def test_its_directory_is_the_usual_one_or_what_the_environment_names(self, fixture):
-        files = fixture.runtime.FILES
-        assert files.config_dir({"HOME": "/home/dev"}) == f"/home/dev/{files.USUAL_DIR}"
+        runtime = fixture.runtime
+        assert runtime.config_dir({"HOME": "/home/dev"}) == f"/home/dev/{runtime.USUAL_DIR}"
         moved = {"HOME": "/home/dev", fixture.own["config_variable"]: "/srv/runtime/"}
-        assert files.config_dir(moved) == fixture.own.get("moved_dir", "/srv/runtime")
+        assert runtime.config_dir(moved) == fixture.own.get("moved_dir", "/srv/runtime")
 
     def test_a_process_knows_the_session_that_it_runs_in(self, fixture, tmp_path):
-        environ = {"HOME": str(tmp_path), fixture.runtime.FILES.OWN_ID_VARIABLE: "one-session"}
+        environ = {"HOME": str(tmp_path), fixture.runtime.OWN_ID_VARIABLE: "one-session"}
         assert running_session(environ, os.getpid()) == (fixture.runtime, "one-session")
         assert running_session({"HOME": str(tmp_path)}, os.getpid()) == (None, "")
 
@@ -116,75 +115,75 @@ class TestFiles:
 class TestHooks:
     def test_an_event_tells_whose_session_it_is_and_where_its_transcript_lies(self, fixture, tmp_path):
         directory = tmp_path / Path(fixture.own.get("moved_dir", "/srv/runtime")).name
-        path, hooks = fixture.laid_out(directory), fixture.runtime.HOOKS
+        path, runtime = fixture.laid_out(directory), fixture.runtime
         event = fixture.event(path)
         environ = fixture.environ(directory)
-        config_dir = hooks.config_dir(event, environ)
-        assert hooks.is_own(event, environ)
-        others = [other.name for other in all_runtimes() if other.HOOKS.is_own(event, environ)]
+        config_dir = runtime.event_config_dir(event, environ)
+        assert runtime.is_own(event, environ)
+        others = [other.name for other in all_runtimes() if other.is_own(event, environ)]
         assert others == [fixture.runtime.name]
         assert config_dir == str(directory)
-        assert hooks.own_path(event, fixture.own["cwd"], config_dir) == str(path)
-        assert hooks.start_dir(event, {}) in (fixture.own["cwd"], str(path.parent))
+        assert runtime.own_path(event, fixture.own["cwd"], config_dir) == str(path)
+        assert runtime.start_dir(event, {}) in (fixture.own["cwd"], str(path.parent))
 
     def test_an_event_without_a_transcript_leads_to_where_it_will_lie(self, fixture, tmp_path):
         path = fixture.laid_out(tmp_path)
         event = {**fixture.event(path), "transcript_path": None, "session_dir": None}
-        found = fixture.runtime.HOOKS.own_path(event, fixture.own["cwd"], str(tmp_path))
+        found = fixture.runtime.own_path(event, fixture.own["cwd"], str(tmp_path))
         assert Path(found).parent == path.parent
 
     def test_of_no_kind_is_a_value_in_an_event_that_an_exception_comes_of(self, fixture):
-        hooks = fixture.runtime.HOOKS
+        runtime = fixture.runtime
         for value in (None, 7, [], {}, True):
             event = dict.fromkeys(fixture.own["event"], value)
-            hooks.is_own(event, {"HOME": "/home/dev"})
-            hooks.prompt_id(event)
-            hooks.config_dir(event, {"HOME": "/home/dev"})
-            hooks.own_path(event, "/srv", "/home/dev")
-            assert hooks.own_name(event, "/srv/sessions", []) == ""
+            runtime.is_own(event, {"HOME": "/home/dev"})
+            runtime.prompt_id(event)
+            runtime.event_config_dir(event, {"HOME": "/home/dev"})
+            runtime.own_path(event, "/srv", "/home/dev")
+            assert runtime.own_name(event, "/srv/sessions", []) == ""
 
     def test_only_what_a_person_typed_is_answered(self, fixture):
-        hooks = fixture.runtime.HOOKS
-        assert hooks.is_from_a_person(fixture.own["event"]["prompt"])
-        assert not any(hooks.is_from_a_person(prompt) for prompt in fixture.own["not_typed"])
+        runtime = fixture.runtime
+        assert runtime.is_from_a_person(fixture.own["event"]["prompt"])
+        assert not any(runtime.is_from_a_person(prompt) for prompt in fixture.own["not_typed"])
 
     def test_a_tool_call_says_what_it_edits_or_runs_and_any_other_is_none(self, fixture):
-        hooks, event = fixture.runtime.HOOKS, {**fixture.own["event"], "tool_use_id": "toolu_1"}
+        runtime, event = fixture.runtime, {**fixture.own["event"], "tool_use_id": "toolu_1"}
         for call, kind, argument in fixture.own["calls"]:
-            [found] = hooks.tool_calls({**event, **call})
+            [found] = runtime.tool_calls({**event, **call})
             assert (found.kind, found.argument, found.call_id) == (kind, argument, "toolu_1")
-            assert hooks.tool_calls({**event, **call, "tool_input": "odd"}) == ()
-        assert hooks.tool_calls({**event, "tool_name": "WebSearch", "tool_input": {"query": "git"}}) == ()
-        assert hooks.tool_calls(event) == ()
-        assert hooks.sub_agent(event) == ""
+            assert runtime.tool_calls({**event, **call, "tool_input": "odd"}) == ()
+        assert runtime.tool_calls({**event, "tool_name": "WebSearch", "tool_input": {"query": "git"}}) == ()
+        assert runtime.tool_calls(event) == ()
+        assert runtime.sub_agent(event) == ""
 
     def test_what_goes_with_the_result_of_a_call_names_its_event(self, fixture):
-        hooks = fixture.runtime.HOOKS
-        assert "told" in str(hooks.context_output("told", hooks.TOOL_EVENT))
-        assert "told" in str(hooks.held_output("because", "told"))
-        assert ("because" in str(hooks.held_output("because", ""))) == bool(hooks.held_output("because", ""))
+        runtime = fixture.runtime
+        assert "told" in str(runtime.context_output("told", runtime.TOOL_EVENT))
+        assert "told" in str(runtime.held_output("because", "told"))
+        assert ("because" in str(runtime.held_output("because", ""))) == bool(runtime.held_output("because", ""))
 
     def test_an_answer_is_json_that_carries_the_text(self, fixture):
         text = 'line\n"quoted" \u2028 <b>'
-        answer = json.loads(json.dumps(fixture.runtime.HOOKS.context_output(text)))
+        answer = json.loads(json.dumps(fixture.runtime.context_output(text)))
         assert text in str(answer) or repr(text)[1:-1] in str(answer)
 
 
 class TestInstall:
     def test_what_a_user_types_names_the_session(self, fixture):
-        install = fixture.runtime.INSTALL
+        install = fixture.runtime.install
         assert install.RENAME.format(name="deploys").endswith("deploys")
         assert install.RESUME.format(id="an-id").endswith("an-id")
         assert install.CLEAR.startswith("/")
 
     def test_its_own_directory_lies_in_the_folder_that_homes_have_too(self, fixture):
-        install = fixture.runtime.INSTALL
-        own = fixture.own.get("home_folder") or fixture.runtime.FILES.USUAL_DIR.split("/")[0]
+        install = fixture.runtime.install
+        own = fixture.own.get("home_folder") or fixture.runtime.USUAL_DIR.split("/")[0]
         assert own == install.HOME_FOLDER
         assert install.TITLE
 
     def test_what_an_install_puts_there_runs_our_entries_with_the_interpreter_that_it_found(self, fixture):
-        install = fixture.runtime.INSTALL
+        install = fixture.runtime.install
         declared = (Path(__file__).parents[2] / "hooks" / "hooks.json").read_text()
         hooks = install.wanted_hooks(declared, "/env/python", "/app")
         settings = fixture.own.get("settings_dir", install.HOME_FOLDER)
@@ -205,7 +204,7 @@ def test_an_unknown_format_is_refused_by_name():
         ValueError,
         match="unknown transcript format 'emacs': it is one of agent-sdk, pi, codex, qwen, copilot, opencode, gemini",
     ):
-        runtime("emacs")
+        runtime_called("emacs")
 
 
 def test_a_part_that_no_runtime_has_is_no_attribute(fixture):

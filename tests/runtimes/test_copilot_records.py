@@ -17,7 +17,7 @@ from session_memory.transcripts.lines import first_line
 from session_memory.transcripts.reader import TranscriptReader
 
 COPILOT = runtime("copilot")
-RECORDS, FILES = COPILOT.RECORDS, COPILOT.FILES
+RECORDS = COPILOT.records
 
 
 def event(kind: str, **data: Any) -> dict[str, Any]:
@@ -98,17 +98,17 @@ def test_a_pasted_image_shows_as_one() -> None:
 )
 def test_a_name_is_read_however_it_is_quoted(tmp_path: Path, line: str, name: str) -> None:
     (tmp_path / "workspace.yaml").write_text(f"{line}\nuser_named: true\n")
-    assert FILES.given_name(f"{tmp_path}/events.jsonl") == name
+    assert COPILOT.given_name(f"{tmp_path}/events.jsonl") == name
 
 
 def test_of_very_many_sessions_the_youngest_may_be_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FILES, "MOST_SESSIONS", 3)
+    monkeypatch.setattr("session_memory.runtimes.copilot.MOST_SESSIONS", 3)
     for number in range(5):
         path = write(tmp_path / "session-state" / f"s{number}" / "events.jsonl", *copilot_exchange("a", "b"))
         os.utime(path, (number, number))
     (tmp_path / "session-state" / "begun").mkdir()
-    found = FILES.folders_below(str(tmp_path), "/srv")
-    assert [FILES.session_id_of(path) for path in found] == ["s4", "s3", "s2"]
+    found = COPILOT.folders_below(str(tmp_path), "/srv")
+    assert [COPILOT.session_id_of(path) for path in found] == ["s4", "s3", "s2"]
 
 
 def test_a_sub_agent_of_a_version_that_names_no_agent_is_left_out_too(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_a_sub_agent_of_a_version_that_names_no_agent_is_left_out_too(tmp_path: 
 def test_a_session_of_an_older_version_is_a_single_file(tmp_path: Path) -> None:
     session_id = "0b7e4f60-5a3c-4f0e-9d21-6a4a8c1f7e01"
     path = write(tmp_path / "session-state" / f"{session_id}.jsonl", copilot_start(session_id, "/srv/app", at=1.0))
-    [found] = FILES.sessions_in(str(path.parent))
+    [found] = COPILOT.sessions_in(str(path.parent))
     assert (found.key, found.path) == (session_id, str(path))
 
 

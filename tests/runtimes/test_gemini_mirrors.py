@@ -46,11 +46,11 @@ class Gemini:
             file.write(lines(*records) + bare)
 
     def refresh(self, *, everything: bool = False) -> None:
-        GEMINI.FILES.refresh(str(self.config_dir), everything)
+        GEMINI.refresh(str(self.config_dir), everything)
 
     @property
     def folder(self) -> Path:
-        return Path(GEMINI.FILES.project_dir(str(self.config_dir), SITE))
+        return Path(GEMINI.project_dir(str(self.config_dir), SITE))
 
     def entries(self, name: str = "") -> list[Entry]:
         """What the mirror of the chat says now."""
@@ -88,7 +88,7 @@ def test_the_chats_of_the_fixture_have_the_mirrors_of_the_fixture(gemini: Gemini
     gemini.refresh(everything=True)
     own = json.loads((FIXTURE / "expected.json").read_text())["session_id"]
     [fork] = [path for path in gemini.folder.glob("*.jsonl") if path.stem != own]
-    [agent] = GEMINI.FILES.sub_agents(str(gemini.folder / f"{own}.jsonl"))
+    [agent] = GEMINI.sub_agents(str(gemini.folder / f"{own}.jsonl"))
     for path, name in (
         (gemini.folder / f"{own}.jsonl", "conversation.jsonl"),
         (fork, "fork.jsonl"),

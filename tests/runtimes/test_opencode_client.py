@@ -20,7 +20,7 @@ from install_machine import PYTHON, REPOSITORY
 from records import assistant, new_id, user, write
 
 from session_memory.runtimes import runtime
-from session_memory.runtimes.claude.files import encode_cwd
+from session_memory.runtimes.claude import encode_cwd
 from session_memory.transcripts.entries import Entry
 from session_memory.transcripts.reader import TranscriptReader
 

@@ -10,7 +10,7 @@ import pytest
 from opencode_scene import OpenCodeDatabase, OpenCodeUser, tool
 from store_scene import StoreUser
 
-from session_memory.runtimes.opencode import files
+from session_memory.runtimes.opencode import RUNTIME as OPENCODE
 from session_memory.system import files as system
 
 
@@ -121,5 +121,5 @@ def test_they_are_stored_listed_and_read_and_stay_one_session_with_the_import(tm
 
 
 def test_without_a_database_and_files_nothing_is_made(tmp_path: Path) -> None:
-    files.refresh(str(tmp_path / "nothing"), everything=True)
+    OPENCODE.refresh(str(tmp_path / "nothing"), everything=True)
     assert list(tmp_path.iterdir()) == []

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from opencode_scene import OpenCodeUser
 
+from session_memory.runtimes.opencode import RUNTIME as OPENCODE
 from session_memory.runtimes.opencode import database as statements
-from session_memory.runtimes.opencode import files
 from session_memory.runtimes.opencode.mirrors import PROMPT_MESSAGES
 from session_memory.system import files as system
 
@@ -80,14 +80,14 @@ class TestFiles:
         for one in (child, below):
             user.database.turn(one, "count", "three")
         user.refresh()
-        assert files.sub_agents(str(user.mirror(session))) == [str(user.mirror(child)), str(user.mirror(below))]
+        assert OPENCODE.sub_agents(str(user.mirror(session))) == [str(user.mirror(child)), str(user.mirror(below))]
         assert user.said(child) == []
 
     def test_a_directory_with_a_path_longer_than_a_name_may_be_has_a_folder(self, user):
         directory = "/srv" + "/a-long-name" * 40
         assert user.said(user.database.exchange(directory, "one", "first")) == ["one", "first"]
-        (folder,) = files.folders_below(str(user.data_dir), directory)
-        assert folder == files.project_dir(str(user.data_dir), directory)
+        (folder,) = OPENCODE.folders_below(str(user.data_dir), directory)
+        assert folder == OPENCODE.project_dir(str(user.data_dir), directory)
 
 
 class TestReading:
@@ -147,7 +147,7 @@ class TestReading:
     def test_what_is_no_database_of_opencode_has_no_sessions(self, user, content):
         user.database.path.write_bytes(content)
         user.refresh(everything=True)
-        assert list(files.folders_below(str(user.data_dir), "/srv/app")) == []
+        assert list(OPENCODE.folders_below(str(user.data_dir), "/srv/app")) == []
 
     def test_rows_that_were_numbered_anew_or_deleted_hide_nothing(self, user):
         first = user.database.exchange("/srv/app", "one", "first")

@@ -13,7 +13,8 @@ import pytest
 from opencode_scene import OpenCodeUser, text, tool
 from runtimes.opencode_story import write_story
 
-from session_memory.runtimes.opencode import database, files
+from session_memory.runtimes.opencode import RUNTIME as OPENCODE
+from session_memory.runtimes.opencode import database
 from session_memory.system import files as system
 
 FIXTURES = Path(__file__).parent / "fixtures" / "opencode"
@@ -70,7 +71,7 @@ def test_the_fixtures_are_what_the_rows_of_the_story_become(tmp_path, monkeypatc
     monkeypatch.setitem(system.os.environ, b"HOME", os.fsencode(tmp_path))
     data_dir = tmp_path / ".local" / "share" / "opencode"
     sessions = write_story(data_dir)
-    files.refresh(str(data_dir), everything=True)
+    OPENCODE.refresh(str(data_dir), everything=True)
     for name, session_id in sessions.items():
         (path,) = (tmp_path / ".session-memory").rglob(f"{session_id}.jsonl")
         assert path.read_text() == (FIXTURES / name).read_text()

@@ -10,8 +10,8 @@ import pytest
 from records import PiSession, spaced
 
 from session_memory.runtimes import runtime
+from session_memory.runtimes.pi import encode_cwd
 from session_memory.runtimes.pi import records as pi
-from session_memory.runtimes.pi.files import encode_cwd
 from session_memory.session_monitor import parse_jsonl_entries, read_session_log
 from session_memory.transcripts.lines import first_line
 from session_memory.transcripts.log import last_entries

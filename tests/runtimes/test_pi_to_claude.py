@@ -12,8 +12,8 @@ import pytest
 from records import PiSession
 from store_scene import Scene
 
+from session_memory.runtimes.claude import encode_cwd
 from session_memory.runtimes.claude import records as claude_records
-from session_memory.runtimes.claude.files import encode_cwd
 from session_memory.session_monitor import read_session_log
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -86,7 +86,7 @@ def test_a_call_is_held_back_where_the_settings_say_so_and_somebody_can_be_asked
 def test_what_the_extension_puts_behind_a_result_is_no_part_of_it() -> None:
     content = [{"type": "text", "text": "edited"}, {"type": "text", "text": TOLD}]
     message = {"role": "toolResult", "toolCallId": "toolu_1", "content": content}
-    ((_, _, found),) = runtime("pi").RECORDS.results({"type": "message", "message": message})
+    ((_, _, found),) = runtime("pi").records.results({"type": "message", "message": message})
     assert found == content[:1]
 
 

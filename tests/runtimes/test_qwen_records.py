@@ -9,7 +9,7 @@ from records import qwen_record
 
 from session_memory.runtimes import runtime
 
-RECORDS = runtime("qwen").RECORDS
+RECORDS = runtime("qwen").records
 
 
 @pytest.mark.parametrize(

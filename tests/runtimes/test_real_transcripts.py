@@ -60,7 +60,7 @@ def test_read_from_its_end_it_holds_the_same(file):
 
 
 def test_no_line_that_is_not_decoded_holds_an_entry_a_title_or_a_compaction(file):
-    records = file.runtime.RECORDS
+    records = file.runtime.records
     for line in file.lines():
         if not records.may_matter(line):
             for value in decode_line(line)[0]:
@@ -70,7 +70,7 @@ def test_no_line_that_is_not_decoded_holds_an_entry_a_title_or_a_compaction(file
 
 
 def test_without_tools_no_line_that_is_not_decoded_holds_text(file):
-    records = file.runtime.RECORDS
+    records = file.runtime.records
     for line in file.lines():
         if not records.may_matter(line, False):
             for value in decode_line(line)[0]:
@@ -81,7 +81,7 @@ def test_without_tools_no_line_that_is_not_decoded_holds_text(file):
 
 
 def test_results_that_are_taken_out_of_a_line_are_all_that_it_brings(file):
-    records = file.runtime.RECORDS
+    records = file.runtime.records
     for line in file.lines():
         taken = records.results_in(line, decode_line)
         if taken is not None:
@@ -92,7 +92,7 @@ def test_results_that_are_taken_out_of_a_line_are_all_that_it_brings(file):
 
 
 def test_no_line_that_is_taken_for_one_without_results_brings_one(file):
-    records = file.runtime.RECORDS
+    records = file.runtime.records
     for line in file.lines():
         if not records.may_bring_results(line):
             assert [result for value in decode_line(line)[0] for result in records.results(value)] == []

@@ -31,7 +31,7 @@ def cells_of(line: str) -> list[str]:
 
 
 def test_every_runtime_has_a_cell_in_every_line():
-    titles = {one.INSTALL.TITLE for one in all_runtimes()}
+    titles = {one.install.TITLE for one in all_runtimes()}
     assert [name for name, cells in table().items() if set(cells) != titles or not all(cells.values())] == []
 
 
@@ -46,14 +46,14 @@ def test_every_line_names_the_tests_that_show_it():
 
 @pytest.mark.parametrize("one", all_runtimes(), ids=lambda one: one.name)
 def test_what_it_says_of_a_runtime_is_so(one: Runtime):
-    cells = {name: row[one.INSTALL.TITLE] for name, row in table().items()}
+    cells = {name: row[one.install.TITLE] for name, row in table().items()}
     expected = json.loads((FIXTURES / one.name / "expected.json").read_text())
     assert cells["read, stored, archived, listed"] == "yes"  # by the fixture, which the conformance suite runs over
     assert cells["told with a prompt what the others did"] == "yes"
-    is_shown = one.HOOKS.SHOWS_WHAT_WAS_TOLD
+    is_shown = one.SHOWS_WHAT_WAS_TOLD
     assert cells["what it got is acknowledged"] == ("by its transcript" if is_shown else "no")
     kinds = {kind for _, kind, _ in expected["calls"]}
     assert kinds in ({"edit", "command"}, set())
     assert cells["told of collisions"] == ("prompt, edit, git" if kinds else "prompt")
-    wanted = one.INSTALL.wanted_hooks(DECLARED, "", "") or one.INSTALL.wanted_files(DECLARED, "", "")
+    wanted = one.install.wanted_hooks(DECLARED, "", "") or one.install.wanted_files(DECLARED, "", "")
     assert ("install.py" in cells["installed by"]) == bool(wanted)

@@ -12,7 +12,7 @@ from records import assistant, exchange, user, write
 from text_scene import samples
 from tools_scene import MONDAY, FakeBackend, Home, some_sessions
 
-from session_memory.runtimes.claude.files import transcript_path
+from session_memory.runtimes.claude import RUNTIME as CLAUDE
 from session_memory.tools import HomeBackend, ListedSession, ToolResult, call
 from session_memory.tools.results import RESULT_CHARACTERS
 
@@ -241,7 +241,7 @@ class TestSearching:
 def test_a_plain_user_sees_the_sessions_of_the_project(tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()
-    here = Path(transcript_path(str(tmp_path / ".claude"), str(project), "here"))
+    here = Path(CLAUDE.transcript_path(str(tmp_path / ".claude"), str(project), "here"))
     write(here, *exchange("the garden", "Beans."))
     write(here.parent.parent / "-elsewhere" / "there.jsonl", *exchange("the budget", "None."))
     answer = call(HomeBackend(None, {"HOME": str(tmp_path), "SESSION_MEMORY_HOME": str(project)}), "list_sessions", {})

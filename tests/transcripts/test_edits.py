@@ -47,19 +47,19 @@ def blocks(tool: str, key: str, arguments: dict[str, object]) -> dict[str, objec
     ],
 )
 def test_an_edit_is_a_pair_of_texts(format: str, record: dict[str, object]) -> None:
-    assert runtime(format).RECORDS.edits(record, "c1") == [("a", "b")]
-    assert runtime(format).RECORDS.edits(record, "c2") == []
+    assert runtime(format).records.edits(record, "c1") == [("a", "b")]
+    assert runtime(format).records.edits(record, "c2") == []
 
 
 @pytest.mark.parametrize("format", ["agent-sdk", "pi", "qwen", "copilot", "opencode", "codex"])
 def test_what_is_no_edit_has_none(format: str) -> None:
     for odd in ({}, {"message": None}, {"payload": 1}, {"data": []}, {"message": {"content": [1]}}):
-        assert runtime(format).RECORDS.edits(odd, "c1") == []
+        assert runtime(format).records.edits(odd, "c1") == []
 
 
 def test_a_file_that_is_written_whole_has_nothing_before() -> None:
     record = blocks("Write", "input", {"file_path": "x", "content": "all of it"})
-    assert runtime("agent-sdk").RECORDS.edits(record, "c1") == [("", "all of it")]
+    assert runtime("agent-sdk").records.edits(record, "c1") == [("", "all of it")]
 
 
 def test_a_patch_has_the_edits_of_each_of_its_files() -> None:

@@ -11,8 +11,8 @@ from git_scene import git, repository
 from hooks_scene import run, told
 from records import exchange, new_id, write
 
-from session_memory.runtimes.claude.files import encode_cwd
-from session_memory.runtimes.pi import files as pi_files
+from session_memory.runtimes.claude import encode_cwd
+from session_memory.runtimes.pi import RUNTIME as PI
 from session_memory.system.json import sealed, unsealed
 from session_memory.transcripts.sessions import find_sessions
 
@@ -161,7 +161,7 @@ class TestForReaders:
 def test_folders_of_pi_are_found_below_a_directory(tmp_path):
     for name in ("--srv-app--", "--srv-app-src--", "--srv-apple--"):
         (tmp_path / "sessions" / name).mkdir(parents=True)
-    found = pi_files.folders_below(str(tmp_path), "/srv/app")
+    found = PI.folders_below(str(tmp_path), "/srv/app")
     assert sorted(os.path.basename(folder) for folder in found) == ["--srv-app--", "--srv-app-src--"]
 
 

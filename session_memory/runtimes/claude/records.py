@@ -9,7 +9,7 @@ from __future__ import annotations
 from ...system.json import as_string, is_glued
 from ...text.timestamps import epoch_seconds
 from ...transcripts.entries import Entry, Reply, ToolUse, tool_use, written_by
-from .hooks import PROMPT_EVENT
+from . import RUNTIME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def told(record: Record) -> tuple[str, ...] | None:
     if record.get("type") != "attachment" or not isinstance(attachment, dict):
         return None
     if attachment.get("type") in _FAILED_HOOKS:
-        return () if attachment.get("hookEvent", PROMPT_EVENT) == PROMPT_EVENT else None
+        return () if attachment.get("hookEvent", RUNTIME.PROMPT_EVENT) == RUNTIME.PROMPT_EVENT else None
     content = attachment.get("content")
     if attachment.get("type") != "hook_additional_context" or not isinstance(content, list):
         return None

@@ -1,1 +1,105 @@
-"""OpenCode: its database, of which we keep mirrors, and the events that our plugin file sends."""
+"""OpenCode."""
+
+from __future__ import annotations
+
+from ...system.files import is_directory, path_stamp
+from ...system.json import as_string
+from ..base import CopiedSessions, ProjectFolders
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from ..base import Event
+    from ..contract import RuntimeRecords
+    from .install import OpenCodeInstall
+
+DATABASE = "opencode.db"
+_STAMPED = ("", "-wal")  # what is behind the names of the files that change with it
+
+
+class OpenCode(CopiedSessions, ProjectFolders):
+    """OpenCode keeps all sessions in one database, whose rows it changes, and before in files, which it wrote anew. So
+    each session has a mirror (see transcripts/mirror.py and mirrors.py), `<directory>/<session>.jsonl`; that of a
+    sub-agent lies in `<session>/` beside it. Our plugin file sends the events, once for each prompt."""
+
+    name = "opencode"
+    USUAL_DIR = ".local/share/opencode"
+    CONFIG_VARIABLE = "XDG_DATA_HOME"
+    SESSIONS_FOLDER = "opencode-sessions"
+    PROGRAM = "opencode"
+    OWN_ID_VARIABLE = "OPENCODE_SESSION_ID"
+    AGENT_VARIABLE = "OPENCODE"
+    PROMPT_EVENT = "chat.message"
+    START_EVENT = "session.created"
+    TOOL_EVENT = "tool.execute.before"
+    TOOLS = {"edit": ("edit", "filePath"), "write": ("edit", "filePath"), "bash": ("command", "command")}
+
+    def load_records(self) -> RuntimeRecords:
+        from . import records
+
+        return records
+
+    def load_install(self) -> OpenCodeInstall:
+        from .install import OpenCodeInstall
+
+        return OpenCodeInstall(self)
+
+    def config_dir(self, environ: Mapping[str, str]) -> str:
+        """Return `$XDG_DATA_HOME/opencode`, else `~/.local/share/opencode`."""
+        data_dir = environ.get(self.CONFIG_VARIABLE)
+        return f"{data_dir.rstrip('/')}/opencode" if data_dir else f"{environ.get('HOME', '')}/{self.USUAL_DIR}"
+
+    def event_config_dir(self, event: Event, environ: Mapping[str, str]) -> str:
+        return self.config_dir(environ)
+
+    def transcripts_dir(self, config_dir: str) -> str:
+        return self.copies_root(config_dir)
+
+    def refresh(self, config_dir: str, everything: bool = False) -> None:
+        """Update the mirrors, if the database has changed. What is read for a prompt is bounded."""
+        database, storage = f"{config_dir}/{DATABASE}", f"{config_dir}/storage"
+        stamps = [path_stamp(database + suffix) for suffix in _STAMPED]
+        root = self.copies_root(config_dir)
+        if stamps[0][0]:
+            from ...transcripts.mirror import read_state
+
+            state = read_state(root)
+            if state.get("stamps") != stamps or (everything and not state.get("is_whole")):
+                from .mirrors import bring_up_to_date
+
+                bring_up_to_date(database, storage, root, stamps, everything)
+        if everything and is_directory(f"{storage}/session"):
+            from .mirrors import take_files
+
+            take_files(database, storage, root)
+
+    def folder_name(self, directory: str) -> str:
+        from .rows import folder_name
+
+        return folder_name(directory)
+
+    def transcript_path(self, config_dir: str, cwd: str, session_id: str) -> str:
+        """Return where the mirror lies: a session stays in its folder, and may go on in another directory."""
+        return self.transcript_of(config_dir, session_id) or super().transcript_path(config_dir, cwd, session_id)
+
+    def is_own(self, event: Event, environ: Mapping[str, str]) -> bool:
+        return event.get("runtime") == "opencode"
+
+    def own_path(self, event: Event, start: str, config_dir: str) -> str:
+        return self.transcript_path(config_dir, start, as_string(event.get("session_id")))
+
+    def is_from_a_person(self, prompt: str) -> bool:
+        """Tell whether something was typed. What goes to a sub-agent the plugin file leaves out."""
+        return bool(prompt)
+
+    def sub_agent(self, event: Event) -> str:
+        return ""  # its calls are not asked about
+
+    def context_output(self, text: str, event: str = "") -> dict[str, Any]:
+        """Return what the plugin file puts behind the prompt, or behind what a tool printed."""
+        return {"text": text}
+
+
+RUNTIME = OpenCode()

@@ -18,7 +18,7 @@ from ...errors import SessionMemoryError
 from ...system.files import open_regular, read_whole, write_atomically
 from ...system.json import objects_in
 from ...transcripts.lines import lines_forward
-from ..claude.files import encode_cwd
+from ..claude import encode_cwd
 from ..detection import PI_CONVERTED
 from .records import entry as pi_entry
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...system.json import as_string, decode_line, is_glued, objects_in
 from ...text.timestamps import epoch_seconds
 from ...transcripts.entries import INTRODUCTION, Entry, Reply, ToolUse, tool_use, written_by
-from .hooks import CUSTOM_TYPE
+from . import CUSTOM_TYPE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,1 +1,71 @@
-"""Qwen Code: its chats, and the events of its hooks."""
+"""Qwen Code."""
+
+from __future__ import annotations
+
+from ...system.files import is_directory, names_in, real_path
+from ...system.json import as_string
+from ..base import ProjectFolders
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from ..base import Event
+    from ..contract import RuntimeRecords
+    from .install import QwenInstall
+
+
+class QwenCode(ProjectFolders):
+    """Chats lie at `projects/<directory>/chats/<id>.jsonl`. What a hook says before a tool is run does not reach the
+    agent: no calls are answered."""
+
+    name = "qwen-code"
+    USUAL_DIR = ".qwen"
+    CONFIG_VARIABLE = "QWEN_RUNTIME_DIR"
+    TRANSCRIPTS = "projects"
+    DEEPEST = 3
+    INNER = "/chats"
+    SESSIONS_FOLDER = "qwen-sessions"
+    PROGRAM = "qwen"
+    OWN_ID_VARIABLE = "QWEN_CODE_SESSION_ID"
+    AGENT_VARIABLE = "QWEN_CODE"
+    PROJECT_VARIABLE = "QWEN_PROJECT_DIR"
+    PROMPT_ID_KEY = "prompt_id"
+
+    def load_records(self) -> RuntimeRecords:
+        from . import records
+
+        return records
+
+    def load_install(self) -> QwenInstall:
+        from .install import QwenInstall
+
+        return QwenInstall(self)
+
+    def folder_name(self, directory: str) -> str:
+        from ...text.paths import dashed
+
+        return dashed(real_path(directory))
+
+    def sub_agents(self, path: str) -> list[str]:
+        """Return the chats in `subagents/<id>/` beside the chats of the project."""
+        above = path.rpartition("/")[0].rpartition("/")[0]
+        directory = f"{above}/subagents/{self.session_id_of(path)}"
+        if not is_directory(directory):
+            return []
+        return [f"{directory}/{name}" for name in sorted(names_in(directory)) if name.endswith(".jsonl")]
+
+    def is_own(self, event: Event, environ: Mapping[str, str]) -> bool:
+        folder = as_string(event.get("transcript_path")).rpartition("/")[0]
+        return folder.endswith("/chats") and "/projects/" in folder
+
+    def is_from_a_person(self, prompt: str) -> bool:
+        """Tell whether a prompt was typed: in print mode the event comes again after every tool, without one."""
+        return bool(prompt)
+
+    def notice_output(self, text: str) -> dict[str, Any]:
+        return {"systemMessage": text}
+
+
+RUNTIME = QwenCode()

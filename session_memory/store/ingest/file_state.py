@@ -49,9 +49,9 @@ def begun(
 ) -> tuple[FileState, int]:
     """The state of the file as it is now, and the offset to read on from."""
     home, root = file.directory.home, file.directory.root
-    given = for_people(runtime.FILES.given_name(file.plain_path))
+    given = for_people(runtime.given_name(file.plain_path))
     if before is None:
-        session_id = runtime.FILES.session_id_of(file.plain_path)
+        session_id = runtime.session_id_of(file.plain_path)
         state = FileState(home, file.key, root, source_of(descriptor, runtime), session_id)
         return state._replace(title=given, title_rank=USER_RANK) if given else state, 0
     is_elsewhere = before.root != root

@@ -136,7 +136,7 @@ def _read_span(span: Span, home: str) -> Extract | None:
             return None
         end = os.fstat(descriptor).st_size
         start = _line_start(descriptor, span.start)
-        extractor = Extractor(runtime, descriptor, runtime.FILES.session_id_of(span.path), home)
+        extractor = Extractor(runtime, descriptor, runtime.session_id_of(span.path), home)
         return extractor.read(start, end, (span.stop or end) - start)
     except Exception:  # whoever stores it reads the file itself then, and says what is wrong
         return None

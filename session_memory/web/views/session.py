@@ -193,7 +193,7 @@ def _conversation(request: PageRequest) -> Conversation:
 def _resume(latest: Conversation) -> str:
     """What goes on with the session in a terminal; '' where nothing does."""
     runtime = next((one for one in all_runtimes() if one.name == latest.runtime), None)
-    if runtime is None or not runtime.INSTALL.RESUME or latest.home:
+    if runtime is None or not runtime.install.RESUME or latest.home:
         return ""
-    resumed = runtime.INSTALL.RESUME.format(id=shlex.quote(latest.session_id))
+    resumed = runtime.install.RESUME.format(id=shlex.quote(latest.session_id))
     return f"cd {shlex.quote(latest.cwd)} && {resumed}" if latest.cwd else resumed

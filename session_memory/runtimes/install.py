@@ -1,0 +1,185 @@
+"""The base classes of what an install needs to know: where settings, hooks and skills lie, and what users type."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .base import Runtime
+
+_PLUGIN_ROOT = "${CLAUDE_PLUGIN_ROOT}"
+_PLUGIN_ONLY = "/hooks/plugin_start.py"  # sets up in a plugin's data directory what an install has in its environment
+_PLUGIN_PATH = re.compile(rf'"?{re.escape(_PLUGIN_ROOT)}([^"\s]*)"?')
+_FAIL_OPEN = " || exit 0"
+
+
+@dataclass(frozen=True)
+class Hook:
+    """One hook of a settings file: the event, the matcher (None for all), and the object that stands in `hooks`."""
+
+    event: str
+    matcher: str | None
+    entry: dict[str, Any]
+
+    @property
+    def command(self) -> str:
+        """The shell command; '' for a hook that is no command."""
+        command = self.entry.get("command")
+        return command if isinstance(command, str) else ""
+
+
+class Install:
+    """What an install needs of `runtime`. By default it puts nothing anywhere."""
+
+    TITLE: str
+    """What people call the runtime."""
+
+    HOME_FOLDER: str
+    """The folder in an agent's or a project's directory that holds the runtime's settings for it."""
+
+    SETTINGS_FILE = ""
+    """The file in the runtime's directory, or in HOME_FOLDER, that hooks are put in; '' if it reads none there."""
+
+    LOCAL_SETTINGS_FILE = ""
+    """The file beside SETTINGS_FILE that has one user's own settings of a project."""
+
+    COMMAND = ""
+    """The command that starts it, by which an install finds it before it was ever used; '' if other programs have the
+    same name."""
+
+    SKILLS_FOLDER = ""
+    """The folder beside the settings file that holds skills; '' if it also looks in the `.agents/skills` that several
+    runtimes share, and needs none of its own."""
+
+    AFTER_INSTALL = ""
+    """What its user has to do after an install, beside beginning sessions anew; '' for nothing."""
+
+    MANAGED_SETTINGS: Mapping[str, str] = {}
+    """The paths of an administrator's settings, by `sys.platform`."""
+
+    HOOKS_ARE_OFF = ""
+    """The key of settings that, if true, keeps every hook from running."""
+
+    ONLY_MANAGED_HOOKS = ""
+    """The key of an administrator's settings that, if true, keeps all other hooks from running."""
+
+    PLUGIN_ROOT = ""
+    """What stands for a plugin's directory in the commands of hooks and skills; '' if nothing does."""
+
+    FAIL_OPEN = ""
+    """The end of the commands of hooks, so that a prompt goes on whatever becomes of them; '' if nothing is needed."""
+
+    COMMAND_RULE = ""
+    """The permission rule that lets a shell command run without asking, whatever follows it: a format with `command`;
+    '' if the runtime asks nothing."""
+
+    READ_RULE = ""
+    """The permission rule that lets all in a directory be read: a format with `directory`."""
+
+    TOOL_RULE = ""
+    """The permission rule that lets a tool of an MCP server be called: a format with `server` and `tool`."""
+
+    RENAME = "/rename {name}"
+    """What a user types to name the session: a format with `name`."""
+
+    CLEAR = "/clear"
+    """What a user types to begin a new session."""
+
+    RESUME: str
+    """What a user types in a terminal to go on with an earlier session: a format with `id`."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self.runtime = runtime
+
+    def plugin_data_dirs(self, environ: Mapping[str, str], plugin: str) -> list[str]:
+        """Return the directories that the runtime keeps for the data of a plugin of this name."""
+        return []
+
+    def settings_dir(self, environ: Mapping[str, str]) -> str:
+        """Return the directory of a user's settings of the runtime, which an install goes into."""
+        return self.runtime.config_dir(environ)
+
+    def plugins_named(self, settings_dir: str, plugin: str) -> list[str]:
+        """Return the plugins of this name that are enabled in a directory of settings, each as its user calls it."""
+        return []
+
+    def wanted_hooks(self, declared: str, python: str, app: str) -> list[Hook]:
+        """Return the hooks for the settings that `declared` (the text of hooks.json) lists, to be run by `python` from
+        the directory `app`."""
+        return []
+
+    def wanted_files(self, declared: str, python: str, app: str) -> dict[str, str]:
+        """Return the files of ours that the runtime is to find below its directory of settings, such as an extension:
+        the text of each, by its path there. The arguments are those of `wanted_hooks`."""
+        return {}
+
+    def untrusted_hooks(self, settings_dir: str) -> list[str]:
+        """Return the events whose hooks in SETTINGS_FILE the runtime does not run until its user trusts them."""
+        return []
+
+    def prompt_event(self, session_id: str, transcript_path: str, cwd: str, prompt: str) -> dict[str, Any]:
+        """Return the event that a prompt hook reads from its stdin."""
+        return {
+            "session_id": session_id,
+            "transcript_path": transcript_path,
+            "cwd": cwd,
+            "hook_event_name": self.runtime.PROMPT_EVENT,
+            "prompt": prompt,
+        }
+
+    def hook_variables(self, session_id: str, start: str) -> dict[str, str]:
+        """Return what the runtime adds to a hook's environment in a session that was started in `start`."""
+        return {}
+
+
+class SettingsHooks(Install):
+    """A runtime whose settings file names hooks in Claude Code's form."""
+
+    SETTINGS_FILE = "settings.json"
+    FAIL_OPEN = _FAIL_OPEN
+
+    def wanted_hooks(self, declared: str, python: str, app: str) -> list[Hook]:
+        adapted = [self.adapted(hook) for hook in hooks_declared(declared, python, app, self.runtime.PROGRAM)]
+        return [hook for hook in adapted if hook is not None]
+
+    def adapted(self, hook: Hook) -> Hook | None:
+        """Return a hook of Claude Code's as this runtime has it; None if it has none."""
+        return hook
+
+
+def hooks_declared(declared: str, python: str, app: str, argument: str) -> list[Hook]:
+    """Return the hooks that `declared` lists (see Install.wanted_hooks). `argument` tells the scripts the runtime; it
+    is left out for `claude`.
+
+    Python ends with 2 if it cannot open the script, and here 2 means: drop the prompt. Any failure therefore becomes 0:
+    a program directory or an interpreter that is gone locks nobody out, nor is each prompt told of it.
+    `session-memory doctor` tells.
+    """
+    hooks = []
+    behind = "" if argument == "claude" else f" {argument}"
+    for event, groups in json.loads(declared)["hooks"].items():
+        for group in groups:
+            for entry in group["hooks"]:
+                if _PLUGIN_ONLY in entry["command"]:
+                    continue
+                command = _PLUGIN_PATH.sub(lambda match: shlex.quote(app + match.group(1)) + behind, entry["command"])
+                command = re.sub(r"^python3 ", lambda _: shlex.quote(python) + " ", command)
+                if "||" not in entry["command"]:
+                    command += _FAIL_OPEN
+                hooks.append(Hook(event, group.get("matcher"), {**entry, "command": command}))
+    return hooks
+
+
+def enabled_plugins(settings_file: str, plugin: str) -> list[str]:
+    """Return the plugins of this name, as `plugin@marketplace`, that a settings file in Claude Code's form enables."""
+    try:
+        with open(settings_file, "rb") as file:
+            enabled = json.loads(file.read())["enabledPlugins"]
+        return [name for name, is_on in enabled.items() if is_on and name.partition("@")[0] == plugin]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return []
