@@ -226,7 +226,7 @@ def _push_and_kill(url: str, database: Path, machine: str, kills: int) -> int:
             killed += 1
         else:
             with suppress(UnreachableTeamError), closing(TeamPush(url, machine)) as team:
-                some = [one.id for one in team.pushed().values()]
+                some = list(team.pushed().values())
                 team.withdraw(random.sample(some, len(some) // 2))
     return killed
 

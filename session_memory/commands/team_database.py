@@ -14,7 +14,6 @@ from ..text.format import counted
 from .output import brief
 
 if TYPE_CHECKING:
-    from ..system.pgpass import DatabaseAddress
     from ..system.terminal import Terminal
 
 NAME_CHARACTERS = 60
@@ -33,7 +32,7 @@ def database_url(text: str) -> str:
 def init(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Makes a team's store and its members, or prints the SQL that would. Raises TeamError."""
     from ..store.postgres.connection import connect, explained
-    from ..store.postgres.schema import add_member, migrate, setup_sql
+    from ..store.postgres.schema import add_member, lets_everybody_in, members, migrate, setup_sql
 
     if arguments.sql:
         sql = setup_sql(arguments.member)
@@ -43,18 +42,28 @@ def init(arguments: argparse.Namespace, terminal: Terminal) -> int:
     address = address_of(arguments.url)
     with closing(connect(arguments.url)) as connection, explained(arguments.url, forbidden=_NO_OWNER):
         done = migrate(connection)
-        members = []
+        added = []
         for name in arguments.member:
             password = secrets.token_urlsafe(18)
             is_new = add_member(connection, name, password)
-            url = _url_of_member(address, name, password if is_new else "")
-            members.append({"name": name, "url": url, "is_new": is_new})
-    terminal.line("The team's store was made." if done else "The team's store was there already.")
-    for member in members:
+            url = address.of_user(name, password if is_new else "")
+            added.append({"name": name, "url": url, "is_new": is_new})
+        known = members(connection)
+        open_to_all = lets_everybody_in(connection) if known else ""
+    terminal.line(
+        "The team's store was made, or brought up to date." if done else "The team's store was there already."
+    )
+    terminal.line(f"Members: {', '.join([brief(name, NAME_CHARACTERS) for name in known]) or 'none'}.")
+    for member in added:
         how = "joins with" if member["is_new"] else "was a user there already, and joins with their password"
         terminal.line(f"{brief(str(member['name']), NAME_CHARACTERS)} {how}:")
         terminal.line(f"  session-memory team join {quote(str(member['url']))}")
-    terminal.result({"migrations": done, "members": members})
+    if open_to_all:
+        terminal.line(
+            "Every user of the server may connect to this database, where they read no rows. To keep others out:"
+        )
+        terminal.line(f"  {open_to_all}")
+    terminal.result({"migrations": done, "members": added, "all_members": known, "open_to_all": bool(open_to_all)})
     return 0
 
 
@@ -72,12 +81,3 @@ def remove(arguments: argparse.Namespace, terminal: Terminal) -> int:
     )
     terminal.result({"name": arguments.name, "deleted": deleted})
     return 0
-
-
-def _url_of_member(address: DatabaseAddress, name: str, password: str) -> str:
-    from urllib.parse import quote, urlsplit, urlunsplit
-
-    parts = urlsplit(address.url)
-    where = parts.netloc.rpartition("@")[2]
-    secret = f":{quote(password, safe='')}" if password else ""
-    return urlunsplit(parts._replace(netloc=f"{quote(name, safe='')}{secret}@{where}"))

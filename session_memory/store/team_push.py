@@ -5,22 +5,24 @@ The team itself says what it has, so that a push may end anywhere and be done ag
 
 from __future__ import annotations
 
+from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 
-from .postgres.session_push import PushedSession, SessionPush, SharedSession, mark_of
+from .postgres.session_push import SHARES, SessionPush, SharedSession, checksum, mark_of
 from .sqlite.redaction import rule_set
-from .sqlite.shareable import copies_from, item_at, items_from, spans_from, stored_files
+from .sqlite.shareable import common_items, item_at, items_from, spans_from, store_id, stored_files
 from .values import ITEM_BITS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from concurrent.futures import Future
 
     from .postgres.push import PushCounts, TeamPush
+    from .postgres.session_push import PushedSession
     from .sqlite.engine import SqliteStore
     from .sqlite.shareable import StoredFile
-    from .values import StoredEntry
+    from .values import StoredEntry, StoredSpan
 
 BATCH_ITEMS = 10_000  # in one transaction
 _PATH_KINDS = ("edit", "read")
@@ -59,6 +61,33 @@ class TeamPushReport(NamedTuple):
     is_complete: bool = True
 
 
+class _Outgoing(NamedTuple):
+    """A session that is shared, and what the team has of it. Of its items those with the numbers `held` are not told,
+    and those in `copies` are found by another session's."""
+
+    file: StoredFile
+    shared: SharedAs
+    held: frozenset[int]
+    copies: frozenset[int]
+    before: PushedSession | None
+
+    def shape(self, store: int, until: int) -> int:
+        """Return a checksum of what decides which items below the number `until` are told, and how: by this they are
+        the same as before, without being read."""
+        ranges = [(first, min(last, until - 1)) for first, last in self.file.ranges if first < until]
+        of_items = [sorted([number for number in numbers if number < until]) for numbers in (self.held, self.copies)]
+        return checksum(store, self.file.id, self.file.cwd, self.shared.project, self.shared.root, ranges, *of_items)
+
+    def session(self, store: int, rules: str) -> SharedSession:
+        """Return it as the team is to know it. A title made of what was said may be of what is not told."""
+        file, shared = self.file, self.shared
+        return SharedSession(
+            file.home, file.file_path, file.session_id, file.runtime, shared.project, shared.share,
+            file.given_title if self.held else file.title, shared.directory(file.cwd), shared.branch, file.first_at,
+            file.last_at, self.shape(store, file.next_number), rules,
+        )  # fmt: skip
+
+
 def push_new(
     store: SqliteStore,
     team: TeamPush,
@@ -67,38 +96,60 @@ def push_new(
     is_forgotten: Callable[[SharedSession], bool] = lambda _: False,
     is_spent: Callable[[], bool] = lambda: False,
 ) -> TeamPushReport:
-    """Pushes what is new since the last time, in batches, until `is_spent`; withdraws what is not shared any more, or
-    was forgotten. `shared_as` says of a transcript as what it is shared, None: not at all, by itself and what
-    the team has of it. Nothing goes before all that
-    is stored was searched for secrets by the rules as they are now. Raises DatabaseError."""
+    """Push what is new since the last time, in batches, until `is_spent`; withdraw what is not shared any more. Of a
+    transcript `shared_as` says how it is shared (None: not at all), by itself and what the team has of it; of a session
+    that the store does not have, `is_forgotten` says whether to withdraw it. Nothing goes before all that is stored was
+    searched for secrets by the rules as they are now. Raises DatabaseError."""
     pushed = team.pushed()
-    files = {}
-    for file in stored_files(store):
-        key = file.home, file.file_path
-        known = pushed[key].session if key in pushed else None
-        is_told = file.item_count and not file.is_excluded
-        files[key] = file, shared_as(file, known) if is_told else None
-    withdrawn = {
-        one.id for key, one in pushed.items() if (not files[key][1] if key in files else is_forgotten(one.session))
-    }
-    sent: list[tuple[StoredFile, SharedSession, SharedAs, PushedSession | None]] = []
-    rules = rule_set()
-    for key, (file, shared) in files.items():
-        if shared is None:
-            continue
-        session = _shared_session(file, shared, rules)
+    files = {(file.home, file.file_path): file for file in stored_files(store)}
+    gone = [one for key, one in pushed.items() if key not in files and is_forgotten(one.session)]
+    shares = {}
+    for key, file in files.items():
         before = pushed.get(key)
-        if before and _is_another(store, file, shared, before, rules):
-            withdrawn.add(before.id)
-            before = None
-        if before is None or file.next_number > before.next_number or before.session != session or before.open_calls:
-            sent.append((file, session, shared, before))
-    if withdrawn:
-        team.withdraw(withdrawn)
-    report = TeamPushReport(withdrawn=len(withdrawn))
+        shares[file.id] = shared_as(file, before.session if before else None) if file.item_count else None
+    held, copies = _in_common(store, files.values(), shares)
+    id, rules = store_id(store), rule_set()
+    news = []
+    for key, file in files.items():
+        before, shared = pushed.get(key), shares[file.id]
+        if not shared or not file.count_without(held[file.id]):
+            gone += [before] if before else []
+            continue
+        one = _Outgoing(file, shared, frozenset(held[file.id]), frozenset(copies[file.id]), before)
+        session = one.session(id, rules)
+        if before and _is_another(store, one, session, one.shape(id, before.next_number)):
+            gone.append(before)
+            one = one._replace(before=None)
+        if one.before is None or one.before.session != session or one.before.open_calls:
+            news.append((one, session))
+    team.withdraw(gone)
+    report = TeamPushReport(withdrawn=len(gone))
     if store.redacted_share() < 1:
         return report._replace(is_complete=False)
-    return _push_all(team, _batches(_pieces(store, sent)), report, is_spent)
+    return _push_all(team, _batches(_pieces(store, news)), report, is_spent)
+
+
+def _in_common(
+    store: SqliteStore, files: Iterable[StoredFile], shares: Mapping[int, SharedAs | None]
+) -> tuple[defaultdict[int, set[int]], defaultdict[int, set[int]]]:
+    """Return by file the numbers of the items that are not told, since a rule excludes them or another session that has
+    them is shared with fewer; and of those that another session's are found instead of."""
+    held = defaultdict(set, {file.id: set(file.hidden) for file in files})
+    copies: defaultdict[int, set[int]] = defaultdict(set)
+    ranks = {id: SHARES.index(shared.share) + 1 if shared else 0 for id, shared in shares.items()}
+    by_original: defaultdict[int, list[int]] = defaultdict(list)
+    for copy, original in common_items(store):
+        by_original[original].append(copy)
+    for original, of_it in by_original.items():
+        every = [(item >> ITEM_BITS, item & _NUMBERS) for item in (original, *of_it)]
+        is_hidden = any([number in held[file] for file, number in every])
+        least = 0 if is_hidden else min([ranks.get(file, 0) for file, _ in every])
+        for file, number in every:
+            if ranks.get(file, 0) > least:
+                held[file].add(number)
+            elif (file, number) != every[0] and ranks.get(every[0][0], 0) == least:
+                copies[file].add(number)
+    return held, copies
 
 
 def _push_all(
@@ -133,49 +184,37 @@ def _with(report: TeamPushReport, under_way: Future[PushCounts] | None) -> TeamP
     )
 
 
-def _is_another(store: SqliteStore, file: StoredFile, shared: SharedAs, before: PushedSession, rules: str) -> bool:
-    """Whether what was pushed is not the beginning of what there is: the transcript was read anew, part of it was
-    forgotten or excluded, other secrets are looked for now, or it is shared with others."""
-    if before.session.rules != rules or before.session.share != shared.share:
+def _is_another(store: SqliteStore, one: _Outgoing, session: SharedSession, shape: int) -> bool:
+    """Return whether what was pushed is not the beginning of what there is, whose `shape` is given: the transcript was
+    ingested again, part of it was forgotten or excluded, other secrets are looked for now, or others may read it."""
+    before = one.before
+    assert before is not None
+    if (before.session.rules, before.session.share) != (session.rules, session.share):
         return True
-    if before.next_number > file.next_number:
+    if before.next_number > one.file.next_number:
         return True
-    if before.next_number == file.next_number and before.item_count != file.item_count:
-        return True
-    if before.session.local_id == file.id or not before.next_number:
+    if before.session.shape == shape:
         return False
-    items = items_from(store, file.id, 0, before.next_number)
-    return mark_of([_as_shared(item, shared) for item in items]) != before.mark
+    items = _told(store, one, 0, before.next_number)
+    return mark_of(items, one.copies, before.open_calls) != before.mark
 
 
-def _shared_session(file: StoredFile, shared: SharedAs, rules: str) -> SharedSession:
-    return SharedSession(
-        file.home, file.file_path, file.session_id, file.runtime, shared.project, shared.share, file.title,
-        shared.directory(file.cwd), shared.branch, file.first_at, file.last_at, file.id, rules,
-    )  # fmt: skip
-
-
-def _pieces(
-    store: SqliteStore, sent: list[tuple[StoredFile, SharedSession, SharedAs, PushedSession | None]]
-) -> Iterator[SessionPush]:
+def _pieces(store: SqliteStore, news: list[tuple[_Outgoing, SharedSession]]) -> Iterator[SessionPush]:
     """What is to be pushed, session by session, each with all that is new of it."""
-    for file, session, shared, before in sent:
+    for one, session in news:
+        before, until = one.before, one.file.next_number
         first = before.next_number if before else 0
-        ended = _ended(store, file, before)
-        if first >= file.next_number and before and before.session == session and not ended:
+        ended = _ended(store, one)
+        if before and before.session == session and not ended:
             continue
-        spans = tuple(spans_from(store, file.id, first)) if first < file.next_number else ()
-        yield SessionPush(before, session, *_items(store, file, shared, first), ended, spans, file.next_number)
+        items = tuple(_told(store, one, first, until))
+        yield SessionPush(before, session, items, one.copies, ended, tuple(_spans(store, one, first)), until)
 
 
-def _items(
-    store: SqliteStore, file: StoredFile, shared: SharedAs, first: int
-) -> tuple[tuple[StoredEntry, ...], frozenset[int]]:
-    count = file.next_number - first
-    if count <= 0:
-        return (), frozenset()
-    items = tuple([_as_shared(item, shared) for item in items_from(store, file.id, first, count)])
-    return items, copies_from(store, file.id, first, count)
+def _told(store: SqliteStore, one: _Outgoing, first: int, until: int) -> list[StoredEntry]:
+    """Return the items with numbers from `first` to below `until` as they are told."""
+    items = items_from(store, one.file.id, first, until - first) if first < until else []
+    return [_as_shared(item, one.shared) for item in items if item.id & _NUMBERS not in one.held]
 
 
 def _as_shared(item: StoredEntry, shared: SharedAs) -> StoredEntry:
@@ -183,10 +222,21 @@ def _as_shared(item: StoredEntry, shared: SharedAs) -> StoredEntry:
     return item._replace(text=text, cwd=shared.directory(item.cwd))
 
 
-def _ended(store: SqliteStore, file: StoredFile, before: PushedSession | None) -> tuple[StoredEntry, ...]:
+def _ended(store: SqliteStore, one: _Outgoing) -> tuple[StoredEntry, ...]:
     """The tool uses whose result has come since they were pushed."""
-    found = [item_at(store, file.id, number) for number in (before.open_calls if before else ())]
+    numbers = one.before.open_calls if one.before else ()
+    found = [item_at(store, one.file.id, number) for number in numbers if number not in one.held]
     return tuple([item for item in found if item and item.outcome])
+
+
+def _spans(store: SqliteStore, one: _Outgoing, first: int) -> list[StoredSpan]:
+    """Return the conversations that have items from the number `first` on, but for those of which nothing is told."""
+    if first >= one.file.next_number:
+        return []
+    found = spans_from(store, one.file.id, first)
+    if not one.held:
+        return found
+    return [span for span in found if not one.held.issuperset(range(span.first_number, span.last_number + 1))]
 
 
 def _batches(pieces: Iterator[SessionPush]) -> Iterator[list[SessionPush]]:

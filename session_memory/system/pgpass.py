@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from .files import make_private_dir, read_whole, write_atomically
 
@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _PORT = 5432
+_OF_EVERY_USER = (
+    "host", "hostaddr", "port", "dbname", "ssl", "sslmode", "sslnegotiation", "sslsni", "channel_binding", "gssencmode",
+    "require_auth", "target_session_attrs", "load_balance_hosts", "connect_timeout", "krbsrvname",
+)  # fmt: skip
 
 
 class DatabaseAddress(NamedTuple):
@@ -24,6 +28,15 @@ class DatabaseAddress(NamedTuple):
     database: str
     user: str
 
+    def of_user(self, name: str, password: str = "") -> str:
+        """Return the URL by which another user reaches the same database: of what stands behind the `?`, only what says
+        where that is and how to get there."""
+        parts = urlsplit(self.url)
+        secret = f":{quote(password, safe='')}" if password else ""
+        netloc = f"{quote(name, safe='')}{secret}@{parts.netloc.rpartition('@')[2]}"
+        query = "&".join([option for option in parts.query.split("&") if _name_of(option) in _OF_EVERY_USER])
+        return urlunsplit(parts._replace(netloc=netloc, query=query))
+
 
 def address_of(url: str) -> DatabaseAddress:
     """What a URL says; what stands behind its `?` counts, as it does for libpq. Raises ValueError where it is none of a
@@ -34,14 +47,19 @@ def address_of(url: str) -> DatabaseAddress:
     user = parts.netloc.rpartition("@")[0].partition(":")[0]
     where = parts.netloc.rpartition("@")[2]
     options = [option for option in parts.query.split("&") if option]
-    given = {name: unquote(value) for name, _, value in [option.partition("=") for option in options]}
-    query = "&".join([option for option in options if not option.startswith("password=")])
+    given = {_name_of(option): unquote(option.partition("=")[2]) for option in options}
+    query = "&".join([option for option in options if _name_of(option) != "password"])
     bare = urlunsplit(parts._replace(netloc=f"{user}@{where}" if user else where, query=query))
     return DatabaseAddress(
         bare, given.get("password", unquote(parts.password or "")), given.get("host", parts.hostname or ""),
         int(given.get("port", parts.port or _PORT)), given.get("dbname", unquote(parts.path.strip("/"))),
         given.get("user", unquote(user)),
     )  # fmt: skip
+
+
+def _name_of(option: str) -> str:
+    """Return the name of `name=value`, which libpq decodes too."""
+    return unquote(option.partition("=")[0])
 
 
 def keep_password(address: DatabaseAddress, environ: Mapping[str, str]) -> str:

@@ -129,7 +129,7 @@ def withdraw_forgotten(
 
     team = team_of(location.home)
     with closing(TeamPush(team.url, team.machine, seconds=PATIENCE_SECONDS)) as pushing:
-        gone = [one.id for one in pushing.pushed().values() if (one.session.home, one.session.session_id) in sessions]
+        gone = [one for one in pushing.pushed().values() if (one.session.home, one.session.session_id) in sessions]
         of_memories = pushed_memories(pushing)
         numbers = [one.number for (group, id), one in of_memories.items() if id in memories.get(group, ())]
         pushing.withdraw(gone)

@@ -337,16 +337,24 @@ def test_a_team_is_made_its_members_added_and_removed(machine, postgres: Postgre
     postgres.execute("DROP ROLE IF EXISTS gina")
     admin = machine("admin")
     sql = admin.run("team", "init", "postgresql:///x", "--member", "gina", "--sql").stdout
-    assert 'GRANT session_memory_member TO "gina"' in sql
+    assert "SELECT add_member('gina')" in sql
     with postgres.empty_database() as url:
         given = conninfo_to_dict(url)
         port = given.get("port", 5432)
-        typed = f"postgresql://{given['user']}@/{given['dbname']}?host={given['host']}&port={port}"
+        postgres.execute(f"ALTER DATABASE {given['dbname']} SET log_statement = 'ddl'")
+        typed = f"postgresql:///{given['dbname']}?host={given['host']}&port={port}&user={given['user']}"
         made = admin.result("team", "init", typed, "--member", "gina")
-        assert made["migrations"] == [1]
+        assert (made["migrations"], made["all_members"], made["open_to_all"]) == ([2], ["gina"], True)
         [gina] = made["members"]
-        assert address_of(gina["url"]).password
-        assert admin.result("team", "init", typed)["migrations"] == []
+        assert gina["url"].startswith("postgresql://gina:")
+        assert gina["url"].endswith(f"@/{given['dbname']}?host={given['host']}&port={port}")
+        if postgres.started:
+            logged = Path(postgres.started.log).read_text()
+            assert "SCRAM-SHA-256$" in logged
+            assert address_of(gina["url"]).password not in logged
+        again = admin.run("team", "init", typed).stdout
+        assert "The team's store was there already.\nMembers: gina.\n" in again
+        assert f'REVOKE CONNECT ON DATABASE "{given["dbname"]}" FROM PUBLIC;' in again
         assert admin.result("team", "join", gina["url"], "--as", "gina@desk")["member"] == "gina"
         assert admin.result("team", "remove", typed, "gina", "--purge")["deleted"] == 0
         assert admin.run("team", "status").returncode == 1

@@ -99,4 +99,14 @@ def test_a_password_behind_the_question_mark_goes_where_libpq_looks_for_it_too(a
     assert "secret" not in (ann.home / ".session-memory" / "config.yaml").read_text()
     refused = ann.run("config", "team.url", f"postgresql:///{team.name}?user=ann&password=secret")
     assert (refused.returncode, "secret" in refused.stderr) == (2, False)
-    assert address_of("postgresql://ann:a@db/team?password=b&sslmode=require").url.endswith("/team?sslmode=require")
+    for name in ("password", "%70assword"):
+        address = address_of(f"postgresql://ann:a@db/team?{name}=b&sslmode=require")
+        assert (address.url, address.password) == ("postgresql://ann@db/team?sslmode=require", "b")
+
+
+@pytest.mark.parametrize(
+    "own", ["user=postgres", "%75ser=postgres", "passfile=/root/.pgpass", "sslpassword=x", "service=x"]
+)
+def test_the_address_for_a_member_has_nothing_of_the_administrator_s_own(own):
+    address = address_of(f"postgresql://postgres:secret@db/team?{own}&sslmode=require")
+    assert address.of_user("ann", "a b") == "postgresql://ann:a%20b@db/team?sslmode=require"

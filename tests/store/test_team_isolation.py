@@ -17,14 +17,14 @@ from session_memory.store.postgres.memories import TeamMemories
 from session_memory.store.postgres.memory_push import push_memories
 from session_memory.store.postgres.postings import packed
 from session_memory.store.postgres.push import TeamPush
-from session_memory.store.postgres.schema import remove_member
+from session_memory.store.postgres.schema import add_member, remove_member
 from session_memory.store.sqlite.memory_index import MemoryFilter
 from session_memory.store.values import Filter
 
 TABLES = ("session", "segment", "item", "posting", "conversation")
 MEMORY_TABLES = ("memory", "memory_posting")
 PARENT = {"item": "session", "conversation": "session", "posting": "segment"}
-SESSION = "segment, machine, home, file_path, session_id, runtime, project, share, title, cwd, local_id"
+SESSION = "segment, machine, home, file_path, session_id, runtime, project, share, title, cwd, shape"
 # A session as it may be added, but for the column before it or the change to it.
 OWN_SESSION = "id, 'l', '', 'x', 'x', 'x', 'x', share, '', '', 1 FROM segment WHERE owner = 'ann' AND share = 'team'"
 MACHINE = "INSERT INTO machine (name, joined_at) VALUES ('laptop', 0)"
@@ -157,7 +157,7 @@ def test_nothing_of_another_is_changed_or_deleted(shared, share):
         "UPDATE item SET session = %(id)s, number = 9 WHERE session = %(own)s",
         "UPDATE posting SET segment = %(segment)s WHERE segment = %(own_segment)s",
         "INSERT INTO session (segment, machine, home, file_path, session_id, runtime, project, share, title, cwd, "
-        "local_id) SELECT %(segment)s, 'l', '', 'x', 'x', 'x', 'x', share, '', '', 1 FROM session LIMIT 1",
+        "shape) SELECT %(segment)s, 'l', '', 'x', 'x', 'x', 'x', share, '', '', 1 FROM session LIMIT 1",
         "UPDATE conversation SET session = %(id)s, first_number = 9 WHERE session = %(own)s",
     ],
 )
@@ -254,7 +254,8 @@ def test_what_a_function_of_the_member_s_own_sees_is_what_they_may_read(shared):
 def test_who_is_removed_reads_and_writes_nothing_and_what_they_shared_stays_unless_it_is_purged(
     shared: Team, postgres: PostgresServer
 ) -> None:
-    postgres.execute("DROP ROLE IF EXISTS dora", "CREATE ROLE dora LOGIN", "GRANT session_memory_member TO dora")
+    with closing(connect(shared.admin_url)) as connection:
+        add_member(connection, "dora")
     with closing(connect(shared.url("dora"))) as connection:
         connection.execute("INSERT INTO segment (machine, share) VALUES ('l', 'team')")
         connection.execute(f"INSERT INTO session ({SESSION}) SELECT {OWN_SESSION.replace('ann', 'dora')}")

@@ -22,7 +22,7 @@ from session_memory.store.postgres.connection import FullTeamError, TeamError, U
 from session_memory.store.postgres.engine import TeamStore
 from session_memory.store.postgres.prepared_push import PreparedBatch
 from session_memory.store.postgres.push import TeamPush
-from session_memory.store.postgres.schema import migrate, schema_state, setup_sql
+from session_memory.store.postgres.schema import MIGRATIONS, migrate, schema_state, setup_sql
 from session_memory.store.postgres.session_push import SessionPush
 from session_memory.store.team_push import SharedAs, push_new
 from session_memory.store.values import Filter, ToolOutcome, key_of
@@ -162,6 +162,50 @@ def test_a_transcript_that_was_read_anew_takes_the_place_of_what_was_pushed(scen
     team.push(scene)
     texts = team.rows("SELECT text FROM item JOIN session ON id = session WHERE session_id = 'a' ORDER BY number")
     assert [text for (text,) in texts] == ["as it is now", "and is", "and more"]
+
+
+def test_what_a_rebuilt_store_has_instead_takes_the_place_of_what_was_pushed(scene, team, tmp_path):
+    put(scene, None, state(), said("as it was"), said("and is", 1))
+    team.push(scene)
+    rebuilt = Scene(tmp_path / "rebuilt")
+    put(rebuilt, None, state(), said("as it was"), said("and is cleaned", 1), said("and more", 2))
+    team.push(rebuilt)
+    assert team.rows("SELECT text FROM item ORDER BY number") == [("as it was",), ("and is cleaned",), ("and more",)]
+
+
+def test_a_store_that_was_rebuilt_as_it_was_pushes_only_what_is_new(scene, team, tmp_path):
+    put(scene, None, state(), said("as it was", tools=(tool("ls"),)))
+    team.push(scene)
+    rebuilt = Scene(tmp_path / "rebuilt")
+    put(rebuilt, None, state("other"), said("read first now"))
+    ended = tool("ls", ToolOutcome("error", "no", 10, 2))
+    put(rebuilt, None, state(), said("as it was", tools=(ended,)), said("and more", 2))
+    assert team.push(rebuilt) == (2, 2, 0, True)
+    assert content(team) == fresh_of(rebuilt, team)
+
+
+def test_a_conversation_that_is_forgotten_while_its_session_goes_on_is_withdrawn(scene, team):
+    first = put(scene, None, state(), said("the walrus"), said("the carpenter", 500))
+    team.push(scene)
+    scene.store.forget_conversations(scene.conversations()[:1])
+    put(scene, first, first._replace(offset=5), said("the oysters", 501))
+    team.push(scene)
+    assert team.rows("SELECT text FROM item ORDER BY number") == [("the carpenter",), ("the oysters",)]
+    assert team.rows("SELECT count(*) FROM posting WHERE term = 'walru'") == [(0,)]
+
+
+@pytest.mark.parametrize(("of_fork", "told"), [("team", []), ("mine", ["hello there"])])
+def test_what_a_fork_copied_is_shared_as_the_strictest_of_the_sessions_that_have_it(scene, team, of_fork, told):
+    for name, more in (("a", said("mine", 1)), ("b", said("other way", 2))):
+        put(scene, None, state(name, title="about hello", title_rank=1), said("hello there"), more)
+    shares = {"a": "mine" if of_fork == "mine" else None, "b": of_fork}
+    team.push(scene, shared_as=lambda file, _: (share := shares[file.session_id]) and AS_IT_IS._replace(share=share))
+    texts = [text for (text,) in team.rows("SELECT text FROM item JOIN session ON id = session WHERE session_id = 'b'")]
+    assert texts == [*told, "other way"]
+    assert ("about hello" in str(team.rows("SELECT title FROM session"))) == bool(told)
+    team.push(scene)
+    with closing(TeamStore(team.url("bob"))) as store:
+        assert len(store.search("hello", Filter())) == 1
 
 
 def test_results_that_come_later_are_told_later(scene, team):
@@ -331,23 +375,23 @@ def test_of_several_who_migrate_at_once_one_does_it(postgres):
             thread.start()
         for thread in threads:
             thread.join()
-        assert sorted(done) == [[]] * 5 + [[1]]
+        assert sorted(done) == [[]] * 5 + [[2]]
 
 
 def test_a_migration_that_fails_leaves_the_schema_as_it_was(postgres):
     with postgres.empty_database() as url, closing(connect(url)) as connection:
         migrate(connection)
         with pytest.raises(errors.SyntaxError):
-            migrate(connection, [lambda: "", lambda: "ALTER TABLE session ADD colour text; nonsense"])
-        assert schema_state(connection).version == 1
-        assert migrate(connection, [lambda: "", lambda: "ALTER TABLE session ADD colour text"]) == [2]
+            migrate(connection, (*MIGRATIONS, lambda: "ALTER TABLE session ADD colour text; nonsense"))
+        assert schema_state(connection).version == 2
+        assert migrate(connection, (*MIGRATIONS, lambda: "ALTER TABLE session ADD colour text")) == [3]
         assert schema_state(connection).is_newer
 
 
 def test_a_client_that_is_older_than_the_schema_reads_and_says_so(scene, team):
     put(scene, None, state(), said("hello"))
     team.push(scene)
-    team.rows("INSERT INTO schema_version VALUES (2)")
+    team.rows("INSERT INTO schema_version VALUES (99)")
     try:
         with closing(TeamStore(team.url())) as store:
             assert store.is_newer
@@ -356,7 +400,7 @@ def test_a_client_that_is_older_than_the_schema_reads_and_says_so(scene, team):
             team.push(scene)
         assert "nothing is pushed" in str(raised.value)
     finally:
-        team.rows("DELETE FROM schema_version WHERE version = 2")
+        team.rows("DELETE FROM schema_version WHERE version = 99")
 
 
 def test_the_sql_for_an_administrator_makes_the_same_team(postgres, scene):

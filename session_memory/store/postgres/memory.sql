@@ -3,7 +3,7 @@
 
 -- A memory on a machine. `number` is the server's own; `id` stands on the memory's page, and two machines may both have
 -- one that says the same.
-CREATE TABLE memory (
+CREATE TABLE IF NOT EXISTS memory (
     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     owner text NOT NULL DEFAULT current_user,
     machine text NOT NULL,
@@ -29,35 +29,10 @@ CREATE TABLE memory (
 );
 
 -- How often a memory has a term; in its title that counts more than in its text.
-CREATE TABLE memory_posting (
+CREATE TABLE IF NOT EXISTS memory_posting (
     term text COLLATE "C" NOT NULL,
     memory bigint NOT NULL,
     frequency real NOT NULL,
     PRIMARY KEY (term, memory)
 );
-CREATE INDEX memory_posting_memory ON memory_posting (memory);
-
-
--- Who may do what: as with sessions -----------------------------------------------------------------------------------
-
-GRANT SELECT, INSERT, DELETE ON memory_posting TO session_memory_member;
-GRANT SELECT, DELETE ON memory TO session_memory_member;
-GRANT INSERT (
-    machine, home, id, project, share, kind, title, content, subject, quote, at, session_id, message, strategy, cwd,
-    doubts, term_count, mark, pushed_at
-) ON memory TO session_memory_member;
-
-ALTER TABLE memory ENABLE ROW LEVEL SECURITY;
-ALTER TABLE memory FORCE ROW LEVEL SECURITY;
-CREATE POLICY shared_is_read ON memory FOR SELECT USING (owner = current_user OR share = 'team');
-CREATE POLICY owner_adds ON memory FOR INSERT WITH CHECK (owner = current_user);
-CREATE POLICY owner_deletes ON memory FOR DELETE USING (owner = current_user);
-
-ALTER TABLE memory_posting ENABLE ROW LEVEL SECURITY;
-ALTER TABLE memory_posting FORCE ROW LEVEL SECURITY;
-CREATE POLICY as_memory ON memory_posting FOR SELECT
-    USING (EXISTS (SELECT FROM memory AS m WHERE m.number = memory_posting.memory));
-CREATE POLICY owner_adds ON memory_posting FOR INSERT
-    WITH CHECK (memory IN (SELECT m.number FROM memory AS m WHERE m.owner = current_user));
-CREATE POLICY owner_deletes ON memory_posting FOR DELETE
-    USING (EXISTS (SELECT FROM memory AS m WHERE m.number = memory_posting.memory AND m.owner = current_user));
+CREATE INDEX IF NOT EXISTS memory_posting_memory ON memory_posting (memory);

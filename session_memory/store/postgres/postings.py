@@ -5,15 +5,14 @@ from __future__ import annotations
 import sys
 from array import array
 from collections import defaultdict
-from itertools import accumulate, chain, pairwise, repeat
+from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
 from ..values import ITEM_BITS
-from .copy_rows import bigint, field, row_start, size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 LONGEST_TERM = 500
 ID_BYTES = 8
@@ -21,23 +20,21 @@ _UPPER = slice(1 if sys.byteorder == "little" else 0, None, 2)  # of an id in tw
 
 
 class PostingRows(NamedTuple):
-    """Rows for one segment, as `COPY` takes `segment, term, items`, but for the numbers that the server gives. `terms`
-    are the middle of each row, up to its items; `counts` says how many items it has, and `items` are those of all rows,
-    with a session's place in the batch instead of its number."""
+    """Rows for one segment, but for the numbers that the server gives: `counts` says how many items each of `terms`
+    has, and `items` are those of all terms, with a session's place in the batch instead of its number."""
 
-    terms: list[bytes]
+    terms: list[str]
     counts: list[int]
     items: array[int]
 
-    def copied(self, segment: int, sessions: Sequence[int]) -> bytes:
-        """The rows with the number of their segment and those of the sessions, by their places."""
+    def copied(self, segment: int, sessions: Sequence[int]) -> Iterator[tuple[int, str, bytes]]:
+        """Yield the rows with the number of their segment and those of the sessions, by their places."""
         halves = array("I", self.items.tobytes())
         halves[_UPPER] = array("I", map(sessions.__getitem__, halves[_UPPER]))
         ids = _swapped(array("Q", halves.tobytes())).tobytes()
         ends = accumulate(self.counts, initial=0)
-        items = [ids[ID_BYTES * first : ID_BYTES * end] for first, end in pairwise(ends)]
-        start = row_start(3) + bigint(segment)
-        return b"".join(chain.from_iterable(zip(repeat(start), self.terms, items)))
+        for term, (first, end) in zip(self.terms, pairwise(ends)):
+            yield segment, term, ids[ID_BYTES * first : ID_BYTES * end]
 
 
 class NewPostings:
@@ -66,9 +63,7 @@ class NewPostings:
             kept[clipped(term)] += kept.pop(term)
         terms = sorted(kept)
         lists = [kept[term] for term in terms]
-        counts = [len(items) for items in lists]
-        encoded = [field(term.encode()) + size(ID_BYTES * count) for term, count in zip(terms, counts)]
-        return PostingRows(encoded, counts, array("Q", chain.from_iterable(lists)))
+        return PostingRows(terms, [len(items) for items in lists], array("Q", chain.from_iterable(lists)))
 
 
 def clipped(term: str) -> str:

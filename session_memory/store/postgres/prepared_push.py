@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import lru_cache
-from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..values import ITEM_BITS, TOOL_ROLE
-from .copy_rows import NULL, bigint, text
 from .postings import NewPostings
 from .rows import NUMBERS
-from .session_push import mark_of
+from .session_push import mark_of, mark_of_result, sum_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -20,23 +17,27 @@ if TYPE_CHECKING:
     from .postings import PostingRows
     from .session_push import SessionPush
 
-_NUMBER = Struct(">ii").pack
-_PLACE = Struct(">iiiq").pack  # an integer and a bigint
-_NO_TOOL = 6 * NULL
+    Row = tuple[str | int | None, ...]
+
+_NO_TOOL = (None,) * 6
 
 
 class PreparedSession(NamedTuple):
-    """A session as it is to be written: `push` without its items, of which there are `item_count`. `rows` are these, as
-    `COPY` takes rows of `item`, from the second field on. `mark` and `open_calls` are what the session has by them in
-    all, `text_count` says how many of them can be found, and `term_count` how many terms these have."""
+    """A session as it is to be written: `push` without its items, which `rows` are as rows of `item`, from the second
+    field on. `mark` and `open_calls` are what the session has by them in all, `text_count` says how many of them can be
+    found, and `term_count` how many terms these have."""
 
     push: SessionPush
-    item_count: int
-    rows: list[bytes]
+    rows: list[Row]
     mark: int
     open_calls: list[int]
     text_count: int
     term_count: int
+
+    @property
+    def item_count(self) -> int:
+        """How many items are new."""
+        return len(self.rows)
 
 
 class SegmentRows(NamedTuple):
@@ -69,9 +70,8 @@ def prepared(batch: Iterable[SessionPush], terms_in: Callable[[str], list[str]])
         sessions.append(
             PreparedSession(
                 one._replace(items=()),
-                len(one.items),
                 [_item_row(item, one.session.cwd) for item in one.items],
-                mark_of(one.items, before.mark if before else 0),
+                sum_of((before.mark if before else 0, mark_of(one.items, one.copies), *map(mark_of_result, one.ended))),
                 _open_calls(one),
                 *postings.setdefault(group, NewPostings(terms_in)).add(texts),
             )
@@ -81,20 +81,20 @@ def prepared(batch: Iterable[SessionPush], terms_in: Callable[[str], list[str]])
     )
 
 
-def _item_row(item: StoredEntry, cwd: str) -> bytes:
-    """A row of `item` without the session, whose directory is `cwd`."""
-    used = _NO_TOOL
+def _item_row(item: StoredEntry, cwd: str) -> Row:
+    """Return a row of `item` without the session, whose directory is `cwd`."""
+    used: Row = _NO_TOOL
     if item.role == TOOL_ROLE:
-        error = text(item.error if item.outcome else None)
-        result = bigint(item.result_size) + bigint(item.result_lines)
-        used = text(item.tool) + text(item.kind) + text(item.outcome or None) + error + result
-    return b"".join((
-        _NUMBER(4, item.id & NUMBERS), _short(item.role), bigint(item.timestamp),
-        NULL if item.cwd == cwd else _short(item.cwd), _PLACE(4, item.message, 8, item.offset), used, text(item.text),
-    ))  # fmt: skip
+        ended = (item.outcome, storable(item.error)) if item.outcome else (None, None)
+        used = storable(item.tool), storable(item.kind), *ended, item.result_size, item.result_lines
+    elsewhere = None if item.cwd == cwd else storable(item.cwd)
+    place = item.timestamp, elsewhere, item.message, item.offset
+    return item.id & NUMBERS, item.role, *place, *used, storable(item.text)
 
 
-_short = lru_cache(1000)(text)  # roles and directories
+def storable(value: str) -> str:
+    """Return a text without NUL, which PostgreSQL does not take."""
+    return value.replace("\0", "\ufffd")
 
 
 def _open_calls(one: SessionPush) -> list[int]:

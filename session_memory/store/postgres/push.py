@@ -7,14 +7,15 @@ not been sent, and what was sent is not sent again.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..sqlite.search_index import terms_of
 from .connection import ANSWER_SECONDS, NOW, TeamError, connect, cut, explained, place_of
-from .copy_rows import AFTER_ROWS, BEFORE_ROWS, bigint, field, row_start, storable, text
 from .postings import packed, unpacked
-from .prepared_push import prepared
+from .prepared_push import prepared, storable
 from .rows import NUMBERS
 from .schema import check_member
 from .session_push import PushedSession, SharedSession
@@ -38,7 +39,12 @@ _STAGE = """
     );
     CREATE TEMP TABLE IF NOT EXISTS staged_posting (segment bigint, term text COLLATE "C", items bytea);
 """
-_ITEM_FIELDS, _POSTING_FIELDS = 14, 3
+_COLUMNS = {  # and their types
+    "staged_item": (
+        "int8", "int4", "text", "int8", "text", "int4", "int8", "text", "text", "text", "text", "int8", "int8", "text",
+    ),
+    "staged_posting": ("int8", "text", "bytea"),
+}  # fmt: skip
 _CHANGEABLE = [column for column in _SESSION if column != "share"]
 _COUNTS = ("item_count", "text_count", "term_count")
 _GIVEN = "jsonb_populate_recordset(NULL::session, %s)"
@@ -69,8 +75,10 @@ class TeamPush:
                 if state.is_newer:
                     message = f"a newer session-memory made the store of the team at {place_of(url)}"
                     raise TeamError(f"{message}: it is read, and nothing is pushed", "update: python3 install.py")
+                [(self.member, database)] = self.connection.execute("SELECT current_user::text, current_database()")
+            to_stage = f"whoever administers it: GRANT TEMPORARY ON DATABASE {database} TO {self.member}"
+            with explained(url, forbidden=to_stage):
                 self.connection.execute(_STAGE)
-                [(self.member,)] = self.connection.execute("SELECT current_user::text")
         except BaseException:
             self.connection.close()
             raise
@@ -100,16 +108,16 @@ class TeamPush:
     def pushed(self) -> dict[tuple[str, str], PushedSession]:
         """What the team has of this machine's sessions, by their keys."""
         sql = (
-            f"SELECT id, segment, {', '.join(_SESSION)}, next_number, mark, open_calls, item_count "
+            f"SELECT id, segment, {', '.join(_SESSION)}, next_number, mark, open_calls "
             "FROM session WHERE owner = current_user AND machine = %s"
         )
         with self._asking():
             rows = self.connection.cursor(binary=True).execute(sql, (self.machine,)).fetchall()
         found = {}
         for id, segment, *values in rows:
-            *session, next_number, mark, open_calls, item_count = values
+            *session, next_number, mark, open_calls = values
             one = SharedSession._make(session)
-            found[one.key] = PushedSession(id, segment, one, next_number, mark, tuple(open_calls), item_count)
+            found[one.key] = PushedSession(id, segment, one, next_number, mark, tuple(open_calls))
         return found
 
     def prepare(self, batch: Sequence[SessionPush]) -> PreparedBatch:
@@ -132,17 +140,16 @@ class TeamPush:
             return PushCounts(len(ids), sum([one.item_count for one in batch.sessions]), 0)
         return PushCounts(0, 0, len(batch.sessions))
 
-    def withdraw(self, sessions: Iterable[int]) -> None:
-        """Deletes the copies of sessions, by their numbers in the team."""
-        ids = list(sessions)
-        with self._asking(), self.connection.transaction():
-            sql = "SELECT DISTINCT segment FROM session WHERE id = ANY(%s)"
-            segments = [segment for (segment,) in self.connection.execute(sql, (ids,))]
-            sql = "SELECT id FROM segment WHERE id = ANY(%s) ORDER BY id FOR UPDATE"
-            self.connection.execute(sql, (segments,))
-            for table, column in (("item", "session"), ("conversation", "session"), ("session", "id")):
-                self.connection.execute(f"DELETE FROM {table} WHERE {column} = ANY(%s)", (ids,))
-            for segment in segments:
+    def withdraw(self, sessions: Iterable[PushedSession]) -> None:
+        """Delete the copies of sessions, segment by segment: of too many at once the server makes too long a work."""
+        by_segment: defaultdict[int, list[int]] = defaultdict(list)
+        for one in sessions:
+            by_segment[one.segment].append(one.id)
+        for segment, ids in sorted(by_segment.items()):
+            with self._asking(), self.connection.transaction():
+                self.connection.execute("SELECT FROM segment WHERE id = %s FOR UPDATE", (segment,))
+                for table, column in (("item", "session"), ("conversation", "session"), ("session", "id")):
+                    self.connection.execute(f"DELETE FROM {table} WHERE {column} = ANY(%s)", (ids,))
                 self._withdraw_postings(segment, ids)
 
     def _withdraw_postings(self, segment: int, sessions: list[int]) -> None:
@@ -156,12 +163,11 @@ class TeamPush:
         having = "SELECT FROM unnest(%s::integer[]) AS gone WHERE position(int4send(gone) IN items) > 0"
         sql = f"DELETE FROM posting WHERE segment = %s AND EXISTS ({having}) RETURNING term, items"
         kept = [(term, unpacked(items, left)) for term, items in cursor.execute(sql, (segment, sessions))]
-        start = row_start(_POSTING_FIELDS) + bigint(segment)
-        self._insert_postings([start + text(term) + field(packed(items)) for term, items in kept if items], [])
+        self._insert_postings([(segment, term, packed(items)) for term, items in kept if items], [])
 
     def withdraw_all(self) -> int:
         """Deletes all that this machine has pushed, and that it belongs to the team; returns how many sessions."""
-        known = [one.id for one in self.pushed().values()]
+        known = self.pushed().values()
         self.withdraw(known)
         with self._asking():
             self.connection.execute("DELETE FROM machine WHERE owner = current_user AND name = %s", (self.machine,))
@@ -207,17 +213,17 @@ class TeamPush:
                 [(newest[share],)] = self.connection.execute(sql, (self.machine, share))
         return newest
 
-    def _copy(self, table: str, rows: Iterable[bytes]) -> None:
-        """Puts rows in place of what a table of the connection holds."""
+    def _copy(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Put rows in place of what a table of the connection holds."""
         cursor = self.connection.cursor()
         cursor.execute(f"TRUNCATE {table}")
         with cursor.copy(f"COPY {table} FROM STDIN (FORMAT BINARY)") as copy:
-            for piece in (BEFORE_ROWS, *rows, AFTER_ROWS):
-                copy.write(piece)
+            copy.set_types(_COLUMNS[table])
+            for row in rows:
+                copy.write_row(row)
 
     def _write_items(self, sessions: Sequence[PreparedSession], ids: Sequence[int]) -> None:
-        starts = [row_start(_ITEM_FIELDS) + bigint(id) for id in ids]
-        self._copy("staged_item", [start + start.join(one.rows) for start, one in zip(starts, sessions) if one.rows])
+        self._copy("staged_item", [(id, *row) for id, one in zip(ids, sessions) for row in one.rows])
         cursor = self.connection.cursor()
         cursor.execute("INSERT INTO item SELECT * FROM staged_item")
         ended = [
@@ -237,15 +243,16 @@ class TeamPush:
         same. Where a segment was empty there are none to be added to, which is written in half of the time."""
         for kind in (int, str):
             added = {
-                open_segments[group] if isinstance(group, str) else group: rows
-                for group, rows in batch.segments.items()
+                open_segments[group] if isinstance(group, str) else group: of
+                for group, of in batch.segments.items()
                 if isinstance(group, kind)
             }
             if added:
-                grown = self._grown_segments({segment: rows.item_count for segment, rows in added.items()})
-                self._insert_postings([rows.postings.copied(segment, ids) for segment, rows in added.items()], grown)
+                grown = self._grown_segments({segment: of.item_count for segment, of in added.items()})
+                rows = chain.from_iterable([of.postings.copied(segment, ids) for segment, of in added.items()])
+                self._insert_postings(rows, grown)
 
-    def _insert_postings(self, rows: Iterable[bytes], grown: list[int]) -> None:
+    def _insert_postings(self, rows: Iterable[tuple[int, str, bytes]], grown: list[int]) -> None:
         """Writes rows of `posting`, of which there may be some already only in the segments that have `grown`."""
         self._copy("staged_posting", rows)
         insert = "INSERT INTO posting (segment, term, items) SELECT * FROM staged_posting WHERE segment"

@@ -9,11 +9,10 @@ from ...system.files import read_whole
 from .connection import SCHEMA, TeamError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from .connection import TeamConnection
 
-MEMBER = "session_memory_member"  # the role that every member is given
 _OWNED = ("session", "segment", "memory", "machine")  # tables whose rows have an owner
 _BELONGING = (  # tables whose rows belong to one of these: by which column of theirs to which of its
     ("item", "session", "session", "id"),
@@ -22,12 +21,6 @@ _BELONGING = (  # tables whose rows belong to one of these: by which column of t
     ("memory_posting", "memory", "memory", "number"),
 )
 _LOCK = 0x5E551011  # of no meaning but that all who migrate take it
-_ROLE = f"""\
-DO $$ BEGIN
-    CREATE ROLE {MEMBER} NOLOGIN;
-EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
-END $$;
-"""
 _BEGIN = f"""\
 CREATE SCHEMA IF NOT EXISTS {SCHEMA};
 SET search_path = {SCHEMA};
@@ -36,15 +29,22 @@ CREATE TABLE IF NOT EXISTS schema_version (
     applied_at timestamptz NOT NULL DEFAULT now()
 );
 """
+_TABLES = ("schema.sql", "memory.sql")
+_RIGHTS = "members.sql"
 
 
-def _tables() -> str:
+def separate_teams() -> str:
+    """Return the SQL from version 1, whose members had a role that all teams on a server shared, to version 2."""
+    return _read("from_1.sql", *_TABLES, "from_1_words.sql", _RIGHTS, "from_1_members.sql")
+
+
+# From version 1 to 2, and so on. Each runs once, in one transaction with its record.
+MIGRATIONS: tuple[Callable[[], str], ...] = (separate_teams,)
+
+
+def _read(*names: str) -> str:
     here = os.path.dirname(__file__)
-    return "\n\n".join([read_whole(os.path.join(here, name)).decode() for name in ("schema.sql", "memory.sql")])
-
-
-# The SQL of each version. Each runs once, in one transaction with its record.
-MIGRATIONS: tuple[Callable[[], str], ...] = (_tables,)
+    return "\n\n".join([read_whole(os.path.join(here, name)).decode() for name in names])
 
 
 class SchemaState(NamedTuple):
@@ -60,7 +60,7 @@ class SchemaState(NamedTuple):
 
     @property
     def is_older(self) -> bool:
-        """Whether there is a migration to be done, or nothing there yet."""
+        """Whether an earlier program made it, and it is to be migrated first."""
         return self.version < self.known
 
 
@@ -70,82 +70,108 @@ def schema_state(connection: TeamConnection) -> SchemaState:
     version = 0
     if found:
         [(version,)] = connection.execute(f"SELECT coalesce(max(version), 0) FROM {SCHEMA}.schema_version")
-    return SchemaState(version, len(MIGRATIONS))
+    return SchemaState(version, len(MIGRATIONS) + 1)
 
 
-def migrate(connection: TeamConnection, migrations: Iterable[Callable[[], str]] = MIGRATIONS) -> list[int]:
-    """Brings the schema up to date; returns the versions that were missing. Of several who do so at once one does it,
-    and the others find it done. Raises what psycopg raises."""
+def migrate(connection: TeamConnection, migrations: Sequence[Callable[[], str]] = MIGRATIONS) -> list[int]:
+    """Make the schema, or bring it up to date; return the versions that were missing. Of several who do so at once one
+    does it, and the others find it done. Raises what psycopg raises."""
     done = []
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-        connection.execute(_ROLE)
-        connection.execute(_BEGIN)
+        connection.execute(f"{_BEGIN} SET LOCAL statement_timeout = 0")
         [(version,)] = connection.execute("SELECT coalesce(max(version), 0) FROM schema_version")
-        for number, migration in enumerate(migrations, 1):
-            if number > version:
-                connection.execute(migration())
-                connection.execute("INSERT INTO schema_version (version) VALUES (%s)", (number,))
-                done.append(number)
+        for number, sql in _missing(version, migrations):
+            connection.execute(sql())
+            connection.execute("INSERT INTO schema_version (version) VALUES (%s)", (number,))
+            done.append(number)
     return done
 
 
-def add_member(connection: TeamConnection, name: str, password: str = "") -> bool:
-    """Makes the database's user `name` a member; makes the user where there is none, with `password`. Returns whether
-    it was made. Raises what psycopg raises."""
+def _missing(version: int, migrations: Sequence[Callable[[], str]]) -> list[tuple[int, Callable[[], str]]]:
+    """Return the SQL for each version that a database lacks. One without any is made as it is now."""
+    if not version:
+        return [(len(migrations) + 1, lambda: _read(*_TABLES, _RIGHTS))]
+    return list(enumerate(migrations, 2))[version - 1 :]
+
+
+def members(connection: TeamConnection) -> list[str]:
+    """Return the names of the members. Raises what psycopg raises."""
+    sql = (
+        "SELECT DISTINCT pg_get_userbyid(grantee)::text FROM pg_class, aclexplode(relacl) "
+        f"WHERE oid = '{SCHEMA}.session'::regclass AND grantee != relowner AND grantee != 0 ORDER BY 1"
+    )
+    return [name for (name,) in connection.execute(sql)]
+
+
+def lets_everybody_in(connection: TeamConnection) -> str:
+    """Return the SQL that keeps all but members from connecting to the database; '' if others may not connect. Raises
+    what psycopg raises."""
     from psycopg import sql
 
-    user = sql.Identifier(name)
+    asked = "SELECT current_database(), has_database_privilege('public', current_database(), 'CONNECT')"
+    [(database, is_open)] = connection.execute(asked)
+    names = sql.SQL(", ").join([sql.Identifier(name) for name in members(connection)])
+    statement = "REVOKE CONNECT ON DATABASE {0} FROM PUBLIC; GRANT CONNECT ON DATABASE {0} TO {1};"
+    return sql.SQL(statement).format(sql.Identifier(database), names).as_string(connection) if is_open else ""
+
+
+def add_member(connection: TeamConnection, name: str, password: str = "") -> bool:
+    """Make the database's user `name` a member, and the user if there is none, with `password`. Return whether the user
+    was made. Raises what psycopg raises."""
+    from psycopg import sql
+
     with connection.transaction():
         is_there = connection.execute("SELECT FROM pg_roles WHERE rolname = %s", (name,)).fetchone() is not None
         if not is_there:
-            secret = sql.SQL(" PASSWORD {}").format(sql.Literal(password)) if password else sql.SQL("")
-            connection.execute(sql.SQL("CREATE ROLE {} LOGIN{}").format(user, secret))
-        connection.execute(sql.SQL("GRANT {} TO {}").format(sql.Identifier(MEMBER), user))
+            connection.execute(sql.SQL("CREATE ROLE {} LOGIN").format(sql.Identifier(name)))
+            if password:  # encrypted here: the server may log the statement
+                encrypted = connection.pgconn.encrypt_password(password.encode(), name.encode()).decode()
+                statement = sql.SQL("ALTER ROLE {} PASSWORD {}")
+                connection.execute(statement.format(sql.Identifier(name), sql.Literal(encrypted)))
+        connection.execute(f"SELECT {SCHEMA}.add_member(%s)", (name,))
     return not is_there
 
 
 def remove_member(connection: TeamConnection, name: str, *, purge: bool) -> int:
-    """Takes the membership from the user `name`, who reads and writes nothing from then on; their user stays. What they
-    shared stays too, unless `purge`. Returns how many of their sessions were deleted. Raises what psycopg raises."""
-    from psycopg import sql
-
-    tables = (*[table for table, *_ in _BELONGING], *_OWNED)
+    """Take all rights from the user `name`, who reads and writes nothing from then on; their user stays. What they
+    shared stays too, unless `purge`. Return how many of their sessions were deleted. Raises what psycopg raises."""
+    connection.execute(f"SELECT {SCHEMA}.remove_member(%s)", (name,))
+    if not purge:
+        return 0
     with connection.transaction():
-        connection.execute(sql.SQL("REVOKE {} FROM {}").format(sql.Identifier(MEMBER), sql.Identifier(name)))
-        if not purge:
-            return 0
-        for table in tables:  # even the owner of a table is held to its policies
-            connection.execute(f"ALTER TABLE {SCHEMA}.{table} NO FORCE ROW LEVEL SECURITY")
+        connection.execute("SET LOCAL statement_timeout = 0")
+        connection.execute("SELECT set_config('session_memory.purged', %s, true)", (name,))
         for table, column, parent, key in _BELONGING:
             own = f"{column} IN (SELECT {key} FROM {SCHEMA}.{parent} WHERE owner = %s)"
             connection.execute(f"DELETE FROM {SCHEMA}.{table} WHERE {own}", (name,))
         deleted = [
             connection.execute(f"DELETE FROM {SCHEMA}.{table} WHERE owner = %s", (name,)).rowcount for table in _OWNED
         ]
-        for table in tables:
-            connection.execute(f"ALTER TABLE {SCHEMA}.{table} FORCE ROW LEVEL SECURITY")
     return deleted[0]
 
 
-def setup_sql(members: Iterable[str] = ()) -> str:
-    """All that `migrate` and `add_member` do to a database where nothing is, as SQL for whoever administers it."""
-    parts = ["BEGIN;", f"SELECT pg_advisory_xact_lock({_LOCK});", _ROLE + _BEGIN]
-    for number, migration in enumerate(MIGRATIONS, 1):
-        parts += [migration(), f"INSERT INTO schema_version (version) VALUES ({number});"]
-    for name in members:
-        user = '"' + name.replace('"', '""') + '"'
+def setup_sql(names: Iterable[str] = ()) -> str:
+    """Return all that `migrate` and `add_member` do to a database where nothing is, for whoever administers it."""
+    parts = ["BEGIN;", f"SELECT pg_advisory_xact_lock({_LOCK});", _BEGIN]
+    for number, sql in _missing(0, MIGRATIONS):
+        parts += [sql(), f"INSERT INTO schema_version (version) VALUES ({number});"]
+    for name in names:
+        user, literal = '"' + name.replace('"', '""') + '"', "'" + name.replace("'", "''") + "'"
         parts += [f"CREATE ROLE {user} LOGIN;  -- unless there is one; then: \\password {name}"]
-        parts += [f"GRANT {MEMBER} TO {user};"]
+        parts += [f"SELECT add_member({literal});"]
     return "\n".join([*parts, "COMMIT;"]) + "\n"
 
 
 def check_member(connection: TeamConnection, place: str) -> SchemaState:
-    """What the schema is like, for somebody who is to push and read. Raises TeamError where there is none, or where row
-    level security would not hold for them."""
+    """Return what the schema is like, for somebody who is to push and read. Raises TeamError if there is none, if it is
+    older than this program, or if row level security would not hold for them."""
     state = schema_state(connection)
     if not state.version:
         raise TeamError(f"{place} holds no store of a team", "whoever administers it: session-memory team init URL")
+    if state.is_older:
+        problem = f"an earlier session-memory made the store of the team at {place}, which has to be migrated"
+        raise TeamError(problem, "whoever administers it: session-memory team init URL; until then what is new waits")
     [(is_held, user)] = connection.execute(f"SELECT row_security_active('{SCHEMA}.session'), current_user")
     if not is_held:
         hint = f"join as a user of your own: session-memory team init URL --member NAME, where URL is that of {user}"

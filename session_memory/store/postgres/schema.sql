@@ -5,8 +5,8 @@
 -- its number in the transcript, joined as `session << 32 | number` where one number is asked for. Tables that grow with
 -- what was said have `session` or `segment` in their primary keys, so that they may be distributed by it.
 
--- Who may do what is decided at the end, row by row. A member is the database's user of that name.
-CREATE TABLE machine (
+-- Who may do what is decided in members.sql, row by row. A member is the database's user of that name.
+CREATE TABLE IF NOT EXISTS machine (
     owner text NOT NULL DEFAULT current_user,
     name text NOT NULL,
     joined_at bigint NOT NULL,
@@ -16,17 +16,17 @@ CREATE TABLE machine (
 );
 
 -- Sessions of one machine that are shared with the same people and are indexed together, some 10,000 items.
-CREATE TABLE segment (
+CREATE TABLE IF NOT EXISTS segment (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     owner text NOT NULL DEFAULT current_user,
     machine text NOT NULL,
     share text NOT NULL CHECK (share IN ('mine', 'team')),
     item_count bigint NOT NULL DEFAULT 0    -- items that came to it, also those that were deleted since
 );
-CREATE INDEX segment_machine ON segment (owner, machine);
+CREATE INDEX IF NOT EXISTS segment_machine ON segment (owner, machine);
 
 -- A session on one machine, and how far it was pushed. Where it is to be shared with others, it goes anew.
-CREATE TABLE session (
+CREATE TABLE IF NOT EXISTS session (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     owner text NOT NULL DEFAULT current_user,
     segment bigint NOT NULL,                -- of the same owner, shared with the same people
@@ -42,9 +42,9 @@ CREATE TABLE session (
     branch text NOT NULL DEFAULT '',
     first_at bigint,
     last_at bigint,
-    local_id bigint NOT NULL,               -- the file in that machine's store
+    shape bigint NOT NULL,                  -- which items of which file in that machine's store were pushed
     next_number integer NOT NULL DEFAULT 0, -- all items with lower numbers are here
-    mark bigint NOT NULL DEFAULT 0,         -- checksum of them: tells whether a transcript that was read anew is another
+    mark bigint NOT NULL DEFAULT 0,         -- checksum of them: compared where `shape` is another
     rules text NOT NULL DEFAULT '',         -- what secrets were looked for when it was pushed
     open_calls integer[] NOT NULL DEFAULT '{}', -- tool uses whose result had not come
     item_count integer NOT NULL DEFAULT 0,
@@ -54,11 +54,11 @@ CREATE TABLE session (
     pushed_at bigint NOT NULL DEFAULT 0,
     UNIQUE (owner, machine, home, file_path)
 );
-CREATE INDEX session_project ON session (project, last_at);
-CREATE INDEX session_segment ON session (segment);
+CREATE INDEX IF NOT EXISTS session_project ON session (project, last_at);
+CREATE INDEX IF NOT EXISTS session_segment ON session (segment);
 
 -- What users and assistants said (role `user`, `assistant`), and what tools were called with (role `tool`).
-CREATE TABLE item (
+CREATE TABLE IF NOT EXISTS item (
     session bigint NOT NULL,
     number integer NOT NULL,
     role text NOT NULL CHECK (role IN ('user', 'assistant', 'tool')),
@@ -77,16 +77,16 @@ CREATE TABLE item (
 );
 
 -- Which items of a segment have a term: their ids (`session << 32 | number`), 8 bytes each, the highest byte first.
-CREATE TABLE posting (
+CREATE TABLE IF NOT EXISTS posting (
     term text COLLATE "C" NOT NULL,
     segment bigint NOT NULL,
     items bytea NOT NULL,
     PRIMARY KEY (term, segment)
 );
-CREATE INDEX posting_segment ON posting (segment);
+CREATE INDEX IF NOT EXISTS posting_segment ON posting (segment);
 
 -- The items of a session from `first_number` to `last_number`, without a long silence among them.
-CREATE TABLE conversation (
+CREATE TABLE IF NOT EXISTS conversation (
     session bigint NOT NULL,
     first_number integer NOT NULL,
     last_number integer NOT NULL,
@@ -96,61 +96,3 @@ CREATE TABLE conversation (
     text_bytes bigint NOT NULL,
     PRIMARY KEY (session, first_number)
 );
-
-
--- Who may do what -----------------------------------------------------------------------------------------------------
-
--- Members read what is theirs and what is shared with the team; they write what is theirs. What belongs to a session
--- goes with it, and words with their segment. Nobody chooses the number of a session or a segment, so that nobody can
--- take that of another one; nor is either moved to other people.
-GRANT USAGE ON SCHEMA session_memory TO session_memory_member;
-GRANT SELECT ON schema_version TO session_memory_member;
-GRANT SELECT, INSERT, UPDATE, DELETE ON machine, item, posting, conversation TO session_memory_member;
-GRANT SELECT, DELETE ON session, segment TO session_memory_member;
-GRANT INSERT (machine, share, item_count), UPDATE (item_count) ON segment TO session_memory_member;
-GRANT INSERT (
-    segment, machine, home, file_path, session_id, runtime, project, share, title, cwd, branch, first_at, last_at,
-    local_id, next_number, mark, rules, open_calls, item_count, text_count, term_count, pushes, pushed_at
-) ON session TO session_memory_member;
-GRANT UPDATE (
-    machine, home, file_path, session_id, runtime, project, title, cwd, branch, first_at, last_at,
-    local_id, next_number, mark, rules, open_calls, item_count, text_count, term_count, pushes, pushed_at
-) ON session TO session_memory_member;
-
-CREATE POLICY owner_adds ON session FOR INSERT WITH CHECK (
-    owner = current_user AND EXISTS (
-        SELECT FROM segment AS g WHERE (g.id, g.owner, g.share) = (session.segment, current_user, session.share)
-    )
-);
-CREATE POLICY owner_adds ON machine FOR INSERT WITH CHECK (owner = current_user);
-CREATE POLICY owner_adds ON segment FOR INSERT WITH CHECK (owner = current_user);
-CREATE POLICY anyone_reads ON machine FOR SELECT USING (true);
-CREATE POLICY shared_is_read ON session FOR SELECT USING (owner = current_user OR share = 'team');
-CREATE POLICY shared_is_read ON segment FOR SELECT USING (owner = current_user OR share = 'team');
-
-DO $$
-DECLARE
-    one text;
-    parent text;
-    is_its text;
-    is_own text;
-BEGIN
-    FOREACH one IN ARRAY ARRAY['machine', 'session', 'segment', 'item', 'conversation', 'posting'] LOOP
-        EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', one);
-        EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', one);
-    END LOOP;
-    FOREACH one IN ARRAY ARRAY['machine', 'session', 'segment'] LOOP
-        EXECUTE format('CREATE POLICY owner_changes ON %I FOR UPDATE USING (owner = current_user)', one);
-        EXECUTE format('CREATE POLICY owner_deletes ON %I FOR DELETE USING (owner = current_user)', one);
-    END LOOP;
-    -- What has a column named as the table that it belongs to.
-    FOR one, parent IN VALUES ('item', 'session'), ('conversation', 'session'), ('posting', 'segment') LOOP
-        is_its := format('SELECT FROM %1$I AS p WHERE p.id = %2$I.%1$I', parent, one);
-        is_own := is_its || ' AND p.owner = current_user';
-        EXECUTE format('CREATE POLICY as_parent ON %I FOR SELECT USING (EXISTS (%s))', one, is_its);
-        EXECUTE format('CREATE POLICY owner_changes ON %I FOR UPDATE USING (EXISTS (%s))', one, is_own);
-        EXECUTE format('CREATE POLICY owner_deletes ON %I FOR DELETE USING (EXISTS (%s))', one, is_own);
-        EXECUTE format('CREATE POLICY owner_adds ON %1$I FOR INSERT
-            WITH CHECK (%2$I IN (SELECT p.id FROM %2$I AS p WHERE p.owner = current_user))', one, parent);
-    END LOOP;
-END $$;

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import NamedTuple
-from zlib import crc32
 
 from ..values import ITEM_BITS, StoredEntry, StoredSpan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
 _NUMBERS = (1 << ITEM_BITS) - 1
+_LARGEST = (1 << 63) - 1  # of a bigint
 SHARES = ("mine", "team")  # who may read a session: its owner on all machines, or the team too
 
 
 class SharedSession(NamedTuple):
-    """A session as the team is to know it. `home` and `file_path` are its transcript's in the machine's own store,
-    which knows it by `local_id`; `project` is the same on all machines; `cwd` is the project with the directory in its
-    repository. `rules` says what secrets were looked for in its texts; times are in milliseconds since the epoch."""
+    """A session as the team is to know it. `home` and `file_path` are its transcript's in the machine's own store;
+    `project` is the same on all machines; `cwd` is the project with the directory in its repository. `shape` tells
+    which items of which file in that store these are; `rules` says what secrets were looked for in their texts; times
+    are in milliseconds since the epoch."""
 
     home: str
     file_path: str
@@ -31,7 +33,7 @@ class SharedSession(NamedTuple):
     branch: str
     first_at: int | None
     last_at: int | None
-    local_id: int
+    shape: int
     rules: str
 
     @property
@@ -42,8 +44,7 @@ class SharedSession(NamedTuple):
 
 class PushedSession(NamedTuple):
     """What the team has of a session: its number there and its segment's, itself, and how far it was pushed. `mark` is
-    that of all its items (`mark_of`), `open_calls` are the numbers of tool uses whose result had not come, `item_count`
-    says how many items there are."""
+    that of all its items (`mark_of`), `open_calls` are the numbers of tool uses whose result had not come."""
 
     id: int
     segment: int
@@ -51,7 +52,6 @@ class PushedSession(NamedTuple):
     next_number: int
     mark: int
     open_calls: tuple[int, ...]
-    item_count: int
 
 
 class SessionPush(NamedTuple):
@@ -68,9 +68,31 @@ class SessionPush(NamedTuple):
     next_number: int = 0
 
 
-def mark_of(items: Iterable[StoredEntry], before: int = 0) -> int:
-    """A checksum of a session's items, by which they are known again in a transcript that was read anew; of those that
-    follow on others whose checksum is `before`."""
-    for item in items:
-        before = crc32(f"{item.id & _NUMBERS} {item.role} {item.text}".encode("utf-8", "replace"), before)
-    return before
+def mark_of(items: Iterable[StoredEntry], copies: Collection[int], open_calls: Collection[int] = ()) -> int:
+    """Return a checksum of all that others can read of items, by which they are known again when a transcript was
+    ingested again. It is a sum: that of more items is added to it (`sum_of`). The tool uses with the numbers
+    `open_calls` count as if their result had not come."""
+    marks = []
+    for one in items:
+        number = one.id & _NUMBERS
+        text = one.role, one.text, one.timestamp, one.cwd, one.tool, one.kind
+        marks.append(checksum(number, number in copies, *text))
+        if one.outcome and number not in open_calls:
+            marks.append(mark_of_result(one))
+    return sum_of(marks)
+
+
+def mark_of_result(item: StoredEntry) -> int:
+    """Return the part of the mark that is of how a tool use ended."""
+    return checksum(item.id & _NUMBERS, item.outcome, item.error, item.result_size, item.result_lines)
+
+
+def sum_of(marks: Iterable[int]) -> int:
+    """Return the sum of checksums, as large as one of them."""
+    return sum(marks) & _LARGEST
+
+
+def checksum(*values: object) -> int:
+    """Return a number that a bigint holds and that other values do not have."""
+    digest = blake2b(repr(values).encode("utf-8", "replace"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") & _LARGEST

@@ -31,7 +31,7 @@ _TEMPORARY = """
     DELETE FROM temp.memory_excluded_files;
     DELETE FROM temp.memory_excluded_items;
 """
-_GIVEN_TITLE = 3  # the rank of a title that a person gave: others are made of what was said
+GIVEN_TITLE = 3  # the rank of a title that a person gave: others are made of what was said
 # Conditions on `memory_conversations AS c` and `memory_file_states AS f`, where something is excluded.
 LISTED = """
     NOT EXISTS (SELECT 1 FROM memory_excluded_files WHERE file_id = f.id AND NOT is_told) AND (
@@ -177,7 +177,7 @@ def unless_private(expression: str, instead: str = "''") -> str:
 
 def title_shown() -> str:
     """The title of `memory_file_states AS f`; where its text is private, only one that a person gave it."""
-    return unless_private("f.title", f"iif(f.title_rank >= {_GIVEN_TITLE}, f.title, '')")
+    return unless_private("f.title", f"iif(f.title_rank >= {GIVEN_TITLE}, f.title, '')")
 
 
 def _judge(connection: Connection, schema: str, rules: ReadRules, files: Sequence[JudgedFile]) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import NamedTuple
 
 from ...system.sqlite import explained, fetch
 from ..values import ITEM_BITS, StoredSpan
+from .exclusions import GIVEN_TITLE
 from .rows import items_between
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from ..values import StoredEntry
     from .engine import SqliteStore
 
@@ -17,8 +21,9 @@ _NUMBERS = (1 << ITEM_BITS) - 1
 
 
 class StoredFile(NamedTuple):
-    """A transcript that the store knows: as values.FileState has it. `next_number` is that of the item that comes next,
-    `item_count` says how many of its items may be told; where `is_excluded`, none."""
+    """A transcript that the store knows: as values.FileState has it; `given_title` is a title that a person gave it.
+    `next_number` is that of the item that comes next, `ranges` are the first and last numbers of the items that there
+    are, and `hidden` those that rules exclude; where `is_excluded`, all."""
 
     id: int
     home: str
@@ -26,31 +31,62 @@ class StoredFile(NamedTuple):
     session_id: str
     runtime: str
     title: str
+    given_title: str
     cwd: str
     first_at: int | None
     last_at: int | None
     next_number: int
-    item_count: int
+    ranges: tuple[tuple[int, int], ...]
+    hidden: frozenset[int]
     is_excluded: bool
+
+    @property
+    def item_count(self) -> int:
+        """How many of its items may be told."""
+        return 0 if self.is_excluded else self.count_without(self.hidden)
+
+    def count_without(self, numbers: Collection[int]) -> int:
+        """How many items there are but for those with these numbers."""
+        return sum([last - first + 1 for first, last in self.ranges]) - len(numbers)
+
+
+def store_id(store: SqliteStore) -> int:
+    """Return the number that the store has instead of all others. Raises DatabaseError."""
+    with explained(store.path):
+        [(id,)] = fetch(store.connection, "SELECT id FROM memory_store")
+        return int(id)
 
 
 def stored_files(store: SqliteStore) -> list[StoredFile]:
-    """All transcripts, in the order in which the store came to know them. Raises DatabaseError."""
-    sql = """
-        SELECT f.id, f.home, f.file_path, f.session_id, f.source, f.title, f.cwd, f.first_entry_timestamp,
-            f.last_entry_timestamp, f.next_ordinal,
-            (SELECT coalesce(sum(c.last_item - c.first_item + 1), 0) FROM memory_conversations AS c
-                WHERE c.file_id = f.id)
-        FROM memory_file_states AS f ORDER BY f.id
+    """Return all transcripts, in the order in which the store came to know them. Raises DatabaseError."""
+    sql = f"""
+        SELECT id, home, file_path, session_id, source, title, iif(title_rank >= {GIVEN_TITLE}, title, ''), cwd,
+            first_entry_timestamp, last_entry_timestamp, next_ordinal
+        FROM memory_file_states ORDER BY id
     """
+    spans = "SELECT first_item, last_item FROM memory_conversations ORDER BY first_item"
     excluded = store.excluded_files()
-    hidden: dict[int, int] = {}
+    hidden: defaultdict[int, set[int]] = defaultdict(set)
+    ranges: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     with explained(store.path):
         if store.is_excluding():
-            counted = f"SELECT item >> {ITEM_BITS}, count(DISTINCT item) FROM memory_excluded_items GROUP BY 1"
-            hidden = dict(fetch(store.connection, counted))
+            for (item,) in fetch(store.connection, "SELECT item FROM memory_excluded_items"):
+                hidden[item >> ITEM_BITS].add(item & _NUMBERS)
+        for first, last in fetch(store.connection, spans):
+            of_file = ranges[first >> ITEM_BITS]
+            start = of_file.pop()[0] if of_file and of_file[-1][1] + 1 == first & _NUMBERS else first & _NUMBERS
+            of_file.append((start, last & _NUMBERS))
         rows = fetch(store.connection, sql)
-    return [StoredFile._make((*row[:-1], row[-1] - hidden.get(row[0], 0), row[0] in excluded)) for row in rows]
+    return [
+        StoredFile._make((*row, tuple(ranges[row[0]]), frozenset(hidden[row[0]]), row[0] in excluded)) for row in rows
+    ]
+
+
+def common_items(store: SqliteStore) -> list[tuple[int, int]]:
+    """Return the ids of items that are copies, as a fork begins with, each with that of its original. Raises
+    DatabaseError."""
+    with explained(store.path):
+        return fetch(store.connection, "SELECT id, original FROM memory_shared_items")
 
 
 def items_from(store: SqliteStore, file_id: int, first: int, most: int) -> list[StoredEntry]:
@@ -65,14 +101,6 @@ def items_from(store: SqliteStore, file_id: int, first: int, most: int) -> list[
 def item_at(store: SqliteStore, file_id: int, number: int) -> StoredEntry | None:
     """One item of a file, if it is there and no rule excludes it. Raises DatabaseError."""
     return next(iter(items_from(store, file_id, number, 1)), None)
-
-
-def copies_from(store: SqliteStore, file_id: int, first: int, most: int) -> frozenset[int]:
-    """The numbers of those of these items that are copies, as a fork begins with. Raises DatabaseError."""
-    begin = (file_id << ITEM_BITS) + first
-    sql = "SELECT id FROM memory_shared_items WHERE id BETWEEN ? AND ?"
-    with explained(store.path):
-        return frozenset([id & _NUMBERS for (id,) in fetch(store.connection, sql, (begin, begin + most - 1))])
 
 
 def spans_from(store: SqliteStore, file_id: int, first: int) -> list[StoredSpan]:
