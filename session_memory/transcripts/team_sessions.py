@@ -7,42 +7,32 @@ folder's name, where the repository lies here, and the directory; before upkeep 
 
 from __future__ import annotations
 
+from ..runtimes.base import Runtime
 from ..system.files import is_file, names_in, read_whole, write_atomically
 from ..system.json import decode
 from . import team_records
 from .entries import Session
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..runtimes.contract import RuntimeRecords
+
 ENDING = ".jsonl"
 _SEPARATOR = "~"
 
 
-class TeamFiles:
-    """What is asked of the files of a runtime, for those of a team."""
-
-    @staticmethod
-    def session_id_of(path: str) -> str:
-        """The number of the session in the team."""
-        return path.rpartition(_SEPARATOR)[2].removesuffix(ENDING)
-
-    @staticmethod
-    def sub_agents(path: str) -> list[str]:
-        """None are told of."""
-        return []
-
-    @staticmethod
-    def given_name(path: str) -> str:
-        """'': the title stands in the file."""
-        return ""
-
-
-class TeamRuntime:
+class TeamRuntime(Runtime):
     """Stands for the runtime of a session of a team: `name` is whose it is, as in ann@laptop."""
-
-    RECORDS = team_records
-    FILES = TeamFiles
 
     def __init__(self, name: str) -> None:
         self.name = name
+
+    def load_records(self) -> RuntimeRecords:
+        return team_records  # type: ignore[return-value]
+
+    def session_id_of(self, path: str) -> str:
+        """Return the number of the session in the team."""
+        return path.rpartition(_SEPARATOR)[2].removesuffix(ENDING)
 
 
 def team_sessions(team_dir: str, start_file: str) -> list[Session]:
@@ -54,7 +44,7 @@ def team_sessions(team_dir: str, start_file: str) -> list[Session]:
         if name.endswith(ENDING):
             session = Session(f"team:{name}", f"{folder}/{name}")
             session.team_root = root
-            session.runtime = TeamRuntime(name.rpartition(_SEPARATOR)[0])  # type: ignore[assignment]
+            session.runtime = TeamRuntime(name.rpartition(_SEPARATOR)[0])
             found.append(session)
     return found
 
