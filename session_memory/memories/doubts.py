@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..system.branches import Branches, GitUnavailableError, ask_git
 from ..system.git import USUAL_BRANCHES, Worktree, find_worktree, staged_as_they_are
@@ -21,15 +21,31 @@ if TYPE_CHECKING:
 
 SETTLED_SECONDS = 3600  # what is written or committed so soon after is still of the same work
 MOST_FILES = 20  # that a memory names
+MOST_ASKED = 500  # files in one question to git: a command line is not endless
 _NAMED = re.compile(r"`([^`\s]+)`|(?<![\w/.@:-])((?:[\w.@+-]+/)+[\w.@+-]*\w|[\w+-]+\.[a-z]\w{0,5})(?![\w/])")
 _NO_FILE = re.compile(r"[*?<>|{}$()\[\]'\"=,;]|://|^-")
 
 
+class _NamedFiles(NamedTuple):
+    """The files that a memory names, as far as they may have changed: those `changed` by their time on disk, and those
+    `asked` of git, in their worktree; all since a time in seconds since the epoch."""
+
+    since: float
+    changed: set[str]
+    asked: set[str]
+    worktree: Worktree | None
+
+
 def with_doubts(memories: Sequence[IndexedMemory], user_dir: str) -> list[IndexedMemory]:
-    """The memories, each with what speaks against it. A repository at the person's home directory `user_dir` or above
-    does not count."""
+    """Return the memories, each with what speaks against it. A repository at the person's home directory `user_dir` or
+    above does not count. Git is asked once for all files of a repository."""
     branches = Branches(user_dir)
-    return [memory._replace(doubts=tuple(_doubts(memory, branches, user_dir))) for memory in memories]
+    named = [_named(memory, user_dir) for memory in memories]
+    commits = _latest_commits([files for files in named if files.asked])
+    return [
+        memory._replace(doubts=tuple(_doubts(memory, files, commits, branches)))
+        for memory, files in zip(memories, named)
+    ]
 
 
 def files_named(memory: IndexedMemory) -> tuple[list[str], list[str]]:
@@ -72,14 +88,14 @@ def _words(memory: IndexedMemory) -> str:
     return f"{memory.title}\n{memory.text}"
 
 
-def _doubts(memory: IndexedMemory, branches: Branches, user_dir: str) -> Iterable[str]:
-    at, directory = _latest(memory)
-    if at is None or not os.path.isabs(directory) or not os.path.isdir(directory):
-        return
-    if memory.kind != EPISODE:
-        changed = _changed_since(_files_named(_words(memory)), directory, at / 1000, user_dir)
-        if changed:
-            yield f"{counted(changed, 'file')} it names changed since"
+def _doubts(
+    memory: IndexedMemory, files: _NamedFiles, commits: dict[tuple[str, str], int], branches: Branches
+) -> Iterable[str]:
+    git_dir = files.worktree.git_dir if files.worktree else ""
+    committed = [path for path in files.asked if commits.get((git_dir, path), 0) > files.since]
+    changed = len(files.changed) + len(committed)
+    if changed:
+        yield f"{counted(changed, 'file')} it names changed since"
     branch = unmerged_branch(memory, branches)
     if branch:
         yield f"on branch {branch}, not merged"
@@ -91,14 +107,17 @@ def _files_named(text: str) -> list[str]:
     return [path for path in dict.fromkeys(named) if not _NO_FILE.search(path)][:MOST_FILES]
 
 
-def _changed_since(names: Iterable[str], directory: str, at: float, user_dir: str) -> int:
-    """How many of the files were changed well after a time in seconds since the epoch: by their time where git does not
-    know them; a commit of before that was only checked out again does not count."""
-    settled = at + SETTLED_SECONDS
+def _named(memory: IndexedMemory, user_dir: str) -> _NamedFiles:
+    """Return which files of a memory changed well after it by their time, and which git is to be asked of, since it
+    knows them or they are gone: a commit of before that was only checked out again does not count."""
+    at, directory = _latest(memory)
+    settled = settled_after(memory)
+    if at is None or memory.kind == EPISODE or not os.path.isabs(directory) or not os.path.isdir(directory):
+        return _NamedFiles(settled, set(), set(), None)
     worktree = find_worktree(directory, user_dir)
     roots = [directory, *([worktree.root] if worktree and worktree.root else [])]
     later, gone = set(), set()
-    for name in names:
+    for name in _files_named(_words(memory)):
         paths = [os.path.normpath(os.path.join(root, name)) for root in roots]
         there = next((path for path in paths if os.path.isfile(path)), "")
         if there and os.stat(there).st_mtime > settled:
@@ -106,24 +125,40 @@ def _changed_since(names: Iterable[str], directory: str, at: float, user_dir: st
         elif not there:
             gone.update(paths[-1:] if worktree else [])
     if worktree is None or not worktree.root or not later | gone:
-        return len(later)
+        return _NamedFiles(settled, later, set(), None)
     as_committed = set(staged_as_they_are(worktree, later))
-    return len(later - as_committed) + len(_committed_since(worktree, as_committed | gone, settled))
+    asked = {path for path in as_committed | gone if path.startswith(worktree.root + "/")}
+    return _NamedFiles(settled, later - as_committed, asked, worktree)
 
 
-def _committed_since(worktree: Worktree, paths: Iterable[str], since: float) -> set[str]:
-    """Those of the files that a commit changed, or deleted, which was made after a time; none where git cannot say."""
-    inside = {path[len(worktree.root) + 1 :] for path in paths if path.startswith(worktree.root + "/")}
-    if not inside:
-        return set()
-    options = ("--format=%x01%at", "--name-only", "-z", "--no-ext-diff", "--no-textconv", f"--since={int(since)}")
+def _latest_commits(named: Iterable[_NamedFiles]) -> dict[tuple[str, str], int]:
+    """Return when a commit changed, or deleted, each of the files last that are asked of git, by the repository and the
+    path; nothing of a repository of which git cannot say."""
+    by_worktree: dict[str, list[_NamedFiles]] = {}
+    for files in named:
+        if files.worktree:
+            by_worktree.setdefault(files.worktree.git_dir, []).append(files)
+    found: dict[tuple[str, str], int] = {}
+    for git_dir, of_it in by_worktree.items():
+        root = of_it[0].worktree.root if of_it[0].worktree else ""
+        paths = sorted({path[len(root) + 1 :] for files in of_it for path in files.asked})
+        since = int(min(files.since for files in of_it))
+        for at in range(0, len(paths), MOST_ASKED):
+            for name, made in _commits(git_dir, paths[at : at + MOST_ASKED], since):
+                key = git_dir, f"{root}/{name}"
+                found[key] = max(made, found.get(key, 0))
+    return found
+
+
+def _commits(git_dir: str, paths: Sequence[str], since: int) -> Iterator[tuple[str, int]]:
+    """Yield what commits since a time changed of these paths, each with the time of the commit; none if git cannot
+    say."""
+    options = ("--format=%x01%at", "--name-only", "-z", "--no-ext-diff", "--no-textconv", f"--since={since}")
     try:
-        told = ask_git(worktree.git_dir, "--literal-pathspecs", "log", *options, "--", *sorted(inside))
+        told = ask_git(git_dir, "--literal-pathspecs", "log", *options, "--", *paths)
     except GitUnavailableError:
-        return set()
-    found: set[str] = set()
+        return
     for commit in told.split("\x01")[1:]:
         made, *names = [part.strip("\n") for part in commit.split("\0")]
-        if made.isdecimal() and int(made) > since:
-            found.update(names)
-    return found & inside
+        if made.isdecimal():
+            yield from [(name, int(made)) for name in names]

@@ -12,6 +12,7 @@ from git_scene import git
 
 from session_memory.memories.doubts import with_doubts
 from session_memory.store.sqlite.memory_index import IndexedMemory
+from session_memory.system.branches import ask_git
 
 DAY = 86400
 LONG_AGO = time.time() - 10 * DAY
@@ -68,6 +69,18 @@ class TestFiles:
         write(repository / "src" / "b.py", "b = 2\n", time.time() - DAY)
         commit(repository, time.time() - DAY)
         assert doubts(one) == ("2 files it names changed since",)
+
+    def test_git_is_asked_once_for_all_memories_of_a_repository(self, repository: Path, monkeypatch) -> None:
+        asked = []
+        monkeypatch.setattr("session_memory.memories.doubts.ask_git", lambda *of: asked.append(of) or ask_git(*of))
+        for name, days_ago in (("a.py", 5), ("src/b.py", 2)):
+            write(repository / name, f"{name} again\n", time.time() - days_ago * DAY)
+            commit(repository, time.time() - days_ago * DAY)
+        days = (9, 4, 1)
+        many = [memory("see a.py and src/b.py", repository, time.time() - ago * DAY) for ago in days for _ in range(10)]
+        told = [one.doubts for one in with_doubts(many, "/nobody")]
+        assert told[::10] == [("2 files it names changed since",), ("1 file it names changed since",), ()]
+        assert len(asked) == 1
 
     def test_a_file_that_a_commit_deleted_counts(self, repository: Path) -> None:
         (repository / "a.py").unlink()
