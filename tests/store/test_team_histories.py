@@ -48,7 +48,9 @@ class Machine:
         self.is_cut_off = False
         self.said = 0
         self.gone: set[str] = set()  # texts that were forgotten or cleaned
-        self.runs("ingest")
+        for _ in range(3):
+            self.grows()
+        self.is_forked()
         self.settles()
 
     def runs(self, *words: str) -> int:

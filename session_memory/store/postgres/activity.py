@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ..values import ITEM_BITS, StoredEntry
 from .connection import NOW, explained
-from .rows import ITEMS, entry_of
+from .rows import ITEMS, entry_of, labels
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,4 +53,4 @@ def recent_sessions(team: TeamPush, projects: Iterable[str]) -> list[RecentSessi
             one = entry_of(row)
             text = one.text[:TEXT_CHARACTERS]
             items.setdefault(one.id >> ITEM_BITS, []).append(one._replace(text=text))
-    return [RecentSession._make((*session, tuple(items.get(session[0], ())))) for session in sessions]
+    return [RecentSession._make((*labels(session), tuple(items.get(session[0], ())))) for session in sessions]

@@ -75,7 +75,8 @@ def connect(url: str, *, seconds: int = 0, statement_seconds: int = 0) -> TeamCo
     with explained(url, connection, seconds or CONNECT_SECONDS):
         connection.execute(
             f"SET search_path = {SCHEMA}; SET jit = off; SET client_min_messages = warning; {_NETWORK_THERE}; "
-            f"SET statement_timeout = {most}; SET idle_in_transaction_session_timeout = {most}; "
+            f"SET lock_timeout = '{seconds}s'; SET statement_timeout = {most}; "
+            f"SET idle_in_transaction_session_timeout = {most}; "
             f"SET idle_session_timeout = '{IDLE_SECONDS if seconds else 0}s'"
         )
     return connection
@@ -110,6 +111,10 @@ def explained(
         yield
     except (errors.DiskFull, errors.OutOfMemory) as error:
         raise FullTeamError(f"{place_of(url)} has no room: {_first_line(error)}", "what is new waits here") from error
+    except errors.LockNotAvailable as error:
+        raise UnreachableTeamError(
+            f"{place_of(url)}: another member keeps its tables locked", "try again soon"
+        ) from error
     except (errors.UndefinedTable, errors.InvalidSchemaName) as error:
         raise TeamError(f"{place_of(url)} holds no store of a team", _NO_TEAM) from error
     except errors.InsufficientPrivilege as error:

@@ -9,7 +9,7 @@ from functools import partial
 from ..search.search import search
 from ..values import ITEM_BITS, TOOL_ROLE, Conversation, Counts, Filter, Hits, StoredEntry
 from .connection import ANSWER_SECONDS, CONNECT_SECONDS, WAIT_SECONDS, TeamError, connect, explained, place_of
-from .rows import CONVERSATIONS, ITEMS, NUMBERS, conversation_of, entry_of, where, where_session
+from .rows import CONVERSATIONS, IS_SOUND, ITEMS, NUMBERS, conversation_of, entry_of, where, where_session
 from .schema import check_member
 from .search_index import PostgresSearchIndex, TeamTables
 
@@ -70,7 +70,8 @@ class TeamStore:
         condition, values = where(wanted)
         sql = (
             f"SELECT c.session << {ITEM_BITS} | c.first_number FROM conversation AS c "
-            f"JOIN session AS s ON s.id = c.session WHERE {condition} ORDER BY c.first_at NULLS FIRST, 1 LIMIT %s"
+            f"JOIN session AS s ON s.id = c.session AND {IS_SOUND} WHERE {condition} "
+            "ORDER BY c.first_at NULLS FIRST, 1 LIMIT %s"
         )
         return array("q", (id for (id,) in self._rows(sql, [*values, wanted.limit])))
 
@@ -82,7 +83,7 @@ class TeamStore:
 
     def entries(self, conversation_id: int) -> Iterator[StoredEntry]:
         session, first = conversation_id >> ITEM_BITS, conversation_id & NUMBERS
-        sql = "SELECT last_number FROM conversation WHERE session = %s AND first_number = %s"
+        sql = f"SELECT last_number FROM conversation AS c WHERE session = %s AND first_number = %s AND {IS_SOUND}"
         for (last,) in self._rows(sql, [session, first]):
             for begin in range(first, last + 1, _READ_ITEMS):
                 end = min(begin + _READ_ITEMS - 1, last)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from .rows import labels, time_in
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .engine import TeamStore
@@ -21,10 +23,10 @@ class TeamMachine(NamedTuple):
 
 def machines_of(store: TeamStore) -> list[TeamMachine]:
     """All machines, in the order of their names. Raises TeamError."""
-    sql = """
-        SELECT m.owner || '@' || m.name, m.pushed_at, m.program,
+    sql = f"""
+        SELECT m.owner || '@' || m.name, {time_in("m.pushed_at")}, m.program,
             (SELECT count(*) FROM session AS s WHERE s.owner = m.owner AND s.machine = m.name)
         FROM machine AS m ORDER BY 1
     """
     with store.asking():
-        return [TeamMachine._make(row) for row in store.connection.execute(sql)]
+        return [TeamMachine._make(labels(row)) for row in store.connection.execute(sql)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...text.characters import plain
 from ..search.query import LONGEST, parse, whole_expression
 from ..search.ranking import idf
 from ..sqlite.memory_index import IndexedMemory
@@ -11,6 +12,7 @@ from ..sqlite.search_index import terms_of
 from ..values import ITEM_BITS
 from .expressions import items_of
 from .postings import clipped
+from .rows import labels, time_in
 
 if TYPE_CHECKING:
     from typing import Any
@@ -24,8 +26,8 @@ _K, _B = 1.2, 0.75  # of BM25, as FTS5 has them
 # A memory, and the conversation of the team in which it can be read up (0: none): the one with its message, else the
 # last one of its session up to its time.
 _MEMORIES = f"""
-    SELECT m.home, m.id, m.kind, m.title, m.content, m.subject, m.quote, m.at, m.session_id, m.message, m.strategy,
-        m.cwd, m.doubts, m.owner || '@' || m.machine, coalesce((
+    SELECT m.home, m.id, m.kind, m.title, m.content, m.subject, m.quote, {time_in("m.at")}, m.session_id, m.message,
+        m.strategy, m.cwd, m.doubts, m.owner || '@' || m.machine, coalesce((
             SELECT c.session << {ITEM_BITS} | c.first_number
             FROM session AS s JOIN conversation AS c ON c.session = s.id
             WHERE s.owner = m.owner AND s.machine = m.machine AND s.home = m.home AND s.session_id = m.session_id
@@ -35,7 +37,9 @@ _MEMORIES = f"""
         ), 0)
     FROM memory AS m
 """
-_LATEST = "ORDER BY m.at DESC NULLS LAST, m.number DESC"
+_LATEST = f"ORDER BY {time_in('m.at')} DESC NULLS LAST, m.number DESC"
+_LENGTH = "greatest(m.term_count, 1)"
+_OFTEN = 1000  # at most, in a memory
 
 
 class TeamMemories:
@@ -66,8 +70,9 @@ class TeamMemories:
         condition, values = _where(wanted)
         with self._store.asking(), self._store.connection.transaction():
             scores = self._scores(expression, terms)
-            sql = f"SELECT m.number, coalesce(m.at, 0) FROM memory AS m WHERE {condition} AND m.number = ANY(%s)"
-            found = self._store.connection.execute(sql, [*values, list(scores)]).fetchall()
+            at = f"coalesce({time_in('m.at')}, 0)"
+            sql = f"SELECT m.number, {at} FROM memory AS m WHERE m.number = ANY(%s) AND {condition}"
+            found = self._store.connection.execute(sql, [list(scores), *values]).fetchall()
             best = sorted(found, key=lambda row: (scores[row[0]], row[1], row[0]), reverse=True)
             numbers = [number for number, _ in best][: _limit(wanted)]
             return self._memories("m.number = ANY(%s) ORDER BY array_position(%s, m.number)", [numbers, numbers])
@@ -82,7 +87,7 @@ class TeamMemories:
             return sorted(having[term, is_prefix])
 
         matching = items_of(expression, terms, postings)
-        sql = "SELECT count(*), coalesce(avg(term_count), 1)::float8 FROM memory"
+        sql = f"SELECT count(*), coalesce(avg({_LENGTH}), 1)::float8 FROM memory AS m"
         total, average = self._store.connection.execute(sql).fetchone() or (0, 1.0)
         scores = dict.fromkeys(matching, 0.0)
         for found in having.values():
@@ -98,8 +103,8 @@ class TeamMemories:
         if is_prefix:
             condition, values = "p.term >= %s AND p.term < %s", [term, term[:-1] + chr(ord(term[-1]) + 1)]
         sql = (
-            "SELECT p.memory, sum(p.frequency)::float8, m.term_count FROM memory_posting AS p "
-            f"JOIN memory AS m ON m.number = p.memory WHERE {condition} "
+            f"SELECT p.memory, sum(least(greatest(p.frequency, 0), {_OFTEN}))::float8, {_LENGTH} "
+            f"FROM memory_posting AS p JOIN memory AS m ON m.number = p.memory WHERE {condition} "
             f"GROUP BY p.memory, m.term_count ORDER BY p.memory DESC LIMIT {MOST_HAVING}"
         )
         return {number: (often, length) for number, often, length in self._store.connection.execute(sql, values)}
@@ -111,7 +116,8 @@ class TeamMemories:
 
 
 def _memory(row: tuple[Any, ...]) -> IndexedMemory:
-    home, id, kind, title, text, subject, quote, at, session, message, strategy, cwd, doubts, who, conversation = row
+    home, id, kind, title, _, subject, _, at, session, message, strategy, cwd, _, who, conversation = labels(row)
+    text, quote, doubts = plain(row[4]), plain(row[6]), labels(row[12])
     origin = at, session, conversation, strategy, message, cwd
     return IndexedMemory(
         home, "", id, kind, title, text, subject, quote, (origin,), at, "", False, True, tuple(doubts), who

@@ -78,6 +78,7 @@ def packed(items: list[int]) -> bytes:
 
 def unpacked(items: bytes, sessions: frozenset[int]) -> list[int]:
     """The ids of a row, of those that are of these sessions: not all need be, if somebody else's program wrote it."""
+    items = items[: len(items) - len(items) % ID_BYTES]
     if len(items) == ID_BYTES:
         id = int.from_bytes(items, "big")
         return [id] if id >> ITEM_BITS in sessions else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...text.characters import plain
 from ...text.format import one_line, shorten
 from ...transcripts.titles import subject
 from ..values import ITEM_BITS, Conversation, StoredEntry
@@ -14,40 +15,63 @@ if TYPE_CHECKING:
     from ..values import Filter
 
 TITLE_CHARACTERS = 80
+LABEL_CHARACTERS = 1000  # of a name, a path, a kind
+LATEST = 253_370_764_800_000  # the year 9999: behind it no program can write a time
+LARGEST_SIZE = 1 << 40
+MOST_NUMBERS = 1_000_000  # that a conversation spans
 _SAID_CHARACTERS = 400  # of a first message, in which a plan may have its heading
 NUMBERS = (1 << ITEM_BITS) - 1  # of an item's id, the bits that are its number
 
+
+def time_in(column: str) -> str:
+    """Return SQL for a time that a member pushed, NULL for one that cannot be."""
+    return f"CASE WHEN {column} BETWEEN {-LATEST // 5} AND {LATEST} THEN {column} END"
+
+
+def size_in(column: str) -> str:
+    """Return SQL for a size that a member pushed, NULL for one that cannot be."""
+    return f"CASE WHEN {column} BETWEEN 0 AND {LARGEST_SIZE} THEN {column} END"
+
+
+# A condition on `conversation AS c` that rows fulfil which a program of ours wrote.
+IS_SOUND = f"c.first_number >= 0 AND c.last_number - c.first_number::bigint BETWEEN 0 AND {MOST_NUMBERS}"
 # The fields of values.Conversation, but for a title that is what the user said first, which comes behind them. A
 # conversation is known by its first item.
 CONVERSATIONS = f"""
     SELECT c.session << {ITEM_BITS} | c.first_number, s.session_id, s.file_path, s.home, s.runtime, s.cwd, s.title,
-        c.first_at, c.last_at, c.message_count, '', '', s.owner || '@' || s.machine,
-        CASE WHEN s.title = '' THEN (
+        {time_in("c.first_at")}, {time_in("c.last_at")}, greatest(c.message_count, 0), '', '',
+        s.owner || '@' || s.machine, CASE WHEN s.title = '' THEN (
             SELECT left(i.text, {_SAID_CHARACTERS}) FROM item AS i
             WHERE i.session = c.session AND i.number BETWEEN c.first_number AND c.last_number AND i.role = 'user'
             ORDER BY i.number LIMIT 1
         ) END
-    FROM conversation AS c JOIN session AS s ON s.id = c.session
+    FROM conversation AS c JOIN session AS s ON s.id = c.session AND {IS_SOUND}
 """
 # The fields of values.StoredEntry.
 ITEMS = f"""
-    SELECT i.session << {ITEM_BITS} | i.number, i.role, i.text, i.at, coalesce(i.cwd, s.cwd), i.byte_offset, i.message,
-        coalesce(i.tool, ''), coalesce(i.kind, ''), coalesce(i.outcome, ''), coalesce(i.error, ''), i.result_size,
-        i.result_lines
+    SELECT i.session << {ITEM_BITS} | i.number, i.role, i.text, {time_in("i.at")}, coalesce(i.cwd, s.cwd),
+        i.byte_offset, i.message, coalesce(i.tool, ''), coalesce(i.kind, ''), coalesce(i.outcome, ''),
+        coalesce(i.error, ''), {size_in("i.result_size")}, {size_in("i.result_lines")}
     FROM item AS i JOIN session AS s ON s.id = i.session
 """
 
 
 def conversation_of(row: Sequence[Any]) -> Conversation:
     """The conversation in a row of CONVERSATIONS."""
-    found = Conversation._make(row[:-1])
-    said = row[-1]
+    found = Conversation._make(labels(row[:-1]))
+    said = plain(row[-1] or "")
     return found._replace(title=shorten(one_line(subject(said)), TITLE_CHARACTERS)) if said else found
 
 
 def entry_of(row: Sequence[Any]) -> StoredEntry:
     """The entry or tool use in a row of ITEMS."""
-    return StoredEntry._make(row)
+    return StoredEntry._make(labels(row))._replace(text=plain(row[2]))
+
+
+def labels(values: Sequence[Any]) -> list[Any]:
+    """Return values as others may see them, whatever a member's own program pushed: texts on one line, without control
+    characters, and not endless."""
+    return [one_line(plain(value[:LABEL_CHARACTERS])) if isinstance(value, str) else value for value in values]
 
 
 def where(wanted: Filter) -> tuple[str, list[Any]]:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from ...text.characters import plain
 from ..search.index import ConversationRange, ConversationTable, Scope, TextStart
 from ..search.ranking import length_norms
 from ..search.terms import Terms
@@ -19,7 +20,18 @@ from ..sqlite.search_index import terms_of
 from ..values import ITEM_BITS, TOOL_ROLE, Conversation, Filter, StoredEntry
 from .expressions import items_of
 from .postings import ID_BYTES, clipped, unpacked
-from .rows import CONVERSATIONS, ITEMS, NUMBERS, conversation_of, entry_of, where, where_session
+from .rows import (
+    CONVERSATIONS,
+    IS_SOUND,
+    ITEMS,
+    NUMBERS,
+    conversation_of,
+    entry_of,
+    size_in,
+    time_in,
+    where,
+    where_session,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -27,6 +39,7 @@ if TYPE_CHECKING:
 
     from .connection import TeamConnection
 
+_NO_TEXT = TextStart("", 0, False)
 MOST_SEGMENTS = 2000  # of those that have a term: the newest
 MOST_ITEMS = 20_000  # of those that have a term: no more segments are read
 WHOLE = 2_000_000  # texts: where there are no more, nothing is left out
@@ -68,7 +81,8 @@ class TeamTables:
     def _read(self, connection: TeamConnection) -> KnownTeam:
         sql = (
             "SELECT count(*), coalesce(max(id), 0), coalesce(sum(pushes), 0)::bigint, "
-            "coalesce(sum(text_count), 0)::bigint, coalesce(sum(term_count), 0)::bigint FROM session"
+            f"coalesce(sum(greatest(text_count, 0)), 0)::bigint, coalesce(sum({size_in('term_count')}), 0)::bigint "
+            "FROM session"
         )
         version = connection.execute(sql).fetchone() or (0, 0, 0, 0, 0)
         if self._known and self._known.version == version:
@@ -218,8 +232,8 @@ class PostgresSearchIndex:
         condition, values = where(wanted)
         sql = (
             f"SELECT c.session << {ITEM_BITS} | c.first_number, c.session << {ITEM_BITS} | c.last_number, "
-            f"c.session << {ITEM_BITS} | c.first_number, coalesce(c.last_at, 0), s.session_id "
-            "FROM conversation AS c JOIN session AS s ON s.id = c.session "
+            f"c.session << {ITEM_BITS} | c.first_number, coalesce({time_in('c.last_at')}, 0), s.session_id "
+            f"FROM conversation AS c JOIN session AS s ON s.id = c.session AND {IS_SOUND} "
             f"JOIN {_NAMED_CONVERSATIONS} WHERE {condition}"
         )
         return [ConversationRange._make(row) for row in self._rows(sql, [*_named(starts), *values])]
@@ -229,8 +243,10 @@ class PostgresSearchIndex:
             f"SELECT i.session << {ITEM_BITS} | i.number, left(i.text, %s), octet_length(i.text), "
             f"i.role = '{TOOL_ROLE}' FROM item AS i JOIN {_NAMED}"
         )
-        rows = self._rows(sql, [characters, *_named(items)])
-        return {item: TextStart(text, size, is_tool) for item, text, size, is_tool in rows}
+        named = list(items)
+        rows = self._rows(sql, [characters, *_named(named)])
+        found = {item: TextStart(plain(text), size, is_tool) for item, text, size, is_tool in rows}
+        return {item: found.get(item, _NO_TEXT) for item in named}  # a posting may name an item that is not there
 
     def items(self, ids: Iterable[int]) -> dict[int, StoredEntry]:
         return {row[0]: entry_of(row) for row in self._rows(f"{ITEMS} JOIN {_NAMED}", _named(ids))}
@@ -244,11 +260,11 @@ class PostgresSearchIndex:
 
 
 _NAMED = (
-    "unnest(%s::bigint[], %s::integer[]) AS named (session, number) "
+    "unnest(%s::bigint[], %s::bigint[]) AS named (session, number) "
     "ON (i.session, i.number) = (named.session, named.number)"
 )
 _NAMED_CONVERSATIONS = (
-    "unnest(%s::bigint[], %s::integer[]) AS named (session, number) "
+    "unnest(%s::bigint[], %s::bigint[]) AS named (session, number) "
     "ON (c.session, c.first_number) = (named.session, named.number)"
 )
 
@@ -263,7 +279,8 @@ def _table(connection: TeamConnection) -> ConversationTable:
     """The table of all conversations that the member sees, in one value: row by row takes four times as long."""
     sql = (
         "SELECT string_agg(int8send(session) || int8send(first_number) || int8send(last_number) || "
-        "int8send(coalesce(last_at, 0)) || int8send(text_bytes), '' ORDER BY session, first_number) FROM conversation"
+        f"int8send(coalesce({time_in('last_at')}, 0)) || int8send(coalesce({size_in('text_bytes')}, 0)), '' "
+        f"ORDER BY session, first_number) FROM conversation AS c WHERE {IS_SOUND}"
     )
     packed = (connection.cursor(binary=True).execute(sql).fetchone() or (None,))[0] or b""
     values = array("q", packed)

@@ -178,6 +178,7 @@ class Candidates:
         """Hits of the ids of conversations, items in them and scores."""
         entries = self._index.items([item for _, item, _ in chosen])
         conversations = self._index.conversations({id for id, _, _ in chosen})
+        chosen = [one for one in chosen if one[0] in conversations and one[1] in entries]
         weights = {term: weight for part, weight in zip(self._found.parts, self._found.weights) for term in part.terms}
         found = excerpts([entries[item].text for _, item, _ in chosen], weights, self._spans)
         hits = [
