@@ -25,7 +25,7 @@ reads far. Where MOST_BYTES end the search (20 ms), it is told again, and the lo
 
 from __future__ import annotations
 
-from ..system.files import open_regular, os, read_at, replace
+from ..system.files import is_file, open_regular, os, read_at, replace
 from ..system.json import objects_in
 from ..transcripts.cursor import id_checksum
 from .cursor_file import LAST, are_cursors, collision_path
@@ -256,17 +256,22 @@ class _Search:
 
 
 def _searched(last: Cursor, own: OwnSession) -> _Search:
-    """What became of what was told last, by the transcript of then: a session may go on in another, as after a fork."""
+    """Return what became of what was told last, by the transcript of then: a session may go on in another, as after a
+    fork. One that cannot be read is as good as none."""
     search = _Search(last["text"], own.runtime)
-    try:
-        descriptor = open_regular(f"{own.path.rpartition('/')[0]}/{last['file']}")
-    except OSError:
+    path = f"{own.path.rpartition('/')[0]}/{last['file']}"
+    if not is_file(path) or own.deadline.attempt(path, _look_through, path, last["offset"], search) is None:
         search.outcome = NO_TRANSCRIPT
-        return search
+    return search
+
+
+def _look_through(path: str, offset: int, search: _Search) -> bool:
+    """Have `search` take the lines of a transcript from `offset` on, as far as MOST_BYTES reach. Raises OSError."""
+    descriptor = open_regular(path)
     try:
         size = os.fstat(descriptor).st_size
         # Some runtimes write the file anew as they open it.
-        start = last["offset"] if last["offset"] <= size else max(0, size - WINDOW_BYTES)
+        start = offset if offset <= size else max(0, size - WINDOW_BYTES)
         end = min(size, start + MOST_BYTES)
         pieces: list[bytes] = []  # of a line that is longer than a window
         while start < end and not search.is_over:
@@ -281,7 +286,7 @@ def _searched(last: Cursor, own: OwnSession) -> _Search:
         if end == size:
             search.take(b"".join(pieces))
         search.is_cut = end < size and not search.is_over
-        return search
+        return True
     finally:
         os.close(descriptor)
 

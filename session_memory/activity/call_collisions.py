@@ -82,13 +82,12 @@ class CallSearch:
     """The search for what `sessions` did to the files of a call since the session `own` was last told of them. `calls`
     has the call for each of its files, at least one; they are of the same agent.
 
-    `now` is in seconds since the epoch. `notes` has a line for each transcript that cannot be read.
+    `now` is in seconds since the epoch.
     """
 
     def __init__(
         self, own: OwnSession, calls: Sequence[Call], sessions: list[Session], settings: Settings, now: float
     ) -> None:  # fmt: skip
-        self.notes: list[str] = []
         self._own = own
         self._calls = [Call(without_links(call.path), call.call_id, call.agent) for call in calls]
         self._sessions = sessions
@@ -103,7 +102,7 @@ class CallSearch:
     def delivery(self, introduction: str, limit: int) -> CallDelivery:
         """What is to be told, in at most `limit` characters with the `introduction`. Raises LockedError where another
         call is being told something, OSError where the files beside the cursors cannot be written."""
-        self._index.read_on(self._own, self._sessions, self._now, self._oldest, self.notes)
+        self._index.read_on(self._own, self._sessions, self._now, self._oldest)
         concerned = [one for one in self._sessions if self._has_more(one.key)]
         if not concerned:
             return CallDelivery(self._log)
@@ -133,21 +132,15 @@ class CallSearch:
         """What those sessions did since the last prompt, as far as the rules let it be told."""
         from .changes import changed_sessions
         from .forks import drop_copies
-        from .report import report_of, rules_for
+        from .report import reports_of
         from .unseen import read_changed
 
         own, runtime = self._own, self._own.runtime
         cursors = {key: cursor for key, cursor in self._cursors.items() if is_whole(cursor)}
-        changed, _ = changed_sessions(concerned, cursors, self._oldest)
-        read, _ = read_changed(changed, cursors, runtime, self._now, self._oldest, len(changed), self.notes)
-        drop_copies(read, self._sessions, cursors, runtime, own.path)
-        rules = rules_for(self._settings, own.home, [unseen.cursor.get("start", "") for unseen in read])
-        found = []
-        for unseen in read:
-            report = report_of(unseen, rules, own.id_of(unseen.session), self._now)
-            if report is not None:
-                found.append((report, unseen))
-        return found
+        changed = changed_sessions(concerned, cursors, self._oldest, own.deadline)
+        read, _ = read_changed(changed, cursors, runtime, self._now, self._oldest, len(changed), own.deadline)
+        found = reports_of(drop_copies(read, self._sessions, cursors, own), own, self._settings, self._now)
+        return [(report, unseen) for report, unseen in found if report is not None]
 
     def _facts(self, concerned: list[Session], others: Others) -> tuple[list[Fact], dict[str, float]]:
         """The facts, and until when they settle what the sessions did, by the keys of the log."""
@@ -183,7 +176,8 @@ class CallSearch:
         touches = touches_of_others(file, others, own, self._oldest)
         settled = self._log.settled
         facts, until, waiting = facts_of_call(path, before, acting, touches, evidence, file.told, settled)
-        for session in concerned:  # what nothing came of need not be looked at again
+        failed = {unseen.session.key for _, unseen in others} - touches.keys()
+        for session in [one for one in concerned if one.key not in failed]:  # what nothing came of is settled
             for key, time in self._latest(session.key, path).items():
                 if key not in waiting:
                     until[key] = max(time, until.get(key, 0.0))

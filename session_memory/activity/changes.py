@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..system.deadline import Deadline
 from ..system.files import is_regular, os, path_stamp, stamp_of
 
 TYPE_CHECKING = False
@@ -19,11 +20,10 @@ if TYPE_CHECKING:
 
 
 class Observation:
-    """The `sessions` that the session `own` is told of, `statuses` with what `stat` says of those that are there, and
-    `notes`, a line for each one that cannot be asked for. A session that a rule hides by its name or id is left out: it
-    is not even looked at."""
+    """The `sessions` that the session `own` is told of, and `statuses` with what `stat` says of those that are there. A
+    session that a rule hides by its name or id is left out: it is not even looked at."""
 
-    __slots__ = ("notes", "sessions", "statuses")
+    __slots__ = ("_deadline", "sessions", "statuses")
 
     def __init__(self, own: OwnSession, sessions: Iterable[Session], settings: Settings) -> None:
         self.sessions = list(sessions)
@@ -31,39 +31,44 @@ class Observation:
             self.sessions = [
                 one for one in self.sessions if not settings.rule(one.name or one.key, own.id_of(one)).ignore
             ]
-        self.statuses, self.notes = _statuses(self.sessions)
+        self._deadline = own.deadline
+        self.statuses = _statuses(self.sessions, own.deadline)
 
-    def changed(self, cursors: Mapping[str, Cursor], oldest: float) -> tuple[list[Changed], list[str]]:
+    def changed(self, cursors: Mapping[str, Cursor], oldest: float) -> list[Changed]:
         """As `changed_sessions`."""
-        changed, notes = _changed(self.statuses, cursors, oldest)
-        return changed, self.notes + notes
+        return _changed(self.statuses, cursors, oldest, self._deadline)
 
 
 def changed_sessions(
-    sessions: Iterable[Session], cursors: Mapping[str, Cursor], oldest: float
-) -> tuple[list[Changed], list[str]]:
-    """The sessions whose transcripts may hold something new, the last written first; and a line for each transcript
-    that cannot be read. A session without a cursor is left out if it wrote nothing since `oldest`, in seconds since the
-    epoch."""
-    statuses, notes = _statuses(sessions)
-    changed, more_notes = _changed(statuses, cursors, oldest)
-    return changed, notes + more_notes
+    sessions: Iterable[Session], cursors: Mapping[str, Cursor], oldest: float, deadline: Deadline
+) -> list[Changed]:
+    """Return the sessions whose transcripts may hold something new, the last written first. A session without a cursor
+    is left out if it wrote nothing since `oldest`, in seconds since the epoch."""
+    return _changed(_statuses(sessions, deadline), cursors, oldest, deadline)
 
 
-def _statuses(sessions: Iterable[Session]) -> tuple[list[Changed], list[str]]:
-    found, notes = [], []
-    for session in sessions:
+def _statuses(sessions: Iterable[Session], deadline: Deadline) -> list[Changed]:
+    found: list[Changed] = []
+
+    def take(session: Session) -> None:
         try:
             found.append((session, os.stat(session.path, follow_symlinks=False)))
         except FileNotFoundError:
-            continue
-        except (OSError, ValueError) as error:
-            notes.append(f"{session.path}: {getattr(error, 'strerror', None) or error}")
-    return found, notes
+            pass
+
+    deadline.attempt_each(sessions, take, path_of)
+    return found
 
 
-def _changed(statuses: list[Changed], cursors: Mapping[str, Cursor], oldest: float) -> tuple[list[Changed], list[str]]:
-    found, notes = [], []
+def path_of(session: Session) -> str:
+    """Return the path of its transcript, by which the log names a session."""
+    return session.path
+
+
+def _changed(
+    statuses: list[Changed], cursors: Mapping[str, Cursor], oldest: float, deadline: Deadline
+) -> list[Changed]:
+    found = []
     for session, status in statuses:
         cursor = cursors.get(session.key)
         if _is_unchanged(cursor, status) if cursor else status.st_mtime < oldest:
@@ -71,10 +76,10 @@ def _changed(statuses: list[Changed], cursors: Mapping[str, Cursor], oldest: flo
         if is_regular(status):
             found.append((session, status))
         else:
-            notes.append(f"{session.path}: not a regular file")
+            deadline.notes.append(f"{session.path}: not a regular file")
     if len(found) > 1:
         found.sort(key=lambda pair: -pair[1].st_mtime_ns)
-    return found, notes
+    return found
 
 
 def _is_unchanged(cursor: Cursor, status: stat_result) -> bool:
@@ -103,12 +108,13 @@ class OwnSession:
     known. `prompt_id` is the prompt's that is to be told something: a prompt in the middle of a turn has that of the
     turn. `process` names the runtime's process that the session runs in. Both are '' where they are not known.
     `collision_file` is the file of collisions to be read, '' for the one that counts. `known_sub_agents` are as those
-    of a Session.
+    of a Session. `deadline` is that of the hook that asks.
     """
 
     __slots__ = (
         "collision_file",
         "cursor_file",
+        "deadline",
         "directory",
         "home",
         "keeps_transcript",
@@ -123,7 +129,7 @@ class OwnSession:
     def __init__(
         self, key: str, runtime: Runtime, cursor_file: str, path: str = "", directory: str = "",
         home: Home | None = None, *, keeps_transcript: bool | None = None, prompt_id: str = "", process: str = "",
-        known_sub_agents: Sequence[str] = (),
+        known_sub_agents: Sequence[str] = (), deadline: Deadline | None = None,
     ) -> None:  # fmt: skip
         self.key = key
         self.runtime = runtime
@@ -136,6 +142,7 @@ class OwnSession:
         self.process = process
         self.known_sub_agents = known_sub_agents
         self.collision_file = ""
+        self.deadline = deadline or Deadline()
 
     def runtime_of(self, session: Session) -> Runtime:
         """The runtime that another session runs in: this one's, where that names none."""

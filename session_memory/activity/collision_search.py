@@ -9,6 +9,7 @@ from .touches import COMMAND, EDIT, GIT, LOOKS, READ, REMOVE, touches_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ..system.deadline import Deadline
     from ..system.git import Worktree
     from ..transcripts.entries import Entry
     from .changes import OwnSession
@@ -46,6 +47,7 @@ def search(
     follow_links(own_touches)
     file.in_hand.take(sorted(own_touches, key=lambda touch: touch.time))
     touches = touches_of_others(file, others, own, oldest)
+    failed = {unseen.session.key for _, unseen in others if unseen.session.key not in touches}
     if any(touches.values()):
         _drop_told(file, touches)
     on_branch: list[Fact] = []
@@ -54,15 +56,16 @@ def search(
 
         on_branch = branch_facts(others, worktree, file.told)
     if heads is None and not any(touches.values()) and not on_branch:
-        return [], set()
+        return [], failed
     from .evidence import TranscriptEvidence
 
     paths = {"": own.path, **{unseen.session.key: unseen.session.path for _, unseen in others}}
     runtimes = {"": own.runtime, **{one.session.key: own.runtime_of(one.session) for _, one in others}}
     evidence = TranscriptEvidence(runtimes, paths, worktree, own.user_dir)
-    facts = _facts(file, touches, heads, evidence) + on_branch
+    facts = _facts(file, touches, heads, evidence, own.deadline) + on_branch
+    failed |= {unseen.session.key for _, unseen in others if unseen.session.key not in touches}
     if not facts:
-        return [], set()
+        return [], failed
     from .collision_lines import Other, lines_of
 
     names = {
@@ -73,7 +76,7 @@ def search(
     for fact in told:
         file.told.pop(fact.key, None)
         file.told[fact.key] = fact.own_time
-    not_told = {fact.session for fact in facts if fact not in told}
+    not_told = {fact.session for fact in facts if fact not in told} | failed
     for _, unseen in others:
         if unseen.session.key in not_told:
             for path in own.sub_agents_of(unseen.session):
@@ -100,7 +103,8 @@ def _is_told(in_hand: InHand, session: str, touch: Touch, told: dict[str, float]
 def touches_of_others(
     file: CollisionFile, others: list[tuple[Report, Unseen]], own: OwnSession, oldest: float
 ) -> dict[str, list[Touch]]:
-    """What each of the others did that may concern this session, with what was left open before."""
+    """Return what each of the others did that may concern this session, with what was left open before; without those
+    of which that cannot be told."""
     in_hand = file.in_hand
     files = KnownFiles(in_hand.touched)
 
@@ -109,8 +113,10 @@ def touches_of_others(
             "git " in command or "rm " in command or "mv " in command or any([name in command for name in files.names])
         )
 
-    found = {}
-    for report, unseen in others:
+    found: dict[str, list[Touch]] = {}
+
+    def take(other: tuple[Report, Unseen]) -> None:
+        report, unseen = other
         key, root = unseen.session.key, unseen.session.team_root
         places = {entry.cwd for entry in report.entries}  # of another one a rule may say that it is not told of
         if root:
@@ -129,6 +135,8 @@ def touches_of_others(
             touch.path = files.path_of(touch.path)
         concerning = sorted([touch for touch in new if _concerns(in_hand, touch)], key=lambda touch: touch.time)
         found[key] = [*file.open_touches.pop(key, ()), *concerning]
+
+    own.deadline.attempt_each(others, take, lambda other: other[1].session.path)
     return found
 
 
@@ -142,11 +150,17 @@ def _concerns(in_hand: InHand, touch: Touch) -> bool:
 
 
 def _facts(
-    file: CollisionFile, others: dict[str, list[Touch]], heads: tuple[str, str] | None, evidence: Evidence
-) -> list[Fact]:
+    file: CollisionFile, others: dict[str, list[Touch]], heads: tuple[str, str] | None, evidence: Evidence,
+    deadline: Deadline,
+) -> list[Fact]:  # fmt: skip
+    """Return the facts about what `others` did, which loses those of which it cannot be told."""
     facts: list[Fact] = []
-    for session, touches in others.items():
-        edited, unfinished = edit_facts(file.in_hand, session, touches, evidence, file.told)
+    for session, touches in list(others.items()):
+        found = deadline.attempt(session, edit_facts, file.in_hand, session, touches, evidence, file.told)
+        if found is None:
+            del others[session]
+            continue
+        edited, unfinished = found
         facts += edited
         if unfinished:
             file.open_touches[session] = unfinished

@@ -12,6 +12,7 @@ from .cursor_file import LAST, CursorFile, KnownCursors, is_whole
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..settings.compiled import Settings
+    from ..system.deadline import Deadline
     from ..transcripts.cursor import Cursor
     from ..transcripts.entries import Session
     from .acknowledgement import Settled
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 
 
 class Delivery:
-    """What there is to tell: `text`, None for nothing; and `notes`, lines for the log. `unmoved` is the session's own
-    cursor where nothing has changed since the last prompt, else None. To be used in a `with` block.
+    """What there is to tell: `text`, None for nothing. `unmoved` is the session's own cursor where nothing has changed
+    since the last prompt, else None. To be used in a `with` block.
 
     The new cursors are written beside the old ones when the block begins, and put in their place when it ends without
     an exception: what is killed in between is told again. Where the transcript is going to show what was told,
@@ -37,7 +38,6 @@ class Delivery:
         """`pending_path` is where the file of collisions waits until the transcript shows what is told. `is_shown` says
         that there is one."""
         self.text = draft.text
-        self.notes = draft.notes
         self.unmoved = draft.unmoved
         self._file = file
         self._is_changed = draft.cursors is not None or file.was_corrupt
@@ -84,13 +84,12 @@ class Delivery:
 
 
 class _Draft:
-    """What there is to tell a session, before anything is written: the `text`, None for nothing; `notes` for the log;
-    the `cursors` behind it, None where they stay as they are, and those `before` it; what is to be kept of collisions;
-    and `unmoved`, as a delivery has it."""
+    """What there is to tell a session, before anything is written: the `text`, None for nothing; the `cursors` behind
+    it, None where they stay as they are, and those `before` it; what is to be kept of collisions; and `unmoved`, as a
+    delivery has it."""
 
-    def __init__(self, notes: list[str], cursors: Cursors | None = None) -> None:
+    def __init__(self, cursors: Cursors | None = None) -> None:
         self.text: str | None = None
-        self.notes = notes
         self.cursors = cursors
         self.before: Cursors = {}
         self.collision_file: CollisionFile | None = None
@@ -173,10 +172,10 @@ def _draft(
 ) -> _Draft:
     """What there is to tell the session `own`, whose `known` cursors are those that were `settled`, if they were."""
     if settled and settled.is_open:
-        return _Draft([])
+        return _Draft()
     cursors = settled.cursors if settled else known.cursors.get(own.key, {})
-    changed, notes = observed.changed(cursors, now - settings.first_sight_seconds)
-    draft = _Draft(notes, cursors if settled else None)
+    changed = observed.changed(cursors, now - settings.first_sight_seconds)
+    draft, notes = _Draft(cursors if settled else None), own.deadline.notes
     if settled:
         notes += settled.notes
     since = known.written if known.was_corrupt else None
@@ -189,15 +188,15 @@ def _draft(
     elif own.key not in known.cursors:
         since = _forked_before(own, now - settings.first_sight_seconds, now)
     if since is not None:
-        cursors = _cursors_from(since, changed, now, notes)
+        cursors = _cursors_from(since, changed, now, own.deadline)
         changed = [pair for pair in changed if pair[1].st_mtime > since]
     read_on = {own.key, *[session.key for session, _ in changed]}
     cursors = {key: cursor for key, cursor in cursors.items() if key not in read_on or is_whole(cursor)}
     room = limit - len(introduction)
-    text, moved, collisions = _update(own, changed, observed.sessions, cursors, settings, now, room, notes)
-    # Sessions that are no more go, so that the file does not grow with the years.
-    keys = [LAST, own.key, *[session.key for session in observed.sessions]]
+    text, moved, collisions = _update(own, changed, observed.sessions, cursors, settings, now, room)
     both = {**cursors, **moved}
+    # Sessions that are no more go, so that the file does not grow with the years; unless some could not be listed now.
+    keys = [LAST, own.key, *[session.key for session in observed.sessions], *(both if own.deadline.failed else ())]
     draft.before = {key: cursors[key] for key in keys if key in cursors}
     if text or settled or since is not None or any(cursors.get(key) != cursor for key, cursor in moved.items()):
         draft.cursors = {key: both[key] for key in keys if key in both}
@@ -212,8 +211,8 @@ def begin_here(own: OwnSession, observed: Observation, *, settings: Settings, no
     file = CursorFile(own.cursor_file)
     try:
         if own.key not in file.cursors:
-            changed, notes = observed.changed({}, now - settings.first_sight_seconds)
-            file.cursors[own.key] = _cursors_at_end(changed, now, notes)
+            changed = observed.changed({}, now - settings.first_sight_seconds)
+            file.cursors[own.key] = _cursors_at_end(changed, now, own.deadline)
             file.prepare()
             file.commit()
     finally:
@@ -228,40 +227,35 @@ def _update(
     settings: Settings,
     now: float,
     limit: int,
-    notes: list[str],
 ) -> tuple[str, Cursors, Collisions | None]:
     """The text about `changed` in at most `limit` characters, '' if nothing is new in them, the cursors behind what it
     tells of and behind what held nothing to tell, and the collisions, None where there can be none."""
     from .forks import drop_copies
-    from .report import report_of, rules_for
+    from .report import reports_of
     from .unseen import read_changed
     from .updates import HEADER, most_lines, text_of
 
-    runtime = own.runtime
+    deadline = own.deadline
     oldest = now - settings.first_sight_seconds
-    read, unread = read_changed(changed, cursors, runtime, now, oldest, most_lines(limit) + 1, notes)
-    drop_copies(read, sessions, cursors, runtime, own.path)
+    read, unread = read_changed(changed, cursors, own.runtime, now, oldest, most_lines(limit) + 1, deadline)
+    read = drop_copies(read, sessions, cursors, own)
     left = [session for session, _ in changed[-unread:]] if unread else []
     if left and (settings.has_rules or any([session.is_elsewhere for session in left])):
         from .unread import count_told
 
-        unread = count_told(left, cursors, settings, own)
-    rules = rules_for(settings, own.home, [unseen.cursor.get("start", "") for unseen in read])
-    reports = []
-    moved: Cursors = {}
-    for unseen in read:
-        report = report_of(unseen, rules, own.id_of(unseen.session), now)
-        if report is not None:
-            reports.append((report, unseen))
-        else:
-            moved[unseen.session.key] = unseen.cursor
+        unread = deadline.attempt("sessions that were not read", count_told, left, cursors, settings, own) or 0
+    found = reports_of(read, own, settings, now)
+    reports = [(report, unseen) for report, unseen in found if report is not None]
+    moved: Cursors = {unseen.session.key: unseen.cursor for report, unseen in found if report is None}
     collisions = None
     lines: list[str] = []
     if own.directory and _may_collide(own, cursors.get(own.key), reports):
         from .in_hand import find_collisions
 
         room = limit - len(HEADER)
-        collisions = find_collisions(own, cursors.get(own.key), reports, now, oldest, room)
+        asked = (own, cursors.get(own.key), reports, now, oldest, room)
+        collisions = deadline.attempt("collisions", find_collisions, *asked)
+    if collisions is not None:
         lines, moved[own.key] = collisions.lines, collisions.cursor
         # What is told of a session is told together: what did not fit comes next, with all else that it did.
         reports = [pair for pair in reports if pair[1].session.key not in collisions.not_told]
@@ -284,21 +278,21 @@ def _may_collide(own: OwnSession, cursor: Cursor | None, reports: list[tuple[Rep
     return any([own.sub_agents_of(one.session) for _, one in reports])
 
 
-def _cursors_at_end(changed: list[Changed], now: float, notes: list[str]) -> Cursors:
+def _cursors_at_end(changed: list[Changed], now: float, deadline: Deadline) -> Cursors:
     from .unseen import cursors_at_end
 
-    return cursors_at_end(changed, now, notes)
+    return cursors_at_end(changed, now, deadline)
 
 
-def _cursors_from(since: float, changed: list[Changed], now: float, notes: list[str]) -> Cursors:
+def _cursors_from(since: float, changed: list[Changed], now: float, deadline: Deadline) -> Cursors:
     """Cursors in place of those that were lost: what the sessions wrote since the time `since` is behind them."""
     seen = int(since * 1000) / 1000  # in whole milliseconds, as transcripts have their times
     lost: Cursors = {session.key: {"offset": 0, "tail": 0, "seen": seen} for session, _ in changed}
     told = [(session, status) for session, status in changed if status.st_mtime <= since]
-    return {**lost, **_cursors_at_end(told, now, notes)}
+    return {**lost, **_cursors_at_end(told, now, deadline)}
 
 
 def _forked_before(own: OwnSession, oldest: float, now: float) -> float | None:
     from .forks import forked_before
 
-    return forked_before(own.path, own.runtime, oldest, now) if own.path else None
+    return own.deadline.attempt(own.path, forked_before, own.path, own.runtime, oldest, now) if own.path else None

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
     from ..runtimes import Runtime
     from ..transcripts.cursor import Cursor
-    from ..transcripts.entries import Session
+    from ..transcripts.entries import Entry, Session
+    from .changes import OwnSession
     from .unseen import Unseen
 
 
@@ -29,23 +30,39 @@ def forked_before(path: str, runtime: Runtime, oldest: float, now: float) -> flo
 
 
 def drop_copies(
-    read: list[Unseen], sessions: Iterable[Session], cursors: Mapping[str, Cursor], runtime: Runtime, own_path: str
-) -> None:
-    """Takes out of `read` what a session that is seen first copied from the one at `own_path`, or from one of
-    `sessions` that is known."""
+    read: list[Unseen], sessions: Iterable[Session], cursors: Mapping[str, Cursor], own: OwnSession
+) -> list[Unseen]:
+    """Take out of `read` what a session that is seen first copied from the session `own`, or from one of `sessions`
+    that is known. Return those of which that can be told: what may be a copy is not told as new."""
     first_seen = [unseen for unseen in read if unseen.is_first_sight and unseen.entries]
     times = [entry.timestamp for unseen in first_seen for entry in unseen.entries if entry.timestamp is not None]
     oldest = min(times, default=0.0)
-    seen = _ids(runtime, own_path, oldest) if first_seen and own_path else set()
+    asked = (own.path, _ids, own.runtime, own.path, oldest)
+    seen: set[str] = (own.deadline.attempt(*asked) if first_seen and own.path else None) or set()
+    told = []
     for unseen in reversed(read):  # the one written to last is the copy
         if unseen.is_first_sight and unseen.entries:
-            kin = _kin(unseen, sessions, cursors)
-            known = seen.union(*[_ids(one.runtime or runtime, one.path, oldest) for one in kin])
-            own = [entry for entry in unseen.entries if entry.id not in known and not entry.is_copy]
+            entries = own.deadline.attempt(
+                unseen.session.path, _own_entries, unseen, seen, sessions, cursors, own, oldest
+            )
+            if entries is None:
+                continue
             # What lies before copies are copies too.
-            unseen.is_partial = unseen.is_partial and len(own) == len(unseen.entries)
-            unseen.entries = own
+            unseen.is_partial = unseen.is_partial and len(entries) == len(unseen.entries)
+            unseen.entries = entries
         seen.update([entry.id for entry in unseen.entries if entry.id])
+        told.append(unseen)
+    return told[::-1]
+
+
+def _own_entries(
+    unseen: Unseen, seen: set[str], sessions: Iterable[Session], cursors: Mapping[str, Cursor], own: OwnSession,
+    oldest: float,
+) -> list[Entry]:  # fmt: skip
+    """Return the entries of a session that no other one has: neither those with the ids `seen`, nor its kin."""
+    kin = _kin(unseen, sessions, cursors)
+    known = seen.union(*[_ids(own.runtime_of(one), one.path, oldest) for one in kin])
+    return [entry for entry in unseen.entries if entry.id not in known and not entry.is_copy]
 
 
 def _kin(unseen: Unseen, sessions: Iterable[Session], cursors: Mapping[str, Cursor]) -> list[Session]:

@@ -44,11 +44,9 @@ class Hold:
 
 
 class HoldSearch:
-    """The search for what speaks against a call of the session `own`, in what `sessions` did until `now`. `notes` has a
-    line for each transcript that cannot be read."""
+    """The search for what speaks against a call of the session `own`, in what `sessions` did until `now`."""
 
     def __init__(self, own: OwnSession, sessions: list[Session], settings: Settings, now: float) -> None:
-        self.notes: list[str] = []
         self._own = own
         self._settings = settings
         self._now = now
@@ -89,7 +87,7 @@ class HoldSearch:
         index = TouchIndex(self._own.cursor_file, {}, _SUFFIX)
         sessions = [session for session, _ in self._active]
         oldest = self._now - self._settings.first_sight_seconds
-        index.read_on(self._own, sessions, self._now, oldest, self.notes)
+        index.read_on(self._own, sessions, self._now, oldest)
         commits = [one.time for one in head_moves(worktree.git_dir, oldest) if one.message.startswith("commit")]
         committed = max(commits, default=0.0)
         found = []
@@ -140,14 +138,13 @@ class HoldSearch:
 
     def _read(self, changed: Changed, oldest: float) -> list[tuple[Report, Unseen]]:
         """What a session did since the time `oldest`, as far as the rules let it be told; at most one."""
-        from .report import report_of, rules_for
+        from .report import reports_of
         from .unseen import read_changed
 
         own = self._own
-        read, _ = read_changed([changed], {}, own.runtime, self._now, oldest, 1, self.notes)
-        rules = rules_for(self._settings, own.home, [unseen.cursor.get("start", "") for unseen in read])
-        reports = [(report_of(unseen, rules, own.id_of(unseen.session), self._now), unseen) for unseen in read]
-        return [(report, unseen) for report, unseen in reports if report is not None]
+        read, _ = read_changed([changed], {}, own.runtime, self._now, oldest, 1, own.deadline)
+        found = reports_of(read, own, self._settings, self._now)
+        return [(report, unseen) for report, unseen in found if report is not None]
 
     def _touches(self, report: Report, unseen: Unseen, oldest: float) -> list[Touch]:
         from .sub_agents import sub_agent_touches
@@ -156,6 +153,11 @@ class HoldSearch:
         transcripts = self._own.sub_agents_of(unseen.session)
         found = sub_agent_touches(transcripts, runtime, {}, oldest, lambda command: True, places)
         return sorted([*found, *touches_of(report.entries, lambda command: True)], key=lambda touch: touch.time)
+
+
+def unjudged(command: str) -> Hold:
+    """Return why a git command is held back that could not be judged in time: somebody who is asked knows better."""
+    return Hold("", "", 0.0, command=command)
 
 
 def reason_of(hold: Hold, directory: str, now: float) -> str:
@@ -168,6 +170,8 @@ def reason_of(hold: Hold, directory: str, now: float) -> str:
     name, path, command = [one_line(text).replace('"', "'") for text in all_for_prompt(texts)]
     name, path, command = shorten(name, 40), shorten(path, 60), shorten(command, 60)
     when = age(now - hold.time)
+    if not hold.session:
+        return f'"{command}" could not be checked in time against what other sessions have not committed'
     if not hold.path:
         return f'"{command}" moves the worktree that {name} works in (active {when})'
     if command:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..settings.privacy import Privacy
     from ..settings.rules import Rule
     from ..transcripts.entries import Entry, Session
+    from .changes import OwnSession
     from .unseen import Unseen
 
 NAME_CHARACTERS = 24  # of a first prompt that has to name a session
@@ -162,6 +163,19 @@ def rules_for(settings: Settings, home: Home | None, starts: Iterable[str]) -> O
     from ..settings.privacy import Privacy
 
     return Privacy(environment(), home)
+
+
+def reports_of(
+    read: list[Unseen], own: OwnSession, settings: Settings, now: float
+) -> list[tuple[Report | None, Unseen]]:  # fmt: skip
+    """Return what each of the sessions `read` did, as `report_of` says it, without those of which it cannot be said."""
+    rules = rules_for(settings, own.home, [unseen.cursor.get("start", "") for unseen in read])
+
+    def report(unseen: Unseen) -> tuple[Report | None, Unseen]:
+        return report_of(unseen, rules, own.id_of(unseen.session), now), unseen
+
+    found = [own.deadline.attempt(unseen.session.path, report, unseen) for unseen in read]
+    return [one for one in found if one is not None]
 
 
 def report_of(unseen: Unseen, rules: OwnRules | Privacy, session_id: str, now: float) -> Report | None:

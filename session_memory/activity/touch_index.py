@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..transcripts.entries import Session
     from .changes import OwnSession
     from .touches import Touch
+    from .unseen import Unseen
 
 MOST_PATHS = 1000  # of one session
 
@@ -45,28 +46,21 @@ class TouchIndex:
             if is_whole(cursor) and "tail" in cursor:
                 self._take_cursor(key, cursor)
 
-    def read_on(self, own: OwnSession, sessions: list[Session], now: float, oldest: float, notes: list[str]) -> None:
-        """Reads what the sessions, which are other ones than `own`, did since, those without a cursor since `oldest`.
-        `notes` gets a line for each one that cannot be read. Raises OSError where the file cannot be written."""
-        changed, found = changed_sessions(sessions, self.cursors, oldest)
-        notes += found
+    def read_on(self, own: OwnSession, sessions: list[Session], now: float, oldest: float) -> None:
+        """Read what the sessions, which are other ones than `own`, did since, those without a cursor since `oldest`.
+        Raises OSError where the file cannot be written."""
+        changed = changed_sessions(sessions, self.cursors, oldest, own.deadline)
         if changed:
             from .unseen import read_changed
 
-            read, _ = read_changed(changed, self.cursors, own.runtime, now, oldest, len(changed), notes)
-            for unseen in read:
-                if unseen.session.team_root:
-                    from .team_collisions import touches_elsewhere
-
-                    self._take(unseen.session.key, touches_elsewhere(unseen.entries, unseen.session.team_root))
-                else:
-                    self._take(unseen.session.key, touches_of(unseen.entries, lambda command: True))
-                self.cursors[unseen.session.key] = unseen.cursor
+            read, _ = read_changed(changed, self.cursors, own.runtime, now, oldest, len(changed), own.deadline)
+            own.deadline.attempt_each(read, self._take_unseen, lambda unseen: unseen.session.path)
         has_more = bool(changed)
         for session in sessions:
             sub_agents = own.sub_agents_of(session) if session.key in self.touched else []
             if sub_agents:
-                has_more = self._read_sub_agents(session.key, sub_agents, own.runtime_of(session), oldest) or has_more
+                asked = (session.key, sub_agents, own.runtime_of(session), oldest)
+                has_more = bool(own.deadline.attempt(session.path, self._read_sub_agents, *asked)) or has_more
         if has_more:
             self._write({session.key for session in sessions})
 
@@ -101,6 +95,17 @@ class TouchIndex:
         touches = sub_agent_touches(transcripts, runtime, self.sub_agents, oldest, lambda command: True)
         self._take(key, touches)
         return before != self.sub_agents
+
+    def _take_unseen(self, unseen: Unseen) -> None:
+        """Take what is new in a session, and its cursor."""
+        root = unseen.session.team_root
+        if root:
+            from .team_collisions import touches_elsewhere
+
+            self._take(unseen.session.key, touches_elsewhere(unseen.entries, root))
+        else:
+            self._take(unseen.session.key, touches_of(unseen.entries, lambda command: True))
+        self.cursors[unseen.session.key] = unseen.cursor
 
     def _take(self, key: str, touches: list[Touch]) -> None:
         found = self.touched.setdefault(key, {})

@@ -31,23 +31,18 @@ def count_told(unread: Sequence[Session], cursors: Mapping[str, Cursor], setting
             found.append((session, cursor["start"], cursor.get("title", (0, ""))[1]))
         elif heads_left:
             heads_left -= 1
-            found += _from_head(session, own.runtime_of(session))
+            found += own.deadline.attempt(session.path, _from_head, session, own.runtime_of(session)) or []
     rules = rules_for(settings, own.home, [start for _, start, _ in found])
     names = [(start, session.name or session.key, title, own.id_of(session)) for session, start, title in found]
     return len(unread) - len(judged) + sum([not rules.rule(*known).ignore for known in names])
 
 
 def _from_head(session: Session, runtime: Runtime) -> list[tuple[Session, str, str]]:
-    """The session with its directory and its title, as the beginning of its transcript has them; [] where that cannot
-    be read."""
-    try:
-        descriptor = open_regular(session.path)
-    except OSError:
-        return []
+    """Return the session with its directory and its title, as the beginning of its transcript has them. Raises
+    OSError."""
+    descriptor = open_regular(session.path)
     try:
         head = TranscriptHead(runtime, descriptor, runtime.session_id_of(session.path))
         return [(session, for_people(head.cwd), head.best_title((FIRST_PROMPT_RANK, ""))[1])]
-    except (OSError, ValueError):
-        return []
     finally:
         os.close(descriptor)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from ..runtimes import Runtime
+    from ..system.deadline import Deadline
     from ..transcripts.cursor import Cursor
     from ..transcripts.entries import Entry
     from .changes import Changed
@@ -62,10 +63,10 @@ def read_changed(
     now: float,
     oldest: float,
     most: int,
-    notes: list[str],
+    deadline: Deadline,
 ) -> tuple[list[Unseen], int]:
-    """What is new in the first of the sessions, until `most` have something new or PROMPT_BYTES were read, and how many
-    sessions were not read. `notes` gets a line for each one that cannot be read."""
+    """Return what is new in the first of the sessions, until `most` have something new, PROMPT_BYTES were read or no
+    time is left, and how many sessions were not read."""
     read: list[Unseen] = []
     bytes_left = PROMPT_BYTES
     first_sight_left = FIRST_SIGHT_BYTES
@@ -73,22 +74,23 @@ def read_changed(
     for index, (session, _) in enumerate(changed):
         if bytes_left <= 0 or with_entries >= most:
             return read, len(changed) - index
-        try:
-            first_sight = max(0, first_sight_left) // min(most - with_entries, len(changed) - index)
-            of_session = session.runtime or runtime
-            unseen = _read_session(session, cursors.get(session.key), of_session, now, oldest, first_sight)
-        except Exception as error:  # whatever is odd in one transcript keeps nothing of the others from being told
-            notes.append(f"{session.path}: {getattr(error, 'strerror', None) or f'{type(error).__name__}: {error}'}")
+        if deadline.is_over:
+            deadline.late.append(session.path)
+            return read, len(changed) - index
+        first_sight = max(0, first_sight_left) // min(most - with_entries, len(changed) - index)
+        of_session = (session, cursors.get(session.key), session.runtime or runtime)
+        unseen = deadline.attempt(session.path, _read_session, *of_session, now, oldest, first_sight)
+        if unseen is None:
             continue
         bytes_left -= unseen.bytes_read
         first_sight_left -= unseen.bytes_read * unseen.is_first_sight
         with_entries += bool(unseen.entries)
         if unseen.unreadable:
-            notes.append(f"{session.path}: {unseen.unreadable} records could not be read and were skipped")
+            deadline.notes.append(f"{session.path}: {unseen.unreadable} records could not be read and were skipped")
         if unseen.cursor:
             read.append(unseen)
         else:
-            notes.append(f"{session.path}: a line of more than {FILE_BYTES} bytes is not complete yet")
+            deadline.notes.append(f"{session.path}: a line of more than {FILE_BYTES} bytes is not complete yet")
     return read, 0
 
 
@@ -100,18 +102,18 @@ def read_own(path: str, cursor: Cursor | None, runtime: Runtime, now: float, old
         return unseen
 
 
-def cursors_at_end(changed: list[Changed], now: float, notes: list[str]) -> dict[str, Cursor]:
-    """A cursor at the end of each of the sessions, by its key. `notes` gets a line for each one that cannot be read."""
+def cursors_at_end(changed: list[Changed], now: float, deadline: Deadline) -> dict[str, Cursor]:
+    """Return a cursor at the end of each of the sessions, by its key."""
     cursors: dict[str, Cursor] = {}
-    for session, _ in changed:
-        try:
-            with _Opened(session.path) as descriptor:
-                status = os.fstat(descriptor)
-                end = last_line_end(descriptor, 0, status.st_size, FILE_BYTES)
-                if end is not None:
-                    cursors[session.key] = {**make_cursor(descriptor, status, end, int(now * 1e9)), "seen": now}
-        except OSError as error:
-            notes.append(f"{session.path}: {error.strerror or error}")
+
+    def take(one: Changed) -> None:
+        with _Opened(one[0].path) as descriptor:
+            status = os.fstat(descriptor)
+            end = last_line_end(descriptor, 0, status.st_size, FILE_BYTES)
+            if end is not None:
+                cursors[one[0].key] = {**make_cursor(descriptor, status, end, int(now * 1e9)), "seen": now}
+
+    deadline.attempt_each(changed, take, lambda one: one[0].path)
     return cursors
 
 

@@ -62,10 +62,10 @@ def offer_update(context: Context, handover: Handover) -> None:
     """Offers what the session was not told yet, and the memories that its prompt is about. Raises SessionMemoryError,
     OSError: then no cursor moved."""
     with update_for(context, {}) as update:
-        memories = memories_for(context, update.text or "", update.notes)
+        memories = memories_for(context, update.text or "")
         handover.offer(joined(update.text, memories.text if memories else "") or None)
-        count_as_told(memories, update.notes)
-    write_notes(context, update.notes)
+        count_as_told(context, memories)
+    write_notes(context, context.runtime.PROMPT_EVENT)
 
 
 def offer_collisions(context: Context, handover: Handover) -> None:
@@ -78,6 +78,7 @@ def offer_collisions(context: Context, handover: Handover) -> None:
             if holds:
                 hold_back(context, delivery, holds, can_ask=False)
             handover.offer(delivery.text or None)
+    write_notes(context, context.runtime.TOOL_EVENT)
 
 
 class TooLateError(SessionMemoryError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..errors import SessionMemoryError
 from ..runtimes import runtimes_here
 from ..settings.homes import ENV_HOME, ENV_SESSION, Home, agent_home, environment, person_home, runtime_home
+from ..system.deadline import Deadline
 from ..system.files import is_directory
 from ..text.names import is_name
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     Event = dict[str, Any]  # the JSON object that the runtime gives to a hook
 
 
+MISSED = ".missed"  # beside the cursors of a session: which of its hooks missed their deadline, if any did
+
+
 class EventError(SessionMemoryError):
     """An event from which it does not follow which session of which home it belongs to."""
 
@@ -32,11 +36,13 @@ class Context:
     the runtime's own. `own_path` is its transcript, which may not be there yet, `config_dir` the runtime's directory
     ('' where that is not asked for), `directory` the one that the session was started in. `named` are the named
     sessions of the home where they were read already. `sub_agents` are those of the project's sessions, as far as the
-    project's index has them, once `other_sessions` has read it.
+    project's index has them, once `other_sessions` has read it. `deadline` is when it has to be answered, and through
+    it is asked what may be odd or slow.
     """
 
     __slots__ = (
         "config_dir",
+        "deadline",
         "directory",
         "event",
         "home",
@@ -61,6 +67,7 @@ class Context:
         config_dir: str = "",
         directory: str = "",
         named: list[Session] | None = None,
+        deadline: Deadline | None = None,
     ) -> None:
         """Raises ConfigError where the home's settings cannot be used."""
         self.event = event
@@ -74,6 +81,7 @@ class Context:
         self.named = named
         self.settings: Settings = home.settings()
         self.sub_agents: SubAgents = {}
+        self.deadline = deadline or Deadline()
 
     @property
     def cursor_file(self) -> str:
@@ -84,18 +92,20 @@ class Context:
 
     def other_sessions(self) -> list[Session]:
         """The sessions that this one may be told of."""
-        found = self.named
+        found, attempt = self.named, self.deadline.attempt
         scope, runtime = self.settings.scope, self.runtime
         if found is None and self.home.sessions_dir:
             found = runtime.other_sessions(self.home.sessions_dir, self.config_dir, self.own_path, scope)
         if found is None:
-            from ..transcripts.projects import sessions_of_others
+            from ..transcripts.projects import sessions_of
 
             places = self._places()
-            folders, self.sub_agents = self._project(places)
-            own_folders = folders.get(self.runtime.name, ())
-            found = runtime.other_sessions("", self.config_dir, self.own_path, scope, own_folders)
-            found += sessions_of_others(places[1:], folders, scope)
+            folders, self.sub_agents = attempt("project", self._project, places) or ({}, {})
+            found = []
+            for one, config_dir in places:
+                own_path = self.own_path if one is runtime else None
+                asked = (one, config_dir, own_path, scope, folders.get(one.name, ()))
+                found += attempt(one.name, sessions_of, *asked) or []
             if self.sub_agents:
                 from ..transcripts.projects import take_sub_agents
 
@@ -103,24 +113,32 @@ class Context:
         if self.settings.team.get("url"):
             from ..transcripts.team_sessions import team_sessions
 
-            found = [*found, *team_sessions(self.home.team_dir, self.home.team_start(self.directory))]
+            asked_of_team = (self.home.team_dir, self.home.team_start(self.directory))
+            found = [*found, *(attempt("team", team_sessions, *asked_of_team) or [])]
         return [session for session in found if session.key != self.session]
 
     def _places(self) -> Places:
-        """The runtime of the session, and the others that the same person uses; each with its own directory."""
-        self.runtime.refresh(self.config_dir)
+        """Return the runtime of the session, and the others that the same person uses; each with its own directory."""
+        attempt = self.deadline.attempt
+        attempt(self.runtime.name, self.runtime.refresh, self.config_dir)
         places = [(self.runtime, self.config_dir)]
         environ = environment()
         if self.home.memory_dir != person_home(environ).memory_dir:
             return places
         for runtime in runtimes_here(environ):
             if runtime is not self.runtime:
-                config_dir = runtime.config_dir(environ)
-                runtime.refresh(config_dir)
-                is_here = is_directory(runtime.transcripts_dir(config_dir))
-                if is_here and runtime_home(config_dir, runtime.USUAL_DIR, environ).memory_dir == self.home.memory_dir:
+                attempt(runtime.name, _refresh, runtime, environ)
+                config_dir = attempt(runtime.name, self._config_dir_of, runtime, environ)
+                if config_dir is not None:
                     places.append((runtime, config_dir))
         return places
+
+    def _config_dir_of(self, runtime: Runtime, environ: Mapping[str, str]) -> str | None:
+        """Return the directory of another runtime, if sessions of it are kept in the same home."""
+        config_dir = runtime.config_dir(environ)
+        is_here = is_directory(runtime.transcripts_dir(config_dir))
+        is_ours = is_here and runtime_home(config_dir, runtime.USUAL_DIR, environ).memory_dir == self.home.memory_dir
+        return config_dir if is_ours else None
 
     def _project(self, places: Places) -> tuple[FoldersByRuntime, SubAgents]:
         from ..transcripts.projects import kept_project
@@ -141,7 +159,13 @@ def home_of(event: Event, environ: Mapping[str, str], runtime: Runtime) -> Home:
     return home or runtime_home(runtime.event_config_dir(event, environ), runtime.USUAL_DIR, environ)
 
 
-def context_of(event: Event, environ: Mapping[str, str], runtime: Runtime, home: Home) -> Context:
+def _refresh(runtime: Runtime, environ: Mapping[str, str]) -> None:
+    runtime.refresh(runtime.config_dir(environ))
+
+
+def context_of(
+    event: Event, environ: Mapping[str, str], runtime: Runtime, home: Home, deadline: Deadline | None = None
+) -> Context:
     """The context of an event in the `home` that `home_of` found for it. Raises EventError, ConfigError."""
     if not is_directory(home.root):
         raise EventError(f"{home.root}: no such directory")
@@ -167,6 +191,7 @@ def context_of(event: Event, environ: Mapping[str, str], runtime: Runtime, home:
         config_dir=config_dir,
         directory=runtime.project_start(event, environ),
         named=named,
+        deadline=deadline,
     )
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 LOG_BYTES = 64 * 1024
 MESSAGE_CHARACTERS = 1000
+MOST_LINES = 20  # of one event
 _LATEST_BYTES = 16 * 1024  # of the log, in which the same line is looked for
 
 
@@ -45,6 +46,11 @@ class HookLog:
                 os.replace(path, path + ".1")
         except OSError:
             pass
+
+    def write_each(self, event_name: str, messages: list[str]) -> None:
+        """Append a line for each of the messages, the first MOST_LINES of them."""
+        for message in messages[:MOST_LINES]:
+            self.write(event_name, message)
 
     def write_fault(self, event_name: str, error: BaseException) -> None:
         """Appends what went wrong, with the error's type where it is not one of ours."""

@@ -10,9 +10,10 @@ import sys
 from ..runtimes import runtime as runtime_of
 from ..runtimes import sender_of
 from ..settings.homes import ENV_GUARD, environment, runtime_home
-from ..system.files import os
+from ..system.deadline import Deadline, DeadlineError
+from ..system.files import is_file, os
 from ..system.json import decode, encode
-from .context import context_of, home_of
+from .context import MISSED, context_of, home_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,14 +40,14 @@ def pre_tool_use() -> None:
     """The hook PreToolUse, and Pi's `tool_call`: tells what others did to the file that a tool is about to edit."""
     from .tool_call import answer, is_answered
 
-    _run(is_answered, lambda context: answer(context, _print))
+    _run(is_answered, lambda context: answer(context, _print), is_waited_for=True)
 
 
 def session_start() -> None:
     """The hook SessionStart, likewise: from where on a fork listens, and what an agent is told of its past."""
     from .session_start import answer, is_answered
 
-    _run(is_answered, lambda context: answer(context, _print), with_upkeep=True)
+    _run(is_answered, lambda context: answer(context, _print), with_upkeep=True, is_waited_for=True)
 
 
 def pre_compact() -> None:
@@ -79,7 +80,7 @@ def pi_session_start() -> None:
 def _answer_prompt(runtime_name: str = _FIRST) -> None:
     from .prompt import answer, is_typed
 
-    _run(is_typed, lambda context: answer(context, _print), runtime_name)
+    _run(is_typed, lambda context: answer(context, _print), runtime_name, is_waited_for=True)
 
 
 def _run(
@@ -88,20 +89,24 @@ def _run(
     runtime_name: str = _FIRST,
     *,
     with_upkeep: bool = False,
+    is_waited_for: bool = False,
 ) -> None:
-    """Reads an event, has it answered if `is_answered` says so, and ends the process, `with_upkeep` after that of the
-    store has been started.
+    """Read an event, have it answered if `is_answered` says so, and end the process, `with_upkeep` after that of the
+    store has been started. An agent that `is_waited_for` gets what is ready at the deadline.
 
     The event is one of the runtime `runtime_name`, unless it names another itself, or shows that another one sent it:
     several take the plugins of Claude Code.
     """
     environ = environment()
     if not environ.get(ENV_GUARD):
-        home, event_name = None, "hook"
+        home, context, event_name, deadline = None, None, "hook", Deadline()
         try:
             runtime = runtime_of(runtime_name)
             home = runtime_home(runtime.config_dir(environ), runtime.USUAL_DIR, environ)
-            event = decode(sys.stdin.buffer.read().decode("utf-8", "replace"))
+            content = sys.stdin.buffer.read()
+            if is_waited_for:
+                deadline.start()
+            event = decode(content.decode("utf-8", "replace"))
             if not isinstance(event, dict):
                 raise ValueError("stdin holds no JSON object")
             event_name = str(event.get("hook_event_name", event_name))
@@ -110,18 +115,40 @@ def _run(
             sender = sender_of(event, environ, runtime)
             if sender is not None and is_answered(event, sender):
                 home = home_of(event, environ, sender)
-                context = context_of(event, environ, sender, home)
+                context = context_of(event, environ, sender, home, deadline)
                 try:
                     answer(context)
                 finally:
                     if with_upkeep:
                         _start_upkeep(context)
         except BaseException as error:
+            deadline.end()
+            if isinstance(error, DeadlineError):
+                deadline.late.append("all of it")
             if home is not None:
                 from .log import HookLog
 
                 HookLog(home).write_fault(event_name, error)
+        deadline.end()
+        if context is not None:
+            _note_end(context, event_name)
     os._exit(0)
+
+
+def _note_end(context: Context, event_name: str) -> None:
+    """Log what went wrong, and note whether the event missed its deadline."""
+    late = context.deadline.late
+    try:
+        if context.deadline.notes:
+            from .prompt import write_notes
+
+            write_notes(context, event_name)
+        if context.session and (late or is_file(context.cursor_file.removesuffix(".json") + MISSED)):
+            from .missed_deadlines import MOST_CHARACTERS, note_deadline
+
+            note_deadline(context.cursor_file, event_name[:MOST_CHARACTERS], late)
+    except Exception:  # nobody can be told
+        pass
 
 
 def _start_upkeep(context: Context) -> None:

@@ -38,15 +38,14 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
         return
     with _open_update(context, own, observed) as update:
         told = joined(notice, update.text)
-        memories = memories_for(context, told, update.notes)
+        memories = memories_for(context, told)
         text = joined(told, memories.text if memories else "")
         if text and update.is_first_to_answer(_key(context)):
             update.commit_first()
             print_answer(context.runtime.context_output(text))
-            count_as_told(memories, update.notes)
+            count_as_told(context, memories)
     if update.unmoved is not None:
         standstill.keep(update.unmoved)
-    write_notes(context, update.notes)
 
 
 def joined(*parts: str | None) -> str:
@@ -60,9 +59,9 @@ def update_for(context: Context, environ: Mapping[str, str]) -> Delivery:
     return _open_update(context, *_observation(context, environ))
 
 
-def memories_for(context: Context, told: str, notes: list[str]) -> PromptMemories | None:
-    """The memories that the prompt is about, in what is left of `max_characters` beside what is `told` of the other
-    sessions; None where there are none, or the settings do not want them. What went wrong is added to `notes`."""
+def memories_for(context: Context, told: str) -> PromptMemories | None:
+    """Return the memories that the prompt is about, in what is left of `max_characters` beside what is `told` of the
+    other sessions; None where there are none, or the settings do not want them."""
     if not _may_have_memories(context):
         return None
     home, settings = context.home, context.settings
@@ -71,20 +70,14 @@ def memories_for(context: Context, told: str, notes: list[str]) -> PromptMemorie
 
     room = settings.max_characters - (len(told) + len("\n\n") if told else 0)
     session = PromptedSession(context.cursor_file, context.directory, home.user_dir)
-    try:
-        return relevant(home.memories_dir, str(context.event.get("prompt", "")), min(wanted, room), session)
-    except (OSError, ValueError) as error:
-        notes.append(f"memories: {error}")
-        return None
+    prompt = str(context.event.get("prompt", ""))
+    return context.deadline.attempt("memories", relevant, home.memories_dir, prompt, min(wanted, room), session)
 
 
-def count_as_told(memories: PromptMemories | None, notes: list[str]) -> None:
-    """Has the session not be told these memories again, until it is compacted. What went wrong is added to `notes`."""
-    try:
-        if memories:
-            memories.commit()
-    except OSError as error:
-        notes.append(f"memories: {error}")
+def count_as_told(context: Context, memories: PromptMemories | None) -> None:
+    """Note that these memories are not told again to the session, until it is compacted."""
+    if memories:
+        context.deadline.attempt("memories", memories.commit)
 
 
 def own_session(context: Context, environ: Mapping[str, str]) -> OwnSession:
@@ -102,6 +95,7 @@ def own_session(context: Context, environ: Mapping[str, str]) -> OwnSession:
         prompt_id=runtime.prompt_id(event),
         process=runtime.process(event, environ),
         known_sub_agents=context.sub_agents.get(context.session_id, ()),
+        deadline=context.deadline,
     )
 
 
@@ -110,18 +104,17 @@ def start_listening(context: Context) -> None:
     SessionMemoryError, OSError."""
     from ..activity.delivery import begin_here
 
-    own, settings = OwnSession(context.session, context.runtime, context.cursor_file), context.settings
+    own = OwnSession(context.session, context.runtime, context.cursor_file, deadline=context.deadline)
+    settings = context.settings
     begin_here(own, Observation(own, context.other_sessions(), settings), settings=settings, now=time.time())
 
 
-def write_notes(context: Context, notes: list[str], event_name: str = "") -> None:
-    """Logs what an event, by default a prompt, met that could not be read."""
-    if notes:
+def write_notes(context: Context, event_name: str) -> None:
+    """Log what an event met that could not be read, or not in time."""
+    if context.deadline.notes:
         from .log import HookLog
 
-        log = HookLog(context.home)
-        for note in notes:
-            log.write(event_name or context.runtime.PROMPT_EVENT, note)
+        HookLog(context.home).write_each(event_name, context.deadline.notes)
 
 
 def _observation(context: Context, environ: Mapping[str, str]) -> tuple[OwnSession, Observation]:
@@ -166,6 +159,6 @@ def _notice_at_first(context: Context) -> str:
     """What is wrong in the settings, with the first prompt of a session whose runtime has no event for its start."""
     if is_file(context.cursor_file + ".lock"):  # made with the first prompt
         return ""
-    from ..settings.notices import untold
+    from .missed_deadlines import notice_of
 
-    return untold(context.home)
+    return notice_of(context.home)

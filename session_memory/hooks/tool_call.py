@@ -10,7 +10,7 @@ from ..settings.compiled import ASK, OFF
 from ..settings.homes import environment
 from ..text.paths import resolved
 from ..transcripts.entries import INTRODUCTION
-from .prompt import own_session, write_notes
+from .prompt import own_session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,9 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
     anything. Raises SessionMemoryError, OSError: then it was not told."""
     runtime = context.runtime
     holds = find_holds(context)  # before anything is locked
-    delivery = delivery_for(context)
+    delivery = context.deadline.attempt("collisions", delivery_for, context)
+    if delivery is None and holds:
+        delivery = CallDelivery(CallLog(context.cursor_file, runtime.sub_agent(context.event)))
     if delivery is not None:
         with delivery:
             if holds:
@@ -60,29 +62,31 @@ def delivery_for(context: Context) -> CallDelivery | None:
         return CallDelivery(CallLog(context.cursor_file, agent))
     others = context.other_sessions()
     search = CallSearch(own_session(context, environment()), calls, others, settings, time.time())
-    delivery = search.delivery(INTRODUCTION, settings.max_characters)
-    write_notes(context, search.notes, runtime.TOOL_EVENT)
-    return delivery
+    return search.delivery(INTRODUCTION, settings.max_characters)
 
 
 def find_holds(context: Context) -> list[tuple[ToolUse, Hold]]:
-    """What speaks against the call, file by file, where the settings want that looked for. Raises SessionMemoryError,
-    OSError."""
+    """Return what speaks against the call, file by file, where the settings want that looked for. A git command that
+    could not be judged in time is held as well."""
     tools, settings = context.runtime.tool_calls(context.event), context.settings
     if not tools or settings.collisions != ASK:
         return []
-    from ..activity.held_calls import HoldSearch
+    from ..activity.held_calls import HoldSearch, unjudged
 
-    cwd = _cwd(context.event)
+    cwd, deadline = _cwd(context.event), context.deadline
     others = context.other_sessions()
     search = HoldSearch(own_session(context, environment()), others, settings, time.time())
     found = []
     for tool in tools:
-        is_edit = tool.kind == _EDIT
-        hold = search.of_edit(resolved(tool.argument, cwd)) if is_edit else search.of_command(tool.argument, cwd)
+        is_edit, before = tool.kind == _EDIT, len(deadline.late)
+        if is_edit:
+            hold = deadline.attempt("edit", search.of_edit, resolved(tool.argument, cwd))
+        else:
+            hold = deadline.attempt("git command", search.of_command, tool.argument, cwd)
+            if hold is None and len(deadline.late) > before:
+                hold = unjudged(tool.argument)
         if hold is not None:
             found.append((tool, hold))
-    write_notes(context, search.notes, context.runtime.TOOL_EVENT)
     return found
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from .. import NAME
 from ..errors import SessionMemoryError
+from ..hooks.missed_deadlines import missed_too_often
 from ..runtimes.install import Hook
 from ..settings.homes import agent_home
 from ..settings.notices import notices
@@ -43,10 +44,11 @@ def check_home(
 ) -> tuple[list[Finding], Trial | None]:
     """The findings on a home at `now` (seconds since 1970), and the trial of its hook if there is a hook to try."""
     kept = [*_check_state(target), *_check_config(target), check_upkeep(target, now)]
+    last = [*_check_deadlines(target), *_check_log(target)]
     if target.kind == "skills":
         return [_check_files(target, ledger)], None
     if target.kind == "template":
-        return [*_check_template(target, ledger), *kept, *_check_log(target)], None
+        return [*_check_template(target, ledger), *kept, *last], None
     if not os.access(target.settings_dir, os.R_OK | os.X_OK):
         text = f"{target.settings_dir} cannot be read"
         return [Finding(WRONG, "home", text, f"see: ls -ld {shlex.quote(target.settings_dir)}")], None
@@ -65,7 +67,7 @@ def check_home(
         prompted = _prompted_since(target, record.installed_at, environ)
         served = [session for session in prompted if os.path.exists(target.home.cursor_file(session.key) + ".lock")]
         findings += check_firing(len(prompted), len(served), now - record.installed_at)
-    return [*findings, *_check_log(target)], trial
+    return [*findings, *last], trial
 
 
 def check_trial(trial: Trial) -> Finding:
@@ -257,6 +259,17 @@ def _check_transcripts(target: Target) -> list[Finding]:
         mend = f"see that {variable} is what the agent's runtime has, and that it is started in the home"
         return [Finding(WRONG, "transcripts", text, mend)]
     return [Finding(NOTE, "transcripts", f"none yet in {where}")]
+
+
+def _check_deadlines(target: Target) -> list[Finding]:
+    """Return which hooks missed their deadline each of the last times."""
+    mend = "see hook.log for what is slow: a file system that hangs, or a very large history"
+    return [
+        Finding(
+            WRONG, "deadline", f"{event} of session {session} took longer than 1 s {count} times in a row: {what}", mend
+        )
+        for session, event, count, what in missed_too_often(target.home)
+    ]
 
 
 def _check_log(target: Target) -> list[Finding]:

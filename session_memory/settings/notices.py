@@ -7,7 +7,7 @@ from ..system.json import decode, encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from .homes import Home
 
@@ -21,10 +21,10 @@ def notices(home: Home) -> list[str]:
     return [*home.settings().faults, *_leftovers(home)]
 
 
-def untold(home: Home) -> str:
-    """What the start of a session is to say of the settings, on one line: faults that no session was told of yet, and
-    each file with rules that is not read, until it is gone; '' for nothing. What it returns counts as told."""
-    faults = list(home.settings().faults)
+def untold(home: Home, others: Sequence[str] = ()) -> str:
+    """Return what the start of a session says on one line: faults, in the settings and `others`, that no session was
+    told of yet, and each file with rules that is not read, until it is gone; '' for nothing. It counts as told then."""
+    faults = [*home.settings().faults, *others]
     path = home.state_dir + _TOLD_FILE
     try:
         told = decode(read_whole(path).decode())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from time import time_ns
 
+from ..system.deadline import DeadlineError
 from ..system.files import open_regular, os, path_stamp, write_atomically
 from ..system.git import find_worktree, worktrees_of
 from ..system.json import sealed
@@ -38,9 +39,15 @@ def keep_project(
 ) -> tuple[FoldersByRuntime, SubAgents]:  # fmt: skip
     """The same, and the sub-agents whose transcripts lie among those of all sessions; kept in the index, which also
     knows the worktrees that have been removed, and in which directory each transcript began that lies in no folder of
-    its project. Where it cannot be written, all is found anew at the next prompt."""
+    its project. Where it cannot be written, all is found anew at the next prompt. What a deadline cuts short goes on
+    there from what was found."""
     search = _Search(places, start, user_dir, read_index(index_file))
-    folders = search.folders()
+    try:
+        folders = search.folders()
+    except DeadlineError:
+        unfinished = {"common": search.common_dir, "directories": {**search.directories, **search.found}}
+        _write(index_file, {"folders": search.known_folders, **unfinished})
+        raise
     sub_agents = search.sub_agents()
     index = {
         "start": start,
@@ -51,16 +58,21 @@ def keep_project(
         "directories": search.directories,
         "sub_agents": sub_agents,
     }
+    _write(index_file, index)
+    return folders, sub_agents
+
+
+def _write(index_file: str, index: dict[str, Any]) -> None:
     try:
         write_atomically(index_file, sealed(index))
     except OSError:
         pass
-    return folders, sub_agents
 
 
 class _Search:
     """One search; `looked_at` are the paths that its result depends on, `directories` those in which transcripts began
-    that lie in no folder of their project, for a sub-agent's the id of its session in a list."""
+    that lie in no folder of their project, for a sub-agent's the id of its session in a list. `found` are those of
+    folders, by which a search goes on that was cut short, and `known_folders` the folders in the index of before."""
 
     def __init__(self, places: Places, start: str, user_dir: str, before: dict[str, Any]) -> None:
         self._places = places
@@ -71,6 +83,8 @@ class _Search:
         self.common_dir = self._own.common_dir if self._own else ""
         self._before = before
         self._known = before.get("directories") or {}
+        self.known_folders = before.get("folders") or {}
+        self.found: dict[str, str | list[str]] = {}
         self.directories: dict[str, str | list[str]] = {}
         self.looked_at: list[str] = []
 
@@ -107,7 +121,7 @@ class _Search:
     def _known_before(self, runtime: Runtime) -> dict[str, str]:
         """The folders in the index of before, if that is of the same repository."""
         is_same = self._own is not None and self._before.get("common") == self.common_dir
-        return {folder: name for folder, name in self._before["folders"].get(runtime.name, ())} if is_same else {}
+        return {folder: name for folder, name in self.known_folders.get(runtime.name, ())} if is_same else {}
 
     def _worktree_name(self, directory: str) -> str | None:
         """The name of the worktree of the project that a directory is in, '' for that of `start`; None where it is not
@@ -134,15 +148,15 @@ class _Search:
         """The directory that the sessions of a folder, or the one of a transcript, were started in, by what transcripts
         say; '' where it is not known, a list where the transcript is a sub-agent's."""
         is_one = not runtime.HAS_PROJECT_FOLDERS
-        if is_one and self._known.get(folder):
-            self.directories[folder] = self._known[folder]
-            return self.directories[folder]
+        found = self.directories if is_one else self.found
+        if self._known.get(folder):
+            found[folder] = self._known[folder]
+            return found[folder]
         sessions = runtime.sessions_in(folder)[:MOST_TRANSCRIPTS]
         for session in sessions:
             directory = _directory_of(runtime, session.path)
             if directory:
-                if is_one:
-                    self.directories[folder] = directory
+                found[folder] = directory
                 return directory
         # No session in it has said anything yet: it is looked at again as soon as one does.
         self.looked_at += {folder, *[session.path for session in sessions]}

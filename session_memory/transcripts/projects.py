@@ -42,14 +42,16 @@ def kept_project(places: Places, start: str, index_file: str) -> tuple[FoldersBy
     return None
 
 
-def sessions_of_others(places: Places, folders: FoldersByRuntime, scope: str) -> list[Session]:
-    """The sessions of other runtimes, each with its runtime, and a key that none of one's own has."""
-    found = []
-    for runtime, config_dir in places:
-        for session in runtime.other_sessions("", config_dir, "", scope, folders.get(runtime.name, ())):
+def sessions_of(
+    runtime: Runtime, config_dir: str, own_path: str | None, scope: str, folders: Folders
+) -> list[Session]:  # fmt: skip
+    """Return the sessions of a runtime in the `folders` of a project. `own_path` is None for another one than that of
+    the session at hand: then each has its runtime, and a key that none of one's own has."""
+    found = runtime.other_sessions("", config_dir, own_path or "", scope, folders)
+    if own_path is None:
+        for session in found:
             session.runtime = runtime
             session.key = f"{runtime.name}:{session.key}"
-            found.append(session)
     return found
 
 

@@ -76,6 +76,7 @@ class Told:
             prompt_id=self.turn_id or new_id(), process=self.process,
         )  # fmt: skip
         settings = Settings({})
+        self.notes = own.deadline.notes
         others = Observation(own, [Session("other", str(self.other))], settings)
         return open_update(own, others, settings=settings, now=time.time(), limit=500, introduction=INTRODUCTION)
 
@@ -252,7 +253,7 @@ def test_what_is_not_found_as_far_as_the_search_goes_is_told_again_and_the_log_s
     told.show(text)
     with told.open() as update:
         assert update.text == text
-        assert update.notes == [f"{told.own}: what was told last is told again: it is not in 2 MB behind it"]
+        assert told.notes == [f"{told.own}: what was told last is told again: it is not in 2 MB behind it"]
 
 
 @pytest.mark.parametrize(("event", "is_known"), [("UserPromptSubmit", True), ("PostToolUse", False)])

@@ -22,7 +22,7 @@ EVERY_PROMPT = {
     "__future__", "_json",
     "session_memory", "session_memory.activity", "session_memory.hooks", "session_memory.settings", "session_memory.system",
     "session_memory.text", "session_memory.transcripts", "session_memory.activity.changes", "session_memory.activity.standstill", "session_memory.transcripts.entries",
-    "session_memory.errors", "session_memory.system.json", "session_memory.system.files", "session_memory.settings.homes",
+    "session_memory.errors", "session_memory.system.json", "session_memory.system.deadline", "session_memory.system.files", "session_memory.settings.homes",
     "session_memory.hooks.context", "session_memory.hooks.main", "session_memory.hooks.prompt", "session_memory.text.names", "session_memory.runtimes", "session_memory.runtimes.base",
     "session_memory.runtimes.claude",
     "session_memory.settings.compiled", "session_memory.transcripts.projects",

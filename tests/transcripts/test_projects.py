@@ -11,9 +11,12 @@ from git_scene import git, repository
 from hooks_scene import run, told
 from records import exchange, new_id, write
 
+from session_memory.runtimes import runtime
 from session_memory.runtimes.claude import encode_cwd
 from session_memory.runtimes.pi import RUNTIME as PI
+from session_memory.system.deadline import DeadlineError
 from session_memory.system.json import sealed, unsealed
+from session_memory.transcripts import project_folders
 from session_memory.transcripts.sessions import find_sessions
 
 
@@ -172,3 +175,25 @@ def settle(person: Person) -> None:
         for name in files:
             os.utime(f"{directory}/{name}", (then, then), follow_symlinks=False)
         os.utime(directory, (then, then))
+
+
+def test_a_search_that_deadlines_cut_short_goes_on_where_it_was(person, monkeypatch):
+    for number in range(8):
+        person.session(person.app / f"part-{number}", "hi")
+    asked = []
+
+    def directory_of(runtime, path):
+        asked.append(path)
+        if len(asked) % 4 == 0:
+            raise DeadlineError
+        return read(runtime, path)
+
+    read = project_folders._directory_of
+    monkeypatch.setattr(project_folders, "_directory_of", directory_of)
+    index, places = str(person.root / "index.json"), [(runtime("agent-sdk"), str(person.root / ".claude"))]
+    for _ in range(2):
+        with pytest.raises(DeadlineError):
+            project_folders.keep_project(places, str(person.app), str(person.root), index)
+    folders, _ = project_folders.keep_project(places, str(person.app), str(person.root), index)
+    assert len(folders["claude-code"]) == 8
+    assert len(asked) == 10

@@ -1,0 +1,210 @@
+"""The deadline of a hook: at the end of it an agent is told what is ready, and only that counts as told."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hooks_scene import ROOT, PlainUser, told
+from records import exchange, qwen_exchange, user, write
+
+from session_memory.system.deadline import Deadline
+
+HANG = """
+import sys
+sys.path.insert(0, {root!r})
+import time
+from session_memory.hooks import main
+{patch}
+main.{hook}()
+"""
+SESSION_HANGS = """
+from session_memory.activity import unseen
+read = unseen._read_session
+def hang(session, *rest):
+    if {word!r} in open(session.path).read():
+        {hang}
+    return read(session, *rest)
+unseen._read_session = hang
+"""
+RUNTIME_HANGS = """
+from session_memory.runtimes.{folder} import RUNTIME
+def hang(*_, **__):
+    {hang}
+type(RUNTIME).{function} = hang
+"""
+HANGS = {"waits": "os.read(os.pipe()[0], 1)", "computes": "while True: pass"}
+
+
+def run(user: PlainUser, patch: str, hook: str = "user_prompt_submit", **fields: object) -> tuple[bytes, float]:
+    """What the hook prints in which something hangs, and how many seconds it takes."""
+    program = HANG.format(root=str(ROOT), patch="import os\n" + patch, hook=hook)
+    began = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", program], input=json.dumps(user.event(**fields)).encode(), capture_output=True,
+        env={"HOME": str(user.root), "CLAUDE_PID": "4711", "CLAUDE_CODE_ENTRYPOINT": "cli"}, timeout=30, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b"")
+    return done.stdout, time.monotonic() - began
+
+
+@pytest.mark.parametrize("hang", HANGS.values(), ids=HANGS)
+class TestAPrompt:
+    def test_tells_of_all_other_sessions_and_of_the_one_that_hangs_later(self, plain: PlainUser, hang: str) -> None:
+        plain.session(*exchange("usual question", "hi"))
+        for number in range(2):
+            plain.session(*exchange(f"stuck {number}", "hi"))
+        plain.session(*exchange("last question", "hi"))
+        output, seconds = run(plain, SESSION_HANGS.format(word="stuck", hang=hang))
+        assert "usual question" in told(output)
+        assert "last question" in told(output)
+        assert "stuck" not in told(output)
+        assert seconds < 2.5
+        assert "it took too long, and was left out" in plain.log()[0]
+        assert "stuck 1" in told(plain.run())
+
+    @pytest.mark.parametrize("function", ["refresh", "other_sessions"])
+    def test_tells_of_all_other_runtimes_than_the_one_that_hangs(
+        self, plain: PlainUser, hang: str, function: str
+    ) -> None:
+        (plain.root / ".codex" / "sessions").mkdir(parents=True)
+        (plain.root / ".qwen" / "projects").mkdir(parents=True)
+        plain.session(*exchange("usual question", "hi"))
+        patch = RUNTIME_HANGS.format(folder="codex", function=function, hang=hang)
+        output, _ = run(plain, patch)
+        assert "usual question" in told(output)
+
+    def test_ends_where_its_own_state_hangs(self, plain: PlainUser, hang: str) -> None:
+        plain.session(*exchange("usual question", "hi"))
+        patch = f"""
+from session_memory.activity import cursor_file
+def hang(*_):
+    {hang}
+cursor_file.lock = hang
+"""
+        output, seconds = run(plain, patch)
+        assert output == b""
+        assert seconds < 2.5
+        assert "not done within 1 s" in plain.log()[0]
+        assert "usual question" in told(plain.run())
+
+
+def test_sessions_of_a_runtime_that_could_not_be_listed_once_are_not_told_of_again(plain: PlainUser) -> None:
+    folder = plain.root / ".qwen" / "projects" / "-srv-agent" / "chats"
+    folder.mkdir(parents=True)
+    write(plain.project_dir / f"{plain.session_id}.jsonl", *exchange("hi", "hello"))
+    write(
+        folder / "11111111-0000-4000-8000-000000000000.jsonl", *qwen_exchange("asked in Qwen", "yes", cwd="/srv/agent")
+    )
+    assert "asked in Qwen" in told(plain.run())
+    plain.session(*exchange("usual question", "hi"))
+    output, _ = run(plain, RUNTIME_HANGS.format(folder="qwen", function="other_sessions", hang=HANGS["waits"]))
+    assert "usual question" in told(output)
+    plain.session(*exchange("another question", "hi"))
+    assert "asked in Qwen" not in told(plain.run())
+
+
+class TestAGitCommand:
+    PATCH = """
+from session_memory.activity import held_calls
+def hang(*_):
+    os.read(os.pipe()[0], 1)
+held_calls.HoldSearch.of_command = hang
+"""
+
+    @pytest.fixture
+    def asking(self, tmp_path: Path) -> PlainUser:
+        plain = PlainUser(tmp_path)
+        plain.config("collisions: ask\n")
+        plain.session(user("hello"))
+        return plain
+
+    def ask(self, asking: PlainUser, **fields: object) -> dict[str, str]:
+        call = {"tool_name": "Bash", "tool_input": {"command": "git stash"}, "tool_use_id": "toolu_1", **fields}
+        output, seconds = run(asking, self.PATCH, "pre_tool_use", hook_event_name="PreToolUse", **call)
+        assert seconds < 2.5
+        return json.loads(output)["hookSpecificOutput"] if output else {}
+
+    def test_that_was_not_judged_in_time_is_held_and_its_user_asked(self, asking: PlainUser) -> None:
+        answer = self.ask(asking)
+        assert answer["permissionDecision"] == "ask"
+        assert answer["permissionDecisionReason"].startswith('"git stash" could not be checked in time')
+
+    def test_is_made_and_the_agent_told_so_where_nobody_can_be_asked(self, asking: PlainUser) -> None:
+        answer = self.ask(asking, permission_mode="dontAsk")
+        assert "permissionDecision" not in answer
+        assert "could not be checked in time" in answer["additionalContext"]
+
+
+class TestMissedDeadlines:
+    def miss(self, plain: PlainUser) -> None:
+        plain.session(*exchange("stuck", "hi"))
+        run(plain, SESSION_HANGS.format(word="stuck", hang=HANGS["waits"]))
+
+    def started(self, plain: PlainUser) -> str:
+        output = plain.run("session_start", hook_event_name="SessionStart", source="startup", session_id="other")
+        return json.loads(output).get("systemMessage", "") if output else ""
+
+    def doctor(self, plain: PlainUser) -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", "import sys; from session_memory.cli import main; sys.exit(main())", "doctor"],
+            env={"HOME": str(plain.root), "PYTHONPATH": str(ROOT), "PATH": os.defpath}, capture_output=True, text=True,
+            check=False, timeout=60,
+        )  # fmt: skip
+        return " ".join(done.stdout.split())
+
+    def test_three_in_a_row_are_reported_by_doctor_and_once_at_the_start_of_a_session(self, plain: PlainUser) -> None:
+        for _ in range(2):
+            self.miss(plain)
+        assert self.started(plain) == ""
+        self.miss(plain)
+        assert "hooks took longer than 1 s" in self.started(plain)
+        assert self.started(plain) == ""
+        assert "took longer than 1 s 3 times in a row" in self.doctor(plain)
+
+    def test_one_that_is_in_time_ends_the_row(self, plain: PlainUser) -> None:
+        for _ in range(3):
+            self.miss(plain)
+        plain.run()
+        assert self.started(plain) == ""
+        assert list(plain.state_dir.glob("cursors/*.missed")) == []
+
+
+class TestDeadline:
+    def test_several_parts_that_hang_leave_time_for_the_next(self) -> None:
+        program = f"""
+import sys; sys.path.insert(0, {str(ROOT)!r})
+import os, time
+from session_memory.system.deadline import Deadline
+deadline = Deadline()
+deadline.start()
+began = time.monotonic()
+found = []
+def take(number):
+    if number < 4:
+        os.read(os.pipe()[0], 1)
+    found.append(number)
+deadline.attempt_each(range(6), take, str)
+print(found, deadline.late, round(time.monotonic() - began, 2))
+"""
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=20)
+        assert done.stdout.startswith("[4, 5] ['0', '1', '2', '3'] 0.7")
+
+    def test_a_part_that_raises_costs_itself(self) -> None:
+        deadline = Deadline()
+
+        def items() -> Iterator[int]:
+            yield from (1, 0, 2)
+
+        found: list[float] = []
+        deadline.attempt_each(items(), lambda number: found.append(1 / number), str)
+        assert found == [1.0, 0.5]
+        assert deadline.notes == ["0: ZeroDivisionError: division by zero"]
+        assert deadline.attempt("a part", lambda: 5) == 5
+        assert not deadline.is_over
