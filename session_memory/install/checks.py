@@ -13,9 +13,9 @@ from .. import NAME
 from ..errors import SessionMemoryError
 from ..hooks.missed_deadlines import missed_too_often
 from ..runtimes.install import Hook
-from ..settings.homes import agent_home
 from ..settings.notices import notices
 from ..settings.program import ProgramPaths
+from ..settings.registry import agent_home
 from ..text.format import counted, enumerated
 from ..text.timestamps import age
 from ..transcripts.log import last_entries

@@ -89,16 +89,14 @@ class Privacy:
         return self._of_start[start_directory]
 
     def agent_homes(self, start_directory: str) -> list[Home]:
-        """The agent homes that a directory is in, as each runtime that names sessions there sees it; looked for once a
-        directory."""
+        """Return the agent homes that a directory is in, as each runtime that names sessions there sees them; looked
+        for once a directory. Those that nobody registered count too: rules only hide."""
         if start_directory not in self._homes:
             found = []
             for folder in self._folders if start_directory.startswith("/") else ():
-                home = homes.agent_home(start_directory, self._environ, stop=self._user, folder=folder)
-                host = homes.host_of(home.root) if home else ""
-                if home and host:
-                    home = homes.home_at(home.root, self._environ, sessions_dir=home.sessions_dir, host=host)
-                found += [home] if home else []
+                for home in homes.homes_above(start_directory, self._environ, self._user, folder):
+                    host, names = homes.host_of(home.root), home.sessions_dir
+                    found.append(homes.home_at(home.root, self._environ, sessions_dir=names, host=host))
             self._homes[start_directory] = found
         return self._homes[start_directory]
 

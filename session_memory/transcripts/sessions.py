@@ -8,6 +8,7 @@ from ..errors import SessionMemoryError
 from ..runtimes import all_runtimes
 from ..settings import homes
 from ..settings.privacy import Privacy
+from ..settings.registry import agent_home
 from ..system.files import open_regular
 from ..text.sanitize import beginning, shortened
 from .lines import first_line
@@ -226,7 +227,7 @@ def _nearest(found: list[FoundSession], wanted: str) -> list[FoundSession]:
 
 def _candidates(path: str | None, all_projects: bool, environ: Mapping[str, str]) -> Iterator[Candidate]:
     start = os.path.abspath(path) if path else environ.get(homes.ENV_HOME) or os.getcwd()
-    named = list(_in_agent_home(start, "" if path else environ.get("HOME", ""), environ))
+    named = list(_in_agent_home(start, "" if path else environ.get("HOME", ""), homes.naming(path and start, environ)))
     if named and not all_projects:
         return iter(named)
     plain = _plain_homes(path and start, environ)
@@ -258,7 +259,7 @@ def _put_by(candidates: list[Candidate], former: Mapping[str, Mapping[str, Seque
 
 def _in_agent_home(start: str, stop: str, environ: Mapping[str, str]) -> Iterator[Candidate]:
     for runtime in all_runtimes():
-        home = homes.agent_home(start, environ, stop=stop, folder=runtime.SESSIONS_FOLDER)
+        home = agent_home(start, environ, stop=stop, folder=runtime.SESSIONS_FOLDER)
         if home is not None:
             places = [runtime.config_dir(environ)]
             own = f"{home.root}/{runtime.USUAL_DIR}"  # of an agent whose runtime is started with this

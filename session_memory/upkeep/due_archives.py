@@ -12,8 +12,8 @@ from ..archives.writer import archive_session
 from ..errors import SessionMemoryError
 from ..runtimes import all_runtimes
 from ..runtimes.detection import runtime_of
-from ..settings.homes import agent_home
 from ..settings.privacy import Privacy
+from ..settings.registry import agent_home
 from ..store.values import Filter
 from ..system.files import open_regular
 from ..transcripts.sessions import UnknownSessionError, find_sessions

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from archives_scene import messages
 from hooks_scene import PlainUser, run
-from records import NamedHome, append, exchange, line, new_id, tool_result, write
+from records import NamedHome, append, exchange, line, new_id, register, tool_result, write
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -46,7 +46,7 @@ class TestPreCompact:
         ]
 
     def test_works_in_an_agent_home_for_a_session_without_a_name(self, tmp_path):
-        home = NamedHome(tmp_path / "agent")
+        home = NamedHome(tmp_path / "agent", person=tmp_path)
         session_id = new_id()
         path = write(home.project_dir / f"{session_id}.jsonl", *exchange("hello", "hi"))
         event = {"session_id": session_id, "transcript_path": str(path), "hook_event_name": "PreCompact"}
@@ -227,6 +227,7 @@ class TestPi:
     )
     def test_keeps_what_is_compacted_or_left_for_a_new_session(self, tmp_path, fields, is_kept):
         home = tmp_path / "agent"
+        register(home, tmp_path)
         assert run(self.event(home, **fields), tmp_path, "pi_archive") == b""
         if is_kept:
             wait_for(lambda: list((home / "conversations").glob("2026-09-21-plan-a-trip.md")))
