@@ -134,7 +134,8 @@ def touches_of_others(
         for touch in new:
             touch.path = files.path_of(touch.path)
         concerning = sorted([touch for touch in new if _concerns(in_hand, touch)], key=lambda touch: touch.time)
-        found[key] = [*file.open_touches.pop(key, ()), *concerning]
+        every = [*file.open_touches.pop(key, ()), *concerning]
+        found[key] = [touch for touch in every if touch.time > report.since]
 
     own.deadline.attempt_each(others, take, lambda other: other[1].session.path)
     return found

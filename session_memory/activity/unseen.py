@@ -25,6 +25,8 @@ FIRST_SIGHT_BYTES = 1536 * 1024  # what is read of sessions that are seen first,
 TITLE_CHARACTERS = 200
 PROMPT_CHARACTERS = 64  # of the first prompt, where it is the title
 SECRET_CHARACTERS = 400  # so much more is looked through for secrets, lest one is cut in two unseen
+# What a cursor keeps of the beginning of a transcript, and of what it has in common with others.
+_OF_THE_START = ("start", "began", "compacted", "kin", "own_title")
 RECENT_IDS = 4  # of the last entries, by which they are found again in a rewritten file
 
 
@@ -141,7 +143,7 @@ def _read_session(
             _read_head(runtime, descriptor, unseen)
         name = runtime.given_name(session.path) if unseen.entries else ""
         if name and unseen.cursor:
-            unseen.title = _kept((USER_RANK, name))
+            unseen.title = kept_title((USER_RANK, name))
             unseen.cursor["title"] = list(unseen.title)
         return unseen
 
@@ -198,9 +200,11 @@ def _read_head(runtime: Runtime, descriptor: int, unseen: Unseen) -> None:
     """Notes in the cursor of `unseen` the first entry's id, the directory that the session was started in, and the
     title: the best known, else the first prompt."""
     head = TranscriptHead(runtime, descriptor, runtime.session_id_of(unseen.session.path))
-    unseen.title = _kept(head.best_title(unseen.title))
+    unseen.title = kept_title(head.best_title(unseen.title))
     unseen.cursor["first"] = head.first_id
     unseen.cursor["began"] = head.first_time
+    if head.begins_compacted:
+        unseen.cursor["compacted"] = True
     unseen.cursor["start"] = for_people(head.cwd or unseen.entries[0].cwd)
     unseen.cursor["title"] = list(unseen.title)
 
@@ -214,7 +218,7 @@ def take_unread_titles(unseen: Unseen) -> None:
             reader = TranscriptReader(unseen.runtime, first_line(descriptor), owner=owner)
             reader.take_titles(descriptor, unseen.titled, unseen.lowest)
         if reader.title[0] > unseen.title[0]:
-            unseen.title = _kept(reader.title)
+            unseen.title = kept_title(reader.title)
             unseen.cursor["title"] = list(unseen.title)
         unseen.titled = unseen.cursor["offset"]
     unseen.cursor["titled"] = unseen.titled
@@ -252,10 +256,10 @@ def _read_back(
     unseen.is_partial = lowest > start
     unseen.unreadable += reader.unreadable
     if reader.title[0] >= unseen.title[0]:
-        unseen.title = _kept(reader.title)
+        unseen.title = kept_title(reader.title)
 
 
-def _kept(title: tuple[int, str]) -> tuple[int, str]:
+def kept_title(title: tuple[int, str]) -> tuple[int, str]:
     """`title` as a cursor keeps it: not too long, and without secrets, since the file is stored."""
     rank, text = title
     longest = TITLE_CHARACTERS if rank > FIRST_PROMPT_RANK else PROMPT_CHARACTERS
@@ -272,7 +276,7 @@ def _remember(unseen: Unseen, parsed: list[Entry], before: Cursor) -> None:
         cursor["title"] = list(unseen.title)
         if "first" in before:  # else the head is read again, for the prompt that names a session without a title
             cursor["first"] = before["first"]
-            cursor.update({key: before[key] for key in ("start", "began") if key in before})
+            cursor.update({key: before[key] for key in _OF_THE_START if key in before})
 
 
 def _reach(entries: list[Entry], oldest: float) -> bool:

@@ -7,7 +7,7 @@ import time
 from ..activity.prompt_memories import forget_told
 from ..archives.privacy import settle
 from ..archives.writer import archive_session
-from ..settings.homes import STORE_FILE, environment
+from ..settings.homes import environment
 from ..settings.privacy import Privacy
 from ..system.detached import detach
 from ..system.files import os
@@ -61,7 +61,6 @@ def archive_when_written(context: Context) -> None:
         time.time(),
         name=context.session if context.home.sessions_dir else "",
         privacy=privacy,
-        database=f"{context.home.memory_dir}/{STORE_FILE}",
     )
 
 

@@ -286,7 +286,8 @@ def _prompted_since(target: Target, since: float, environ: Mapping[str, str]) ->
     """The sessions, of those that were last written, in which somebody prompted after `since` (seconds since 1970)."""
     found = []
     for session in sorted(target.sessions(), key=modified, reverse=True)[:_SESSIONS_LOOKED_AT]:
-        entries = last_entries(target.runtime, session.path, _ENTRIES_LOOKED_AT)[0] if modified(session) > since else []
+        count = _ENTRIES_LOOKED_AT if modified(session) > since else 0
+        entries = last_entries(target.runtime, session.path, count, None)[0] if count else []
         prompt = next((entry for entry in reversed(entries) if entry.role == "user"), None)
         if prompt is None or (prompt.timestamp or 0) <= since:
             continue

@@ -166,7 +166,7 @@ def _last_active_project(target: Target, environ: Mapping[str, str]) -> tuple[st
         project_dir = os.path.dirname(session.path)
         if project_dir not in looked_at:
             looked_at.add(project_dir)
-            entries, _ = last_entries(target.runtime, session.path, 1)
+            entries, _ = last_entries(target.runtime, session.path, 1, None)
             cwd = entries[0].cwd if entries else ""
             if not (cwd and agent_home(cwd, environ, stop=environ.get("HOME", ""))):
                 return project_dir, cwd or project_dir

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .compiled import Settings
 
 MEMORY_DIR = ".session-memory"
+FORGOTTEN = ".forgotten.jsonl"  # behind the path of a store: the file of what was forgotten of it
 STORE_FILE = "store/memory.db"  # below the `memory_dir` of a home, or below a host
 PROMPT_INDEX = ".prompt-index"  # below the `memories_dir` of a home
 SEED_MEMORY_DIRS = (MEMORY_DIR, ".volute", ".mind")
@@ -73,6 +74,14 @@ class Home:
     def team_start(self, start: str) -> str:
         """The file that says where is kept what a team did in the project of sessions that are started in `start`."""
         return f"{self.team_starts}/{_name_and_checksum(start)}"
+
+    def forgotten_files(self) -> list[tuple[str, str]]:
+        """Return the files, there or not, that say what was forgotten of sessions here, each with the group that they
+        are of ('' for none): those of this home's store, or of its host's, and of the person's."""
+        host, is_group, name = self.config_file.removesuffix(".yaml").partition(f"/{MEMORY_DIR}/groups/")
+        found = [(host, name) if is_group else (self.memory_dir, "")]
+        found += [(path.rpartition("/")[0], "") for path in self.rules_files[:1]]
+        return [(f"{place}/{STORE_FILE}{FORGOTTEN}", group) for place, group in found]
 
     def settings(self) -> Settings:
         """What config.yaml says, every key optional, with the rules of `rules_files`."""
@@ -187,10 +196,12 @@ def homes_above(start: str, environ: Mapping[str, str], stop: str, folder: str) 
 
 
 def settings_above(start: str, home: Home) -> bool:
-    """Whether an agent home other than `home` has settings that count for what is started in `start`."""
+    """Return whether an agent home other than `home` has settings, or something forgotten, that count for what is
+    started in `start`."""
     directory = start.rstrip("/")
     while directory and directory not in (home.user_dir, home.root):
-        if is_file(f"{directory}/{MEMORY_DIR}/config.yaml"):
+        place = f"{directory}/{MEMORY_DIR}"
+        if is_directory(place) and (is_file(f"{place}/config.yaml") or is_file(f"{place}/{STORE_FILE}{FORGOTTEN}")):
             return True
         directory = directory.rpartition("/")[0]
     return False

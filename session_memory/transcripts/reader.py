@@ -223,13 +223,15 @@ def first_directory(runtime: Runtime, descriptor: int) -> str:
 
 class TranscriptHead:
     """What the first lines of a transcript tell: the id of its first entry, the first time, the first directory and the
-    first prompt that is a request ('' or None where there is none), and a title with its rank."""
+    first prompt that is a request ('' or None where there is none), a title with its rank, and whether a compaction
+    precedes all entries."""
 
-    __slots__ = ("cwd", "first_id", "first_time", "prompt", "title")
+    __slots__ = ("begins_compacted", "cwd", "first_id", "first_time", "prompt", "title")
 
     def __init__(self, runtime: Runtime, descriptor: int, session_id: str = "") -> None:
         """Reads HEAD_BYTES of the transcript of a session, or, if they hold no prompt, at most FURTHER_BYTES. Raises
         OSError."""
+        self.begins_compacted = False
         self.first_id = ""
         self.cwd = ""
         self.first_time: float | None = None
@@ -250,6 +252,8 @@ class TranscriptHead:
                     self.prompt = self.prompt or entry.text
                 if self.first_id and self.prompt:
                     break
+            elif not self.first_id:
+                self.begins_compacted = True
         self.title = reader.title
 
     def best_title(self, later: Title) -> Title:

@@ -78,7 +78,7 @@ def write_due(
             runtime = _runtime(one.transcript)
             path = runtime and archive_session(
                 one.session_id, one.transcript, runtime, home.conversations_dir, settings, time.time(),
-                name=names.get(one.session_id, ""), privacy=privacy, database=location.database, known=known,
+                name=names.get(one.session_id, ""), privacy=privacy, known=known,
             )  # fmt: skip
             written += bool(path)
         except (SessionMemoryError, OSError) as error:

@@ -264,7 +264,7 @@ def project_of(directory: str, names: Mapping[str, str], user_dir: str) -> tuple
     return names.get(main) or origin_of(worktree.common_dir), worktree.root
 
 
-def _is_forgotten(tombstones: list[forgotten.ForgottenSession], session: SharedSession) -> bool:
+def _is_forgotten(tombstones: list[forgotten.Tombstone], session: SharedSession) -> bool:
     until = forgotten.forgotten_until(tombstones, session.home, session.session_id, "")
     return until is not None and (session.last_at or 0) <= until
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from apsw import Connection
 
-    from ...settings.forgotten import ForgottenSession
+    from ...settings.forgotten import Tombstone
     from ..values import Batch, FileState, NewEntry
 
 _STATE = (
@@ -45,7 +45,7 @@ def write(connection: Connection, batch: Batch, gap: int) -> FileState:
     return state
 
 
-def without_forgotten(batch: Batch, tombstones: Sequence[ForgottenSession]) -> Batch:
+def without_forgotten(batch: Batch, tombstones: Sequence[Tombstone]) -> Batch:
     """What of a batch was not forgotten. Where that is nothing, neither does the state of the file tell of it."""
     state = batch.after
     before = forgotten_until(tombstones, state.home, state.session_id, state.cwd)
