@@ -193,7 +193,7 @@ class _Judged:
         self._kin = self._family.kin(path, described.first_id, described.is_compacted)
         self.has_rules = privacy.has_rules(described.start)
         self.gate = self._family.gate(path, described)
-        files = source.runtime.FILES
+        files = source.runtime
         source.kin = [[files.session_id_of(one), describe(source.runtime, one).title] for one in self._kin[:MOST_KIN]]
 
     def is_private(self, written: WrittenArchive) -> bool:

@@ -13,6 +13,9 @@ import pytest
 from archives_scene import messages
 from hooks_scene import PlainUser, run
 from records import NamedHome, append, exchange, line, new_id, register, tool_result, write
+from transcripts_scene import write_transcript
+
+from session_memory.archives.groups import archive_group_session
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -52,6 +55,23 @@ class TestPreCompact:
         event = {"session_id": session_id, "transcript_path": str(path), "hook_event_name": "PreCompact"}
         assert run(event, tmp_path, "pre_compact", CLAUDE_PROJECT_DIR=str(home.root)) == b""
         assert len(list((home.root / "conversations").glob("*-hello.md"))) == 1
+
+    @pytest.mark.parametrize("event", ["pre_compact", "session_end"])
+    def test_leaves_the_archive_of_a_group_to_its_host(self, layout, tmp_path, event):
+        group = layout.group("garden")
+        Path(layout.database).touch()
+        Path(layout.config_file).parent.mkdir(parents=True)
+        Path(layout.config_file).write_text("assistant_name: Rose\n")
+        path = write_transcript(group, new_id())
+        archive_group_session(group, path.stem, time.time())
+        [archive] = Path(group.conversations_dir).glob("*.md")
+        before = archive.read_bytes()
+        fields = {"cwd": group.root, "hook_event_name": "SessionEnd", "reason": "other", "trigger": "auto"}
+        event_fields = {"session_id": path.stem, "transcript_path": str(path), **fields}
+        assert run(event_fields, tmp_path, event, CLAUDE_PROJECT_DIR=group.root) == b""
+        time.sleep(1.5)  # of the process that it leaves behind, it waits half a second for the transcript
+        assert archive.read_bytes() == before
+        assert b'"group": "garden"' in before
 
     def test_is_silent_on_a_session_that_has_no_transcript(self, plain):
         assert plain.run("pre_compact", transcript_path=str(plain.project_dir / "never.jsonl")) == b""

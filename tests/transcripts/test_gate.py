@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hooks_scene import ROOT
 from hooks_scene import run as run_hook
 from records import append, assistant, new_id, user, write
 from store_scene import StoreUser
@@ -259,3 +261,54 @@ def test_without_a_rule_it_is_told(tmp_path: Path, reader: str) -> None:
     machine.config("")
     machine.said("ingest")
     assert SECRET in READERS[reader](machine)
+
+
+# What gives entries without the gate, and the modules that may use it, each with what becomes of them there.
+UNJUDGED = {
+    "TranscriptReader", "TranscriptHead", "lines_forward", "windows_backward", "read_changed", "read_own",
+    "entries_back_to", "describe",
+}  # fmt: skip
+ALLOWED = {
+    "activity/call_collisions.py": "report_of asks the gate; its own session is told all",
+    "activity/delivery.py": "report_of asks the gate",
+    "activity/forks.py": "ids of entries, which are only compared",
+    "activity/held_calls.py": "report_of asks the gate",
+    "activity/in_hand.py": "its own session is told all",
+    "activity/sub_agents.py": "of sessions that the gate lets be told",
+    "activity/touch_index.py": "which sessions are read again, by report_of",
+    "activity/unread.py": "names that rules judge; they are only counted",
+    "activity/unseen.py": "report_of asks the gate of what it reads",
+    "archives/writer.py": "asks the gate, and where anything is hidden writes into the private folder",
+    "hooks/delivery_state.py": "the directory that a session was started in",
+    "host/recovery.py": "answers of its own session",
+    "memories/reduction.py": "asks the gate; sizes",
+    "runtimes/opencode/mirrors.py": "a mirror of what the runtime has, which others read",
+    "runtimes/pi/conversion.py": "a person converts files of theirs",
+    "session_monitor.py": "asks the gate; lines that a program brings are its own",
+    "store/ingest/extract.py": "the store keeps all, and judges whoever reads it (exclusions.py)",
+    "store/rules.py": "makes the gate",
+    "tools/group_backend.py": "makes the gate",
+    "upkeep/costs.py": "tokens and dollars of what the store may tell of",
+    "web/call_detail.py": "a call that the store may tell of",
+}
+
+
+def test_no_module_reads_entries_without_the_gate() -> None:
+    found = {}
+    for path in sorted(ROOT.glob("session_memory/**/*.py")):
+        module = str(path.relative_to(ROOT / "session_memory"))
+        tree = ast.parse(path.read_text())
+        names = [one.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for one in node.names]
+        if not module.startswith("transcripts/") and UNJUDGED.intersection(names):
+            found[module] = UNJUDGED.intersection(names)
+    assert found.keys() == ALLOWED.keys()
+
+
+def test_the_last_entries_are_read_without_a_gate_only_where_nothing_of_them_is_told() -> None:
+    without = set()
+    for path in sorted(ROOT.glob("session_memory/**/*.py")):
+        calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+        gates = [one.args[3] for one in calls if ast.unparse(one.func) == "last_entries" and len(one.args) == 4]
+        if any(isinstance(one, ast.Constant) for one in gates):
+            without.add(str(path.relative_to(ROOT / "session_memory")))
+    assert without == {"install/checks.py", "install/trial.py"}  # times and directories, for doctor
