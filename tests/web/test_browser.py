@@ -34,6 +34,7 @@ def person(tmp_path_factory: pytest.TempPathFactory) -> StoreUser:
 def page(person: StoreUser) -> Iterator[ServedPage]:
     with ServedPage(person) as page:
         page.until("rye", "/list")
+        page.until("It holds 59 things.", "/session/s1")  # what is shown before all is stored is loaded again
         yield page
 
 
