@@ -51,8 +51,8 @@ CONVERSATIONS = f"""
 # The fields of values.StoredEntry.
 ITEMS = f"""
     SELECT i.session << {ITEM_BITS} | i.number, i.role, left(i.text, {TEXT_CHARACTERS}), {time_in("i.at")},
-        coalesce(i.cwd, s.cwd), i.byte_offset, i.message, coalesce(i.tool, ''), coalesce(i.kind, ''), coalesce(i.outcome, ''),
-        coalesce(i.error, ''), {size_in("i.result_size")}, {size_in("i.result_lines")}
+        coalesce(i.cwd, s.cwd), i.byte_offset, i.message, coalesce(i.tool, ''), coalesce(i.kind, ''),
+        coalesce(i.outcome, ''), coalesce(i.error, ''), {size_in("i.result_size")}, {size_in("i.result_lines")}
     FROM item AS i JOIN session AS s ON s.id = i.session
 """
 
