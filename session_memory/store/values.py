@@ -90,8 +90,7 @@ class NewTool(NamedTuple):
 
 class NewEntry(NamedTuple):
     """An entry to be stored. `key` identifies it in all files that have a copy of it; `message` is the same for all
-    entries of one API message, 0 for none; `text` may be '' if there are tools. `origin` is the id of the session that
-    the record names, '' if that is the file's."""
+    entries of one API message, 0 for none; `text` may be '' where there are tools."""
 
     key: int
     message: int
@@ -101,7 +100,6 @@ class NewEntry(NamedTuple):
     timestamp: int | None
     cwd: str
     tools: tuple[NewTool, ...] = ()
-    origin: str = ""
 
 
 class Batch(NamedTuple):
