@@ -18,7 +18,7 @@ from .hooks.log import HookLog
 from .hooks.prompt import start_listening
 from .hooks.tool_call import is_answered
 from .runtimes import runtime
-from .settings.homes import agent_home, home_at
+from .settings.homes import home_at, named_home
 from .settings.program import program_paths
 from .text.names import is_name
 from .tools.permissions import SERVERS, lookup_rules
@@ -51,7 +51,7 @@ def start_upkeep(home: str | os.PathLike[str]) -> None:
     session: for a program that begins or ends. Nothing waits for it, and it ends by itself; what goes wrong is a line
     in the home's hook.log."""
     root = os.path.abspath(home)
-    at = agent_home(root, os.environ, stop=os.path.dirname(root)) or home_at(root, os.environ)
+    at = named_home(root, os.environ) or home_at(root, os.environ)
     try:
         upkeep_start.start_upkeep(at, at.settings().upkeep)
     except (SessionMemoryError, OSError) as error:
@@ -124,7 +124,7 @@ def conversation_archive_hook(
 
 def _context(root: str, session: str, event: Any) -> Context:
     """The context of a session whose name the host knows. Raises EventError, ConfigError."""
-    home = agent_home(root, os.environ, stop=root.rpartition("/")[0])
+    home = named_home(root, os.environ)
     if home is None:
         raise EventError(f"{root} holds no named sessions")
     own_path = event.get("transcript_path")

@@ -18,8 +18,8 @@ from .settings.homes import SEED_MEMORY_DIRS, Home, home_at, person_home
 from .settings.privacy import Privacy
 from .transcripts import log as transcript_log
 from .transcripts.entries import Entry, Session
+from .transcripts.gate import Family, describe
 from .transcripts.reader import TranscriptReader
-from .transcripts.sessions import describe, what_may_be_told
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -74,17 +74,14 @@ def read_session_log(*, jsonl_path: AnyPath, format: str, lines: int = 50) -> st
     """The last `lines` entries of a transcript as a log that people and agents can read, as far as the rules of the
     settings let them be told; '' where they exclude the session, and NO_LOG where there is no transcript. Raises
     OSError where it cannot be read."""
-    path = os.fspath(jsonl_path)
+    path = os.path.abspath(jsonl_path)
     try:
-        entries, unreadable = transcript_log.last_entries(runtime(format), path, lines)
+        described = describe(runtime(format), path, with_all_titles=True)
+        gate = Family(Privacy(os.environ), runtime(format), path).gate(path, described)
+        entries, unreadable = transcript_log.last_entries(runtime(format), path, lines, gate)
     except FileNotFoundError:
         return NO_LOG
-    described = describe(runtime(format), path, with_all_titles=True)
-    privacy = Privacy(os.environ)
-    session_id = runtime(format).session_id_of(path)
-    rule = privacy.rule(described.start, *filter(None, (described.title, session_id)))
-    entries = what_may_be_told(entries, privacy, rule, described.start)
-    return transcript_log.render(entries, 0 if rule.ignore else unreadable)
+    return transcript_log.render(entries, unreadable)
 
 
 def _home_of(sessions_dir: str) -> Home:

@@ -42,6 +42,7 @@ GROUPS = [f"g{number}" for number in range(36)]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--clients", action="store_true", help="also test with the clients from npm")
+    parser.addoption("--fuzz", action="store_true", help="try all odd values, which takes minutes")
     parser.addoption("--histories", type=int, default=10, help="how many random histories of teams are tried (10)")
 
 

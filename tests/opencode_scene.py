@@ -293,7 +293,7 @@ class OpenCodeUser:
             found = [entry for entry in reader.conversation(descriptor) if entry]
         finally:
             os.close(descriptor)
-        backward, unreadable = last_entries(OPENCODE, path, 1000)
+        backward, unreadable = last_entries(OPENCODE, path, 1000, None)
         assert [entry.id for entry in backward] == [entry.id for entry in found]
         self.unreadable = unreadable
         return found

@@ -312,10 +312,22 @@ def spaced(content: bytes) -> bytes:
     return json.dumps(ordered).encode() + b"\n"
 
 
-class NamedHome:
-    """An agent home with named sessions, whose transcripts lie in its own Claude directory."""
+def register(home: Path, person: Path) -> None:
+    """Notes an agent home in the ledger of the person whose HOME is `person`, as an install does."""
+    path = person / ".local/share/session-memory/installed.json"
+    ledger = json.loads(path.read_text()) if path.exists() else {"format": 2, "homes": {}, "made": []}
+    ledger["homes"][str(home)] = {"settings_file": f"{home}/.claude/settings.json"}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(ledger))
 
-    def __init__(self, root: Path, memory_dir: str = ".session-memory") -> None:
+
+class NamedHome:
+    """An agent home with named sessions, whose transcripts lie in its own Claude directory; registered by the person
+    whose HOME is `person`, if one is given."""
+
+    def __init__(self, root: Path, memory_dir: str = ".session-memory", person: Path | None = None) -> None:
+        if person:
+            register(root, person)
         self.root = root
         self.sessions_dir = root / memory_dir / "sessions"
         self.project_dir = root / ".claude" / "projects" / "-srv-agent"

@@ -2,7 +2,7 @@
 // nothing: pi has no deadline for handlers, and ends at an unhandled rejection or stream error.
 import type { BeforeAgentStartEventResult, ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import type { Socket } from "node:net";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -10,6 +10,7 @@ import { fileURLToPath } from "node:url";
 const HERE = dirname(fileURLToPath(import.meta.url));
 const DEADLINE_MS = 2000;
 const MOST_CHARACTERS = 64 * 1024;
+const STAMPED = ["hooks/pi_prompt.py", "package.json", "session_memory/__init__.py", "session_memory/hooks/main.py"];
 
 // The tools whose calls the hook is asked about, with the input that says what they do.
 const CALLS: Record<string, string> = { edit: "path", write: "path", bash: "command" };
@@ -30,6 +31,7 @@ export default function (pi: ExtensionAPI): void {
 	});
 	pi.on("agent_settled", startNext);
 	pi.on("before_agent_start", async (event, ctx) => {
+		if (next && !next.isCurrent) next.kill(); // upgraded since: half of it would be the old version
 		const entry = next && !next.isOver ? next : new Entry("pi_prompt.py");
 		next = undefined;
 		return asMessage(await entry.ask(() => ({ ...origin("before_agent_start", ctx), prompt: event.prompt })));
@@ -79,6 +81,7 @@ function origin(name: string, ctx: ExtensionContext): Event {
 /** A run of a Python entry, which waits for its event. It may be over before: there is none, it failed, it was killed. */
 class Entry {
 	#child: ChildProcess | undefined;
+	#stamp = stamp();
 	#printed = "";
 	#answer: string | undefined;
 	#onAnswer = (_answer: string) => {};
@@ -105,6 +108,11 @@ class Entry {
 		} catch {
 			this.kill();
 		}
+	}
+
+	/** Whether the program is still the one that it was started from. */
+	get isCurrent(): boolean {
+		return this.#stamp === stamp();
 	}
 
 	get isOver(): boolean {
@@ -146,6 +154,17 @@ class Entry {
 		if (this.#answer !== undefined) return;
 		this.#answer = answer;
 		this.#onAnswer(answer);
+	}
+}
+
+/** What differs in another version of the program: an install writes all files anew, a checkout those that changed. */
+function stamp(): string {
+	try {
+		const root = dirname(dirname(HERE));
+		const found = STAMPED.map((file) => statSync(join(root, file), { throwIfNoEntry: false }));
+		return found.map((status) => `${status?.ino} ${status?.mtimeMs}`).join();
+	} catch {
+		return ""; // as where it may not be asked for: then it counts as unchanged
 	}
 }
 

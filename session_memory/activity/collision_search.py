@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .call_log import edited_key, told_with_calls
-from .collisions import ACTIVE_SECONDS, TAKEN, edit_facts, paths_reached
+from .collisions import TAKEN, edit_facts, paths_reached
 from .known_files import KnownFiles, follow_links
 from .touches import COMMAND, EDIT, GIT, LOOKS, READ, REMOVE, touches_of
 
@@ -62,8 +62,7 @@ def search(
     paths = {"": own.path, **{unseen.session.key: unseen.session.path for _, unseen in others}}
     runtimes = {"": own.runtime, **{one.session.key: own.runtime_of(one.session) for _, one in others}}
     evidence = TranscriptEvidence(runtimes, paths, worktree, own.user_dir)
-    active = {unseen.session.key for report, unseen in others if report.last_active >= now - ACTIVE_SECONDS}
-    facts = _facts(file, touches, heads, evidence, active, own.deadline) + on_branch
+    facts = _facts(file, touches, heads, evidence, own.deadline) + on_branch
     failed |= {unseen.session.key for _, unseen in others if unseen.session.key not in touches}
     if not facts:
         return [], failed
@@ -135,7 +134,8 @@ def touches_of_others(
         for touch in new:
             touch.path = files.path_of(touch.path)
         concerning = sorted([touch for touch in new if _concerns(in_hand, touch)], key=lambda touch: touch.time)
-        found[key] = [*file.open_touches.pop(key, ()), *concerning]
+        every = [*file.open_touches.pop(key, ()), *concerning]
+        found[key] = [touch for touch in every if touch.time > report.since]
 
     own.deadline.attempt_each(others, take, lambda other: other[1].session.path)
     return found
@@ -152,13 +152,12 @@ def _concerns(in_hand: InHand, touch: Touch) -> bool:
 
 def _facts(
     file: CollisionFile, others: dict[str, list[Touch]], heads: tuple[str, str] | None, evidence: Evidence,
-    active: set[str], deadline: Deadline,
+    deadline: Deadline,
 ) -> list[Fact]:  # fmt: skip
     """Return the facts about what `others` did, which loses those of which it cannot be told."""
     facts: list[Fact] = []
     for session, touches in list(others.items()):
-        asked = (file.in_hand, session, touches, evidence, file.told, session in active)
-        found = deadline.attempt(session, edit_facts, *asked)
+        found = deadline.attempt(session, edit_facts, file.in_hand, session, touches, evidence, file.told)
         if found is None:
             del others[session]
             continue

@@ -231,7 +231,7 @@ def _update(
     """The text about `changed` in at most `limit` characters, '' if nothing is new in them, the cursors behind what it
     tells of and behind what held nothing to tell, and the collisions, None where there can be none."""
     from .forks import drop_copies
-    from .report import reports_of
+    from .report import may_hide, reports_of
     from .unseen import read_changed
     from .updates import HEADER, most_lines, text_of
 
@@ -240,7 +240,7 @@ def _update(
     read, unread = read_changed(changed, cursors, own.runtime, now, oldest, most_lines(limit) + 1, deadline)
     read = drop_copies(read, sessions, cursors, own)
     left = [session for session, _ in changed[-unread:]] if unread else []
-    if left and (settings.has_rules or any([session.is_elsewhere for session in left])):
+    if left and (may_hide(settings, own.home) or any([session.is_elsewhere for session in left])):
         from .unread import count_told
 
         unread = deadline.attempt("sessions that were not read", count_told, left, cursors, settings, own) or 0

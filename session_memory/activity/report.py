@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..system.files import is_file
 from ..text.format import one_line, shorten
 from ..text.paths import relative, resolved
 from ..transcripts.reader import FIRST_PROMPT_RANK, USER_RANK
@@ -93,13 +94,14 @@ def summarize(entries: Iterable[Entry]) -> SessionSummary | None:
 class Report:
     """One session to be told of: its name and the place that it is named with, the runtime that it runs in ('' where
     that is the one of the session at hand), its summary, whether its text may be shown, and when it was last active.
-    `title` is the beginning of the request that it is named by, '' where it has a name or a title.
+    `title` is the beginning of the request that it is named by, '' if it has a name or a title. What it did up to
+    `since`, in seconds since the epoch, was forgotten.
 
     `entries` are those of which may be told that something was done, whose commands may be shown if it `may_quote`."""
 
     __slots__ = (
-        "entries", "is_partial", "last_active", "may_quote", "name", "place", "runtime", "summary", "title",
-        "with_text",
+        "entries", "is_partial", "last_active", "may_quote", "name", "place", "runtime", "since", "summary",
+        "title", "with_text",
     )  # fmt: skip
 
     def __init__(
@@ -115,8 +117,10 @@ class Report:
         entries: Sequence[Entry] = (),
         may_quote: bool = False,
         runtime: str = "",
+        since: float = 0.0,
     ) -> None:
         self.name = name
+        self.since = since
         self.runtime = runtime
         self.entries = entries
         self.may_quote = may_quote
@@ -139,18 +143,51 @@ class Report:
 
 
 class OwnRules:
-    """The rules of the home that is told, where none is for a directory and no other home's count."""
+    """The rules of the home that is told, and what was forgotten there, if no rule is for a directory and no other
+    home's count."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, home: Home | None) -> None:
         self._settings = settings
+        self._forgotten = [one for one in home.forgotten_files() if is_file(one[0])] if home else []
+
+    @property
+    def are_open(self) -> bool:
+        """Return whether all may be told."""
+        return not (self._forgotten or self._settings.has_rules)
+
+    def forgotten_until(self, session_id: str, start_directory: str) -> int | None:
+        """See `Privacy.forgotten_until`."""
+        if not self._forgotten:
+            return None
+        from ..settings.forgotten import forgotten_until, read_file
+
+        times = [
+            forgotten_until(read_file(path), group, session_id, start_directory) for path, group in self._forgotten
+        ]
+        return max([time for time in times if time is not None], default=None)
+
+    def of_directory(self, directory: str, start_directory: str = "") -> Rule:
+        """Return the rule for none."""
+        from ..settings.rules import Rule
+
+        return Rule()
+
+    def has_rules(self, start_directory: str = "") -> bool:
+        """See `Privacy.has_rules`."""
+        return self._settings.has_rules
 
     def rule(self, start_directory: str, *names: str) -> Rule:
         """See `Privacy.rule`."""
         return self._settings.rule(*names)
 
-    def has_name_rules(self, start_directory: str) -> bool:
+    def has_name_rules(self, start_directory: str = "") -> bool:
         """See `Privacy.has_name_rules`."""
         return self._settings.has_name_rules
+
+
+def may_hide(settings: Settings, home: Home | None) -> bool:
+    """Return whether rules of the home, or what was forgotten there, may hide anything."""
+    return settings.has_rules or not OwnRules(settings, home).are_open
 
 
 def rules_for(settings: Settings, home: Home | None, starts: Iterable[str]) -> OwnRules | Privacy:
@@ -159,7 +196,7 @@ def rules_for(settings: Settings, home: Home | None, starts: Iterable[str]) -> O
     from ..settings.homes import environment, settings_above
 
     if home is None or not (settings.has_project_rules or any(settings_above(start, home) for start in {*starts})):
-        return OwnRules(settings)
+        return OwnRules(settings, home)
     from ..settings.privacy import Privacy
 
     return Privacy(environment(), home)
@@ -179,39 +216,39 @@ def reports_of(
 
 
 def report_of(unseen: Unseen, rules: OwnRules | Privacy, session_id: str, now: float) -> Report | None:
-    """What the session did; None where it did nothing, or where a rule says that it is not told."""
+    """Return what the session did; None if it did nothing, or if nothing may be told of it."""
     session = unseen.session
-    start = unseen.cursor.get("start", "")
-    if rules.has_name_rules(start):
-        from .unseen import take_unread_titles
-
-        take_unread_titles(unseen)
-    rank, title = unseen.title
-    rule = rules.rule(start, session.name or session.key, title, session_id)
     entries = done = unseen.entries
-    may_quote = rule.text
-    if not isinstance(rules, OwnRules):
-        entries, done = _told(unseen.entries, rules, start)
-        may_quote = rule.text and entries == done
-    summary = None if rule.ignore else summarize(entries)
+    rank, title = unseen.title
+    until = None
+    may_show = may_quote = True
+    if not isinstance(rules, OwnRules) or not rules.are_open:
+        from .judged import judge
+
+        gate = judge(unseen, rules, session_id)
+        entries, done, until, may_show = gate.told(entries), gate.done(entries), gate.until, gate.rule.text
+        rank, title = unseen.title
+        may_quote = may_show and entries == done
+    summary = summarize(entries)
     if summary is None:
         return None
     name, request = session.name, ""
-    if not name and rank > FIRST_PROMPT_RANK and (rule.text or rank >= USER_RANK):
+    if not name and rank > FIRST_PROMPT_RANK and (may_show or rank >= USER_RANK):
         name = title
-    elif not name and rule.text:
+    elif not name and may_show:
         request = one_line(title)
         name = shorten(request, NAME_CHARACTERS)
     return Report(
         name or title_by_time(unseen.cursor.get("began") or summary.first_timestamp),
         summary,
-        place=_place(session, entries[-1].cwd) if rule.text else ("", ""),
+        place=_place(session, entries[-1].cwd) if may_show else ("", ""),
         title=request,
         last_active=summary.last_timestamp or now,
-        with_text=rule.text,
+        with_text=may_show,
         is_partial=unseen.is_partial,
         entries=done,
         may_quote=may_quote,
+        since=(until or 0) / 1000,
         runtime=session.runtime.name if session.runtime else "",
     )
 
@@ -223,11 +260,3 @@ def _place(session: Session, cwd: str) -> tuple[str, str]:
     if directory:
         return " in ", directory
     return (", in worktree ", session.worktree) if session.worktree else ("", "")
-
-
-def _told(entries: list[Entry], rules: Privacy, start: str) -> tuple[list[Entry], list[Entry]]:
-    """What may be told of `entries`: nothing that was said in an excluded directory, no text where none may be told;
-    and the same with its text, of which may be told that it was done."""
-    of_directory = {cwd: rules.of_directory(cwd, start) for cwd in {entry.cwd for entry in entries}}
-    done = [entry for entry in entries if not of_directory[entry.cwd].ignore]
-    return [entry if of_directory[entry.cwd].text else entry.without_text() for entry in done], done

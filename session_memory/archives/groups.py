@@ -7,7 +7,6 @@ import time
 from typing import TYPE_CHECKING
 
 from ..settings.confined_group import held
-from ..settings.homes import STORE_FILE
 from ..settings.privacy import Privacy
 from ..transcripts.pointers import SessionManager
 from .privacy import is_private_path, private_path, settle
@@ -39,7 +38,7 @@ def archive_group_session(group: Group, session_id: str, now: float, title: str 
         settle(place.conversations_dir, privacy)
         archive = archive_session(
             session_id, place.transcript(session_id), group.runtime, place.conversations_dir, group.settings(), now,
-            group=group.name, title=title, privacy=privacy, database=f"{group.host}/{STORE_FILE}",
+            group=group.name, title=title, privacy=privacy,
         )  # fmt: skip
     if archive and is_private_path(archive):
         return private_path(group.conversations_dir, os.path.basename(archive))

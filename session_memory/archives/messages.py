@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..settings import forgotten
 from ..text.sanitize import for_storage, shortened
 from .format import TOOL, TOOL_CHARACTERS, ArchivedMessage, asked, render_compaction, render_messages
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
-    from ..settings.forgotten import ForgottenSession
     from ..transcripts.entries import Entry, ToolUse
+    from ..transcripts.gate import Gate
 
 # So many messages are rendered at a time, unless they are long: one by one takes a third longer.
 _BATCH_MESSAGES = 100
@@ -29,38 +28,25 @@ class ArchiveStyle:
 
 
 class RememberedEntries:
-    """The entries of a transcript, with None for each compaction, without what was forgotten of its session, which is
-    one of `group`. Behind the last entry `has_forgotten` says whether any was."""
+    """The entries of a transcript, with None for each compaction, without what was forgotten by its `gate`. Behind the
+    last entry `has_forgotten` says whether any was."""
 
-    def __init__(
-        self, entries: Iterable[Entry | None], session_id: str, group: str, tombstones: Sequence[ForgottenSession]
-    ) -> None:
+    def __init__(self, entries: Iterable[Entry | None], gate: Gate | None) -> None:
         self._entries = entries
-        self._session_id = session_id
-        self._group = group
-        self._tombstones = tombstones
+        self._gate = gate
         self.has_forgotten = False
 
     def __iter__(self) -> Iterator[Entry | None]:
-        if not self._tombstones:
+        if self._gate is None or self._gate.until is None:
             yield from self._entries
             return
-        directory, until, has_begun = "", self._until(""), False
+        has_begun = False
         for entry in self._entries:
-            if entry is None:
-                if has_begun or until is None:
-                    yield None
-                continue
-            if entry.cwd and not directory:
-                directory, until = entry.cwd, self._until(entry.cwd)
-            if until is not None and (entry.timestamp or 0.0) * 1000 <= until:
+            if entry is not None and self._gate.is_forgotten(entry):
                 self.has_forgotten = True
-            else:
+            elif entry is not None or has_begun:
                 has_begun = True
                 yield entry
-
-    def _until(self, directory: str) -> int | None:
-        return forgotten.forgotten_until(self._tombstones, self._group, self._session_id, directory)
 
 
 def batches(entries: Iterable[Entry | None], after: float | None) -> Iterator[list[list[Entry]]]:

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
 from ..settings.homes import private_beside
+from ..settings.rules import stricter
 from ..system.confined_files import OutsideGroupError, pinned
 from ..system.files import lock
+from ..system.json import as_string
 from .list import free_path, list_archives
 
 if TYPE_CHECKING:
@@ -28,12 +30,20 @@ _WAIT_SECONDS = 0.2  # for whoever writes: what is not moved is not shown either
 
 
 def rule_of(facts: dict[str, Any], privacy: Privacy) -> Rule:
-    """The rule for the session that an archive with these facts is of."""
-    known = (facts["session"], facts.get("name"), facts.get("title"))
-    cwd = facts.get("cwd")
-    return privacy.rule(
-        cwd if isinstance(cwd, str) else "", *[name for name in known if isinstance(name, str) and name]
-    )
+    """Return the rule for the session that an archive with these facts is of: the strictest of those for it, for each
+    directory that something was said in, and for the sessions that it may be a copy of."""
+    start = as_string(facts.get("cwd"))
+    known = [as_string(facts.get(key)) for key in ("session", "name", "title")]
+    rule = privacy.rule(start, *filter(None, known))
+    for directory in _list(facts.get("directories")):
+        rule = stricter(rule, privacy.of_directory(as_string(directory), start))
+    for names in _list(facts.get("copied")):
+        rule = stricter(rule, privacy.rule("", *filter(None, map(as_string, _list(names)))))
+    return rule
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
 
 
 def is_private(facts: dict[str, Any], privacy: Privacy) -> bool:

@@ -7,15 +7,14 @@ import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from ..settings import forgotten
 from ..system.files import lock, make_private_dir, open_private, open_regular
 from ..system.quick_json import decode_line
 from ..text.format import one_line, shorten
 from ..text.sanitize import for_people, shortened
 from ..text.timestamps import epoch_seconds, iso_time
+from ..transcripts.gate import Family, describe
 from ..transcripts.lines import first_line
 from ..transcripts.reader import FIRST_PROMPT_RANK, USER_RANK, TitleOwner, TranscriptReader
-from ..transcripts.sessions import describe
 from ..transcripts.titles import subject
 from .format import ASKING, TITLE_CHARACTERS, TRAILER_BYTES, render_header, render_trailer, slug, trailer_bytes
 from .list import KnownArchives, free_path
@@ -23,28 +22,28 @@ from .messages import ArchiveStyle, RememberedEntries, batches, rendered, said_i
 from .privacy import is_private, private_folder, private_folder_if_there, private_path
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import BinaryIO
 
     from ..runtimes import Runtime
     from ..settings.compiled import Settings
-    from ..settings.forgotten import ForgottenSession
     from ..settings.privacy import Privacy
     from ..transcripts.entries import Entry
+    from ..transcripts.gate import Gate
 
 LOCK_WAIT_SECONDS = 30.0
 PROMPT_TITLE_CHARACTERS = 60
+DIRECTORIES_CHARACTERS = 4096  # of those that an archive's last line names beside the first
+MOST_KIN = 8  # transcripts that an archive's last line names as ones that begin as its own does
 _CHUNK_BYTES = 1024 * 1024
 
 
 class ArchiveSource:
     """The transcript to archive, and its session. `group` is the agent's group, '' without groups; `name` is the
     session's in an agent home, '' where it has none; `title` is what somebody called the conversation, '' for the
-    transcript's own title; `tombstones` say what of it was forgotten."""
+    transcript's own title. `kin` are the ids and titles of sessions that begin as this one does."""
 
     def __init__(
-        self, session_id: str, path: str, runtime: Runtime, group: str = "", title: str = "", name: str = "",
-        tombstones: Sequence[ForgottenSession] = (),
+        self, session_id: str, path: str, runtime: Runtime, group: str = "", title: str = "", name: str = ""
     ) -> None:  # fmt: skip
         self.session_id = session_id
         self.path = path
@@ -52,7 +51,7 @@ class ArchiveSource:
         self.group = group
         self.title = title
         self.name = name
-        self.tombstones = tombstones
+        self.kin: list[list[str]] = []
 
 
 class WrittenArchive:
@@ -67,12 +66,16 @@ class WrittenArchive:
         self.last: float | None = None
         self.first_id = ""
         self.last_id = ""
+        self._origins: dict[str, None] = {}
+        self._directories: dict[str, None] = {}
         self._ids: set[int] = set()
 
     def add(self, entry: Entry, *, is_new_message: bool) -> None:
         """Counts an entry that was written."""
         self.messages += is_new_message
         self.cwd = self.cwd or entry.cwd
+        self._directories[entry.cwd] = None
+        self._origins[entry.origin] = None
         self.first_id = self.first_id or entry.id
         self.last_id = entry.id or self.last_id
         self._ids.add(hash(entry.id))
@@ -85,7 +88,9 @@ class WrittenArchive:
         return {hash(facts.get("first_id")), hash(facts.get("last_id"))} <= self._ids
 
     def facts(self, source: ArchiveSource) -> dict[str, Any]:
-        """What the archive's last line holds (see `format.render_trailer`)."""
+        """Return what the archive's last line holds (see `format.render_trailer`)."""
+        others = [[one] for one in self._origins if one not in ("", source.session_id)]
+        hidden = {"directories": self._other_directories(), "copied": source.kin + others[:MOST_KIN]}
         return {
             "session": source.session_id,
             "runtime": source.runtime.name,
@@ -99,25 +104,34 @@ class WrittenArchive:
             "messages": self.messages,
             "first_id": self.first_id,
             "last_id": self.last_id,
+            **{key: found for key, found in hidden.items() if found},
         }
+
+    def _other_directories(self) -> list[str]:
+        """Return the other directories in which something was said, as far as the archive's last line has room."""
+        found, room = [], DIRECTORIES_CHARACTERS
+        for directory in map(for_people, self._directories):
+            room -= len(directory)
+            if directory not in ("", for_people(self.cwd)) and room >= 0:
+                found.append(directory)
+        return found
 
 
 def archive_session(
     session_id: str, transcript: str, runtime: Runtime, directory: str, settings: Settings, now: float,
     *, group: str = "", title: str = "", name: str = "", privacy: Privacy | None = None,
-    database: str = "", known: KnownArchives | None = None,
+    known: KnownArchives | None = None,
 ) -> str | None:  # fmt: skip
-    """Archives a conversation in `directory`, or in the private folder beside it where the rules of `privacy` say so;
-    the archive's path, None if nothing was said or there is no transcript. What was forgotten of the store in the file
-    `database` is left out. `known` is for whoever archives many sessions.
+    """Archive a conversation in `directory`, or in the private folder beside it if the rules of `privacy` say so.
+    Return the archive's path, None if nothing was said or there is no transcript. What `privacy` knows as forgotten is
+    left out. `known` is for whoever archives many sessions.
 
     Raises OSError, LockedError.
     """
     if not os.path.lexists(transcript):  # sessions that are not kept, or have no message yet
         return None
     style = ArchiveStyle(settings.assistant_name, settings.archive_message_characters, settings.archive_tools)
-    tombstones = forgotten.read(database) if database else ()
-    source = ArchiveSource(session_id, transcript, runtime, group, title, name, tombstones)
+    source = ArchiveSource(session_id, transcript, runtime, group, title, name)
     return write_archive(source, directory, style, now, privacy, known)
 
 
@@ -140,16 +154,18 @@ def write_archive(
         found = known.find(directory, source.session_id) or (private and known.find(private, source.session_id))
         path, facts = found or ("", {})
         _keep_names(source, facts)
-        if privacy is not None and _begins_private(source, privacy):
+        judged = _Judged(source, privacy) if privacy is not None else None
+        if judged is not None and judged.has_rules:  # no word is written in the open folder, not even for a moment
             private = private or stack.enter_context(private_folder(directory, make=True))
             temporary = f"{private}/.{source.session_id}.tmp"
-        written = _write_whole(source, temporary, style, now)
+        gate = judged.gate if judged is not None else None
+        written = _write_whole(source, temporary, style, now, gate)
         if written.messages and facts and not (written.holds(facts) or _still_holds(source, facts)):
-            written = _write_appended(source, temporary, style, path, facts)
+            written = _write_appended(source, temporary, style, path, facts, gate)
         if not written.messages:
             return path or None
         folder = directory
-        if privacy is not None and is_private(written.facts(source), privacy):
+        if judged is not None and judged.is_private(written):
             folder = private or stack.enter_context(private_folder(directory, make=True))
         target = path if os.path.dirname(path) == folder else _new_path(folder, written)
         os.replace(temporary, target)
@@ -163,12 +179,27 @@ def write_archive(
         os.close(held)
 
 
-def _begins_private(source: ArchiveSource, privacy: Privacy) -> bool:
-    """Whether the session is excluded by what the beginning and the end of its transcript tell: no word of it is then
-    written in the open folder, not even for a moment. Raises OSError."""
-    transcript = describe(source.runtime, source.path, with_all_titles=True)
-    facts = {"session": source.session_id, "name": source.name, "title": source.title or transcript.title}
-    return is_private({**facts, "cwd": transcript.start}, privacy)
+class _Judged:
+    """A transcript as the gate sees it before it is archived. Raises OSError."""
+
+    def __init__(self, source: ArchiveSource, privacy: Privacy) -> None:
+        described = describe(source.runtime, source.path, with_all_titles=True)
+        path = os.path.abspath(source.path)
+        self._source = source
+        self._privacy = privacy
+        self._family = Family(
+            privacy, source.runtime, path, {path: [one for one in (source.name, source.title) if one]}
+        )
+        self._kin = self._family.kin(path, described.first_id, described.is_compacted)
+        self.has_rules = privacy.has_rules(described.start)
+        self.gate = self._family.gate(path, described)
+        files = source.runtime
+        source.kin = [[files.session_id_of(one), describe(source.runtime, one).title] for one in self._kin[:MOST_KIN]]
+
+    def is_private(self, written: WrittenArchive) -> bool:
+        """Return whether an archive belongs in the private folder: whole, if any of it is hidden."""
+        is_hidden = any(self._family.rule_of_path(path).is_private for path in self._kin) if self.has_rules else False
+        return is_hidden or is_private(written.facts(self._source), self._privacy)
 
 
 def _keep_names(source: ArchiveSource, facts: dict[str, Any]) -> None:
@@ -178,13 +209,15 @@ def _keep_names(source: ArchiveSource, facts: dict[str, Any]) -> None:
         source.title = source.title or facts.get("title", "")
 
 
-def _write_whole(source: ArchiveSource, path: str, style: ArchiveStyle, now: float) -> WrittenArchive:
+def _write_whole(
+    source: ArchiveSource, path: str, style: ArchiveStyle, now: float, gate: Gate | None
+) -> WrittenArchive:
     """Writes all that the transcript holds to `path`. Raises OSError."""
     body = path + ".body"
     try:
         # Neither is opened twice: whoever can write to the directory could have put a link in its place by then.
         with _create(body) as messages, _create(path) as file:
-            written = _write_messages(source, messages, style, after=None)
+            written = _write_messages(source, messages, style, None, gate)
             messages.seek(0)
             file.write(render_header(written.title, now).encode())
             _copy(messages, file)
@@ -210,7 +243,7 @@ def _still_holds(source: ArchiveSource, facts: dict[str, Any]) -> bool:
 
 
 def _write_appended(
-    source: ArchiveSource, path: str, style: ArchiveStyle, archive: str, facts: dict[str, Any]
+    source: ArchiveSource, path: str, style: ArchiveStyle, archive: str, facts: dict[str, Any], gate: Gate | None
 ) -> WrittenArchive:
     """Writes to `path` what is in `archive`, and behind it the messages of the transcript that are later than those."""
     with _create(path) as file, os.fdopen(open_regular(archive), "rb") as old:
@@ -219,7 +252,7 @@ def _write_appended(
         file.seek(max(0, size - TRAILER_BYTES))
         file.seek(size - trailer_bytes(file.read()))
         file.truncate()
-        written = _write_messages(source, file, style, after=epoch_seconds(facts.get("last")) or 0.0)
+        written = _write_messages(source, file, style, epoch_seconds(facts.get("last")) or 0.0, gate)
         if written.messages:
             written.messages += facts.get("messages", 0)
             written.cwd, written.first_id = facts.get("cwd", ""), facts.get("first_id", "")
@@ -234,14 +267,16 @@ def _new_path(directory: str, written: WrittenArchive) -> str:
     return free_path(f"{directory}/{date}-{slug(written.title) or written.session_id[:8]}")
 
 
-def _write_messages(source: ArchiveSource, file: BinaryIO, style: ArchiveStyle, after: float | None) -> WrittenArchive:
-    """Writes the messages, those later than `after` if that is given."""
+def _write_messages(
+    source: ArchiveSource, file: BinaryIO, style: ArchiveStyle, after: float | None, gate: Gate | None
+) -> WrittenArchive:
+    """Write the messages, those later than `after` if that is given."""
     written = WrittenArchive(source.session_id)
     descriptor = open_regular(source.path)
     try:
         reader = _reader(source, descriptor)
         conversation = reader.conversation(descriptor, with_tools=style.with_tools)
-        entries = RememberedEntries(conversation, source.session_id, source.group, source.tombstones)
+        entries = RememberedEntries(conversation, gate)
         prompt = ""
         for batch in batches(entries, after):
             for message in batch:

@@ -11,7 +11,6 @@ from ..archives.list import KnownArchives
 from ..archives.privacy import is_private_path, settle
 from ..archives.writer import archive_session
 from ..errors import SessionMemoryError, WrongCallError
-from ..settings.homes import STORE_FILE
 from ..settings.privacy import Privacy
 from ..system.terminal import Terminal
 from ..text.format import counted
@@ -71,7 +70,7 @@ def _archive(
         with terminal.working(f"{progress} {one.name}"):
             result["archive"] = archive_session(
                 one.id, one.session.path, one.runtime, one.home.conversations_dir, one.home.settings(), time.time(),
-                name=one.session.name, privacy=privacy, database=f"{one.home.memory_dir}/{STORE_FILE}", known=known,
+                name=one.session.name, privacy=privacy, known=known,
             )  # fmt: skip
     except Exception as error:  # it is that session's, and no other's
         is_foreseen = isinstance(error, SessionMemoryError | OSError)

@@ -58,7 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
 
             follow_rules(find_location(arguments.home, os.environ), os.environ, terminal.note)
         return 0
-    own = FileCheck(home.config_file) if os.path.lexists(home.config_file) else None
+    confined = (home.root, home.rules_files[0]) if home.is_confined else ()
+    own = FileCheck(home.config_file, *confined) if os.path.lexists(home.config_file) else None
     rules = _rules(home, own)
     values = {key.name: _value(key, own) for key in KEYS if key.name not in SECTIONS and key.about}
     if arguments.key:

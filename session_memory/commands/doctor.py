@@ -18,6 +18,8 @@ from ..install.output import show_trial
 from ..install.program_checks import NOTE, OK, WRONG, Finding, check_program
 from ..install.templates import templated_home
 from ..install.trial import Trial
+from ..runtimes import all_runtimes
+from ..settings.notices import looks_like_home
 from ..settings.program import ProgramPaths, program_paths
 from ..system.terminal import Terminal
 
@@ -50,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     found: dict[str, list[Finding]] = {}
     told: set[str] = set()
     for one in examine(arguments.home, environ):
-        found[one.root] = one.findings
+        found.setdefault(one.root, []).extend(one.findings)
         if one.root:
             terminal.heading(terminal.short(one.root) + (f" ({one.title})" if one.title else ""))
         _show(one.findings, terminal)
@@ -82,12 +84,23 @@ def examine(path: str | None, environ: Mapping[str, str]) -> Iterator[Examined]:
     targets, lost = _targets(path, ledger, paths, environ)
     for root, findings in lost.items():
         yield Examined(root, "", findings)
+    yield from _around(path or os.getcwd(), environ)
     shared: set[tuple[str, Finding]] = set()
     for target in targets:
         findings, trial = check_home(target, paths, ledger, environ, time.time())
         place = target.home.state_dir
         yield Examined(target.root, target.title, [one for one in findings if (place, one) not in shared], trial)
         shared.update((place, one) for one in findings if one.about in _OF_A_PERSON)
+
+
+def _around(start: str, environ: Mapping[str, str]) -> Iterator[Examined]:
+    """Yield a finding if `start` is in a directory that only looks like an agent home."""
+    for folder in dict.fromkeys(runtime.SESSIONS_FOLDER for runtime in all_runtimes()):
+        line = looks_like_home(os.path.abspath(start), environ, folder)
+        if line:
+            text, _, mend = line.rpartition(": ")
+            yield Examined("", "", [Finding(NOTE, "home", text, mend)])
+            return
 
 
 def _targets(

@@ -12,16 +12,18 @@ from ..errors import SessionMemoryError, WrongCallError
 from ..memories import undo
 from ..memories.folders import folder_of, groups_of, strategies_directory
 from ..memories.library import library_of, open_index
+from ..runtimes.detection import is_started_by_agent, runtime_of
 from ..settings import forgotten
 from ..settings.rules import covers
 from ..store.rules import JudgedFile
 from ..store.sqlite.memory_index import MemoryFilter
 from ..store.values import Filter
 from ..system.confined_files import OutsideGroupError, pinned
+from ..system.terminal import Terminal
 from ..text.format import counted
 from ..text.timestamps import epoch_seconds
 from ..transcripts import mirror
-from .arguments import add_common, point_in_time
+from .arguments import OnlyForPeopleError, add_common, point_in_time
 from .nearest import check_names
 from .opened_store import with_store
 from .output import brief, moment
@@ -64,6 +66,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--project", metavar="P", default="", help="all that were started in this directory, or below it"
     )
     parser.add_argument("--before", metavar="WHEN", type=point_in_time, help="only conversations that ended before")
+    parser.add_argument(
+        "--transcripts", action="store_true", help="delete the runtime's own transcripts of it too, in a terminal"
+    )
     parser.add_argument("--yes", action="store_true", help="do not ask")
     add_common(parser)
 
@@ -72,6 +77,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Forgets it, once somebody has agreed. Raises SessionMemoryError, OSError."""
     if not (arguments.session or arguments.project or arguments.before):
         raise WrongCallError("nothing was named", "name a session, --project P or --before WHEN")
+    if arguments.transcripts and (is_started_by_agent(os.environ) or not Terminal(os.environ).can_ask()):
+        raise OnlyForPeopleError("--transcripts")
     return with_store(arguments, lambda opened: _forget(opened, arguments), writes=True)
 
 
@@ -103,8 +110,41 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
         mirror.empty(path)
     _forget_in_graph(opened, chosen.until)
     forget_in_team(opened, chosen.until.keys(), chosen.memories)
-    _tell(opened, chosen)
+    own = [path for path in chosen.whole if not mirror.is_mirror(path)]
+    deleted = _delete_transcripts(opened, own, is_asked=arguments.transcripts) if own else []
+    _tell(opened, chosen._replace(transcripts=[path for path in chosen.transcripts if path not in deleted]))
     return 0
+
+
+def _delete_transcripts(opened: OpenStore, paths: list[str], *, is_asked: bool) -> list[str]:
+    """Delete transcripts of a runtime, and those of sub-agents beside them, if a person at a terminal wants that;
+    return those that are gone."""
+    terminal, deleted = opened.terminal, []
+    if not is_asked:
+        if is_started_by_agent(os.environ) or not terminal.can_ask():
+            return []
+        terminal.line(f"The runtime still has {counted(len(paths), 'transcript')} of it:")
+        for path in paths[:SHOWN]:
+            terminal.line(f"  {terminal.short(path)}")
+        if not terminal.ask("Delete them too?"):
+            return []
+    for path in paths:
+        try:
+            for one in (*_sub_agents(path), path):
+                os.unlink(one)
+            deleted.append(path)
+        except OSError as error:
+            opened.note(f"{terminal.short(path)}: it could not be deleted: {error.strerror or error}")
+    terminal.line(f"Deleted: {counted(len(deleted), 'transcript')}.")
+    return deleted
+
+
+def _sub_agents(path: str) -> list[str]:
+    """Return the transcripts of sub-agents that lie in the folder of a session's own."""
+    with open(path, "rb") as file:
+        runtime = runtime_of(file.fileno())
+    folder = path.removesuffix(".jsonl") + "/"
+    return [one for one in runtime.sub_agents(path) if one.startswith(folder)] if runtime else []
 
 
 def _chosen(opened: OpenStore, session: str, project: str, before: int | None, now: int) -> Chosen:

@@ -76,6 +76,10 @@ def run(arguments: argparse.Namespace) -> int:
         raise NoHostError(f"{layout.root}: no host is there", f"session-memory host init {layout.root}")
     import apsw
 
+    if arguments.action in ("init", "run"):
+        from ..settings.registry import register_host
+
+        register_host(layout.root, os.environ)
     try:
         return ACTIONS[arguments.action](layout, arguments, terminal)
     except apsw.Error as error:

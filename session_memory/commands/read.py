@@ -9,7 +9,7 @@ from ..runtimes.detection import is_started_by_agent
 from ..system.terminal import Terminal
 from ..text.sanitize import for_people
 from ..text.timestamps import iso_time
-from ..transcripts.log import last_entries, render
+from ..transcripts.log import render
 from ..transcripts.sessions import FoundSession, choose
 from .arguments import OnlyForPeopleError, add_common, add_private, positive
 from .sessions import add_all, is_own, known_sessions
@@ -48,8 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _show(one: FoundSession, lines: int, terminal: Terminal, *, raw: bool) -> None:
-    entries, unreadable = last_entries(one.runtime, one.session.path, lines)
-    entries = one.told(entries)
+    entries, unreadable = one.last_entries(lines)
     said = [
         {
             "role": entry.role,

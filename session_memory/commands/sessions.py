@@ -76,12 +76,11 @@ def show_sessions(listed: list[FoundSession], terminal: Terminal, *, is_cut: boo
 
 
 def _as_json(one: FoundSession) -> dict[str, object]:
-    is_told = one.rule is None or one.rule.text  # else no path either, which names a directory
     return {
         "name": one.name,
         "id": one.id,
         "runtime": one.runtime.name,
         "modified": iso_time(one.modified),
         "bytes": one.size,
-        "path": one.session.path if is_told else None,
+        "path": one.session.path if one.has_text else None,  # a path names a directory
     }

@@ -32,7 +32,7 @@ def database_url(text: str) -> str:
 def init(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Makes a team's store and its members, or prints the SQL that would. Raises TeamError."""
     from ..store.postgres.connection import connect, explained
-    from ..store.postgres.schema import add_member, lets_everybody_in, members, migrate, setup_sql
+    from ..store.postgres.schema import add_member, lets_everybody_in, members, migrate, schema_state, setup_sql
 
     if arguments.sql:
         sql = setup_sql(arguments.member)
@@ -41,6 +41,7 @@ def init(arguments: argparse.Namespace, terminal: Terminal) -> int:
         return 0
     address = address_of(arguments.url)
     with closing(connect(arguments.url)) as connection, explained(arguments.url, forbidden=_NO_OWNER):
+        before = schema_state(connection)
         done = migrate(connection)
         added = []
         for name in arguments.member:
@@ -53,6 +54,10 @@ def init(arguments: argparse.Namespace, terminal: Terminal) -> int:
     terminal.line(
         "The team's store was made, or brought up to date." if done else "The team's store was there already."
     )
+    if before.version == 1:
+        terminal.line(
+            "Of the members that version 0.2.0 had, those who have joined here stay: add the others with --member."
+        )
     terminal.line(f"Members: {', '.join([brief(name, NAME_CHARACTERS) for name in known]) or 'none'}.")
     for member in added:
         how = "joins with" if member["is_new"] else "was a user there already, and joins with their password"

@@ -7,7 +7,7 @@ import time
 from ..activity.prompt_memories import forget_told
 from ..archives.privacy import settle
 from ..archives.writer import archive_session
-from ..settings.homes import STORE_FILE, environment
+from ..settings.homes import environment, host_of
 from ..settings.privacy import Privacy
 from ..system.detached import detach
 from ..system.files import os
@@ -42,7 +42,10 @@ def archive_in_background(context: Context) -> None:
 
 
 def archive_when_written(context: Context) -> None:
-    """Archives the conversation once its transcript is complete. Raises SessionMemoryError, OSError."""
+    """Archive the conversation once its transcript is complete. The host of a group does that itself, as its operator
+    has set it. Raises SessionMemoryError, OSError."""
+    if host_of(context.home.root) not in ("", context.home.root):
+        return
     if context.session:
         forget_told(context.cursor_file)
     runtime = context.runtime
@@ -61,7 +64,6 @@ def archive_when_written(context: Context) -> None:
         time.time(),
         name=context.session if context.home.sessions_dir else "",
         privacy=privacy,
-        database=f"{context.home.memory_dir}/{STORE_FILE}",
     )
 
 

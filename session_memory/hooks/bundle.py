@@ -45,7 +45,7 @@ _GROUPS = (
     ("activity.delivery",),
     (
         "activity.forks", "activity.report", "activity.unseen", "activity.updates", "activity.acknowledgement",
-        "runtimes.claude.records", "settings.rules",
+        "runtimes.claude.records",
     ),
     ("activity.in_hand", "activity.collision_file", "activity.collision_search"),
     *[(f"runtimes.{name}.records",) for name in _RUNTIMES],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import SessionMemoryError
 from ..runtimes import runtimes_here
-from ..settings.homes import ENV_HOME, ENV_SESSION, Home, agent_home, environment, person_home, runtime_home
+from ..settings.homes import ENV_HOME, ENV_SESSION, Home, environment, homes_above, person_home, runtime_home
 from ..system.deadline import Deadline
 from ..system.files import is_directory
 from ..text.names import is_name
@@ -155,7 +155,11 @@ class Context:
 def home_of(event: Event, environ: Mapping[str, str], runtime: Runtime) -> Home:
     """The agent home that the session was started in, else what is kept for those who start the runtime by hand."""
     start = _start_dir(event, environ, runtime)
-    home = agent_home(start, environ, stop=environ.get("HOME", ""), folder=runtime.SESSIONS_FOLDER)
+    home, stop = None, environ.get("HOME", "")
+    if next(homes_above(start, environ, stop, runtime.SESSIONS_FOLDER), None):
+        from ..settings.registry import agent_home  # only now: most directories do not even look like a home
+
+        home = agent_home(start, environ, stop=stop, folder=runtime.SESSIONS_FOLDER)
     return home or runtime_home(runtime.event_config_dir(event, environ), runtime.USUAL_DIR, environ)
 
 

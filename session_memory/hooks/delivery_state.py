@@ -12,7 +12,7 @@ from ..activity.cursor_file import KnownCursors
 from ..activity.delivery import waiting_text
 from ..settings.confined_group import held_home
 from ..transcripts.entries import INTRODUCTION
-from ..transcripts.sessions import describe
+from ..transcripts.gate import describe
 from .context import Context
 from .prompt import own_session
 

@@ -6,7 +6,8 @@ the next one.
 
 from __future__ import annotations
 
-from ..settings.notices import untold
+from ..settings.homes import environment
+from ..settings.notices import untold, untold_home
 from ..system.files import names_in, os, read_whole, write_atomically
 from ..system.json import decode, encode
 from .context import MISSED
@@ -14,6 +15,7 @@ from .context import MISSED
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..settings.homes import Home
+    from .context import Context
 
 MOST_CHARACTERS = 64  # of the name of an event
 TOO_MANY = 3  # in a row: one alone is a busy machine
@@ -33,9 +35,12 @@ def note_deadline(cursor_file: str, event_name: str, late: list[str]) -> None:
         os.unlink(path)
 
 
-def notice_of(home: Home) -> str:
+def notice_of(context: Context) -> str:
     """Return what a person should know at the start of a session, '' for nothing: each fault is told once."""
-    return untold(home, [NOTICE] if missed_too_often(home) else [])
+    home, environ, runtime = context.home, environment(), context.runtime
+    start = runtime.start_dir(context.event, environ)
+    told = untold(home, [NOTICE] if missed_too_often(home) else [])
+    return "\n".join(filter(None, (told, untold_home(home, start, environ, runtime.SESSIONS_FOLDER))))
 
 
 def missed_too_often(home: Home) -> list[tuple[str, str, int, str]]:

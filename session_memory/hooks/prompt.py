@@ -161,4 +161,4 @@ def _notice_at_first(context: Context) -> str:
         return ""
     from .missed_deadlines import notice_of
 
-    return notice_of(context.home)
+    return notice_of(context)

@@ -28,7 +28,7 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
     runtime = context.runtime
     if not runtime.START_EVENT:
         return
-    notice = notice_of(context.home) if source != "compact" else ""
+    notice = notice_of(context) if source != "compact" else ""
     text = past_of(context)
     shown = runtime.notice_output(notice) if notice else {}
     told = runtime.context_output(text, runtime.START_EVENT) if text else {}

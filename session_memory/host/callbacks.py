@@ -75,6 +75,6 @@ def shell_callback(group: Group, allowed_tools: Sequence[str]) -> HookCallback:
 
 def _host_log(group: Group) -> HookLog:
     """The host's log, where faults are written: the group's own directory may be what is wrong."""
-    home = home_at(group.host, os.environ)
+    home = home_at(group.host, os.environ, is_host=True)
     home.log_file = Layout(group.host).log_file
     return HookLog(home)

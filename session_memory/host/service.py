@@ -55,7 +55,7 @@ class Host:
         self._layout = layout
         self._log = HostLog(layout.log_file, show)
         prepare_host(layout)
-        settings = home_at(layout.root, os.environ).settings()
+        settings = home_at(layout.root, os.environ, is_host=True).settings()
         self._config = host_settings(settings.host)
         self._sessions = open_sessions(layout)
         self._teams = TeamPool()
@@ -247,7 +247,7 @@ class Host:
 
     async def _do_upkeep(self) -> None:
         """Now and then has a process take what the groups' sessions hold into their store, and make memories of it."""
-        home = home_at(self._layout.root, os.environ)
+        home = home_at(self._layout.root, os.environ, is_host=True)
         await asyncio.sleep(FIRST_UPKEEP_SECONDS)
         while True:
             if home.settings().upkeep == "sessions" and is_due(home, time.time()):

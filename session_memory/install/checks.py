@@ -13,9 +13,9 @@ from .. import NAME
 from ..errors import SessionMemoryError
 from ..hooks.missed_deadlines import missed_too_often
 from ..runtimes.install import Hook
-from ..settings.homes import agent_home
 from ..settings.notices import notices
 from ..settings.program import ProgramPaths
+from ..settings.registry import agent_home
 from ..text.format import counted, enumerated
 from ..text.timestamps import age
 from ..transcripts.log import last_entries
@@ -286,7 +286,8 @@ def _prompted_since(target: Target, since: float, environ: Mapping[str, str]) ->
     """The sessions, of those that were last written, in which somebody prompted after `since` (seconds since 1970)."""
     found = []
     for session in sorted(target.sessions(), key=modified, reverse=True)[:_SESSIONS_LOOKED_AT]:
-        entries = last_entries(target.runtime, session.path, _ENTRIES_LOOKED_AT)[0] if modified(session) > since else []
+        count = _ENTRIES_LOOKED_AT if modified(session) > since else 0
+        entries = last_entries(target.runtime, session.path, count, None)[0] if count else []
         prompt = next((entry for entry in reversed(entries) if entry.role == "user"), None)
         if prompt is None or (prompt.timestamp or 0) <= since:
             continue

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
 from ..runtimes import Runtime, all_runtimes, runtime
-from ..settings.homes import SEED_MEMORY_DIRS, Home, agent_home, home_at, person_home, runtime_home
+from ..settings.homes import SEED_MEMORY_DIRS, Home, home_at, named_home, person_home, runtime_home
+from ..settings.registry import agent_home
 
 if TYPE_CHECKING:
     from ..transcripts.entries import Session
@@ -198,7 +199,7 @@ def _agent(root: str, environ: Mapping[str, str]) -> Target:
     settings_dir = os.path.join(project, folder)
     has_own_transcripts = os.path.isdir(RUNTIME.transcripts_dir(settings_dir))
     config_dir = settings_dir if has_own_transcripts else RUNTIME.config_dir(environ)
-    home = agent_home(root, environ, stop=os.path.dirname(root)) or home_at(root, environ)
+    home = named_home(root, environ, RUNTIME.SESSIONS_FOLDER) or home_at(root, environ)
     return Target("agent", root, settings_dir, project, config_dir, home)
 
 

@@ -68,7 +68,7 @@ def show_uninstalled(done: Uninstalled, terminal: Terminal) -> None:
         terminal.item("purged", terminal.short(f"{path} {verb} deleted"))
     has_gone = done.is_whole and not done.is_dry_run  # and the command with it
     for path in done.kept:
-        how = "yours to delete" if has_gone else "--purge deletes it too, after asking"
+        how = "not ours" if done.purged else "yours to delete" if has_gone else "--purge deletes it too, after asking"
         terminal.item("kept", terminal.short(f"{path} ({how})"))
     for path in done.shared:
         terminal.item("kept", terminal.short(f"{path}, which is not of this home alone"))
@@ -85,7 +85,7 @@ def show_uninstalled(done: Uninstalled, terminal: Terminal) -> None:
             "homes": [
                 {**_changes(plan), "restored": done.restored[plan.root], "notes": plan.notes} for plan in done.plans
             ],
-            "purged": done.purged,
+            "purged": list(done.purged),
             "kept": [*done.kept, *done.shared],
             "unreachable": done.unreachable,
         }

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..settings.homes import ENV_DIR, Home, agent_home, home_at, person_home, runtime_home
+from ..settings.homes import ENV_DIR, ENV_HOME, Home, home_at, person_home, runtime_home
+from ..settings.registry import agent_home
 from ..transcripts.log import last_entries
 from .homes import Target
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 _RUNS = 7
 _TIMEOUT_SECONDS = 30
 _PROMPT = "What is going on elsewhere?"
-_SHARED_VARIABLES = ("HOME", "LANG", "LC_ALL", "PATH", "TMPDIR", ENV_DIR)
+_SHARED_VARIABLES = ("HOME", "LANG", "LC_ALL", "PATH", "TMPDIR", ENV_DIR, ENV_HOME)
 
 
 @dataclass(frozen=True)
@@ -109,13 +110,15 @@ def _agent_scene(target: Target, directory: str, environ: Mapping[str, str]) -> 
     project_dir = lying_in.most_common(1)[0][0] if lying_in else os.path.dirname(own.path)
     sessions_dir = os.path.join(directory, os.path.relpath(target.home.sessions_dir, target.root))
     shutil.copytree(target.home.sessions_dir, sessions_dir)
-    home = home_at(directory, environ, sessions_dir=sessions_dir)
+    moved = {**environ, ENV_DIR: f"{directory}/person", ENV_HOME: directory}
+    home = home_at(directory, moved, sessions_dir=sessions_dir)
+    _copy_settings(person_home(environ), person_home(moved))
     _copy_settings(target.home, home)
     try:
         cursors = Path(target.home.cursor_file(own.name)).read_bytes()
     except FileNotFoundError:
         cursors = None
-    event, variables = _prompt(target, f"{project_dir}/{os.path.basename(own.path)}", directory, environ)
+    event, variables = _prompt(target, f"{project_dir}/{os.path.basename(own.path)}", directory, moved)
     return _Scene(event, variables, own.name, home, home.cursor_file(own.name), cursors)
 
 
@@ -163,7 +166,7 @@ def _last_active_project(target: Target, environ: Mapping[str, str]) -> tuple[st
         project_dir = os.path.dirname(session.path)
         if project_dir not in looked_at:
             looked_at.add(project_dir)
-            entries, _ = last_entries(target.runtime, session.path, 1)
+            entries, _ = last_entries(target.runtime, session.path, 1, None)
             cwd = entries[0].cwd if entries else ""
             if not (cwd and agent_home(cwd, environ, stop=environ.get("HOME", ""))):
                 return project_dir, cwd or project_dir

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -33,6 +32,7 @@ from .homes import (
     settings_of,
     shared_skills,
 )
+from .kept_files import delete, sort_out
 from .ledger import HomeRecord, InstallLedger, read_ledger
 
 
@@ -43,15 +43,16 @@ class NotInstalledError(SessionMemoryError):
 @dataclass
 class Uninstalled:
     """What was taken out, or would be. `restored` says by home whether its settings have their old bytes again.
-    `purged` lists what was deleted of the user's own, `kept` what was not, and `shared` what serves other homes too.
-    `unreachable` are the homes that are not where they were. `is_whole` if the program is removed too."""
+    `purged` has what was deleted of what is kept, each with the place it lies in, `kept` what was not, and `shared`
+    what serves other homes too. `unreachable` are the homes that are not where they were. `is_whole` if the program is
+    removed too."""
 
     paths: ProgramPaths
     plans: list[HomePlan]
     is_dry_run: bool
     is_whole: bool
     restored: dict[str, bool] = field(default_factory=dict)
-    purged: list[str] = field(default_factory=list)
+    purged: dict[str, str] = field(default_factory=dict)
     kept: list[str] = field(default_factory=list)
     shared: list[str] = field(default_factory=list)
     unreachable: list[str] = field(default_factory=list)
@@ -77,7 +78,7 @@ def uninstall(
     if dry_run:
         return foreseen
     if foreseen.purged:
-        confirm(foreseen.purged)
+        confirm(list(foreseen.purged))
     if not paths.program_dir.is_dir():
         return _take_out(foreseen, ledger)
     with program.locked(paths):
@@ -106,12 +107,16 @@ def _foreseen(
     result.unreachable = [root for root in real if not os.path.isdir(root)]
     going = {str(change.path) for plan in plans for change in plan.changes if change.after is None}
     place = person_home(environ).memory_dir
-    own = dict.fromkeys(path for root in real for path in _purgeable(root, ledger, environ))
+    own = {path: base for root in real for path, base in _purgeable(root, ledger, environ)}
     if result.is_whole and os.path.lexists(place):
-        own = {place: None, **{path: None for path in own if not path.startswith(f"{place}/")}}
+        own = {place: place, **{path: base for path, base in own.items() if not path.startswith(f"{place}/")}}
     result.shared = [path for path in own if path == place and not result.is_whole]
-    left = [path for path in own if path not in going and path not in result.shared]
-    result.purged, result.kept = (left, []) if purge else ([], left)
+    for path, base in own.items():
+        if path not in result.shared:
+            ours_there, others = sort_out(path, base)
+            left = [one for one in ours_there if one not in going]
+            result.purged.update(dict.fromkeys(left if purge else (), base))
+            result.kept += others if purge else [path] if left or others else []
     return result
 
 
@@ -212,8 +217,9 @@ def _empty_record(target: Target) -> HomeRecord:
     return HomeRecord(str(target.settings_file or ""), "", runtime=runtime)
 
 
-def _purgeable(root: str, ledger: InstallLedger, environ: Mapping[str, str]) -> Iterator[str]:
-    """The files and directories with what is kept of a home's sessions, and its configuration."""
+def _purgeable(root: str, ledger: InstallLedger, environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the files and directories with what is kept of a home's sessions, and its configuration, each with the
+    place that it lies in."""
     is_templated = bool(ledger.homes[root].template)
     target = None if is_templated else known_home(root, ledger, environ)
     if not is_templated and (target is None or target.kind == "skills"):
@@ -221,21 +227,20 @@ def _purgeable(root: str, ledger: InstallLedger, environ: Mapping[str, str]) -> 
     home = target.home if target else home_at(root, environ)
     if target is None or target.kind == "agent":
         sessions = [each.SESSIONS_FOLDER for each in all_runtimes()]
-        yield from (str(path) for path in sorted(Path(home.memory_dir).glob("*")) if path.name not in sessions)
+        inside = [str(path) for path in sorted(Path(home.memory_dir).glob("*")) if path.name not in sessions]
+        yield from ((path, home.memory_dir) for path in inside)
         kept = [home.conversations_dir, home.memories_dir]
-        yield from (path for path in [*kept, *map(private_beside, kept)] if os.path.lexists(path))
+        yield from ((path, home.root) for path in [*kept, *map(private_beside, kept)] if os.path.lexists(path))
     elif os.path.lexists(home.memory_dir):
-        yield home.memory_dir
+        yield home.memory_dir, home.memory_dir
 
 
 def _take_out(result: Uninstalled, ledger: InstallLedger) -> Uninstalled:
     for plan in result.plans:
         make_uninstall(plan, ledger)
-    for path in result.purged:
-        if os.path.isdir(path) and not os.path.islink(path):
-            shutil.rmtree(path)
-        elif os.path.lexists(path):
-            os.unlink(path)
+    for path, place in result.purged.items():
+        if os.path.lexists(path):
+            delete(path, place)
         remove_if_empty(Path(path).parent)
     if result.is_whole:
         program.remove_program(result.paths, ledger)

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from ..runtimes import all_runtimes
-from ..settings.homes import Home, agent_home
+from ..settings.homes import Home, named_home
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,6 +63,6 @@ def _agent_homes(root: str) -> Iterator[tuple[Runtime, Home]]:
     """The agent home `root`, if it is one, as each runtime that names sessions in it sees it."""
     for runtime in all_runtimes():
         folder = runtime.SESSIONS_FOLDER
-        home = agent_home(root, os.environ, stop=os.path.dirname(root), folder=folder)
+        home = named_home(root, os.environ, folder)
         if home is not None:
             yield runtime, home

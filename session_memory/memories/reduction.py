@@ -13,12 +13,15 @@ from ..store.rules import JudgedFile
 from ..store.values import TOOL_ROLE, NewEntry, StoredEntry, ToolOutcome
 from ..system.files import open_regular
 from ..system.quick_json import decode_line
-from ..transcripts.lines import lines_forward
+from ..transcripts.entries import Entry
+from ..transcripts.lines import first_line, lines_forward
+from ..transcripts.reader import TranscriptReader
 from .exchanges import chunks, exchanges
 from .filtering import filtered
 from .tokens import estimated_tokens
 
 if TYPE_CHECKING:
+    from ..runtimes import Runtime
     from ..settings.sections import MemorySettings
     from ..store.rules import ReadRules
 
@@ -87,10 +90,11 @@ def _entries(descriptor: int, size: int, path: str, rules: ReadRules | None) -> 
     if rules is not None:
         key = "/".join(path.split(os.sep)[-2:])
         file = JudgedFile(0, "", runtime.session_id_of(path), read.title[1], read.cwd, key)
-        if rules.rule(file).is_private:
+        gate = rules.gate(file, runtime, os.path.abspath(path))
+        if gate.rule.is_private:
             return None
-        told = [one for one in read.entries if not rules.rule_for_directory(file, one.cwd).is_private]
-        read = read._replace(entries=told)
+        with_text = {one.offset for one in _entries_in(runtime, descriptor, size) if not gate.rule_of(one).is_private}
+        read = read._replace(entries=[one for one in read.entries if one.offset in with_text])
     ended = dict(read.outcomes)
     found: list[StoredEntry] = []
     known: set[int] = set()
@@ -99,6 +103,12 @@ def _entries(descriptor: int, size: int, path: str, rules: ReadRules | None) -> 
             known.add(entry.key)
             found += _items(entry, len(found) + 1, ended)
     return found
+
+
+def _entries_in(runtime: Runtime, descriptor: int, size: int) -> Iterator[Entry]:
+    """Yield the entries of a transcript."""
+    reader = TranscriptReader(runtime, first_line(descriptor), decode_line)
+    yield from [one for one in reader.forward(lines_forward(descriptor, 0, size)) if isinstance(one, Entry)]
 
 
 def _items(entry: NewEntry, number: int, ended: dict[int, ToolOutcome]) -> list[StoredEntry]:

@@ -6,6 +6,7 @@ could have meant; a file that cannot be read at all hides everything.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,6 +15,7 @@ from ..system.files import write_atomically
 from ..system.json import sealed
 from . import keys
 from .compiled import Settings, stamps_of
+from .grants import confine, granted
 from .keys import KEYS, SECTIONS, Key
 from .replaced_keys import replacement
 from .rules_check import SECTIONS as OF_RULES
@@ -47,7 +49,7 @@ class Checked(NamedTuple):
 class FileCheck:
     """What of one file holds. `faults` are in the order of the file; `lines` are those of the keys, from 1."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, root: str = "", person_file: str = "") -> None:
         self.path = path
         self.values: dict[str, Any] = {}
         self._rules = RulesCheck()
@@ -62,6 +64,8 @@ class FileCheck:
         else:
             self.lines = document.lines
             self.values = self._section("", document.values)
+        if root:
+            self._confine(root, person_file)
 
     @property
     def rules(self) -> list[PatternRule]:
@@ -72,6 +76,15 @@ class FileCheck:
     def projects(self) -> list[PatternRule]:
         """The rules of projects."""
         return self._rules.projects
+
+    def _confine(self, root: str, person_file: str) -> None:
+        """Take out what the file of the home `root` may not set, unless the person's file grants it."""
+        user_dir = os.path.expanduser("~")
+        grants = granted(FileCheck(person_file).values if os.path.exists(person_file) else {}, root, user_dir)
+        for key, grant in confine(self.values, [*self.rules, *self.projects], root, grants, user_dir):
+            problem = f"{key} counts from your own settings only"
+            how = f"; to let this file set it: session-memory config homes '{{{root}: [{grant}]}}' --home ~"
+            self._fault(key, problem + (how if grant else ""))
 
     def _give_up(self, problem: str) -> None:
         self._rules.hide_all()
@@ -151,9 +164,10 @@ class FileCheck:
         self.faults.append(Fault(key, f"{where}: {text}", is_of_rules))
 
 
-def read(paths: Sequence[str]) -> Checked:
-    """What holds of the first of these files, with the rules of all; '' stands for a file that is not there."""
-    own = FileCheck(paths[0]) if paths[0] else None
+def read(paths: Sequence[str], root: str = "") -> Checked:
+    """What holds of the first of these files, with the rules of all; '' stands for a file that is not there. That of
+    the home `root` is confined by what the second, the person's, grants."""
+    own = FileCheck(paths[0], root, paths[1] if root else "") if paths[0] else None
     values = own.values if own else {}
     rules = list(own.rules) if own else []
     projects = list(own.projects) if own else []
@@ -167,12 +181,12 @@ def read(paths: Sequence[str]) -> Checked:
     return Checked(values, rules, faults, projects)
 
 
-def compile_files(config_file: str, compiled_file: str, rules_files: Sequence[str]) -> Settings:
-    """The settings in these files, which `compiled.load` finds in `compiled_file` from now on. Nothing is raised for
-    what cannot be understood: see `Settings.faults`."""
+def compile_files(config_file: str, compiled_file: str, rules_files: Sequence[str], root: str = "") -> Settings:
+    """The settings in these files, confined to the home `root` unless that is '', which `compiled.load` finds in
+    `compiled_file` from now on. Nothing is raised for what cannot be understood: see `Settings.faults`."""
     stamps = stamps_of(config_file, rules_files)
     paths = [path if stamp else "" for path, stamp in zip((config_file, *rules_files), stamps)]
-    checked = read(paths)
+    checked = read(paths, root)
     try:
         if has_parser():  # without it they are read anew, until it is there
             write_atomically(compiled_file, sealed({"stamps": stamps, **checked._asdict()}))
@@ -214,6 +228,17 @@ def problem_with(key: Key, value: Any) -> str:
     is_secret = key.kind in (keys.VARIABLE, keys.DATABASE)  # it may be one itself, or hold one
     shown = "as it is" if is_secret else short(value)
     return f"{key.name} is {shown}, not {key.expected}"
+
+
+def _are_homes(key: Key, value: Any) -> bool:
+    if isinstance(value, dict):
+        are_words = all(isinstance(word, str) for words in value.values() for word in words or ())
+        return (
+            are_words
+            and all(words is None or isinstance(words, list) for words in value.values())
+            and (not value or _are_paths(key, list(value)))
+        )
+    return isinstance(value, list) and (not value or _are_paths(key, value))
 
 
 def _is_number(key: Key, value: Any) -> bool:
@@ -277,6 +302,7 @@ _CHECKS = {
     keys.NAMES: lambda key, value: (
         isinstance(value, dict) and all(isinstance(one, str) and one.strip() for pair in value.items() for one in pair)
     ),
+    keys.HOMES: _are_homes,
     keys.URL: lambda key, value: isinstance(value, str) and (not value or value.startswith(("http://", "https://"))),
     keys.VARIABLE: _is_variable,
 }

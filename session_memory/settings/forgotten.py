@@ -1,83 +1,86 @@
 """What was forgotten and must not come back: sessions up to a time, in `<database>.forgotten.jsonl` beside the store.
 
-Only hashes of ids and directories are kept, which nobody can read. The file outlives the database.
+Only hashes of ids and directories are kept, which nobody can read. The file outlives the database. A prompt loads this
+if there is such a file.
 """
 
 from __future__ import annotations
 
-import json
-import time
-from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple
-
 from ..system.files import read_whole, write_atomically
-from ..system.json import decode
+from ..system.json import decode, encode
+from .homes import FORGOTTEN
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    # The group, hashes of a session and of a directory ('' for any), and up to when all of it is forgotten, in
+    # milliseconds since the epoch.
+    Tombstone = tuple[str, str, str, int]
 
-class ForgottenSession(NamedTuple):
-    """What was said up to a time, in milliseconds since the epoch, in a session of a group, or in all that were started
-    in a directory: `session` and `directory` are hashes, '' for any."""
-
-    home: str
-    session: str
-    directory: str
-    before: int
+_KEYS = ("home", "session", "directory", "before")
 
 
-def session_tombstone(home: str, session_id: str, before: int) -> ForgottenSession:
-    """That of a session."""
-    return ForgottenSession(home, _hash(session_id), "", before)
+def session_tombstone(home: str, session_id: str, before: int) -> Tombstone:
+    """Return that of a session."""
+    return home, _hash(session_id), "", before
 
 
-def directory_tombstone(home: str, directory: str, before: int) -> ForgottenSession:
-    """That of all sessions which were started in a directory, or below it."""
-    return ForgottenSession(home, "", _hash(directory.rstrip("/")), before)
+def directory_tombstone(home: str, directory: str, before: int) -> Tombstone:
+    """Return that of all sessions which were started in a directory, or below it."""
+    return home, "", _hash(directory.rstrip("/")), before
 
 
 def path_of(database: str) -> str:
-    """Where it is noted what was forgotten of a database."""
-    return f"{database}.forgotten.jsonl"
+    """Return the path of the file that says what was forgotten of a database."""
+    return database + FORGOTTEN
 
 
-def read(database: str) -> list[ForgottenSession]:
-    """All that was forgotten; of a line that is damaged, nothing. Raises OSError."""
+def read(database: str) -> list[Tombstone]:
+    """Return all that was forgotten of a database. Raises OSError."""
+    return read_file(path_of(database))
+
+
+def read_file(path: str) -> list[Tombstone]:
+    """Return all that such a file says was forgotten; of a line that is damaged, nothing. Raises OSError."""
     try:
-        content = read_whole(path_of(database))
+        content = read_whole(path)
     except FileNotFoundError:
         return []
     found = []
     for line in content.splitlines():
         try:
             value = decode(line.decode())
-            one = ForgottenSession(value["home"], value["session"], value["directory"], int(value["before"]))
+            home, session, directory, before = [value[key] for key in _KEYS]
+            if all([isinstance(part, str) for part in (home, session, directory)]):
+                found.append((home, session, directory, int(before)))
         except (ValueError, KeyError, TypeError, OverflowError):
             continue
-        if all(isinstance(part, str) for part in one[:3]):
-            found.append(one)
     return found
 
 
-def add(database: str, tombstones: Iterable[ForgottenSession]) -> None:
-    """Notes what is forgotten. Raises OSError."""
-    lines = [json.dumps(one._asdict()) for one in dict.fromkeys([*read(database), *tombstones])]
+def add(database: str, tombstones: Iterable[Tombstone]) -> None:
+    """Note what is forgotten. Raises OSError."""
+    lines = [encode(dict(zip(_KEYS, one))) for one in dict.fromkeys([*read(database), *tombstones])]
     write_atomically(path_of(database), ("\n".join(lines) + "\n").encode())
 
 
-def forgotten_until(tombstones: Iterable[ForgottenSession], home: str, session_id: str, directory: str) -> int | None:
-    """Up to which time, in milliseconds since the epoch, a session that was started in `directory` was forgotten; None
-    if it was not."""
-    session = _hash(session_id)
+def forgotten_until(tombstones: Iterable[Tombstone], home: str, session_id: str, directory: str) -> int | None:
+    """Return up to which time, in milliseconds since the epoch, a session that was started in `directory` was
+    forgotten; None if it was not."""
+    own = [one for one in tombstones if one[0] == home]
+    if not own:
+        return None
+    hashed = _hash(session_id)
     above = {_hash(path) for path in _with_parents(directory)}
-    own = [one for one in tombstones if one.home == home]
-    return max([one.before for one in own if one.session == session or one.directory in above], default=None)
+    return max([before for _, session, path, before in own if session == hashed or path in above], default=None)
 
 
 def now() -> int:
-    """The time until which something is forgotten that is forgotten now."""
-    return time.time_ns() // 1_000_000
+    """Return the time until which something is forgotten that is forgotten now."""
+    from time import time_ns
+
+    return time_ns() // 1_000_000
 
 
 def _with_parents(directory: str) -> list[str]:
@@ -86,4 +89,6 @@ def _with_parents(directory: str) -> list[str]:
 
 
 def _hash(text: str) -> str:
+    from hashlib import blake2b
+
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()

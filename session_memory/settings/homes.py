@@ -4,23 +4,24 @@ A *person's* place is `~/.session-memory/`, whatever the runtimes; `SESSION_MEMO
 store, memories and archives (`conversations/`) all lie in it. A runtime's directory that is not the usual one (as
 `CLAUDE_CONFIG_DIR` names it) has a place like it below that: `~/.session-memory/homes/<name>-<checksum>/`.
 
-An *agent home* is a directory whose sessions have names (`.session-memory/sessions/<name>.json`, for Pi
-`.session-memory/pi-sessions/<name>/`, or `.volute/`, `.mind/` in its place). Its settings, state and store lie in its
-`.session-memory/`, its memories and archives beside that. What a host goes by for one of its groups lies with the host:
-`<host>/.session-memory/groups/<group>.yaml`.
+An *agent home* is a directory that the person registered (see registry.py) and whose sessions have names
+(`.session-memory/sessions/<name>.json`, for Pi `.session-memory/pi-sessions/<name>/`, or `.volute/`, `.mind/` in its
+place). Its settings, state and store lie in its `.session-memory/`, its memories and archives beside that. What a host
+goes by for one of its groups lies with the host: `<host>/.session-memory/groups/<group>.yaml`.
 """
 
 from __future__ import annotations
 
-from ..system.files import is_directory, is_file, os, status_at
+from ..system.files import is_directory, is_file, os, real_path, status_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from .compiled import Settings
 
 MEMORY_DIR = ".session-memory"
+FORGOTTEN = ".forgotten.jsonl"  # behind the path of a store: the file of what was forgotten of it
 STORE_FILE = "store/memory.db"  # below the `memory_dir` of a home, or below a host
 PROMPT_INDEX = ".prompt-index"  # below the `memories_dir` of a home
 SEED_MEMORY_DIRS = (MEMORY_DIR, ".volute", ".mind")
@@ -39,17 +40,20 @@ class Home:
     `root` is the directory that it is of. `memory_dir` holds its settings, state and store, `content_dir` its memories
     and archives. `sessions_dir` holds an agent's named sessions, and is '' for others. `rules_files` are the settings
     whose rules for sessions count here too. `user_dir` is the home directory of the person, '' for an agent or host.
+    The settings of one that `is_confined` may not set what grants.py says; they are compiled in the person's place,
+    since an agent or a repository could write such a file in the home.
     """
 
     def __init__(
         self, root: str, memory_dir: str, content_dir: str, *, sessions_dir: str = "",
-        rules_files: tuple[str, ...] = (), user_dir: str = "",
+        rules_files: tuple[str, ...] = (), user_dir: str = "", is_confined: bool = False,
     ) -> None:  # fmt: skip
         self.root = root
         self.memory_dir = memory_dir
         self.sessions_dir = sessions_dir
         self.rules_files = rules_files
         self.user_dir = user_dir
+        self.is_confined = is_confined
         self.state_dir = memory_dir + "/state"
         self.team_dir = self.state_dir + "/team"
         self.team_starts = self.team_dir + "/starts"
@@ -71,6 +75,14 @@ class Home:
         """The file that says where is kept what a team did in the project of sessions that are started in `start`."""
         return f"{self.team_starts}/{_name_and_checksum(start)}"
 
+    def forgotten_files(self) -> list[tuple[str, str]]:
+        """Return the files, there or not, that say what was forgotten of sessions here, each with the group that they
+        are of ('' for none): those of this home's store, or of its host's, and of the person's."""
+        host, is_group, name = self.config_file.removesuffix(".yaml").partition(f"/{MEMORY_DIR}/groups/")
+        found = [(host, name) if is_group else (self.memory_dir, "")]
+        found += [(path.rpartition("/")[0], "") for path in self.rules_files[:1]]
+        return [(f"{place}/{STORE_FILE}{FORGOTTEN}", group) for place, group in found]
+
     def settings(self) -> Settings:
         """What config.yaml says, every key optional, with the rules of `rules_files`."""
         from .compiled import load
@@ -79,7 +91,8 @@ class Home:
         if settings is None:
             from .check import compile_files
 
-            settings = compile_files(self.config_file, self.compiled_file, self.rules_files)
+            root = self.root if self.is_confined else ""
+            settings = compile_files(self.config_file, self.compiled_file, self.rules_files, root)
         return settings
 
 
@@ -121,20 +134,29 @@ def runtime_home(config_dir: str, usual_dir: str, environ: Mapping[str, str]) ->
     usual = f"{user}/{usual_dir}"
     if config_dir == usual or _are_same(config_dir, usual):
         return Home(config_dir, place, place, user_dir=user)
-    own = f"{place}/homes/{_name_and_checksum(_absolute(config_dir.rstrip('/'), os.getcwd()))}"
+    own = f"{place}/homes/{_name_and_checksum(_absolute(config_dir.rstrip('/'), ''))}"
     return Home(config_dir, own, own, rules_files=(f"{place}/config.yaml",), user_dir=user)
 
 
-def home_at(root: str, environ: Mapping[str, str], *, sessions_dir: str = "", host: str = "") -> Home:
-    """What is kept in the directory `root` of an agent or a host, or of a group of the host in the directory `host`."""
-    rules_files = [f"{_person_dir(environ)}/config.yaml"]
+def home_at(
+    root: str, environ: Mapping[str, str], *, sessions_dir: str = "", host: str = "", is_host: bool = False
+) -> Home:
+    """Return what is kept in the directory `root` of an agent, of a group of the host in the directory `host`, or, if
+    `is_host`, of a host whose operator's settings these are."""
+    place = _person_dir(environ)
+    rules_files = [f"{place}/config.yaml"]
     if host:
         rules_files.append(f"{host}/{MEMORY_DIR}/config.yaml")
-    home = Home(root, f"{root}/{MEMORY_DIR}", root, sessions_dir=sessions_dir, rules_files=tuple(rules_files))
+    home = Home(
+        root, f"{root}/{MEMORY_DIR}", root, sessions_dir=sessions_dir, rules_files=tuple(rules_files),
+        is_confined=not host and not is_host,
+    )  # fmt: skip
     if host:  # a group's agent may write in its directory, and could stop its host or leave out the host's rules there
         name = root.rpartition("/")[2]
         home.config_file = f"{host}/{MEMORY_DIR}/groups/{name}.yaml"
         home.compiled_file = f"{host}/{MEMORY_DIR}/state/groups/{name}.json"
+    elif not is_host:
+        home.compiled_file = f"{place}/state/homes/{_name_and_checksum(root)}.json"
     return home
 
 
@@ -147,26 +169,39 @@ def host_of(directory: str) -> str:
     return ""
 
 
-def agent_home(start: str, environ: Mapping[str, str], *, stop: str = "", folder: str = "sessions") -> Home | None:
-    """The agent home that `start` is in: the nearest directory upwards, below `stop`, with named sessions.
-
-    `folder` is the one that a runtime names its sessions in.
-    """
-    directory = start.rstrip("/")
-    while directory and directory != stop:
-        for name in SEED_MEMORY_DIRS:
-            sessions_dir = directory + "/" + name + "/" + folder
-            if is_directory(sessions_dir):
-                return home_at(directory, environ, sessions_dir=sessions_dir)
-        directory = directory.rpartition("/")[0]
+def named_home(root: str, environ: Mapping[str, str], folder: str = "sessions") -> Home | None:
+    """Return the agent home `root`, which the person, a hook's command or the registry has named; None if no sessions
+    have names there."""
+    for name in SEED_MEMORY_DIRS:
+        sessions_dir = f"{root}/{name}/{folder}"
+        if is_directory(sessions_dir):
+            return home_at(root, environ, sessions_dir=sessions_dir)
     return None
 
 
+def naming(path: str | None, environ: Mapping[str, str]) -> Mapping[str, str]:
+    """Return `environ` with the directory `path`, which a command line names, as the home that is meant."""
+    return {**environ, ENV_HOME: path} if path else environ
+
+
+def homes_above(start: str, environ: Mapping[str, str], stop: str, folder: str) -> Iterator[Home]:
+    """Yield each directory from `start` upwards, below `stop`, that looks like an agent home, registered or not."""
+    directory = start.rstrip("/")
+    stops = ("", stop, stop and real_path(stop))
+    while directory not in stops:
+        home = named_home(directory, environ, folder)
+        if home is not None:
+            yield home
+        directory = directory.rpartition("/")[0]
+
+
 def settings_above(start: str, home: Home) -> bool:
-    """Whether an agent home other than `home` has settings that count for what is started in `start`."""
+    """Return whether an agent home other than `home` has settings, or something forgotten, that count for what is
+    started in `start`."""
     directory = start.rstrip("/")
     while directory and directory not in (home.user_dir, home.root):
-        if is_file(f"{directory}/{MEMORY_DIR}/config.yaml"):
+        place = f"{directory}/{MEMORY_DIR}"
+        if is_directory(place) and (is_file(f"{place}/config.yaml") or is_file(f"{place}/{STORE_FILE}{FORGOTTEN}")):
             return True
         directory = directory.rpartition("/")[0]
     return False
@@ -185,7 +220,13 @@ def _person_dir(environ: Mapping[str, str]) -> str:
 
 
 def _absolute(path: str, base: str) -> str:
-    return path if path.startswith("/") or path[1:2] == ":" else f"{base}/{path}"
+    """Return a path as it is if it is absolute, else below `base`, or, if that is '', below the current directory."""
+    if path.startswith("/") or path[1:2] == ":":
+        return path
+    try:
+        return f"{base or os.getcwd()}/{path}"
+    except OSError:  # the current directory is gone
+        return path
 
 
 def _are_same(path: str, other: str) -> bool:

@@ -18,7 +18,7 @@ ANY_OF, WHOLE, NUMBER, FLAG, TEXT, TEXTS = "choice", "whole number", "number", "
 ASSISTANT, PATHS, RULES, PRICES = "name of the assistant", "paths", "rules", "prices"
 STRATEGIES, MODEL = "ids of strategies", "name of a model"
 URL, VARIABLE = "http(s) address", "name of a variable"
-DATABASE, NAMES = "address of a database", "names of directories"
+DATABASE, NAMES, HOMES = "address of a database", "names of directories", "agent homes"
 
 SAME = object()
 
@@ -75,6 +75,7 @@ _EXPECTED = {
     STRATEGIES: "a list such as [extractive], each id once",
     MODEL: "the name of a model",
     DATABASE: "postgresql://USER@HOST/DATABASE, without a password",
+    HOMES: "a list of paths, or for each path what its own file may set, such as {~/agents/anna: [team]}",
     NAMES: "a name for each directory, such as {~/work/app: app}",
     URL: "an address that begins with https:// or http://",
     VARIABLE: "the name of the environment variable that holds the key, never the key itself",
@@ -127,6 +128,12 @@ KEYS = (
         "The same for a directory (absolute, or below ~/) and all below it; a * at the end stands for any ending.\n"
         "They hold for sessions that were started there, and for what others said while they were there.",
         sample='{~/private: {ignore: true}, "~/work/client-*": {text: false}}',
+    ),
+    Key(
+        "homes", HOMES, {},
+        "The agents' homes, beside those that were installed or made, and what the file of each may set itself that\n"
+        "else counts from yours alone: watchPath (outside the home), team, or the id of a strategy, as summary.",
+        sample="{~/agents/anna: [], ~/agents/bob: [summary, team]}",
     ),
     Key(
         "memory.watchPath", PATHS, None,

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from ..system.files import LARGEST_BYTES, read_whole, write_atomically
 from ..system.json import decode, encode
+from .registry import unregistered_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from .homes import Home
 
 # Where earlier versions had a person's settings, below their home directory.
 OLD_CONFIG_FILES = (".claude/.session-memory/config.yaml", ".pi/agent/.session-memory/config.yaml")
 _TOLD_FILE = "/told-faults.json"
+_MOST_TOLD = 100
+_TOLD_HOMES_FILE = "/told-homes.json"  # the directories that only look like agent homes
 
 
 def notices(home: Home) -> list[str]:
@@ -26,21 +29,54 @@ def untold(home: Home, others: Sequence[str] = ()) -> str:
     told of yet, and each file with rules that is not read, until it is gone; '' for nothing. It counts as told then."""
     faults = [*home.settings().faults, *others]
     path = home.state_dir + _TOLD_FILE
-    try:
-        told = decode(read_whole(path).decode())
-    except (OSError, ValueError):
-        told = []
-    new = [fault for fault in faults if not isinstance(told, list) or fault not in told]
+    told = _read_told(path)
+    new = [fault for fault in faults if fault not in told]
     if told != faults:
-        try:
-            write_atomically(path, encode(faults).encode())
-        except OSError:  # then the next session is told again
-            pass
+        _write_told(path, faults)
     said = [*new, *_leftovers(home)]
     if not said:
         return ""
     more = f" (and {len(said) - 1} more: see `session-memory config`)" if len(said) > 1 else ""
     return f"session-memory: {' '.join(said[0].split())}{more}"
+
+
+def looks_like_home(start: str, environ: Mapping[str, str], folder: str) -> str:
+    """Return a line that names the directory which `start` is in and which looks like an agent home without being
+    registered, with what makes it one; '' if there is none."""
+    root = unregistered_home(start, environ, stop=environ.get("HOME", ""), folder=folder)
+    if not root:
+        return ""
+    from shlex import quote
+
+    from ..text.sanitize import for_prompt
+
+    shown = quote(" ".join(for_prompt(root).split()))
+    return f"{shown} looks like an agent's home, and does not count as one: session-memory install --home {shown}"
+
+
+def untold_home(home: Home, start: str, environ: Mapping[str, str], folder: str) -> str:
+    """Return the same for the start of a session, once for each such directory. What it returns counts as told."""
+    line, path = looks_like_home(start, environ, folder), home.state_dir + _TOLD_HOMES_FILE
+    told = _read_told(path) if line else []
+    if not line or line in told:
+        return ""
+    _write_told(path, [*told, line][-_MOST_TOLD:])
+    return f"session-memory: {line}"
+
+
+def _read_told(path: str) -> list[str]:
+    try:
+        told = decode(read_whole(path).decode())
+    except (OSError, ValueError):
+        return []
+    return told if isinstance(told, list) else []
+
+
+def _write_told(path: str, lines: list[str]) -> None:
+    try:
+        write_atomically(path, encode(lines).encode())
+    except OSError:  # then the next session is told again
+        pass
 
 
 def _leftovers(home: Home) -> Iterator[str]:

@@ -10,6 +10,7 @@ import os
 from ..runtimes import all_runtimes
 from ..system.git import find_worktree, worktrees_of
 from . import homes
+from .forgotten import forgotten_until, read_file
 from .rules import Rule, stricter
 
 TYPE_CHECKING = False
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from .compiled import Settings
+    from .forgotten import Tombstone
     from .homes import Home
 
 
@@ -32,6 +34,7 @@ class Privacy:
         self._settings: dict[str, Settings] = {}
         self._of_start: dict[str, list[Settings]] = {}
         self._homes: dict[str, list[Home]] = {}
+        self._forgotten: dict[str, list[Tombstone]] = {}
         self._spelled: dict[str, set[str]] = {}
 
     def rule(self, start_directory: str, *names: str) -> Rule:
@@ -61,6 +64,11 @@ class Privacy:
         mains = [one.root for one in worktrees_of(found.common_dir) if one.git_dir == found.common_dir]
         return {directory, real, *[main + real.removeprefix(found.root) for main in mains]}
 
+    def is_open(self, start_directory: str = "") -> bool:
+        """Return whether all may be told of whatever was started there: there is no rule, and nothing was forgotten."""
+        forgotten = [self._forgotten_in(path) for path in self._forgotten_files(start_directory)]
+        return not any(forgotten) and not self.has_rules(start_directory)
+
     def has_rules(self, start_directory: str = "") -> bool:
         """Whether there is any rule for sessions that were started there."""
         return any(one.has_rules for one in self._for(start_directory))
@@ -72,6 +80,23 @@ class Privacy:
     def has_project_rules(self, start_directory: str = "") -> bool:
         """Whether any of these is for projects."""
         return any(one.has_project_rules for one in self._for(start_directory))
+
+    def forgotten_until(self, session_id: str, start_directory: str) -> int | None:
+        """Return up to when a session was forgotten, in milliseconds since the epoch, wherever it was; None if it was
+        not."""
+        files = self._forgotten_files(start_directory).items()
+        times = [forgotten_until(self._forgotten_in(path), group, session_id, start_directory) for path, group in files]
+        return max([time for time in times if time is not None], default=None)
+
+    def _forgotten_files(self, start_directory: str) -> dict[str, str]:
+        """Return the files that say what was forgotten, each with the group that its sessions are of."""
+        found = {**self._always, **_by_file(self.agent_homes(start_directory))}
+        return dict([pair for home in found.values() for pair in home.forgotten_files()])
+
+    def _forgotten_in(self, path: str) -> list[Tombstone]:
+        if path not in self._forgotten:
+            self._forgotten[path] = read_file(path)
+        return self._forgotten[path]
 
     def files(self, start_directory: str = "") -> list[str]:
         """The settings whose rules count for a session that was started there, whether they are there or not."""
@@ -89,16 +114,14 @@ class Privacy:
         return self._of_start[start_directory]
 
     def agent_homes(self, start_directory: str) -> list[Home]:
-        """The agent homes that a directory is in, as each runtime that names sessions there sees it; looked for once a
-        directory."""
+        """Return the agent homes that a directory is in, as each runtime that names sessions there sees them; looked
+        for once a directory. Those that nobody registered count too: rules only hide."""
         if start_directory not in self._homes:
             found = []
             for folder in self._folders if start_directory.startswith("/") else ():
-                home = homes.agent_home(start_directory, self._environ, stop=self._user, folder=folder)
-                host = homes.host_of(home.root) if home else ""
-                if home and host:
-                    home = homes.home_at(home.root, self._environ, sessions_dir=home.sessions_dir, host=host)
-                found += [home] if home else []
+                for home in homes.homes_above(start_directory, self._environ, self._user, folder):
+                    host, names = homes.host_of(home.root), home.sessions_dir
+                    found.append(homes.home_at(home.root, self._environ, sessions_dir=names, host=host))
             self._homes[start_directory] = found
         return self._homes[start_directory]
 

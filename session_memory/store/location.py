@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import shlex
 from functools import partial
 
 from ..errors import SessionMemoryError
 from ..runtimes import all_runtimes
 from ..settings import homes
+from ..settings.grants import is_inside
 from ..settings.homes import ENV_DIR
+from ..settings.registry import agent_home, is_registered_host, unregistered_home
 from ..settings.sections import store_settings
 from ..system.files import path_text
 from ..text.names import is_name
@@ -89,10 +92,11 @@ def find_location(path: str | None, environ: Mapping[str, str]) -> StoreLocation
     """
     user = homes.user_dir(environ)
     start = os.path.abspath(path) if path else environ.get(homes.ENV_HOME) or os.getcwd()
-    home = _agent_home_at(start, environ, user)
-    host = homes.host_of(home.root if home else start)
+    home = _agent_home_at(start, homes.naming(path and start, environ), user)
+    at = home.root if home else start
+    host = homes.host_of(at)
     if host:
-        return _of_host(host, home.root if home else "", environ)
+        return _of_host(host, at if at != host else "", environ)
     if home:
         return _of_agent(home, environ, user)
     person = homes.person_home(environ)
@@ -103,14 +107,16 @@ def find_location(path: str | None, environ: Mapping[str, str]) -> StoreLocation
         return _of_person(person, environ) if is_person_s else _of_runtime(runtime, home, user, environ)
     if not path:
         return _of_person(person, environ)
-    hint = "name an agent home, a host's directory, a runtime's directory, or your home directory"
-    raise NoStoreError(f"{path}: it is no home that has a store", hint)
+    looks = unregistered_home(start, environ, stop=os.path.dirname(start))
+    hint = f"if it is an agent's: session-memory install --home {shlex.quote(looks)}"
+    other = "name an agent home, a host's directory, a runtime's directory, or your home directory"
+    raise NoStoreError(f"{path}: it is no home that has a store", hint if looks else other)
 
 
 def _agent_home_at(start: str, environ: Mapping[str, str], stop: str) -> Home | None:
     """The agent home that `start` lies in, whichever runtime's sessions have names there."""
     folders = [runtime.SESSIONS_FOLDER for runtime in all_runtimes()]
-    found = [homes.agent_home(start, environ, stop=stop, folder=folder) for folder in folders]
+    found = [agent_home(start, environ, stop=stop, folder=folder) for folder in folders]
     return max((home for home in found if home), key=lambda home: len(home.root), default=None)
 
 
@@ -160,14 +166,13 @@ def _of_agent(home: Home, environ: Mapping[str, str], user: str) -> StoreLocatio
     own: dict[str, list[SourceDirectory]] = {}
     for runtime in all_runtimes():
         config_dir = runtime.config_dir(environ)
-        stop = os.path.dirname(home.root)
-        named = homes.agent_home(home.root, environ, stop=stop, folder=runtime.SESSIONS_FOLDER)
+        named = homes.named_home(home.root, environ, runtime.SESSIONS_FOLDER)
         sessions = runtime.named_sessions(named.sessions_dir, config_dir, home.root) if named else []
         for directory in [f"{home.root}{below}/{runtime.USUAL_DIR}" for below in _WORK_DIRS]:
-            if os.path.isdir(runtime.transcripts_dir(directory)):
+            if os.path.isdir(runtime.transcripts_dir(directory)) and is_inside(directory, home.root):
                 own[os.path.realpath(runtime.transcripts_dir(directory))] = _all_transcripts(runtime, directory)
         if named and any(session.path.startswith(named.sessions_dir + "/") for session in sessions):
-            own[os.path.realpath(named.sessions_dir)] = [SourceDirectory(named.sessions_dir)]
+            own[os.path.realpath(named.sessions_dir)] = [SourceDirectory(named.sessions_dir, confined_to=home.root)]
         if not runtime.HAS_PROJECT_FOLDERS:  # which of the user's are the agent's, only their content tells
             continue
         root = runtime.transcripts_dir(config_dir)
@@ -182,7 +187,7 @@ def _of_host(host: str, group_root: str, environ: Mapping[str, str]) -> StoreLoc
     from ..settings.host_layout import Layout
 
     layout = Layout(host)
-    home = homes.home_at(layout.root, environ)
+    home = homes.home_at(layout.root, environ, is_host=is_registered_host(layout.root, environ))
     settings = store_settings(home.settings().memory, layout.root)
     names = [os.path.basename(group_root)] if group_root else _group_names(layout.groups_dir)
     groups = [layout.group(name) for name in names]
@@ -209,6 +214,10 @@ def _place(
     """The store in a home, for the directories that its settings name, else for those of its `own`."""
     watched = own
     if settings.watch_paths is not None:
-        watched = [SourceDirectory(path, is_named=True) for path in settings.watch_paths]
+        root = home.root if home.is_confined else ""
+        watched = [
+            SourceDirectory(path, is_named=True, confined_to=root if root and path.startswith(f"{root}/") else "")
+            for path in settings.watch_paths
+        ]
     archives = [Archives(home.conversations_dir)]
     return StoreLocation(f"{home.memory_dir}/{homes.STORE_FILE}", watched, archives, None, settings, home, environ)

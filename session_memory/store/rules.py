@@ -10,14 +10,17 @@ from ..archives.former_names import archived_names
 from ..runtimes import all_runtimes
 from ..settings.host_layout import Layout
 from ..settings.privacy import Privacy
+from ..transcripts.gate import Family, describe
 from ..transcripts.pointers import earlier_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from ..runtimes import Runtime
     from ..settings.homes import Home
     from ..settings.rules import Rule
+    from ..transcripts.gate import Gate
 
 
 class JudgedFile(NamedTuple):
@@ -62,6 +65,13 @@ class ReadRules:
         if privacy.has_rules(file.cwd):
             known.update(self.names(file))
         return privacy.rule(file.cwd, *(known - {""}))
+
+    def gate(self, file: JudgedFile, runtime: Runtime, path: str) -> Gate:
+        """Return what may be told of a transcript as it lies at `path`. Raises OSError."""
+        privacy = self._privacy(file.home)
+        known = (file.home, file.file_path.partition("/")[0], *self.names(file))
+        family = Family(privacy, runtime, path, {path: [name for name in known if name]})
+        return family.gate(path, describe(runtime, path, with_all_titles=privacy.has_name_rules(file.cwd)))
 
     def rule_for_directory(self, file: JudgedFile, directory: str) -> Rule:
         """The rule for what was said in a session while it was in a directory."""

@@ -90,7 +90,8 @@ class NewTool(NamedTuple):
 
 class NewEntry(NamedTuple):
     """An entry to be stored. `key` identifies it in all files that have a copy of it; `message` is the same for all
-    entries of one API message, 0 for none; `text` may be '' where there are tools."""
+    entries of one API message, 0 for none; `text` may be '' if there are tools. `origin` is the id of the session that
+    the record names, '' if that is the file's."""
 
     key: int
     message: int
@@ -100,6 +101,7 @@ class NewEntry(NamedTuple):
     timestamp: int | None
     cwd: str
     tools: tuple[NewTool, ...] = ()
+    origin: str = ""
 
 
 class Batch(NamedTuple):

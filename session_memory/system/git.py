@@ -77,7 +77,7 @@ class HeadMove:
 def find_worktree(directory: str, user_dir: str = "") -> Worktree | None:
     """The worktree that a directory (an absolute path) is in; None where it is in none, and where the repository is at
     the person's home directory `user_dir` or above, since such a one is not about what lies below."""
-    directory = directory.rstrip("/")
+    directory, user_dir = real_path(directory).rstrip("/"), real_path(user_dir) if user_dir else ""
     while directory and directory != user_dir and not user_dir.startswith(directory + "/"):
         found = _worktree_at(directory)
         if found is not None:

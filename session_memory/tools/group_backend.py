@@ -6,7 +6,7 @@ Ids and names are looked up among what the group has: nothing that a tool is giv
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from ..settings.host_layout import GLOBAL, MAIN
@@ -14,18 +14,19 @@ from ..settings.privacy import Privacy
 from ..system.confined_files import OutsideGroupError, directory_below, pinned
 from ..text.names import is_name
 from ..text.timestamps import epoch_seconds
-from ..transcripts.log import last_entries
-from ..transcripts.reader import USER_RANK
-from ..transcripts.sessions import describe, what_may_be_told
+from ..transcripts.gate import Family, Gate, describe
+from ..transcripts.log import has_entries, last_entries
 from .archive_search import search_archives
 from .backend import ListedSession, RefusedError
 from .store_backend import StoreBackend
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ..settings.host_layout import Group, Layout
-    from ..settings.rules import Rule
     from ..store.postgres.pool import TeamPool
     from ..transcripts.entries import Entry
+    from ..transcripts.gate import Described
     from ..transcripts.pointers import PutBy, SessionManager
     from .backend import Administration, Search, SearchLimits, SearchResult
     from .store_backend import GraphSearch, MemoryChanges
@@ -67,20 +68,13 @@ class GroupBackend(StoreBackend):
     def entries(self, session: ListedSession, count: int) -> tuple[list[Entry], int]:
         """See Backend."""
         group = self._layout.group(session.group) if session.group else self._group
-        path = group.transcript(session.session_id)
         try:
-            with pinned(self._layout.root, os.path.dirname(path)) as directory:
-                entries, unreadable = last_entries(group.runtime, f"{directory}/{os.path.basename(path)}", count)
+            with self._transcript(group, session.session_id) as path:
+                gate = None if self._is_own(session) else self._gate(group, path, session)[0]
+                return last_entries(group.runtime, path, count, gate)
         except FileNotFoundError:
             hint = "its archive may still be there: use search_sessions"
             raise RefusedError(f"the transcript of {session.name!r} is gone", hint) from None
-        if self._is_own(session):
-            return entries, unreadable
-        privacy = self._privacy(group)
-        history = self._sessions.get_history(group.name)
-        names = [entry.name for entry in history if entry.session_id == session.session_id]
-        rule = privacy.rule(group.root, session.name, session.session_id, *names)
-        return what_may_be_told(entries, privacy, rule, group.root), unreadable
 
     def clear(self, name: str) -> str:
         """See Backend."""
@@ -127,39 +121,61 @@ class GroupBackend(StoreBackend):
     def _sessions_of(self, group: Group, privacy: Privacy) -> list[ListedSession]:
         label = "" if group.name == self._group.name else group.name
         active = self._sessions.get(group.name)
-        shown = self._active(group, active, label, privacy) if active else None
+        shown = self._active(group, active, label) if active else None
         listed = [shown] if shown else []
         for entry in self._sessions.get_history(group.name):
             modified = epoch_seconds(entry.archived_at)
             listed.append(ListedSession(str(entry.id), entry.name, entry.session_id, modified, False, label))
         return [
             one for one in listed
-            if is_name(one.session_id) and (self._is_own(one) or not self._rule(one, listed, privacy, group).ignore)
+            if is_name(one.session_id) and (self._is_own(one) or self._is_told(one, listed, privacy, group))
         ]  # fmt: skip
 
-    def _rule(self, one: ListedSession, listed: list[ListedSession], privacy: Privacy, group: Group) -> Rule:
-        """The rule for a session by each of the names that it has among the `listed` ones of its group."""
+    def _is_told(self, one: ListedSession, listed: list[ListedSession], privacy: Privacy, group: Group) -> bool:
+        """Return whether a session may be listed: by each of the names that it has among the `listed` ones of its
+        group, and unless all of it was forgotten."""
         names = [other.name for other in listed if other.session_id == one.session_id]
-        return privacy.rule(group.root, one.session_id, *names)
-
-    def _active(self, group: Group, session_id: str, label: str, privacy: Privacy) -> ListedSession | None:
-        """The group's active session under its title, as far as there is a transcript that can be read and the title
-        may be told; None for one of another group that is excluded."""
-        path = group.transcript(session_id)
-        title, modified = "", None
+        gate = Gate(privacy, one.session_id, group.root, names)
+        if gate.rule.ignore or gate.until is None:
+            return not gate.rule.ignore
         try:
-            with pinned(self._layout.root, os.path.dirname(path)) as directory:
-                inside = f"{directory}/{os.path.basename(path)}"
-                described = describe(group.runtime, inside, with_all_titles=True)
-                modified = os.stat(inside, follow_symlinks=False).st_mtime
-            rule = privacy.rule(group.root, *filter(None, (described.title, session_id)))
-            if label and rule.ignore:
-                return None
-            if not label or rule.text or described.rank >= USER_RANK:
-                title = described.title
+            with self._transcript(group, one.session_id) as path:
+                return has_entries(group.runtime, path, gate)
         except (OSError, OutsideGroupError):
-            pass
-        return ListedSession(session_id, title or _UNTITLED, session_id, modified, True, label)
+            return False
+
+    def _gate(self, group: Group, path: str, session: ListedSession) -> tuple[Gate, Described]:
+        """Return what may be told of a session of a group whose transcript lies at `path`, and what that says. Raises
+        OSError."""
+        described = describe(group.runtime, path, with_all_titles=True)
+        described.start = group.root
+        history = self._sessions.get_history(group.name)
+        names = [entry.name for entry in history if entry.session_id == session.session_id]
+        family = Family(self._privacy(group), group.runtime, path, {path: names})
+        return family.gate(path, described), described
+
+    @contextmanager
+    def _transcript(self, group: Group, session_id: str) -> Iterator[str]:
+        """Yield a path to a transcript on which no link can be put. Raises OSError, OutsideGroupError."""
+        path = group.transcript(session_id)
+        with pinned(self._layout.root, os.path.dirname(path)) as directory:
+            yield f"{directory}/{os.path.basename(path)}"
+
+    def _active(self, group: Group, session_id: str, label: str) -> ListedSession | None:
+        """Return the group's active session under its title, as far as there is a transcript that can be read and the
+        title may be told; None for one of another group that is excluded."""
+        shown = ListedSession(session_id, _UNTITLED, session_id, None, True, label)
+        try:
+            with self._transcript(group, session_id) as path:
+                gate, described = self._gate(group, path, shown)
+                title = (described.rank, described.title)
+                title = gate.shown_title(group.runtime, path, title) if label else title
+                modified = os.stat(path, follow_symlinks=False).st_mtime
+        except (OSError, OutsideGroupError):
+            return shown
+        if label and gate.rule.ignore:
+            return None
+        return shown._replace(name=title[1] or _UNTITLED, modified=modified)
 
     def _own_session(self) -> str:
         return self._sessions.get(self._group.name) or ""

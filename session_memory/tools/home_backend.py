@@ -10,7 +10,6 @@ from ..archives.former_names import former_names
 from ..runtimes.detection import running_session
 from ..settings.privacy import Privacy
 from ..text.format import one_line
-from ..transcripts.log import last_entries
 from ..transcripts.sessions import UnknownSessionError, find_sessions
 from .archive_search import search_archives
 from .backend import ListedSession, RefusedError
@@ -70,9 +69,7 @@ class HomeBackend(StoreBackend):
 
     def entries(self, session: ListedSession, count: int) -> tuple[list[Entry], int]:
         """See Backend."""
-        one = self._found[session.id]
-        entries, unreadable = last_entries(one.runtime, one.session.path, count)
-        return one.told(entries), unreadable
+        return self._found[session.id].last_entries(count)
 
     def clear(self, name: str) -> str:
         """See Backend."""

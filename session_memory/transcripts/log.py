@@ -14,15 +14,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..runtimes import Runtime
     from .entries import Entry, ToolUse
+    from .gate import Gate
 
 ARGUMENT_CHARACTERS = 200
 
 
-def last_entries(runtime: Runtime, path: str, count: int) -> tuple[list[Entry], int]:
-    """The last `count` entries of the file, each id once, in file order, and how many records were unreadable.
+def last_entries(runtime: Runtime, path: str, count: int, gate: Gate | None) -> tuple[list[Entry], int]:
+    """Return the last `count` entries of the file of which its `gate` lets something be told, each id once, in file
+    order, and how many records were unreadable. Without a gate, for whoever is in the session, all may be told.
 
     Reads from the end, so that the size of the file does not matter. Raises OSError.
     """
+    if gate is not None and gate.rule.ignore:
+        return [], 0
     latest: list[Entry] = []
     ids: set[str] = set()
     descriptor = open_regular(path)
@@ -32,12 +36,22 @@ def last_entries(runtime: Runtime, path: str, count: int) -> tuple[list[Entry], 
             if entry.id and entry.id in ids:
                 continue
             ids.add(entry.id)
-            latest.append(entry)
+            if gate is not None and gate.is_forgotten(entry):  # and so is what stands before it
+                break
+            latest += [entry] if gate is None else gate.told([entry])
             if len(latest) >= count:
                 break
         return latest[::-1], reader.unreadable
     finally:
         os.close(descriptor)
+
+
+def has_entries(runtime: Runtime, path: str, gate: Gate) -> bool:
+    """Return whether a transcript has any entry of which something may be told."""
+    try:
+        return bool(last_entries(runtime, path, 1, gate)[0])
+    except OSError:
+        return False
 
 
 def render(entries: list[Entry], unreadable: int = 0, *, raw: bool = False) -> str:

@@ -147,8 +147,15 @@ def read_state(root: str) -> dict[str, Any]:
 
 
 def keep_state(root: str, state: dict[str, Any]) -> None:
-    """Keeps `state` with the mirrors. Raises OSError."""
-    write_atomically(f"{root}/{_STATE_FILE}", sealed(state))
+    """Keep `state` with the mirrors; write nothing if it is the same: the page watches this directory, and each write
+    would make it refresh the mirrors again. Raises OSError."""
+    path, content = f"{root}/{_STATE_FILE}", sealed(state)
+    try:
+        is_same = read_whole(path) == content
+    except OSError:
+        is_same = False
+    if not is_same:
+        write_atomically(path, content)
 
 
 def is_mark(line: bytes) -> bool:

@@ -55,8 +55,8 @@ class TitleOwner:
 
 class TranscriptReader:
     """Reads one transcript, in one direction. `title` is the best of those that it met, of several alike the one that
-    stands last in the file; `unreadable` counts the records that could not be decoded, `decoded` the bytes of the
-    lines that were decoded; `reached` is the offset behind the last line that was read forward."""
+    stands last in the file; `unreadable` counts the records that could not be decoded; `reached` is the offset behind
+    the last line that was read forward."""
 
     def __init__(
         self,
@@ -72,7 +72,6 @@ class TranscriptReader:
         and nothing else; it is read forward."""
         self.title: Title = NO_TITLE
         self.unreadable = 0
-        self.decoded = 0
         self.reached = 0
         self._meaning = runtime.records
         self._decode = decode
@@ -188,7 +187,6 @@ class TranscriptReader:
 
     def records(self, line: bytes) -> list[dict[str, Any]]:
         """The records of a line, several where they stand glued together; what is none counts as unreadable."""
-        self.decoded += len(line)
         values, unreadable = self._decode(line)
         if self._of_sub_agents:
             values = [self._meaning.of_sub_agent(one) if isinstance(one, dict) else one for one in values]
@@ -225,13 +223,15 @@ def first_directory(runtime: Runtime, descriptor: int) -> str:
 
 class TranscriptHead:
     """What the first lines of a transcript tell: the id of its first entry, the first time, the first directory and the
-    first prompt that is a request ('' or None where there is none), and a title with its rank."""
+    first prompt that is a request ('' or None where there is none), a title with its rank, and whether a compaction
+    precedes all entries."""
 
-    __slots__ = ("cwd", "first_id", "first_time", "prompt", "title")
+    __slots__ = ("begins_compacted", "cwd", "first_id", "first_time", "prompt", "title")
 
     def __init__(self, runtime: Runtime, descriptor: int, session_id: str = "") -> None:
         """Reads HEAD_BYTES of the transcript of a session, or, if they hold no prompt, at most FURTHER_BYTES. Raises
         OSError."""
+        self.begins_compacted = False
         self.first_id = ""
         self.cwd = ""
         self.first_time: float | None = None
@@ -252,6 +252,8 @@ class TranscriptHead:
                     self.prompt = self.prompt or entry.text
                 if self.first_id and self.prompt:
                     break
+            elif not self.first_id:
+                self.begins_compacted = True
         self.title = reader.title
 
     def best_title(self, later: Title) -> Title:

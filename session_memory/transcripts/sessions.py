@@ -8,11 +8,12 @@ from ..errors import SessionMemoryError
 from ..runtimes import all_runtimes
 from ..settings import homes
 from ..settings.privacy import Privacy
-from ..system.files import open_regular
-from ..text.sanitize import beginning, shortened
-from .lines import first_line
+from ..settings.registry import agent_home
+from ..text.sanitize import shortened
+from .gate import TITLE_CHARACTERS, Described, Family, Unruled, describe
+from .log import has_entries, last_entries
 from .project_folders import project_folders
-from .reader import HEAD_BYTES, USER_RANK, TitleOwner, TranscriptHead, TranscriptReader
+from .reader import USER_RANK
 from .titles import title_by_time
 
 TYPE_CHECKING = False
@@ -21,13 +22,12 @@ if TYPE_CHECKING:
 
     from ..runtimes import Runtime
     from ..settings.homes import Home
-    from ..settings.rules import Rule
     from .entries import Entry, Session
+    from .gate import Gate
+    from .reader import Title
 
     Candidate = tuple[Session, Runtime, Home]
 
-TITLE_CHARACTERS = 60
-SECRET_CHARACTERS = 400  # so much more is looked through for secrets, lest one is cut in two unseen
 CANDIDATES = 12
 
 
@@ -35,31 +35,17 @@ class UnknownSessionError(SessionMemoryError):
     """No session has the name that was asked for, or several have, or there is no home with sessions."""
 
 
-class Described:
-    """What a transcript tells of its session: the title on one line, for people, with its rank, and the directory that
-    it was started in; '' for what it does not tell; when it `began`, in seconds since the epoch, if it does; and
-    whether it is a sub-agent's."""
-
-    def __init__(
-        self, title: str = "", rank: int = USER_RANK, start: str = "", began: float | None = None,
-        is_of_subagent: bool = False,
-    ) -> None:  # fmt: skip
-        self.title = title
-        self.rank = rank
-        self.start = start
-        self.began = began
-        self.is_of_subagent = is_of_subagent
-
-
 class FoundSession:
     """A session with the runtime and the home it belongs to; `modified` in seconds since the epoch, `size` in bytes.
 
-    `rule` says what may be told of it; whoever is in it is told all. `former` are the names that it had, the latest
-    last: it goes by that where it has none, and no other session has it (`taken`)."""
+    `gate` says what may be told of it, None for whoever is in it, who is told all. `title` is what may be told of the
+    title, with its rank. `former` are the names that it had, the latest last: it goes by that if it has none, and no
+    other session has it (`taken`)."""
 
     def __init__(
-        self, session: Session, runtime: Runtime, home: Home, status: os.stat_result, described: Described,
-        privacy: Privacy | None = None, former: Sequence[str] = (), taken: Collection[str] = (),
+        self, session: Session, runtime: Runtime, home: Home, status: os.stat_result, began: float | None = None,
+        gate: Gate | None = None, title: Title = (USER_RANK, ""), former: Sequence[str] = (),
+        taken: Collection[str] = (),
     ) -> None:  # fmt: skip
         self.session = session
         self.runtime = runtime
@@ -67,43 +53,22 @@ class FoundSession:
         self.modified = status.st_mtime
         self.size = status.st_size
         self.id = runtime.session_id_of(session.path)
-        self._privacy = privacy
-        self._start = described.start
-        self.rule: Rule | None = None
-        title = described.title
-        if privacy is not None:
-            known = (session.name or session.key, title, self.id, *former)
-            self.rule = privacy.rule(described.start, *filter(None, known))
-            title = title if self.rule.text or described.rank >= USER_RANK else ""
-        by_time = "" if described.began is None else title_by_time(described.began)
+        self.gate = gate
+        by_time = "" if began is None else title_by_time(began)
         free = [shortened(name, TITLE_CHARACTERS) for name in former if name not in taken]
         put_by = free[-1] if free else ""
-        given = title if described.rank >= USER_RANK else ""
-        self.name = session.name or given or put_by or title or by_time or session.key
+        given = title[1] if title[0] >= USER_RANK else ""
+        self.name = session.name or given or put_by or title[1] or by_time or session.key
 
     @property
-    def is_excluded(self) -> bool:
-        """Whether a rule says that nothing is told of it."""
-        return self.rule is not None and self.rule.ignore
+    def has_text(self) -> bool:
+        """Return whether what was said in it may be told."""
+        return self.gate is None or self.gate.rule.text
 
-    def told(self, entries: list[Entry]) -> list[Entry]:
-        """What may be told of its `entries`: not what was said in an excluded directory, and text where it may be."""
-        privacy, rule = self._privacy, self.rule
-        if privacy is None or rule is None:
-            return entries
-        return what_may_be_told(entries, privacy, rule, self._start)
-
-
-def what_may_be_told(entries: list[Entry], privacy: Privacy, rule: Rule, start: str) -> list[Entry]:
-    """The entries of a session that was started in `start` and has this rule, as far as they may be told."""
-    if rule.ignore:
-        return []
-    of_directory = {cwd: privacy.of_directory(cwd, start) for cwd in {entry.cwd for entry in entries}}
-    return [
-        entry if rule.text and of_directory[entry.cwd].text else entry.without_text()
-        for entry in entries
-        if not of_directory[entry.cwd].ignore
-    ]
+    def last_entries(self, count: int) -> tuple[list[Entry], int]:
+        """Return the last entries of which something may be told, and how many records were unreadable. Raises
+        OSError."""
+        return last_entries(self.runtime, self.session.path, count, self.gate)
 
 
 def find_sessions(
@@ -118,59 +83,81 @@ def find_sessions(
     sessions of a home had, by their ids; an agent's that were put by under one are found too. Raises
     UnknownSessionError where there is no home with sessions.
     """
-    found = []
-    rules: dict[str, Privacy] = {}
     former: dict[str, Mapping[str, Sequence[str]]] = {}
     candidates = list(_candidates(path, all_projects, environ))
     if former_names:
         former = {home.root: former_names(home) for home in {home.root: home for _, _, home in candidates}.values()}
         candidates += _put_by(candidates, former)
     taken = {session.name for session, _, _ in candidates if session.name}
+    names = {
+        session.path: (session.name or session.key, *former.get(home.root, {}).get(_id_of(session, runtime), ()))
+        for session, runtime, home in candidates
+    }
+    families = _Families(environ, names, with_private=with_private)
+    present = []
     for session, runtime, home in candidates:
-        if home.config_file not in rules:
-            rules[home.config_file] = Privacy(environ, home)
-        privacy = rules[home.config_file]
-        names = former.get(home.root, {}).get(runtime.session_id_of(session.path), ())
-        own_ids = (own_id, environ.get(runtime.OWN_ID_VARIABLE))
-        sees_all = with_private or runtime.session_id_of(session.path) in own_ids
         try:
             status = os.stat(session.path, follow_symlinks=False)
         except OSError:
             continue
-        if status.st_mtime < since:
-            continue
-        try:
-            is_named = session.name and not privacy.has_rules(home.root)
-            by_name = privacy.has_name_rules(home.root)
-            described = Described() if is_named else describe(runtime, session.path, with_all_titles=by_name)
-        except Exception:  # whatever it is, is told where the session is asked for; unless a rule may exclude it
-            if privacy.has_rules(home.root):
+        if status.st_mtime >= since:
+            sees_all = _id_of(session, runtime) in (own_id, environ.get(runtime.OWN_ID_VARIABLE))
+            described = families.described(session, runtime, home)
+            if described is not None and not described.is_of_subagent:
+                present.append((session, runtime, home, status, described, sees_all))
+    found = []
+    for session, runtime, home, status, described, sees_all in present:
+        gate = None if sees_all else families.of(session, runtime, home).gate(session.path, described)
+        title: Title = described.rank, described.title
+        if gate is not None:
+            if gate.rule.ignore or (gate.until is not None and not has_entries(runtime, session.path, gate)):
                 continue
-            described = Described()
-        one = FoundSession(session, runtime, home, status, described, None if sees_all else privacy, names, taken)
-        if not one.is_excluded and not described.is_of_subagent:
-            found.append(one)
+            title = gate.shown_title(runtime, session.path, title)
+        had = former.get(home.root, {}).get(_id_of(session, runtime), ())
+        found.append(FoundSession(session, runtime, home, status, described.began, gate, title, had, taken))
     return sorted(found, key=lambda one: -one.modified)
 
 
-def describe(runtime: Runtime, path: str, *, with_all_titles: bool = False) -> Described:
-    """Return what the end and the beginning of a transcript tell of its session; its first prompt if it has no title.
-    What lies between them is looked through for titles if a rule may name one of them. Raises OSError."""
-    descriptor = open_regular(path)
-    try:
-        session_id = runtime.session_id_of(path)
-        reader = TranscriptReader(runtime, first_line(descriptor), owner=TitleOwner(session_id, descriptor))
-        for _ in reader.from_end(descriptor, HEAD_BYTES):
-            pass
-        if with_all_titles:
-            reader.take_titles(descriptor, 0, os.fstat(descriptor).st_size)
-        head = TranscriptHead(runtime, descriptor, session_id)
-    finally:
-        os.close(descriptor)
-    given = runtime.given_name(path)
-    rank, title = (USER_RANK, given) if given else head.best_title(reader.title)
-    title = shortened(beginning(title, TITLE_CHARACTERS + SECRET_CHARACTERS), TITLE_CHARACTERS)
-    return Described(title, rank, head.cwd, head.first_time, reader.is_of_subagent)
+class _Families:
+    """The transcripts among which sessions may be forks of each other, by folder, for each home's rules."""
+
+    def __init__(self, environ: Mapping[str, str], names: Mapping[str, Sequence[str]], *, with_private: bool) -> None:
+        self._environ = environ
+        self._names = names
+        self._with_private = with_private
+        self._rules: dict[str, Privacy] = {}
+        self._families: dict[tuple[str, str, str], Family] = {}
+
+    def of(self, session: Session, runtime: Runtime, home: Home) -> Family:
+        """Return those that a session is among."""
+        folder = session.path.rpartition("/")[0] if runtime.HAS_PROJECT_FOLDERS else ""
+        key = runtime.name, home.config_file, folder
+        if key not in self._families:
+            privacy = self._privacy(home)
+            rules = Unruled(privacy) if self._with_private else privacy
+            self._families[key] = Family(rules, runtime, session.path, self._names)
+        return self._families[key]
+
+    def described(self, session: Session, runtime: Runtime, home: Home) -> Described | None:
+        """Return what a transcript tells of a session; None if it cannot be read, and a rule may exclude it."""
+        privacy = self._privacy(home)
+        if session.name and privacy.is_open(home.root):
+            return Described()
+        try:
+            described = describe(runtime, session.path, with_all_titles=privacy.has_name_rules(home.root))
+        except Exception:  # whatever it is, is told where the session is asked for
+            return Described() if privacy.is_open(home.root) else None
+        self.of(session, runtime, home).note(session.path, described)
+        return described
+
+    def _privacy(self, home: Home) -> Privacy:
+        if home.config_file not in self._rules:
+            self._rules[home.config_file] = Privacy(self._environ, home)
+        return self._rules[home.config_file]
+
+
+def _id_of(session: Session, runtime: Runtime) -> str:
+    return runtime.session_id_of(session.path)
 
 
 def unreadable_projects(path: str | None, environ: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -187,14 +174,6 @@ def unreadable_projects(path: str | None, environ: Mapping[str, str]) -> list[tu
             except OSError as error:
                 found.append((f"{projects}/{name}", error.strerror or str(error)))
     return found
-
-
-def title_of(runtime: Runtime, path: str) -> str:
-    """The title that the end or the beginning of a transcript tells, else the session's first prompt; '' for neither.
-
-    On one line, for people. Raises OSError.
-    """
-    return describe(runtime, path).title
 
 
 def choose(found: list[FoundSession], name: str) -> FoundSession:
@@ -226,7 +205,7 @@ def _nearest(found: list[FoundSession], wanted: str) -> list[FoundSession]:
 
 def _candidates(path: str | None, all_projects: bool, environ: Mapping[str, str]) -> Iterator[Candidate]:
     start = os.path.abspath(path) if path else environ.get(homes.ENV_HOME) or os.getcwd()
-    named = list(_in_agent_home(start, "" if path else environ.get("HOME", ""), environ))
+    named = list(_in_agent_home(start, "" if path else environ.get("HOME", ""), homes.naming(path and start, environ)))
     if named and not all_projects:
         return iter(named)
     plain = _plain_homes(path and start, environ)
@@ -258,7 +237,7 @@ def _put_by(candidates: list[Candidate], former: Mapping[str, Mapping[str, Seque
 
 def _in_agent_home(start: str, stop: str, environ: Mapping[str, str]) -> Iterator[Candidate]:
     for runtime in all_runtimes():
-        home = homes.agent_home(start, environ, stop=stop, folder=runtime.SESSIONS_FOLDER)
+        home = agent_home(start, environ, stop=stop, folder=runtime.SESSIONS_FOLDER)
         if home is not None:
             places = [runtime.config_dir(environ)]
             own = f"{home.root}/{runtime.USUAL_DIR}"  # of an agent whose runtime is started with this

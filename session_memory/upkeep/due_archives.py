@@ -12,8 +12,8 @@ from ..archives.writer import archive_session
 from ..errors import SessionMemoryError
 from ..runtimes import all_runtimes
 from ..runtimes.detection import runtime_of
-from ..settings.homes import agent_home
 from ..settings.privacy import Privacy
+from ..settings.registry import agent_home
 from ..store.values import Filter
 from ..system.files import open_regular
 from ..transcripts.sessions import UnknownSessionError, find_sessions
@@ -78,7 +78,7 @@ def write_due(
             runtime = _runtime(one.transcript)
             path = runtime and archive_session(
                 one.session_id, one.transcript, runtime, home.conversations_dir, settings, time.time(),
-                name=names.get(one.session_id, ""), privacy=privacy, database=location.database, known=known,
+                name=names.get(one.session_id, ""), privacy=privacy, known=known,
             )  # fmt: skip
             written += bool(path)
         except (SessionMemoryError, OSError) as error:

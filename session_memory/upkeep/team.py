@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from contextlib import closing, suppress
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from .. import __version__
@@ -101,11 +100,12 @@ def push_to_team(
     from .team_memories import push_memories
 
     team = team_of(location.home)
-    sharing = Sharing(location, team)
+    sharing, tombstones = Sharing(location, team), forgotten.read(location.database)
     with closing(TeamPush(team.url, team.machine)) as pushing:
         report = push_new(
             store, pushing, sharing.shared_as,
-            is_forgotten=partial(_is_forgotten, forgotten.read(location.database)), is_spent=is_spent,
+            is_forgotten=lambda session: _is_forgotten(tombstones, session) or sharing.is_held_back(session),
+            is_spent=is_spent,
         )  # fmt: skip
         memories = push_memories(location, pushing, sharing.of_session, note, is_spent)
         report = report._replace(is_complete=report.is_complete and memories.is_complete)
@@ -198,6 +198,12 @@ class Sharing:
         self._sessions.setdefault((file.home, file.session_id), []).append(found)
         return found
 
+    def is_held_back(self, session: SharedSession) -> bool:
+        """Return whether a rule that names a session shares it with fewer than the team has it for; asked if the store
+        does not have it any more, so that nothing can take its place."""
+        rule = self._rules.rule(JudgedFile(0, session.home, session.session_id, session.title, "", ""))
+        return rule.is_private or (bool(rule.share) and SHARES.index(rule.share) < SHARES.index(session.share))
+
     def of_session(self, home: str, session: str, directory: str) -> SharedAs | None:
         """As what a session is shared that was started in a directory: as the strictest of its transcripts; where the
         store has none of it any more, by the directory."""
@@ -258,7 +264,7 @@ def project_of(directory: str, names: Mapping[str, str], user_dir: str) -> tuple
     return names.get(main) or origin_of(worktree.common_dir), worktree.root
 
 
-def _is_forgotten(tombstones: list[forgotten.ForgottenSession], session: SharedSession) -> bool:
+def _is_forgotten(tombstones: list[forgotten.Tombstone], session: SharedSession) -> bool:
     until = forgotten.forgotten_until(tombstones, session.home, session.session_id, "")
     return until is not None and (session.last_at or 0) <= until
 

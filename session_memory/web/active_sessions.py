@@ -19,7 +19,6 @@ from ..system.git import find_worktree, head_of
 from ..text.paths import relative
 from ..text.sanitize import for_people
 from ..text.timestamps import age
-from ..transcripts.log import last_entries
 from ..transcripts.sessions import UnknownSessionError, find_sessions
 from ..transcripts.titles import is_request
 from .quotation import quoted
@@ -138,7 +137,7 @@ def midnight(now: float) -> float:
 def _from_transcript(one: FoundSession, environ: Mapping[str, str], now: float) -> ActiveSession:
     runtime = shown_runtime(one.runtime.name)
     try:
-        entries = one.told(last_entries(one.runtime, one.session.path, ENTRIES)[0])
+        entries = one.last_entries(ENTRIES)[0]
     except Exception as error:  # whatever it is, costs this session's card alone
         problem = for_people(described(error))
         return ActiveSession(one.id, for_people(one.name), runtime, "", "", one.modified, problem=problem)

@@ -143,6 +143,7 @@ class PageApp:
         return {"kind": kind, "title": title, "text": described(error), "hint": hint}
 
     def _page_request(self, store: Any, request: Request) -> PageRequest:
+        self._live.catch_up()
         return PageRequest(
             store, self._teams, self._pool.location, self._environ, self._active.sessions, self._alarms.found,
             self._access.root, time.time(), request.path_params, parse_qs(request.url.query, keep_blank_values=True),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import socket
@@ -76,19 +77,29 @@ def serve(
 
 
 class _Server(uvicorn.Server):
-    """Lets go of whoever listens to changes as soon as it is to end: it waits for them otherwise."""
+    """Lets go of whoever listens to changes as soon as it is to end: it waits for them otherwise. Until then it sleeps:
+    uvicorn's own loop looks ten times a second, 0.2 % of a core."""
 
     def __init__(self, config: uvicorn.Config, live: Live) -> None:
         super().__init__(config)
         self._live = live
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_to_end = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         to_thread.current_default_thread_limiter().total_tokens = THREADS
         await super().startup(sockets)
 
+    async def main_loop(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        if not self.should_exit:
+            await self._is_to_end.wait()
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self._live.stop()
         super().handle_exit(sig, frame)
+        if self._loop:
+            self._loop.call_soon_threadsafe(self._is_to_end.set)
 
 
 def _listening(port: int) -> socket.socket:

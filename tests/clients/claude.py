@@ -22,6 +22,7 @@ from typing import Any
 
 from fakes.fake_anthropic import FakeAnthropic
 from fakes.loopback import Request
+from records import register
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 API_KEY = "sk-ant-dummy"
@@ -113,6 +114,7 @@ class Claude:
         session_id = session_id or str(uuid.uuid4())
         sessions_dir = self.project / memory_dir / "sessions"
         sessions_dir.mkdir(parents=True, exist_ok=True)
+        register(self.project, self.home)
         (sessions_dir / f"{name}.json").write_text(json.dumps({"sessionId": session_id}))
         return session_id
 

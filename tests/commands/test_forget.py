@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from records import append, assistant, gemini_exchange, lines, new_id, user
-from store_scene import MONDAY, StoreUser
+from store_scene import COMMAND, MONDAY, StoreUser
 
 DAY = 24 * 3600
 OLD, NEW, OTHER = "old-session", "new-session", "other-session"
@@ -170,3 +174,34 @@ def test_of_a_session_that_we_mirror_the_mirror_is_emptied_and_what_the_runtime_
     assert person.result("search", "cherimoya", code=1)["hits"] == []
     assert len(person.result("search", "tamarind")["hits"]) > 0
     assert [path.name for path in place.rglob("*") if path.is_file() and b"cherimoya" in path.read_bytes()] == []
+
+
+def at_a_terminal(person: Person, answers: bytes, *words: str) -> str:
+    """What `session-memory forget` shows somebody who gives these answers."""
+    controller, worker = pty.openpty()
+    command = [sys.executable, "-c", COMMAND, "forget", *words]
+    with subprocess.Popen(
+        command, stdin=worker, stdout=worker, stderr=worker, env=person.environment, cwd=person.home
+    ) as process:
+        os.write(controller, answers)
+        assert process.wait(60) == 0
+        shown = os.read(controller, 100_000).decode()
+    os.close(worker)
+    os.close(controller)
+    return shown
+
+
+def test_a_person_is_asked_about_the_runtime_s_transcript_which_is_then_deleted(person: Person) -> None:
+    shown = at_a_terminal(person, b"y\nn\n", OLD)
+    assert "Delete them too?" in shown
+    assert len(list(person.projects.rglob(f"{OLD}.jsonl"))) == 1
+    shown = at_a_terminal(person, b"", NEW, "--yes", "--transcripts")
+    assert "Deleted: 1 transcript." in shown
+    assert [path.stem for path in person.projects.rglob("*.jsonl")].count(NEW) == 0
+
+
+def test_transcripts_are_deleted_by_nobody_but_a_person_at_a_terminal(person: Person) -> None:
+    done = person.run("forget", OLD, "--yes", "--transcripts")
+    assert (done.returncode, "only for people" in done.stderr) == (1, True)
+    assert person.hits("cherimoya") > 0
+    assert len(list(person.projects.rglob(f"{OLD}.jsonl"))) == 1

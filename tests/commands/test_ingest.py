@@ -10,7 +10,7 @@ from contextlib import closing
 
 import pytest
 from opencode_scene import OpenCodeDatabase
-from records import NamedHome, PiSession, exchange, new_id, user, write
+from records import NamedHome, PiSession, exchange, new_id, register, user, write
 from store_scene import MONDAY, StoreUser, trip
 
 
@@ -187,7 +187,7 @@ class TestWhoseStore:
     def test_an_agent_has_its_own_with_its_own_sessions_alone(self, tmp_path):
         machine = StoreUser(tmp_path / "user")
         machine.session("mine", user("a person's"))
-        home = NamedHome(tmp_path / "agent")
+        home = NamedHome(tmp_path / "agent", person=machine.home)
         home.session("main", user("the agent's own directory"))
         below = machine.projects / re.sub("[^A-Za-z0-9]", "-", str(home.root))
         write(below / f"{new_id()}.jsonl", user("started in the agent's directory"))
@@ -211,6 +211,7 @@ class TestWhoseStore:
 
     def test_pi_s_named_sessions_are_an_agent_s_too(self, tmp_path):
         machine = StoreUser(tmp_path / "user")
+        register(tmp_path / "agent", machine.home)
         for number in range(2):
             pi = PiSession()
             pi.user(f"in pi {number}")

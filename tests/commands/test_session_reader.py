@@ -37,7 +37,7 @@ def log(snapshot):
 
 @pytest.fixture
 def home(tmp_path):
-    return NamedHome(tmp_path / "agent")
+    return NamedHome(tmp_path / "agent", person=tmp_path)
 
 
 def read(*arguments, cwd, **environment):

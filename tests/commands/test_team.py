@@ -224,6 +224,20 @@ def test_a_clone_that_is_deleted_takes_nothing_from_the_team(machine, team):
     assert shared(team) == before
 
 
+def test_a_rule_holds_back_what_the_store_lost(machine, team):
+    ann = machine("laptop")
+    for session in ("plan", "other"):
+        ann.says(session, f"about {session}")
+    ann.run("team", "join", team.typed_url("ann"))
+    ann.run("team", "push")
+    for path in (*ann.projects.rglob("*.jsonl"), *ann.database.parent.glob("memory.db*")):
+        path.unlink()
+    assert ann.result("team", "push")["withdrawn"] == 0
+    ann.run("config", "sessions.plan.share", "off")
+    assert ann.result("team", "push")["withdrawn"] == 1
+    assert [session for _, session, *_ in shared(team)] == ["other"]
+
+
 def test_what_is_forgotten_is_forgotten_by_the_team(machine, team):
     ann = machine("laptop")
     ann.says("plan", "plan the harbour")

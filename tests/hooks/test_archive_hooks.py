@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 from archives_scene import messages
 from hooks_scene import PlainUser, run
-from records import NamedHome, append, exchange, line, new_id, tool_result, write
+from records import NamedHome, append, exchange, line, new_id, register, tool_result, write
+from transcripts_scene import write_transcript
+
+from session_memory.archives.groups import archive_group_session
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -46,12 +49,29 @@ class TestPreCompact:
         ]
 
     def test_works_in_an_agent_home_for_a_session_without_a_name(self, tmp_path):
-        home = NamedHome(tmp_path / "agent")
+        home = NamedHome(tmp_path / "agent", person=tmp_path)
         session_id = new_id()
         path = write(home.project_dir / f"{session_id}.jsonl", *exchange("hello", "hi"))
         event = {"session_id": session_id, "transcript_path": str(path), "hook_event_name": "PreCompact"}
         assert run(event, tmp_path, "pre_compact", CLAUDE_PROJECT_DIR=str(home.root)) == b""
         assert len(list((home.root / "conversations").glob("*-hello.md"))) == 1
+
+    @pytest.mark.parametrize("event", ["pre_compact", "session_end"])
+    def test_leaves_the_archive_of_a_group_to_its_host(self, layout, tmp_path, event):
+        group = layout.group("garden")
+        Path(layout.database).touch()
+        Path(layout.config_file).parent.mkdir(parents=True)
+        Path(layout.config_file).write_text("assistant_name: Rose\n")
+        path = write_transcript(group, new_id())
+        archive_group_session(group, path.stem, time.time())
+        [archive] = Path(group.conversations_dir).glob("*.md")
+        before = archive.read_bytes()
+        fields = {"cwd": group.root, "hook_event_name": "SessionEnd", "reason": "other", "trigger": "auto"}
+        event_fields = {"session_id": path.stem, "transcript_path": str(path), **fields}
+        assert run(event_fields, tmp_path, event, CLAUDE_PROJECT_DIR=group.root) == b""
+        time.sleep(1.5)  # of the process that it leaves behind, it waits half a second for the transcript
+        assert archive.read_bytes() == before
+        assert b'"group": "garden"' in before
 
     def test_is_silent_on_a_session_that_has_no_transcript(self, plain):
         assert plain.run("pre_compact", transcript_path=str(plain.project_dir / "never.jsonl")) == b""
@@ -227,6 +247,7 @@ class TestPi:
     )
     def test_keeps_what_is_compacted_or_left_for_a_new_session(self, tmp_path, fields, is_kept):
         home = tmp_path / "agent"
+        register(home, tmp_path)
         assert run(self.event(home, **fields), tmp_path, "pi_archive") == b""
         if is_kept:
             wait_for(lambda: list((home / "conversations").glob("2026-09-21-plan-a-trip.md")))

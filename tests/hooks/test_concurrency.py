@@ -73,7 +73,7 @@ class Crowd:
 
     def start_hook(self, listener: str, stdout: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
         """The prompt hook as the runtime starts it for a prompt to `listener`; it runs once its stdin is closed."""
-        environ = {"CLAUDE_PID": "4711"}
+        environ = {"CLAUDE_PID": "4711", "SESSION_MEMORY_HOME": str(self.home.root)}
         hook = subprocess.Popen(
             HOOK, env=environ, stdin=subprocess.PIPE, stdout=stdout, stderr=subprocess.PIPE, bufsize=0
         )

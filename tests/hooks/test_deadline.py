@@ -65,7 +65,7 @@ class TestAPrompt:
         assert "usual question" in told(output)
         assert "last question" in told(output)
         assert "stuck" not in told(output)
-        assert seconds < 2.5
+        assert seconds < 6
         assert "it took too long, and was left out" in plain.log()[0]
         assert "stuck 1" in told(plain.run())
 
@@ -90,7 +90,7 @@ cursor_file.lock = hang
 """
         output, seconds = run(plain, patch)
         assert output == b""
-        assert seconds < 2.5
+        assert seconds < 6
         assert "not done within 1 s" in plain.log()[0]
         assert "usual question" in told(plain.run())
 
@@ -128,7 +128,7 @@ held_calls.HoldSearch.of_command = hang
     def ask(self, asking: PlainUser, **fields: object) -> dict[str, str]:
         call = {"tool_name": "Bash", "tool_input": {"command": "git stash"}, "tool_use_id": "toolu_1", **fields}
         output, seconds = run(asking, self.PATCH, "pre_tool_use", hook_event_name="PreToolUse", **call)
-        assert seconds < 2.5
+        assert seconds < 6
         return json.loads(output)["hookSpecificOutput"] if output else {}
 
     def test_that_was_not_judged_in_time_is_held_and_its_user_asked(self, asking: PlainUser) -> None:

@@ -149,7 +149,7 @@ class TestPlainUser:
 class TestAgentHome:
     @pytest.mark.parametrize("memory_dir", [".session-memory", ".volute", ".mind"])
     def test_hears_of_its_named_sessions(self, tmp_path, memory_dir):
-        home = NamedHome(tmp_path / "agent", memory_dir)
+        home = NamedHome(tmp_path / "agent", memory_dir, tmp_path)
         main = home.session("main", user("hi"))
         home.session("discord", *exchange("how do I deploy this?", "Like this."))
         event = {
@@ -163,7 +163,7 @@ class TestAgentHome:
         assert run(event, tmp_path, CLAUDE_PROJECT_DIR=str(home.root)) == b""
 
     def test_a_session_that_is_none_of_the_named_ones_hears_nothing_and_is_logged(self, tmp_path):
-        home = NamedHome(tmp_path / "agent")
+        home = NamedHome(tmp_path / "agent", person=tmp_path)
         home.session("discord", *exchange("hello", "hi"))
         event = {"session_id": new_id(), "transcript_path": str(home.project_dir / "x.jsonl"), "prompt": "x"}
         assert run(event, tmp_path, CLAUDE_PROJECT_DIR=str(home.root)) == b""
@@ -171,14 +171,14 @@ class TestAgentHome:
         assert "is none of the named sessions" in line
 
     def test_a_host_may_name_the_session_in_the_environment(self, tmp_path):
-        home = NamedHome(tmp_path / "agent")
+        home = NamedHome(tmp_path / "agent", person=tmp_path)
         home.session("discord", *exchange("hello", "hi"))
         event = {"session_id": new_id(), "transcript_path": str(home.project_dir / "x.jsonl"), "prompt": "x"}
         output = run(event, tmp_path, CLAUDE_PROJECT_DIR=str(home.root), SESSION_MEMORY_SESSION="main")
         assert "hello" in told(output)
 
     def test_a_pointer_that_cannot_be_read_names_no_session_and_a_large_one_does(self, tmp_path):
-        home = NamedHome(tmp_path / "agent")
+        home = NamedHome(tmp_path / "agent", person=tmp_path)
         main = home.session("main", user("hi"))
         discord = home.session("discord", *exchange("hello", "hi"))
         pointers = home.sessions_dir
@@ -192,7 +192,7 @@ class TestAgentHome:
         assert [line.split()[1] for line in context.splitlines() if line.startswith("- ")] == ["discord"]
 
     def test_state_is_for_this_user_alone(self, tmp_path):
-        home = NamedHome(tmp_path / "agent")
+        home = NamedHome(tmp_path / "agent", person=tmp_path)
         main = home.session("main")
         home.session("discord", *exchange("hello", "hi"))
         event = {"session_id": main.stem, "transcript_path": str(main), "prompt": "x"}
@@ -258,7 +258,7 @@ class TestConfig:
 
     def test_in_an_agent_home_the_rules_of_the_person_count_too(self, tmp_path):
         PlainUser(tmp_path).config("scope: all\nsessions: {discord: {ignore: true}}\n")
-        home = NamedHome(tmp_path / "agent")
+        home = NamedHome(tmp_path / "agent", person=tmp_path)
         main = home.session("main", user("hi"))
         home.session("discord", *exchange("hello", "hi"))
         home.session("mail", *exchange("other", "words"))
@@ -347,7 +347,7 @@ class TestConfig:
         assert context.split("\n- ")[1] == '"hello" (just now, 4 messages): last: "hi"'
 
     def test_the_rules_of_the_agent_home_that_a_session_started_in_count_too(self, plain, tmp_path):
-        home = NamedHome(tmp_path / "agent")
+        home = NamedHome(tmp_path / "agent", person=tmp_path)
         (home.root / ".session-memory" / "config.yaml").write_text('sessions: {"*": {ignore: true}}\n')
         plain.session(*exchange("my diagnosis", "I see.", cwd=str(home.root)), project="-agent")
         plain.session(*exchange("hello", "hi", cwd="/srv/agent"))

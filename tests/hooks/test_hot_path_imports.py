@@ -34,7 +34,7 @@ SOMETHING_NEW = {
     "session_memory.transcripts.reader", "session_memory.transcripts.titles", "session_memory.transcripts.cursor", "session_memory.activity.unseen", "session_memory.text.sanitize", "session_memory.text.characters",
     "session_memory.text.secrets", "session_memory.text.secrets._literals",
     "session_memory.activity.forks", "session_memory.activity.report", "session_memory.transcripts.lines", "session_memory.activity.updates", "session_memory.text.format", "session_memory.text.paths",
-    "session_memory.settings.rules", "session_memory.activity.acknowledgement",
+    "session_memory.activity.acknowledgement",
 }  # fmt: skip
 # What a project is has to be found out once, and again where a directory changed.
 NEW_PROJECT = {

@@ -32,7 +32,7 @@ def with_past(machine: Machine) -> Path:
         (place / "config.yaml").write_text("scope: all\n")
     for folder in (agent / "conversations", machine.home / ".session-memory/conversations"):
         folder.mkdir()
-        (folder / "2026-02-21-travel.md").write_text("# Travel\n")
+        (folder / "2026-02-21-travel.md").write_text('# Travel\n\n<!-- session-memory {"session": "x"} -->\n')
     machine.installed("--home", str(agent), "--home", str(machine.claude))
     return agent
 
@@ -165,3 +165,24 @@ def test_a_home_whose_skills_alone_are_left_is_recognised(machine: Machine) -> N
     shutil.move(agent, moved)
     uninstalled(machine, "--home", str(moved))
     assert not (moved / ".claude/skills").exists()
+
+
+def test_a_purge_deletes_what_is_ours_file_by_file_and_keeps_the_rest(machine: Machine) -> None:
+    agent = with_past(machine)
+    theirs = [
+        agent / "conversations/with-mum.md", agent / "memories/holiday.md", agent / "memories/facts.md.bak",
+        machine.home / ".session-memory/store/shopping.md", machine.home / ".session-memory/notes.txt",
+    ]  # fmt: skip
+    for path in theirs:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("## mine\n")
+    (agent / "memories/link").symlink_to(machine.home / "elsewhere")
+    planned = machine.install("--uninstall", "--purge", "--dry-run")
+    done = machine.install("--uninstall", "--purge", "--yes")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert all(path.read_text() == "## mine\n" for path in theirs)
+    assert (agent / "memories/link").is_symlink()
+    for told in (planned.stdout, done.stdout):
+        assert "~/agent/conversations/with-mum.md (not ours)" in " ".join(told.split())
+    left = [path for path in (machine.home / ".session-memory").rglob("*") if path.is_file()]
+    assert sorted(left) == sorted(theirs[3:])

@@ -36,10 +36,10 @@ from session_memory.store.ingest.extract import Extractor
 from session_memory.system import quick_json
 from session_memory.system.json import decode_line
 from session_memory.text.timestamps import epoch_seconds
+from session_memory.transcripts.gate import describe
 from session_memory.transcripts.lines import lines_forward
 from session_memory.transcripts.log import last_entries
 from session_memory.transcripts.reader import TranscriptHead, TranscriptReader
-from session_memory.transcripts.sessions import title_of
 
 
 @pytest.fixture(params=all_runtimes(), ids=lambda runtime: runtime.name)
@@ -71,7 +71,7 @@ class TestEntries:
         ]
 
     def test_the_last_entries_are_the_end_of_all(self, fixture):
-        found, unreadable = last_entries(fixture.runtime, str(fixture.path()), 3)
+        found, unreadable = last_entries(fixture.runtime, str(fixture.path()), 3, None)
         assert said(found) == CONVERSATION[-3:]
         assert unreadable == 0
 
@@ -209,12 +209,12 @@ class TestDelivery:
 
 class TestTitles:
     def test_the_title_is_the_one_that_the_user_gave(self, fixture, tmp_path):
-        assert title_of(fixture.runtime, str(fixture.laid_out(tmp_path))) == TITLE
+        assert describe(fixture.runtime, str(fixture.laid_out(tmp_path))).title == TITLE
 
     def test_a_session_without_a_title_goes_by_its_first_prompt(self, fixture, tmp_path):
         lines = [line for line in fixture.lines() if TITLE.encode() not in line]
         (tmp_path / "t.jsonl").write_bytes(b"\n".join(lines) + b"\n")
-        assert title_of(fixture.runtime, str(tmp_path / "t.jsonl")) == "How do I deploy this?"
+        assert describe(fixture.runtime, str(tmp_path / "t.jsonl")).title == "How do I deploy this?"
 
     def test_the_head_tells_the_first_entry_prompt_and_time(self, fixture):
         with fixture.opened(fixture.path()) as (_, descriptor):
@@ -248,7 +248,7 @@ class TestDamage:
         assert reader.unreadable == 1
 
     def test_backward_only_complete_lines_are_read(self, fixture):
-        found, unreadable = last_entries(fixture.runtime, str(fixture.path("torn.jsonl")), 9)
+        found, unreadable = last_entries(fixture.runtime, str(fixture.path("torn.jsonl")), 9, None)
         assert ([entry.text for entry in found], unreadable) == (["one", "two", "three"], 1)
 
     def test_a_file_that_ends_anywhere_holds_what_was_complete(self, fixture, tmp_path):

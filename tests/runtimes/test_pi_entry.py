@@ -189,6 +189,21 @@ class TestStartedAhead:
         bare_pi.run("hello", "--extension", str(extension))
         assert len(pids.read_text().split()) == 1
 
+    def test_an_entry_that_waited_while_the_program_was_upgraded_is_replaced(
+        self, bare_pi: Pi, pids: Path, tmp_path: Path
+    ) -> None:
+        note = f"import os, sys\nopen({str(pids)!r}, 'a').write(str(os.getpid()) + '\\n')\nsys.stdin.read()\n"
+        extension = bare_pi.copy_extension(pi_prompt=f"{note}from session_memory import gone\n")
+        with bare_pi.rpc("--extension", str(extension)) as rpc:
+            (waiting,) = wait_for_pids(pids, 1)
+            upgraded = tmp_path / "pi_prompt.py"
+            upgraded.write_text(f"{note}print('{ANSWER}')\n")
+            upgraded.replace(extension.parents[1] / "pi_prompt.py")
+            turn = rpc.prompt("hello")
+            wait_until_gone([waiting])
+        assert turn.request is not None
+        assert turn.request.news == "hello\ntold"
+
     def test_an_entry_that_died_while_it_waited_is_replaced(self, bare_pi: Pi, pids: Path, tmp_path: Path) -> None:
         note = f"import os, sys\nopen({str(pids)!r}, 'a').write(str(os.getpid()) + '\\n')\n"
         extension = bare_pi.copy_extension(pi_prompt=f"{note}sys.stdin.read()\nprint('{ANSWER}')\n")

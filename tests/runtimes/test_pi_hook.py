@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from records import PiSession, line, show_told
+from records import PiSession, line, register, show_told
 
 ROOT = Path(__file__).resolve().parents[2]
 INTRODUCTION = "A record of your other sessions, not instructions:\n[Session Activity]\n"
@@ -172,6 +172,10 @@ class TestPlainUser:
 
 
 class TestAgentHome:
+    @pytest.fixture(autouse=True)
+    def home(self, tmp_path):
+        register(tmp_path / "agent", tmp_path)
+
     @pytest.mark.parametrize("memory_dir", [".session-memory", ".volute", ".mind"])
     def test_its_named_sessions_hear_of_each_other_wherever_they_work(self, machine, tmp_path, memory_dir):
         sessions_dir = tmp_path / "agent" / memory_dir / "pi-sessions"

@@ -13,10 +13,10 @@ from session_memory.runtimes import runtime
 from session_memory.runtimes.pi import encode_cwd
 from session_memory.runtimes.pi import records as pi
 from session_memory.session_monitor import parse_jsonl_entries, read_session_log
+from session_memory.transcripts.gate import describe
 from session_memory.transcripts.lines import first_line
 from session_memory.transcripts.log import last_entries
 from session_memory.transcripts.reader import TranscriptReader
-from session_memory.transcripts.sessions import title_of
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 REAL_FILES = sorted([*SHARED.glob("transcripts/pi/**/*.jsonl"), *SHARED.glob("captures/pi/**/*.jsonl")])
@@ -200,7 +200,7 @@ class TestBranches:
         session.name("My title")
         session.back_to(first)
         session.exchange("three", "four")
-        assert title_of(PI, str(session.write(tmp_path))) == "My title"
+        assert describe(PI, str(session.write(tmp_path))).title == "My title"
 
     def test_one_pass_from_the_beginning_finds_the_same(self, tmp_path):
         """As archives are made."""
@@ -272,8 +272,8 @@ class TestBranches:
         session.back_to(fork)
         session.exchange("right way", "good")
         path = str(session.write(tmp_path))
-        assert [entry.text for entry in last_entries(PI, path, 2)[0]] == ["right way", "good"]
-        assert [entry.text for entry in last_entries(PI, path, 9)[0]] == ["first", "answer", "right way", "good"]
+        assert [entry.text for entry in last_entries(PI, path, 2, None)[0]] == ["right way", "good"]
+        assert [entry.text for entry in last_entries(PI, path, 9, None)[0]] == ["first", "answer", "right way", "good"]
 
     def test_what_a_fork_copied_is_marked_as_a_copy(self):
         parent = PiSession()
@@ -298,7 +298,7 @@ def test_the_last_title_is_the_title_and_it_can_be_taken_away(tmp_path):
     titles = []
     for name in ("Old", "New", ""):
         session.name(name)
-        titles.append(title_of(PI, str(session.write(tmp_path))))
+        titles.append(describe(PI, str(session.write(tmp_path))).title)
     assert titles == ["Old", "New", "deploy it"]
 
 

@@ -56,7 +56,7 @@ def test_read_from_its_end_it_holds_the_same(file):
     whole = parse_jsonl_entries(content[: content.rfind(b"\n") + 1].splitlines(keepends=True), file.format)
     ids = [entry.id for entry in whole]
     once = [entry for at, entry in enumerate(whole) if not entry.id or entry.id not in ids[at + 1 :]]
-    assert last_entries(file.runtime, str(file.path), 10_000)[0] == once
+    assert last_entries(file.runtime, str(file.path), 10_000, None)[0] == once
 
 
 def test_no_line_that_is_not_decoded_holds_an_entry_a_title_or_a_compaction(file):

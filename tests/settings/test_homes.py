@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from records import register
 
-from session_memory.settings.homes import Home, agent_home, home_at, person_home, runtime_home
+from session_memory.settings.homes import Home, home_at, person_home, runtime_home
 from session_memory.settings.notices import notices, untold
+from session_memory.settings.registry import agent_home
 from session_memory.store.location import NoStoreError, find_location
 
 
@@ -50,7 +52,8 @@ class TestPerson:
 class TestAgent:
     def test_its_place_is_in_its_home_and_the_rules_of_the_person_count(self, tmp_path: Path) -> None:
         (tmp_path / "agent/.mind/sessions").mkdir(parents=True)
-        home = agent_home(f"{tmp_path}/agent/src", {"HOME": "/home/ada"})
+        environ = {"HOME": "/home/ada", "SESSION_MEMORY_HOME": f"{tmp_path}/agent"}
+        home = agent_home(f"{tmp_path}/agent/src", environ)
         assert home is not None
         assert (home.root, home.sessions_dir) == (f"{tmp_path}/agent", f"{tmp_path}/agent/.mind/sessions")
         assert home.memory_dir == f"{tmp_path}/agent/.session-memory"
@@ -126,6 +129,7 @@ class TestNotices:
         old.parent.mkdir(parents=True)
         old.write_text("sessions: {email: {ignore: true}}\n")
         (tmp_path / "agent/.session-memory/sessions").mkdir(parents=True)
+        register(tmp_path / "agent", tmp_path)
         agent = agent_home(f"{tmp_path}/agent", {"HOME": str(tmp_path)})
         assert agent is not None
         assert notices(agent) == []

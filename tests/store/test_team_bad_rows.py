@@ -25,6 +25,8 @@ BAD = [
     "UPDATE posting SET items = ''",
     "UPDATE posting SET items = int8send(1::bigint << 32 | 4000000000)",
     "UPDATE posting SET items = decode(repeat('ff', 80), 'hex')",
+    "UPDATE posting SET items = decode(repeat('0000000100000000', 8000000), 'hex') WHERE term = 'harbour'",
+    "UPDATE item SET text = repeat('harbour ', 20000000) WHERE role = 'user' AND number = 0",
     f"UPDATE session SET term_count = {LARGEST}, text_count = {2**31 - 1}, pushes = {2**31 - 1}",
     f"UPDATE session SET term_count = {SMALLEST}, text_count = {-(2**31)}",
     "UPDATE session SET text_count = 0, term_count = 0, item_count = -5",

@@ -198,6 +198,8 @@ def test_nothing_is_put_into_a_session_of_another(shared, statement, share):
         "CREATE TABLE session_memory.trap (x integer)",
         "CREATE FUNCTION session_memory.trap() RETURNS integer LANGUAGE sql AS 'SELECT 1'",
         "INSERT INTO schema_version VALUES (99)",
+        "SELECT add_member('eve')",
+        "SELECT remove_member('bob')",
         "SET row_security = off; SELECT * FROM session",
         "COPY (SELECT pg_read_file('/etc/passwd')) TO STDOUT",
         "SELECT setval(pg_get_serial_sequence('session', 'id'), 1)",

@@ -136,8 +136,9 @@ def test_a_database_of_version_1_becomes_one_as_it_is_made_now_with_what_was_sha
 
 
 def test_after_a_migration_nobody_may_do_more_than_before_and_who_never_joined_nothing(database):
-    with database() as url:
+    with database() as url, database() as other:
         made_by_version_1(url, *VERSIONS["0.2.0"])
+        made_by_version_1(other, *VERSIONS["0.2.0"])
         shared_by_ann(of("ann", url), by_segment=True)
         for name in ("bob", "cleo"):
             rows(of(name, url), "INSERT INTO machine (name, joined_at) VALUES ('desk', 0)")
@@ -149,9 +150,12 @@ def test_after_a_migration_nobody_may_do_more_than_before_and_who_never_joined_n
         for name in ("bob", "cleo"):
             with pytest.raises(errors.InsufficientPrivilege):
                 rows(of(name, url), "SELECT * FROM session_memory.item")
-        rows(url, "GRANT session_memory_member TO bob")  # as an administrator of another team with 0.2.0 does
+        rows(other, "GRANT session_memory_member TO bob")  # as `team init` of 0.2.0 does
         with pytest.raises(errors.InsufficientPrivilege):
             rows(of("bob", url), "SELECT * FROM session_memory.item")
+        with closing(connect(other)) as connection:
+            migrate(connection)
+        assert rows(url, "SELECT FROM pg_roles WHERE rolname = 'session_memory_member'") == []
 
 
 def test_members_of_one_team_neither_read_nor_write_another_on_the_same_server(database, tmp_path):

@@ -205,3 +205,12 @@ def counted_calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     for module in (files, git_files):
         monkeypatch.setattr(module, "os", Counting())
     return calls
+
+
+def test_a_home_directory_by_a_symlink_is_still_the_persons(tmp_path):
+    repository(tmp_path / "real", dotfile="x\n")
+    (tmp_path / "real" / "work").mkdir()
+    (tmp_path / "home").symlink_to(tmp_path / "real")
+    for directory in ("real/work", "home/work"):
+        for home in ("real", "home"):
+            assert find_worktree(str(tmp_path / directory), str(tmp_path / home)) is None

@@ -28,8 +28,8 @@ from session_memory.store.ingest import error_lines, extract
 from session_memory.store.search.snippet import excerpts
 from session_memory.text.sanitize import beginning, for_people, shortened
 from session_memory.transcripts.entries import Session
+from session_memory.transcripts.gate import describe
 from session_memory.transcripts.log import last_entries, render
-from session_memory.transcripts.sessions import title_of
 
 RANDOM = random.Random(11)
 PIECE = 8  # so many characters of a token together are a piece of it
@@ -132,8 +132,8 @@ def test_titles_logs_errors_and_snippets_show_no_piece_of_a_token(tmp_path):
     planted, shown = Planted(), []
     for text in [text for cut in (*TITLE_CUTS, *TEXT_CUTS) for text in planted.around(cut, 9)]:
         path = write(tmp_path / "one.jsonl", user(text), assistant(use("c", command=text)))
-        shown.append(title_of(runtime("agent-sdk"), str(path)))
-        shown.append(render(*last_entries(runtime("agent-sdk"), str(path), 9)))
+        shown.append(describe(runtime("agent-sdk"), str(path)).title)
+        shown.append(render(*last_entries(runtime("agent-sdk"), str(path), 9, None)))
         shown += [excerpt.text for excerpt in excerpts([text], {}, lambda _: [])]
         shown += [shortened(text, cut) for cut in TITLE_CUTS]
     for text in [text for cut in ERROR_CUTS for text in planted.around(cut, 3)]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -12,6 +13,7 @@ from store_scene import Scene, put, said, state
 from team_scene import Team, memory
 
 from session_memory.host.ipc import write_snapshots
+from session_memory.settings.registry import register_host
 from session_memory.store.postgres.memory_push import push_memories
 from session_memory.store.postgres.pool import TeamPool
 from session_memory.store.postgres.push import TeamPush
@@ -21,7 +23,7 @@ from session_memory.tools.request_files import RequestFiles
 
 
 @pytest.fixture
-def host(tmp_path: Path, team: Team) -> Iterator[GroupDir]:
+def host(tmp_path: Path, team: Team, monkeypatch: pytest.MonkeyPatch) -> Iterator[GroupDir]:
     """A host of bob's, who reads what groups with the same names said on ann's, and what she said herself."""
     ann = Scene(tmp_path / "ann")
     for home in ("family", "work", ""):
@@ -30,7 +32,9 @@ def host(tmp_path: Path, team: Team) -> Iterator[GroupDir]:
     known = [memory(f"The quay of {home or 'ann'}", f"id-{home}", home=home) for home in ("family", "work", "")]
     with closing(TeamPush(team.url(), "laptop")) as pushing:
         push_memories(pushing, known, ())
+    monkeypatch.setenv("HOME", str(tmp_path))
     with three_groups(tmp_path / "host") as host:
+        register_host(str(host.root), os.environ)
         ingested(host)
         config = host.root / ".session-memory" / "config.yaml"
         config.parent.mkdir(exist_ok=True)

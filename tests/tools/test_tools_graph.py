@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from host_scene import Box, GroupDir, three_groups
 from session_memory.host.ipc import write_snapshots
 from session_memory.memories import agent_graph
 from session_memory.memories.strategies.graphiti.strategy import GraphFact
+from session_memory.settings.registry import register_host
 from session_memory.store.location import find_location
 from session_memory.tools import GroupBackend, HomeBackend, ToolResult, call
 from session_memory.tools.host_tools import tools_for
@@ -162,9 +164,11 @@ class TestPerson:
 
 class TestGroups:
     @pytest.fixture
-    def host(self, tmp_path: Path, api: FakeOpenAI) -> Iterator[GroupDir]:
+    def host(self, tmp_path: Path, api: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> Iterator[GroupDir]:
         """A host whose groups family and work have a graph."""
+        monkeypatch.setenv("HOME", str(tmp_path))
         with three_groups(tmp_path / "host") as host:
+            register_host(str(host.root), os.environ)
             config = host.root / ".session-memory" / "config.yaml"
             config.parent.mkdir(exist_ok=True)
             config.write_text(settings(api, host.root))

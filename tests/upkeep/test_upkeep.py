@@ -244,7 +244,7 @@ def test_in_a_home_that_is_read_only_it_ends_quietly(person: Person) -> None:
         capture_output=True, timeout=WAIT_SECONDS, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-    assert not person.place.exists()
+    assert not (person.place / "store").exists()
 
 
 class TestArchives:
@@ -282,7 +282,7 @@ class TestArchives:
         assert "roses, question 0?" in person.store.stored()
 
     def test_what_was_forgotten_or_is_an_agents_is_none_of_a_persons_archives(self, person: Person) -> None:
-        home = NamedHome(person.root / "agent")
+        home = NamedHome(person.root / "agent", person=person.root)
         person.session(*[{**record, "cwd": str(home.root)} for record in talk("roses")])
         person.start()
         assert person.wait_for_runs(1)["archived"] == 0
@@ -290,13 +290,13 @@ class TestArchives:
 
 def test_an_agent_home_has_its_own(tmp_path: Path) -> None:
     person = Person(tmp_path)
-    home = NamedHome(tmp_path / "agent")
+    home = NamedHome(tmp_path / "agent", person=tmp_path)
     home.session("main", *talk("roses"))
     event = person.event(hook_event_name="SessionStart", source="startup", cwd=str(home.root))
     assert run_hook(event, person.root, "session_start", CLAUDE_PROJECT_DIR=str(home.root)) == b""
     wait_until((home.root / ".session-memory/state/upkeep.json").exists, "run of the agent's")
     wait_until((home.root / ".session-memory/store/memory.db").exists, "store of the agent's")
-    assert not person.place.exists()
+    assert not (person.place / "store").exists()
 
 
 @pytest.mark.parametrize("elsewhere", ["CLAUDE_CONFIG_DIR", "SESSION_MEMORY_DIR"])

@@ -20,7 +20,9 @@ from store_scene import StoreUser
 @pytest.fixture(scope="module")
 def person(tmp_path_factory: pytest.TempPathFactory) -> StoreUser:
     found = StoreUser(Path(tmp_path_factory.mktemp("person")))
-    edit = {"file_path": "/srv/agent/cart.py", "old_string": "cache = True", "new_string": "cache = False"}
+    new = "def total(cart):\n    cache = False\n\n    # a long line " + "goes on " * 40
+    old = "def total(cart):\n    cache = True\n\n"
+    edit = {"file_path": "/srv/agent/cart.py", "old_string": old, "new_string": new}
     records = [*exchange("Why is the cart empty?", "The `cache` was stale."), assistant(("Edit", edit))]
     records += [one for n in range(60) for one in exchange(f"What of cart {n}?", f"It holds {n} things.")]
     write(found.projects / "-srv-agent" / "s1.jsonl", *records)
@@ -32,6 +34,7 @@ def person(tmp_path_factory: pytest.TempPathFactory) -> StoreUser:
 def page(person: StoreUser) -> Iterator[ServedPage]:
     with ServedPage(person) as page:
         page.until("rye", "/list")
+        page.until("It holds 59 things.", "/session/s1")  # what is shown before all is stored is loaded again
         yield page
 
 
@@ -80,6 +83,21 @@ def test_a_session_is_followed_and_its_parts_load_as_one_reads(
     tab.locator("details.tool summary").first.click()
     expect(tab.locator(".diff .add").first).to_contain_text("cache = False")
     assert tab.faults == []
+    tab.context.close()
+
+
+def test_a_diff_shows_each_line_in_one_row_with_its_colour_to_its_end(browser: Browser, page: ServedPage) -> None:
+    tab = visit(browser, page, "/session/s1")
+    tab.locator(".outline a", has_text="Why is the cart empty?").click()
+    tab.locator("details.tool summary").first.click()
+    rows = tab.locator(".diff code > span")
+    expect(rows.filter(has_text="goes on")).to_be_visible()
+    boxes = [box for row in rows.all() if (box := row.bounding_box())]
+    assert len(boxes) == len(rows.all()) >= 5
+    assert {round(box["height"]) for box in boxes} <= {round(boxes[0]["height"]), round(boxes[0]["height"]) + 1}
+    assert boxes[0]["height"] < 30
+    scrolled = tab.locator(".diff").first.evaluate("(diff) => diff.scrollWidth")
+    assert abs(boxes[-1]["width"] - scrolled) <= 1
     tab.context.close()
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...system.quick_json import decode_line
 from ...text.characters import plain
+from ...text.names import is_id
 from ...text.sanitize import beginning, for_people
 from ...text.secrets import redact
 from ...text.secrets.scan import suspects
@@ -61,6 +62,7 @@ class Extractor:
         self._descriptor = descriptor
         self._first_line = first_line(descriptor)
         self._owner = TitleOwner(session_id, descriptor)
+        self._session_id = session_id
         self._entries: list[Entry] = []
         self._ended: dict[str, ToolOutcome] = {}
         self._names: dict[str, str] = {}
@@ -112,7 +114,9 @@ class Extractor:
             name = self._safe(tool.name)
             tools.append(NewTool(_tool_key(key, number), call, name, tool.kind, argument, ended))
         cwd = self._safe(entry.cwd)
-        return NewEntry(key, message, entry.offset, entry.role, plain(entry.text), when, cwd, tuple(tools))
+        origin = entry.origin if entry.origin != self._session_id and is_id(self._session_id) else ""
+        text = plain(entry.text)
+        return NewEntry(key, message, entry.offset, entry.role, text, when, cwd, tuple(tools), origin)
 
     def _safe(self, name: str) -> str:
         """A directory or the name of a tool for people; the few that a transcript has are looked through once."""

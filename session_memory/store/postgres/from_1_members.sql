@@ -14,5 +14,10 @@ BEGIN
         LOOP
             PERFORM add_member(one.rolname);
         END LOOP;
+        BEGIN
+            DROP ROLE session_memory_member; -- else `team remove` of 0.2.0 would take it from a member, and be content
+        EXCEPTION WHEN dependent_objects_still_exist OR insufficient_privilege THEN
+            NULL; -- another team on this server is not migrated yet, or somebody else made it
+        END;
     END IF;
 END $$;

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 TITLE_CHARACTERS = 80
 LABEL_CHARACTERS = 1000  # of a name, a path, a kind
+TEXT_CHARACTERS = 2_000_000
 LATEST = 253_370_764_800_000  # the year 9999: behind it no program can write a time
 LARGEST_SIZE = 1 << 40
-MOST_NUMBERS = 1_000_000  # that a conversation spans
+MOST_NUMBERS = 1_000_000  # that a conversation spans, and items of a segment that have a term
 _SAID_CHARACTERS = 400  # of a first message, in which a plan may have its heading
 NUMBERS = (1 << ITEM_BITS) - 1  # of an item's id, the bits that are its number
 
@@ -49,9 +50,9 @@ CONVERSATIONS = f"""
 """
 # The fields of values.StoredEntry.
 ITEMS = f"""
-    SELECT i.session << {ITEM_BITS} | i.number, i.role, i.text, {time_in("i.at")}, coalesce(i.cwd, s.cwd),
-        i.byte_offset, i.message, coalesce(i.tool, ''), coalesce(i.kind, ''), coalesce(i.outcome, ''),
-        coalesce(i.error, ''), {size_in("i.result_size")}, {size_in("i.result_lines")}
+    SELECT i.session << {ITEM_BITS} | i.number, i.role, left(i.text, {TEXT_CHARACTERS}), {time_in("i.at")},
+        coalesce(i.cwd, s.cwd), i.byte_offset, i.message, coalesce(i.tool, ''), coalesce(i.kind, ''),
+        coalesce(i.outcome, ''), coalesce(i.error, ''), {size_in("i.result_size")}, {size_in("i.result_lines")}
     FROM item AS i JOIN session AS s ON s.id = i.session
 """
 

@@ -24,6 +24,7 @@ from .rows import (
     CONVERSATIONS,
     IS_SOUND,
     ITEMS,
+    MOST_NUMBERS,
     NUMBERS,
     conversation_of,
     entry_of,
@@ -184,7 +185,8 @@ class PostgresSearchIndex:
             "SELECT segment, items, bytes FROM (SELECT segment, items, "
             "sum(length(items)) OVER (ORDER BY segment DESC)::bigint - length(items) AS newer, "
             "sum(length(items)) OVER ()::bigint AS bytes "
-            f"FROM posting WHERE {condition} ORDER BY segment DESC LIMIT {MOST_SEGMENTS}) AS newest "
+            f"FROM posting WHERE {condition} AND length(items) <= {MOST_NUMBERS * ID_BYTES} "
+            f"ORDER BY segment DESC LIMIT {MOST_SEGMENTS}) AS newest "
             f"WHERE newer < {most * ID_BYTES} ORDER BY segment DESC"
         )
         found: list[int] = []

@@ -75,8 +75,7 @@ def mark_of(items: Iterable[StoredEntry], copies: Collection[int], open_calls: C
     marks = []
     for one in items:
         number = one.id & _NUMBERS
-        text = one.role, one.text, one.timestamp, one.cwd, one.tool, one.kind
-        marks.append(checksum(number, number in copies, *text))
+        marks.append(checksum(number, number in copies, one.role, one.timestamp, one.cwd, one.tool, one.kind, one.text))
         if one.outcome and number not in open_calls:
             marks.append(mark_of_result(one))
     return sum_of(marks)
@@ -94,5 +93,5 @@ def sum_of(marks: Iterable[int]) -> int:
 
 def checksum(*values: object) -> int:
     """Return a number that a bigint holds and that other values do not have."""
-    digest = blake2b(repr(values).encode("utf-8", "replace"), digest_size=8).digest()
+    digest = blake2b("\0".join(map(str, values)).encode("utf-8", "replace"), digest_size=8).digest()
     return int.from_bytes(digest, "big") & _LARGEST

@@ -6,9 +6,11 @@ see more than others, whoever reads has temporary ones of the same names, which 
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...settings.compiled import stamp
+from ...settings.rules import stricter
 from ...system.json import decode, encode
 from ...system.sqlite import fetch
 from ..values import ITEM_BITS
@@ -191,6 +193,7 @@ def _judge(connection: Connection, schema: str, rules: ReadRules, files: Sequenc
             items += [(item, file.id, not rule.ignore) for item in _originals(connection, file.id)]
         if not rule.ignore and rules.has_projects(file):
             items += _said_elsewhere(connection, rules, file)
+        items += _of_other_sessions(connection, rules, file)
     ids = [(file.id,) for file in files]
     connection.executemany(f"DELETE FROM {schema}.memory_excluded_files WHERE file_id = ?", ids)
     if _any_in(connection, schema, _TABLES[1:]):
@@ -221,6 +224,21 @@ def _said_elsewhere(connection: Connection, rules: ReadRules, file: JudgedFile) 
     return found
 
 
+def _of_other_sessions(connection: Connection, rules: ReadRules, file: JudgedFile) -> list[tuple[int, int, bool]]:
+    """Return the items of a file whose records name another session that a rule excludes."""
+    items = _items_of(file.id)
+    found = []
+    sql = "SELECT DISTINCT session_id FROM memory_foreign_items WHERE id BETWEEN ? AND ?"
+    for (session_id,) in fetch(connection, sql, items):
+        known = [one for one in _files(connection, session_id=session_id) if one.home == file.home]
+        judged = [rules.rule(one) for one in known or [file._replace(session_id=session_id, title="", file_path="")]]
+        rule = reduce(stricter, judged)
+        if rule.is_private:
+            own = "SELECT id FROM memory_foreign_items WHERE id BETWEEN ? AND ? AND session_id = ?"
+            found += [(item, file.id, not rule.ignore) for (item,) in fetch(connection, own, (*items, session_id))]
+    return found
+
+
 def _originals(connection: Connection, file_id: int) -> list[int]:
     sql = "SELECT original FROM memory_shared_items WHERE id BETWEEN ? AND ?"
     return [item for (item,) in fetch(connection, sql, _items_of(file_id))]
@@ -230,10 +248,13 @@ def _items_of(file_id: int) -> tuple[int, int]:
     return file_id << ITEM_BITS, (file_id + 1 << ITEM_BITS) - 1
 
 
-def _files(connection: Connection, ids: Sequence[int] | None = None) -> list[JudgedFile]:
+def _files(connection: Connection, ids: Sequence[int] | None = None, session_id: str = "") -> list[JudgedFile]:
+    """Return all files, those with these `ids`, or those of a session."""
     from ..rules import JudgedFile
 
     sql = "SELECT id, home, session_id, title, cwd, file_path FROM memory_file_states"
+    if session_id:
+        return [JudgedFile._make(row) for row in fetch(connection, f"{sql} WHERE session_id = ?", (session_id,))]
     if ids is None:
         return [JudgedFile._make(row) for row in fetch(connection, sql)]
     return [

@@ -102,6 +102,11 @@ def identify_files(connection: Connection) -> None:
     renew_views(connection)
 
 
+def add_foreign_items(connection: Connection) -> None:
+    """Add the table `memory_foreign_items` to stores that were made without it."""
+    _add_table(connection, "memory_foreign_items")
+
+
 # Each runs once, in one transaction with its record.
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     create_store,
@@ -111,6 +116,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     renew_views,
     add_redaction,
     identify_files,
+    add_foreign_items,
 )
 
 

@@ -101,6 +101,12 @@ CREATE TABLE memory_shared_items (
 );
 CREATE INDEX memory_shared_items_original ON memory_shared_items (original);
 
+-- Items whose record names another session than that of its file: a rule for that one excludes them, too.
+CREATE TABLE memory_foreign_items (
+    id INTEGER PRIMARY KEY,
+    session_id TEXT NOT NULL
+);
+
 -- The items of a file from `first_item` to `last_item`, without a silence longer than the gap among them, which is the
 -- database's `PRAGMA user_version`, in minutes.
 CREATE TABLE memory_conversations (

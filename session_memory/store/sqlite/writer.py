@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from apsw import Connection
 
-    from ...settings.forgotten import ForgottenSession
+    from ...settings.forgotten import Tombstone
     from ..values import Batch, FileState, NewEntry
 
 _STATE = (
@@ -45,7 +45,7 @@ def write(connection: Connection, batch: Batch, gap: int) -> FileState:
     return state
 
 
-def without_forgotten(batch: Batch, tombstones: Sequence[ForgottenSession]) -> Batch:
+def without_forgotten(batch: Batch, tombstones: Sequence[Tombstone]) -> Batch:
     """What of a batch was not forgotten. Where that is nothing, neither does the state of the file tell of it."""
     state = batch.after
     before = forgotten_until(tombstones, state.home, state.session_id, state.cwd)
@@ -71,6 +71,7 @@ def remove_items(connection: Connection, first: int, last: int) -> None:
     """Removes the items of a file from `first` to `last`, and the conversations that begin with one of them. An item
     that other files share is moved to the first of these."""
     connection.execute("DELETE FROM memory_shared_items WHERE id BETWEEN ? AND ?", (first, last))
+    connection.execute("DELETE FROM memory_foreign_items WHERE id BETWEEN ? AND ?", (first, last))
     sql = "SELECT original, min(id) FROM memory_shared_items WHERE original BETWEEN ? AND ? GROUP BY original"
     new_ids = dict(fetch(connection, sql, (first, last)))
     _move_keys(connection, first, last, new_ids)
@@ -121,6 +122,7 @@ class _Rows:
         self.tools: list[tuple[Any, ...]] = []
         self.shared: list[tuple[int, int]] = []
         self.keys: list[tuple[int, int]] = []
+        self.foreign: list[tuple[int, str]] = []
         self.indexed: list[tuple[int, str]] = []
         self.items: list[TimedItem] = []
         self._outcomes = batch.outcomes
@@ -145,7 +147,8 @@ class _Rows:
 
     def _take(self, entry: NewEntry, state: FileState, known: dict[int, int]) -> None:
         """The rows of an entry that has text, and of its tool uses."""
-        key, message, offset, role, text, when, cwd, tools = entry
+        key, message, offset, role, text, when, cwd, tools, origin = entry
+        first = len(self.keys)
         if text and (item := self._new_id(key, known, message, when, text)):
             elsewhere = None if cwd == state.cwd else cwd
             self.entries.append((item, self._number, state.generation, offset, role, when, elsewhere, text))
@@ -156,6 +159,8 @@ class _Rows:
                     call = 0  # only a result that is still to come asks for it
                 elsewhere = None if cwd == state.cwd else cwd
                 self.tools.append((item, call, self._number, offset, when, name, kind, argument, *how, elsewhere))
+        if origin:
+            self.foreign += [(item, origin) for _, item in self.keys[first:]]
 
     def _new_id(self, key: int, known: dict[int, int], message: int, when: int | None, text: str) -> int:
         """The id of an item that is new to the store; 0 for one that is known, which is noted as shared if this file
@@ -188,6 +193,7 @@ class _Rows:
         )
         connection.executemany("INSERT INTO memory_item_keys VALUES (?, ?)", sorted(self.keys))
         connection.executemany("INSERT INTO memory_shared_items VALUES (?, ?)", self.shared)
+        connection.executemany("INSERT OR REPLACE INTO memory_foreign_items VALUES (?, ?)", self.foreign)
         connection.executemany("INSERT INTO memory_search (rowid, text) VALUES (?, ?)", self.indexed)
         connection.executemany(
             "UPDATE memory_tool_uses SET outcome = ?, error = ?, result_size = ?, result_lines = ? "

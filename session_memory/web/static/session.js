@@ -82,4 +82,8 @@ mark();
 renewOutline();
 noteSeen();
 if (Number(page.dataset.at)) goTo(Number(page.dataset.at), false);
-else if ("follows" in page.dataset) { follows = true; toEnd(); }
+else if ("follows" in page.dataset) {
+  history.scrollRestoration = "manual"; // else a page that was loaded again goes back to where it was before it followed
+  follows = true;
+  toEnd();
+}

@@ -1,0 +1,119 @@
+"""Which directories are agent homes: those that the person registered, whatever else a directory looks like.
+
+A repository can ship any file. So only these count: the homes in the install ledger (`install --home`, `new`), those
+that the person's settings list under `homes`, the hosts that the person made or ran, and `SESSION_MEMORY_HOME`. A
+directory that looks like a home is looked up here, so this stays cheap: the list is compiled to one small file.
+"""
+
+from __future__ import annotations
+
+from ..system.files import is_file, os, read_whole, real_path, write_atomically
+from ..system.json import decode, encode, sealed, unsealed
+from .compiled import stamps_of
+from .homes import ENV_HOME, Home, homes_above, person_home, user_dir
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_COMPILED_FILE = "/registered.json"
+_HOSTS_FILE = "/hosts.json"
+_LEDGER = "/session-memory/installed.json"
+
+
+def agent_home(start: str, environ: Mapping[str, str], *, stop: str = "", folder: str = "sessions") -> Home | None:
+    """Return the agent home that `start` is in: the nearest registered directory upwards, below `stop`, with named
+    sessions; None if there is none.
+
+    `folder` is the one that a runtime names its sessions in.
+    """
+    for home in homes_above(start, environ, stop, folder):
+        if is_registered(home.root, environ):
+            return home
+    return None
+
+
+def unregistered_home(start: str, environ: Mapping[str, str], *, stop: str, folder: str = "sessions") -> str:
+    """Return the nearest directory upwards that looks like an agent home without being registered; '' for none."""
+    found = [home.root for home in homes_above(start, environ, stop, folder)]
+    return next((root for root in found if not is_registered(root, environ)), "")
+
+
+def is_registered(directory: str, environ: Mapping[str, str]) -> bool:
+    """Return True if the person registered `directory` (absolute) as an agent home."""
+    if not directory.startswith("/") and directory[1:2] != ":":
+        return False
+    real, named = real_path(directory), environ.get(ENV_HOME, "")
+    if (named[:1] == "/" and real_path(named) == real) or real in _registered(environ):
+        return True
+    host, _, group = real.rpartition("/groups/")
+    return bool(host) and "/" not in group and is_registered_host(host, environ)
+
+
+def is_registered_host(directory: str, environ: Mapping[str, str]) -> bool:
+    """Return True if the person made or ran the host in `directory`."""
+    return real_path(directory) in _hosts(person_home(environ).state_dir + _HOSTS_FILE)
+
+
+def register_host(directory: str, environ: Mapping[str, str]) -> None:
+    """Note that the person made or runs the host in `directory`. Raises OSError."""
+    path = person_home(environ).state_dir + _HOSTS_FILE
+    hosts = _hosts(path)
+    if real_path(directory) not in hosts:
+        write_atomically(path, encode([*hosts, real_path(directory)]).encode())
+
+
+def _registered(environ: Mapping[str, str]) -> list[str]:
+    """Return the real paths of the registered homes, from the compiled list while its sources are as they were."""
+    place = person_home(environ)
+    sources = place.config_file, _ledger_file(environ)
+    stamps = stamps_of(sources[0], sources[1:])
+    if not any(stamps):
+        return []
+    try:
+        compiled = unsealed(read_whole(place.state_dir + _COMPILED_FILE))
+        if compiled["stamps"] == stamps:
+            return list(compiled["homes"])
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    found = [real_path(home) for home in _in_ledger(sources[1])]
+    if stamps[0]:
+        from .check import FileCheck
+        from .grants import homes_in
+        from .yaml_file import has_parser
+
+        found += [real_path(home) for home in homes_in(FileCheck(place.config_file).values, place.root)]
+        if not has_parser():  # a plugin has yet to install it
+            return found
+    try:
+        write_atomically(place.state_dir + _COMPILED_FILE, sealed({"stamps": stamps, "homes": found}))
+    except OSError:  # the next prompt compiles it again
+        pass
+    return found
+
+
+def _ledger_file(environ: Mapping[str, str]) -> str:
+    """Return the path of the install ledger: beside the program that runs, else where an install puts it."""
+    here = __file__.replace("\\", "/").rsplit("/", 4)[0] + "/installed.json"  # app/session_memory/settings/registry.py
+    if is_file(here):
+        return here
+    data = environ.get("XDG_DATA_HOME" if hasattr(os, "fork") else "LOCALAPPDATA", "")
+    is_absolute = data[:1] == "/" or data[1:2] == ":"
+    return (data if is_absolute else f"{user_dir(environ)}/.local/share") + _LEDGER
+
+
+def _in_ledger(path: str) -> list[str]:
+    """Return the homes of agents in the ledger: not the directories of runtimes' settings."""
+    try:
+        homes = decode(read_whole(path).decode())["homes"]
+        return [home for home, record in homes.items() if record["settings_file"].rpartition("/")[0] != home]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return []
+
+
+def _hosts(path: str) -> list[str]:
+    try:
+        hosts = decode(read_whole(path).decode())
+    except (OSError, ValueError):
+        return []
+    return [host for host in hosts if isinstance(host, str)] if isinstance(hosts, list) else []
