@@ -21,7 +21,7 @@ from git_scene import git, repository
 from hooks_scene import run
 from odd_values import ODD, mutated, mutated_bytes, mutated_lines
 from opencode_scene import OpenCodeDatabase
-from records import append, assistant, exchange, new_id, user, write
+from records import append, assistant, exchange, new_id, show_told, user, write
 
 from session_memory.hooks import prompt, tool_call
 from session_memory.hooks.context import Context, context_of, home_of
@@ -70,18 +70,18 @@ class Scene:
     def works(self) -> None:
         """The healthy session edits a file."""
         self.number += 1
-        call = {
-            "type": "tool_use",
-            "id": f"toolu_{self.number}",
-            "name": "Edit",
-            "input": {"file_path": f"{self.site}/app"},
-        }
-        append(
-            self.healthy, user(f"usual question {self.number}", cwd=str(self.site)), assistant(call, cwd=str(self.site))
-        )
+        edit, cwd = {"file_path": f"{self.site}/app"}, str(self.site)
+        call = {"type": "tool_use", "id": f"toolu_{self.number}", "name": "Edit", "input": edit}
         result = {"tool_use_id": call["id"], "type": "tool_result", "content": "Done."}
-        append(self.healthy, user([result], cwd=str(self.site)))
-        append(self.healthy, assistant(f"usual answer {self.number}", cwd=str(self.site)))
+        said = [
+            user(f"usual question {self.number}", cwd=cwd),
+            assistant(call, cwd=cwd),
+            user([result], cwd=cwd),
+            assistant(f"usual answer {self.number}", cwd=cwd),
+        ]
+        for number, one in enumerate(said):
+            one["uuid"] = f"{self.number}-{number}"  # those of `new_id` come again after 4,096 records
+        append(self.healthy, *said)
 
     def is_told(self, text: str) -> bool:
         """Whether a text says what the healthy session did last."""
@@ -100,7 +100,9 @@ class Scene:
     def check(self, seed: object) -> None:
         """A prompt and two tool calls, which are as if nothing was odd."""
         self.works()
-        assert self.is_told(self.answered(self.event(), prompt.answer)), seed
+        text = self.answered(self.event(), prompt.answer)
+        assert self.is_told(text), seed
+        show_told(self.own, json.dumps(json.loads(text)[0]).encode())
         self.answered(self.call("Edit", file_path=f"{self.site}/Makefile"), tool_call.answer)
         self.answered(self.call("Bash", command="git stash"), tool_call.answer)
 
