@@ -7,7 +7,7 @@ import time
 
 from ..settings.homes import host_of
 from ..system.detached import detach
-from ..system.files import os
+from ..system.files import is_file, os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 INTERVAL_SECONDS = 600
 SCRIPT = "/hooks/upkeep.py"
+IGNORE_ALL = b"*\n"
 
 
 def lock_file(home: Home) -> str:
@@ -31,8 +32,22 @@ def is_due(home: Home, now: float) -> bool:
     return not status.st_size or abs(now - status.st_mtime) >= INTERVAL_SECONDS
 
 
+def keep_out_of_git(place: str) -> None:
+    """Write a `.gitignore` with `*` into a place of ours that has none: it may lie in a work tree, now or later."""
+    path = place + "/.gitignore"
+    try:
+        if os.stat(place, follow_symlinks=False).st_mode & 0o170000 != 0o040000 or is_file(path):
+            return
+        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        os.write(descriptor, IGNORE_ALL)
+        os.close(descriptor)
+    except OSError:  # there is no place yet, or it cannot be written
+        pass
+
+
 def start_upkeep(home: Home, mode: str) -> None:
     """Starts it where the setting `upkeep` says so and it is due; a host does that of its groups. Raises OSError."""
+    keep_out_of_git(home.memory_dir)
     if mode != "sessions" or not hasattr(os, "fork") or not is_due(home, time.time()) or host_of(home.root):
         return
     if detach():

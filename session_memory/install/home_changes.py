@@ -14,6 +14,7 @@ from pathlib import Path
 from .. import NAME
 from ..runtimes.install import Hook
 from ..settings.program import ProgramPaths
+from ..system.git import find_worktree
 from ..tools.permissions import SERVERS, lookup_rules
 from . import settings_file
 from .file_changes import FileChange, checksum, read_if_there, remove_if_empty
@@ -140,6 +141,11 @@ def plan_install(
         root = target.root if target.kind == "agent" else ""
         plan_skills(plan, directory, made_from, known, root, target.home.conversations_dir)
     plan.take_away_old(known)
+    if target.kind == "agent" and (worktree := find_worktree(target.root)):
+        plan.notes.append(
+            f"{target.root} is in the work tree {worktree.root}: to keep what its agent remembers out of git, add "
+            "`conversations/` and `memories/` to a .gitignore. Agents' searches then skip them too."
+        )
     return plan
 
 

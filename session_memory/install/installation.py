@@ -11,7 +11,7 @@ from pathlib import Path
 from .. import NAME
 from ..errors import SessionMemoryError
 from ..runtimes import Runtime
-from ..settings.homes import MEMORY_DIR, home_at
+from ..settings.homes import ENV_DIR, MEMORY_DIR, home_at, person_home
 from ..settings.program import ProgramPaths, source_dir
 from ..system.terminal import Terminal
 from . import program
@@ -28,6 +28,7 @@ from .homes import (
     settings_of,
     shared_skills,
 )
+from .kept_files import check_place
 from .ledger import InstallLedger, read_ledger, with_files_below
 from .program import InstalledProgram
 from .templates import fill_sample_home, plan_template, templated_home
@@ -82,6 +83,8 @@ def install(
     """
     source = source_dir()
     program.check_source(source)
+    if environ.get(ENV_DIR):
+        check_place(person_home(environ).memory_dir)
 
     def plans(python: str, ledger: InstallLedger, *, is_allowed: bool) -> _Plans:
         targets = _targets(homes, runtimes, ledger, paths, environ, skills_for_all) or [_sample_target(paths, environ)]

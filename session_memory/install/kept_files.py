@@ -7,11 +7,14 @@ import re
 from pathlib import Path
 
 from ..archives.format import facts_in
+from ..errors import SessionMemoryError
+from ..hooks.upkeep_start import IGNORE_ALL
 from ..runtimes import all_runtimes
 from ..settings.check import FileCheck
+from ..settings.homes import ENV_DIR
 from .file_changes import remove_if_empty
 
-IGNORE_FILE, IGNORE_ALL = ".gitignore", b"*\n"
+IGNORE_FILE = ".gitignore"
 _END_BYTES = 16 * 1024
 _MIRRORS = "|".join(re.escape(runtime.name) for runtime in all_runtimes())
 # Paths below a place; those of a runtime's other directory lie in homes/<name>/ as the person's do in the place.
@@ -34,6 +37,18 @@ _PAGE = re.compile(r"(?:homes/[^/]+/)?(?:\.private-)?memories/.+\.md")
 _MEMORY = re.compile(rb"^## .* \^[a-z2-7]{10}[ \t]*$", re.MULTILINE)
 
 
+class ForeignPlaceError(SessionMemoryError):
+    """A directory for what is kept that holds something else."""
+
+
+def check_place(place: str) -> None:
+    """Raise ForeignPlaceError if the directory `place` is not empty and nothing in it is ours."""
+    own, others = sort_out(place, place) if os.path.isdir(place) else ([], [])
+    if others and not own:
+        hint = f"set {ENV_DIR} to a directory of its own, or leave it out"
+        raise ForeignPlaceError(f"{place}: it holds {os.path.basename(others[0])}, which is not ours", hint)
+
+
 def sort_out(path: str, place: str) -> tuple[list[str], list[str]]:
     """Return what at `path`, which is `place` or lies below it, is ours and what is not. A directory stands for all in
     it if that is of one kind. Symlinks are not followed, and not ours."""
@@ -43,7 +58,7 @@ def sort_out(path: str, place: str) -> tuple[list[str], list[str]]:
     own, others = [one for part in parts for one in part[0]], [one for part in parts for one in part[1]]
     if not parts:
         return ([path], []) if _FOLDERS.fullmatch(os.path.relpath(path, place)) else ([], [path])
-    return ([path], []) if not others else (own, others) if own else ([], [path])
+    return ([path], []) if not others else (own, others) if own or path == place else ([], [path])
 
 
 def delete(path: str, place: str) -> None:

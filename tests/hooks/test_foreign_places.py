@@ -12,6 +12,7 @@ from git_scene import repository
 from hooks_scene import run, told
 from records import exchange, new_id, register, user, write
 
+from session_memory.install.kept_files import ForeignPlaceError, check_place
 from session_memory.runtimes.claude import encode_cwd
 
 SECRET = "my diagnosis is gout"
@@ -103,3 +104,19 @@ def test_a_home_nested_in_a_registered_one_is_a_part_of_it(tmp_path: Path) -> No
     cloner.run("user_prompt_submit")
     assert (home / ".session-memory/state/hook.log").exists()
     assert not (cloner.clone / ".session-memory/state").exists()
+
+
+def test_what_a_home_keeps_beside_its_sessions_is_ignored_by_git(tmp_path: Path) -> None:
+    cloner = Cloner(tmp_path)
+    register(cloner.clone, tmp_path)
+    cloner.start()
+    assert (cloner.clone / ".session-memory/.gitignore").read_text() == "*\n"
+
+
+def test_a_place_with_something_else_in_it_is_none_to_install_into(tmp_path: Path) -> None:
+    check_place(str(tmp_path))
+    (tmp_path / "shopping.md").write_text("milk\n")
+    with pytest.raises(ForeignPlaceError, match=r"shopping\.md, which is not ours"):
+        check_place(str(tmp_path))
+    (tmp_path / "config.yaml").write_text("scope: all\n")
+    check_place(str(tmp_path))

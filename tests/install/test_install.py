@@ -186,9 +186,12 @@ def test_an_agent_home_is_told_of_its_named_sessions(bare_machine: Machine, memo
     assert f"--home {root}" in (root / workdir / ".claude" / "skills" / "sessions" / "SKILL.md").read_text()
 
 
-def test_the_agent_home_that_one_is_in_is_found(machine: Machine) -> None:
+def test_the_registered_agent_home_that_one_is_in_is_found(machine: Machine) -> None:
     agent = agent_home(machine.home / "agent")
     (agent / "notes").mkdir()
+    assert [home["kind"] for home in machine.installed(cwd=agent / "notes")["homes"]] == ["runtime"]
+    (machine.home / ".session-memory").mkdir(exist_ok=True)
+    (machine.home / ".session-memory/config.yaml").write_text("homes: [~/agent]\n")
     result = machine.installed(cwd=agent / "notes")
     assert [(home["kind"], home["path"]) for home in result["homes"]] == [
         ("runtime", str(machine.claude)),
@@ -366,5 +369,7 @@ def test_projects_of_an_agent_home_are_not_what_claude_code_is_shown_with(machin
     agent = agent_home(machine.home / "agent")
     path = machine.claude / "projects" / "-agent" / f"{records.new_id()}.jsonl"
     records.write(path, *records.exchange("agent business", "Done.", cwd=str(agent)))
+    (machine.home / ".session-memory").mkdir(exist_ok=True)
+    (machine.home / ".session-memory/config.yaml").write_text("homes: [~/agent]\n")
     result = machine.installed()
     assert result["homes"][0]["trial"]["session"] == "a new session in /srv/shop"
