@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .many_runtimes import ManyInDatabase, ManyRuntimes
-from .scenes import KILOBYTE, MEGABYTE, Clash, News, Scene, Unsettled
+from .scenes import KILOBYTE, MEGABYTE, Buried, Clash, News, Scene, Unsettled
 from .sources import Source
 from .stopwatch import Command, CommandError, Stopwatch
 
 MIXED_SIZES = [int(60 * KILOBYTE * 1.1**number) for number in range(50)]  # up to 6 MB, 68 MB in all
 SMALL_SIZES = [30 * KILOBYTE] * 1000
+SKIPPED_BYTES = 62 * MEGABYTE
 LARGE_SIZES = [100 * MEGABYTE] * 10
 DATABASE_BYTES = 1024 * MEGABYTE  # of OpenCode, against one of a megabyte
 
@@ -116,6 +117,18 @@ def large_database(*, is_new: bool) -> Callable[[Stage], Setup]:
         return Setup(scenes[0].hook(), scenes[1].hook(), before, _expect_activity if is_new else _expect_silence)
 
     return set_up
+
+
+def skipped(stage: Stage) -> Setup:
+    """A session edited a file, and 64 MB of screenshots and outputs lie behind it."""
+    scene = Scene(stage.root, stage.app, stage.source, MIXED_SIZES[:6])
+    buried = Buried(scene, SKIPPED_BYTES, stage.stopwatch)
+
+    def check(stdout: bytes) -> None:
+        if b"edited module.py" not in stdout:
+            raise CommandError(f"the hook does not tell of the edit: {stdout!r}")
+
+    return Setup(scene.hook(), scene.bare(), buried.bring, check)
 
 
 def told_in_turn(stage: Stage) -> Setup:
@@ -237,6 +250,7 @@ CASES = [
     Case("new-50", "50 other sessions, 20 KB new in each", 1.25, something_new(), 1.5),
     Case("new-50-typed", "the same, all of it typed by users", 1.25, something_new(is_typed=True), 1.5),
     Case("new-50-next", "the prompts after that, until all are told", 1.25, told_in_turn, 1.5),
+    Case("skipped", "an edit and 64 MB of screenshots and outputs behind it", 8.0, skipped, 2.0),
     Case("told", "something told last is to be found", 1.3, acknowledgement, reference_title="nothing"),
     Case("collisions", "6 other sessions edited files in hand, HEAD moved", 1.3, collisions, 1.5),
     Case("call-quiet", "before an edit, 50 other sessions, nothing new", 1.0, call_with_nothing_new, 1.5),

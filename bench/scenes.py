@@ -11,7 +11,7 @@ import time
 import uuid
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from session_memory.install.environment import Environment
 from session_memory.install.program import ensure_app
@@ -243,6 +243,42 @@ class News:
                 file.seek(tail.offset)
                 file.write(tail.content)
             os.utime(tail.path, (written, written))
+
+
+class Buried:
+    """A session of a settled scene edited a file, and what its tools showed and printed lies behind it: brought each
+    time as `News` is."""
+
+    def __init__(self, scene: Scene, size: int, stopwatch: Stopwatch) -> None:
+        self._path = scene.sessions[0]
+        self._before = self._path.stat().st_size
+        self._size = size
+        self._edit = _edit_lines(self._path.stem, str(scene.agent_dir / "module.py"), time.time() - 60, scene)
+        record = json.loads(self._edit.splitlines()[1])
+        image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBOR/x0" * 110_000}}
+        shown = [_with_result(record, [image]), _with_result(record, "12 passed, def f(): return {}\n" * 2_500)]
+        self._shown = shown[0] + 4 * shown[1]
+        scene.settle(stopwatch)
+        self._state = State(scene)
+
+    def bring(self) -> None:
+        """Sets back what the hook keeps, and appends to the transcript what it was not told of yet."""
+        self._state.set_back()
+        written = time.time() - FRESH_AGE_SECONDS
+        with open(self._path, "r+b") as file:
+            file.truncate(self._before)
+            file.seek(self._before)
+            file.write(self._edit)
+            for _ in range(self._size // len(self._shown)):
+                file.write(self._shown)
+        os.utime(self._path, (written, written))
+
+
+def _with_result(record: dict[str, Any], content: object) -> bytes:
+    """The line of a record with another result of its call."""
+    (block,) = record["message"]["content"]
+    message = {**record["message"], "content": [{**block, "content": content}]}
+    return json.dumps({**record, "message": message}, separators=(",", ":")).encode() + b"\n"
 
 
 class Unsettled:

@@ -8,6 +8,8 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
+from session_memory.activity.collisions import ACTIVE_SECONDS
+
 from .clones import FILES, Actor, Clone, git, unique
 
 STEPS = 24
@@ -53,6 +55,8 @@ class History:
         self.chance = Random(seed)
         self.clone = Clone(root, self.files)
         self.changes: dict[tuple[Path, str], list[Change]] = {}
+        self.committed: dict[tuple[Path, str], float] = {}  # when a commit took the file in last
+        self.active: dict[str, float] = {}  # when a session did something last
         self.due: Counter[str] = Counter()
         self.hits: Counter[str] = Counter()
         self.told: Counter[str] = Counter()
@@ -77,6 +81,7 @@ class History:
     def step(self, truth: Truth) -> None:
         """Something that a session or a person does."""
         actor, chance = truth.actor, self.chance
+        self.active[actor.name] = self.clone.now
         name = chance.choice(self.files)
         kind = chance.random()
         self.log.append(f"{self.clone.now:.0f} {actor.name} {kind:.2f} {name}")
@@ -183,6 +188,8 @@ class History:
         for name in self.files:
             text, head, staged = self.text(truth, name), self._in_head(truth, name), self._in_index(truth, name)
             was_text, was_head, was_staged = before[name]
+            if "commit" in command and head != was_head:
+                self.committed[root, name] = self.clone.now
             if text != was_text:  # its own doing
                 truth.content.pop(name, None)
                 truth.taken = {key: time for key, time in truth.taken.items() if key[0] != name}
@@ -216,6 +223,8 @@ class History:
         for other in self.truths:
             done = [one for one in self.changes_of(truth, name) if one.who == other != truth.actor.name]
             later = [one for one in done if one.time > truth.heard and one.kind in KINDS]
+            touched = truth.touched.get(name, self.clone.now)
+            later = [one for one in later if one.time > touched or self.is_in_hand(truth, name, one)]
             known = max(truth.told.get((other, name), -1), truth.told_with_edits.get((other, name), -1))
             if later and not is_as_left and known < later[-1].time:
                 self.due[KINDS[4]] += 1
@@ -243,7 +252,8 @@ class History:
                     one
                     for one in later
                     if one.time < truth.edited.get(name, 0) and truth.edited[name] > truth.heard and not one.is_gone
-                ]
+                    and self.is_in_hand(truth, name, one)
+                ]  # fmt: skip
                 is_as_left = self.text(truth, name) == truth.content.get(name)
                 found = (after if not is_as_left else []) or both
                 if not found or truth.told.get((other, name), -1) >= touched:
@@ -309,6 +319,11 @@ class History:
 
     def _is_committed_as_left(self, truth: Truth, name: str) -> bool:
         return truth.content.get(name) in (self._in_head(truth, name), self._in_index(truth, name))
+
+    def is_in_hand(self, truth: Truth, name: str, change: Change) -> bool:
+        """Whether a change is not committed, and its session was active lately."""
+        is_committed = change.time <= self.committed.get((truth.actor.root, name), 0)
+        return not is_committed and self.clone.now - self.active.get(change.who, 0) < ACTIVE_SECONDS
 
     def changes_of(self, truth: Truth, name: str) -> list[Change]:
         """The changes of a file in the worktree of a session."""

@@ -164,7 +164,7 @@ class CallSearch:
         """The same about one of the files."""
         from .call_facts import facts_of_call
         from .collision_search import touches_of_others
-        from .collisions import InHand
+        from .collisions import ACTIVE_SECONDS, InHand
         from .touches import EDIT, Touch
 
         own, path = self._own, call.path
@@ -175,7 +175,8 @@ class CallSearch:
         file.in_hand = acting
         touches = touches_of_others(file, others, own, self._oldest)
         settled = self._log.settled
-        facts, until, waiting = facts_of_call(path, before, acting, touches, evidence, file.told, settled)
+        active = {unseen.session.key for report, unseen in others if report.last_active >= self._now - ACTIVE_SECONDS}
+        facts, until, waiting = facts_of_call(path, before, acting, touches, evidence, file.told, settled, active)
         failed = {unseen.session.key for _, unseen in others} - touches.keys()
         for session in [one for one in concerned if one.key not in failed]:  # what nothing came of is settled
             for key, time in self._latest(session.key, path).items():

@@ -83,8 +83,8 @@ def _changed(
 
 
 def _is_unchanged(cursor: Cursor, status: stat_result) -> bool:
-    """Whether `status` alone tells that nothing was written since the cursor was made: no need to open the file."""
-    return (cursor.get("inode"), cursor.get("size"), cursor.get("mtime")) == stamp_of(status)
+    """Check if the cursor's file was read to its end, and `status` alone tells that nothing was written since."""
+    return "unread" not in cursor and (cursor.get("inode"), cursor.get("size"), cursor.get("mtime")) == stamp_of(status)
 
 
 def head_stamp(git_dir: str) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .call_log import edited_key, told_with_calls
-from .collisions import TAKEN, edit_facts, paths_reached
+from .collisions import ACTIVE_SECONDS, TAKEN, edit_facts, paths_reached
 from .known_files import KnownFiles, follow_links
 from .touches import COMMAND, EDIT, GIT, LOOKS, READ, REMOVE, touches_of
 
@@ -62,7 +62,8 @@ def search(
     paths = {"": own.path, **{unseen.session.key: unseen.session.path for _, unseen in others}}
     runtimes = {"": own.runtime, **{one.session.key: own.runtime_of(one.session) for _, one in others}}
     evidence = TranscriptEvidence(runtimes, paths, worktree, own.user_dir)
-    facts = _facts(file, touches, heads, evidence, own.deadline) + on_branch
+    active = {unseen.session.key for report, unseen in others if report.last_active >= now - ACTIVE_SECONDS}
+    facts = _facts(file, touches, heads, evidence, active, own.deadline) + on_branch
     failed |= {unseen.session.key for _, unseen in others if unseen.session.key not in touches}
     if not facts:
         return [], failed
@@ -152,12 +153,13 @@ def _concerns(in_hand: InHand, touch: Touch) -> bool:
 
 def _facts(
     file: CollisionFile, others: dict[str, list[Touch]], heads: tuple[str, str] | None, evidence: Evidence,
-    deadline: Deadline,
+    active: set[str], deadline: Deadline,
 ) -> list[Fact]:  # fmt: skip
     """Return the facts about what `others` did, which loses those of which it cannot be told."""
     facts: list[Fact] = []
     for session, touches in list(others.items()):
-        found = deadline.attempt(session, edit_facts, file.in_hand, session, touches, evidence, file.told)
+        asked = (file.in_hand, session, touches, evidence, file.told, session in active)
+        found = deadline.attempt(session, edit_facts, *asked)
         if found is None:
             del others[session]
             continue

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
         def end(self, session: str, touch: Touch) -> tuple[float | None, bool]:
             """When the result of a call came, None where it has not, and whether the call failed."""
 
+        def began(self, session: str, touch: Touch) -> float:
+            """Return when a call was made."""
+
         def modified(self, path: str, *, is_moved: bool = ...) -> float | None:
             """When the file was last modified (or moved there, if it was); None where there is none, 0 for what is no
             file."""
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
             """Whether a file of this session has the content that its own call gave it."""
 
         def is_in_worktree(self, directory: str) -> bool:
-            """Whether a directory is in the worktree of this session."""
+            """Check if a directory is in the worktree of this session, or, if that is in none, in none either."""
 
         def staged(self, paths: list[str]) -> dict[str, str]:
             """Those of the files that the index has as they are, with the names of their objects."""
@@ -46,8 +49,11 @@ if TYPE_CHECKING:
 
 EDITED, TAKEN, HEAD, MOVED, BRANCH = "edited", "taken", "head", "moved", "branch"
 SHORT_COMMIT = 7  # characters
+ACTIVE_SECONDS = 3600  # a session that was active since then may still have an edit in hand
 KEPT_TOUCHES = 4  # of one path: the last ones may have been refused
-SLACK_SECONDS = 0.002  # transcripts have times in whole milliseconds, cut off
+# What runtimes note of a call holds what it wrote, from the line of the call to that of its result, within this at each
+# end: measured with six of them.
+SLACK_SECONDS = 0.005
 
 
 class Fact:
@@ -124,10 +130,10 @@ class InHand:
 
 
 def edit_facts(
-    own: InHand, session: str, touches: list[Touch], evidence: Evidence, told: dict[str, float]
+    own: InHand, session: str, touches: list[Touch], evidence: Evidence, told: dict[str, float], is_active: bool
 ) -> tuple[list[Fact], list[Touch]]:
-    """The files of this session that `session` edited, removed or moved; and those of its touches whose call has no
-    result yet, to be asked again."""
+    """Return the files of this session that `session` edited, removed or moved, after this one read or edited them, or,
+    if it `is_active`, before and has not committed; and its touches whose call has no result yet, to be asked again."""
     facts: list[Fact] = []
     open_touches: list[Touch] = []
     by_path: dict[str, list[Touch]] = {}
@@ -140,7 +146,7 @@ def edit_facts(
         if mine is None or told.get(f"{EDITED} {session} {path}", -1.0) >= mine.time:
             continue
         for touch in reversed(done):
-            fact = _edit_fact(own, mine, session, touch, evidence)
+            fact = _edit_fact(own, mine, session, touch, evidence, is_active)
             if fact is not None:
                 facts.append(fact)
                 break
@@ -149,7 +155,9 @@ def edit_facts(
     return facts, open_touches
 
 
-def _edit_fact(own: InHand, mine: Touch, session: str, touch: Touch, evidence: Evidence) -> Fact | None:
+def _edit_fact(
+    own: InHand, mine: Touch, session: str, touch: Touch, evidence: Evidence, is_active: bool
+) -> Fact | None:  # fmt: skip
     path = mine.path
     if touch.is_elsewhere:  # the file here says nothing of it: each has a copy of its own
         has_edited = own.last(path, evidence, (EDIT,)) is not None
@@ -160,16 +168,15 @@ def _edit_fact(own: InHand, mine: Touch, session: str, touch: Touch, evidence: E
     if touch.kind == REMOVE and evidence.modified(path) is not None:
         return None  # it was made again, or never gone
     end, _ = evidence.end(session, touch)
+    began = evidence.began(session, touch) - SLACK_SECONDS
     own_end = ended("", mine, evidence)
     modified = evidence.modified(path, is_moved=bool(touch.words))
-    if modified is not None and modified < touch.time - SLACK_SECONDS:
+    if modified is not None and modified < began:
         return None  # nothing has changed it since: the command did not get that far
     if touch.is_doubtful and (modified is None or end is None or modified > end + SLACK_SECONDS):
         return None
     when = touch.time if end is None else end
-    if modified is not None and touch.time - SLACK_SECONDS <= modified <= when:
-        when = modified
-    if modified is not None and end is None and modified >= touch.time:
+    if modified is not None and (began <= modified <= when or end is None):
         when = modified
     if when > own_end + SLACK_SECONDS or (modified is None and when > mine.time):
         if modified is not None and modified <= own_end + SLACK_SECONDS:
@@ -182,10 +189,24 @@ def _edit_fact(own: InHand, mine: Touch, session: str, touch: Touch, evidence: E
         return Fact(
             EDITED, session, when, path=path, own_kind=mine.kind, own_time=mine.time, is_removed=is_removed
         )  # fmt: skip
-    edit = own.last(path, evidence, (EDIT,))
-    if touch.kind == EDIT and edit is not None and own.heard <= edit.time and touch.time < edit.time:
-        return Fact(EDITED, session, when, path=path, own_kind=EDIT, own_time=mine.time, is_after=False)
-    return None
+    edit = own.last(path, evidence, (EDIT,)) if is_active and touch.kind == EDIT else None
+    if edit is None or not own.heard <= edit.time or touch.time >= edit.time:
+        return None
+    if not evidence.is_in_worktree(path.rpartition("/")[0]) or is_committed(path, when, evidence):
+        return None
+    return Fact(EDITED, session, when, path=path, own_kind=EDIT, own_time=mine.time, is_after=False)
+
+
+def is_committed(path: str, since: float, evidence: Evidence) -> bool:
+    """Check if a commit may have taken in what was edited at a time."""
+    commits = [move for move in evidence.moves() if move.message.startswith("commit") and move.time >= int(since)]
+    taking = [move for move in commits if evidence.has_changed(move, path) is not False]
+    modified = evidence.modified(path)
+    if taking and modified is not None and modified <= since + SLACK_SECONDS:
+        # The log has whole seconds, but the file is as it was left: the index tells.
+        staged = evidence.staged([path]).get(path)
+        return staged is not None and staged in [evidence.object_after(move, path) for move in taking]
+    return bool(taking)
 
 
 def paths_reached(own: InHand, touch: Touch) -> list[str]:

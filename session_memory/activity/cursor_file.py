@@ -109,13 +109,26 @@ def is_whole(cursor: Cursor) -> bool:
     """Whether every part of a cursor is what such a part can be; one that is not is as good as none."""
     numbers = [cursor.get(name, 0) for name in ("offset", "size", "inode", "mtime", "head", "tail")]
     title, ids, seen = cursor.get("title", [0, ""]), cursor.get("ids", []), cursor.get("seen", 0)
+    unread = cursor.get("unread", [])
     return (
         all(type(number) is int and number >= 0 for number in numbers)
         and isinstance(ids, list)
         and all(type(one) is int for one in ids)
-        and type(seen) in (int, float)
-        and 0 <= seen <= LAST_SECOND
+        and _is_time(seen)
+        and isinstance(unread, list)
+        and all(map(_is_part, unread))
         and isinstance(title, list)
         and [type(part) for part in title] == [int, str]
         and all(isinstance(cursor.get(name, ""), str) for name in ("first", "directory", "git", "branch"))
     )
+
+
+def _is_part(part: object) -> bool:
+    """Check for a part of a file that was left unread: from which byte to which, and since which time it counts."""
+    if not isinstance(part, list) or len(part) != 3 or not _is_time(part[2]):
+        return False
+    return type(part[0]) is type(part[1]) is int and 0 <= part[0] <= part[1]
+
+
+def _is_time(value: object) -> bool:
+    return type(value) in (int, float) and 0 <= value <= LAST_SECOND  # type: ignore[operator]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..system.files import is_regular, open_regular, os, read_at, read_whole, status_at
 from ..system.git import Worktree, find_worktree, head_moves, staged_as_they_are
 from ..system.json import objects_in
+from ..transcripts.lines import last_line_end, lines_forward, windows_backward
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
     from ..system.git_objects import GitObjects
     from .touches import Touch
 
-RESULT_BYTES = 2 * 1024 * 1024  # behind a call, in which its result is looked for
-FIRST_BYTES = 8 * 1024
+RESULT_BYTES = 64 * 1024 * 1024  # behind a call, in which its result is looked for
+CALL_BYTES = 2 * 1024 * 1024  # before a record that was written when its call was over, in which that is looked for
 WINDOW_BYTES = 64 * 1024  # most results stand close behind their call, and the calls close to each other
 NEAR_BYTES = 4 * 1024
 LARGEST_FILE = 1024 * 1024  # that is compared with what was written
@@ -38,6 +39,7 @@ class TranscriptEvidence:
         self._worktree = worktree
         self._user_dir = user_dir
         self._ends: dict[tuple[str, str], tuple[float | None, bool]] = {}
+        self._begins: dict[tuple[str, str, int], float] = {}
         self._is_own_worktree: dict[str, bool] = {}
         self._moves: list[HeadMove] | None = None
         self._windows: dict[str, tuple[int, bytes]] = {}
@@ -50,6 +52,16 @@ class TranscriptEvidence:
         if key not in self._ends:
             self._ends[key] = self._find_end(session, touch) if touch.call_id else (None, False)
         return self._ends[key]
+
+    def began(self, session: str, touch: Touch) -> float:
+        """Return when a call was made: its record may have been written only when it was over."""
+        key = session, touch.transcript, touch.offset
+        if key not in self._begins:
+            path = touch.transcript or self._paths.get(session, "")
+            runtime = self._runtimes.get(session)
+            began = runtime.call_began(_lines_back(path, touch.offset)) if runtime and path else None
+            self._begins[key] = touch.time if began is None else min(began, touch.time)
+        return self._begins[key]
 
     def modified(self, path: str, *, is_moved: bool = False) -> float | None:
         """Return when the file was last modified; None where there is none, 0 for what is no file. One that was moved
@@ -85,11 +97,10 @@ class TranscriptEvidence:
             return False
 
     def is_in_worktree(self, directory: str) -> bool:
-        """Whether a directory is in the worktree of this session."""
+        """Check if a directory is in the worktree of this session, or, if that is in none, in none either."""
         if directory not in self._is_own_worktree:
-            found = find_worktree(directory, self._user_dir) if self._worktree else None
-            is_own = found is not None and self._worktree is not None and found.git_dir == self._worktree.git_dir
-            self._is_own_worktree[directory] = is_own
+            own, found = self._worktree, find_worktree(directory, self._user_dir)
+            self._is_own_worktree[directory] = (found and found.git_dir) == (own and own.git_dir)
         return self._is_own_worktree[directory]
 
     def staged(self, paths: list[str]) -> dict[str, str]:
@@ -155,7 +166,7 @@ class TranscriptEvidence:
             at = window.find(wanted, end + 1)
             end = window.find(b"\n", at) if at >= 0 else -1
         if len(window) == WINDOW_BYTES:  # there is more
-            yield from [line for line in _lines_from(path, offset) if wanted in line]
+            yield from _lines_from(path, offset, wanted)
 
 
 def _read_window(path: str, offset: int) -> bytes:
@@ -169,21 +180,31 @@ def _read_window(path: str, offset: int) -> bytes:
         os.close(descriptor)
 
 
-def _lines_from(path: str, offset: int) -> Iterator[bytes]:
-    """The complete lines of a transcript from `offset` on, as far as RESULT_BYTES reach."""
+def _lines_from(path: str, offset: int, wanted: bytes = b"") -> Iterator[bytes]:
+    """Yield the complete lines of a transcript from `offset` on that hold `wanted`, as far as RESULT_BYTES reach."""
     try:
         descriptor = open_regular(path)
     except OSError:
         return
     try:
-        start, window, rest = offset, FIRST_BYTES, b""
-        while start < offset + RESULT_BYTES:
-            content = read_at(descriptor, start, start + window)
-            if not content:
-                return
-            start += len(content)
-            window *= 4
-            *lines, rest = (rest + content).split(b"\n")
-            yield from lines
+        end = last_line_end(descriptor, offset, min(os.fstat(descriptor).st_size, offset + RESULT_BYTES), RESULT_BYTES)
+        for _, line in lines_forward(descriptor, offset, end or offset):
+            if wanted in line:
+                yield line[:-1]
+    finally:
+        os.close(descriptor)
+
+
+def _lines_back(path: str, offset: int) -> Iterator[bytes]:
+    """Yield the line at `offset` and those before it, the last first, as far as CALL_BYTES reach."""
+    yield next(_lines_from(path, offset), b"")
+    try:
+        descriptor = open_regular(path)
+    except OSError:
+        return
+    try:
+        for lines in windows_backward(descriptor, 0, offset, CALL_BYTES):
+            for _, line in reversed(lines):
+                yield line
     finally:
         os.close(descriptor)

@@ -49,7 +49,10 @@ def taken_facts(
             taken = _taken_in(own, candidates, touch, end, evidence)
         else:
             gone = not has_failed and may_remove(touch.words)
-            taken = [path for path, since in candidates if _is_taken_away(path, since, touch, end, gone, evidence)]
+            began = evidence.began(session, touch)
+            taken = [
+                path for path, since in candidates if _is_taken_away(path, since, touch, began, end, gone, evidence)
+            ]
         for path in taken:
             edit = own.last(path, evidence, (EDIT,))
             own_time = edit.time if edit else 0.0
@@ -163,14 +166,16 @@ def _has_staged(own: InHand, path: str, since: float) -> bool:
     return any([stages(one, path) for one in later])
 
 
-def _is_taken_away(path: str, since: float, touch: Touch, end: float, may_be_gone: bool, evidence: Evidence) -> bool:
-    """Whether a command wrote over a file, or, where that `may_be_gone` by it, removed it."""
+def _is_taken_away(
+    path: str, since: float, touch: Touch, began: float, end: float, may_be_gone: bool, evidence: Evidence
+) -> bool:  # fmt: skip
+    """Check if a command wrote over a file, or, where that `may_be_gone` by it, removed it."""
     modified = evidence.modified(path)
     if modified is None:
-        return may_be_gone and evidence.may_have_gone(path, touch.time - SLACK_SECONDS)
+        return may_be_gone and evidence.may_have_gone(path, began - SLACK_SECONDS)
     if touch.words[0] == "clean":  # it only removes
         return False
-    return modified > since + SLACK_SECONDS and touch.time - SLACK_SECONDS <= modified <= end + SLACK_SECONDS
+    return modified > since + SLACK_SECONDS and began - SLACK_SECONDS <= modified <= end + SLACK_SECONDS
 
 
 def _who_moved(

@@ -1,7 +1,8 @@
 """Which calls of an agent are held back where the settings say so: an edit of what another session has edited and not
 committed, and a git command that takes such edits along, or moves the worktree that another works in.
 
-Another session counts if its transcript was written to in the last ACTIVE_SECONDS.
+A session whose transcript was not written to in the last ACTIVE_SECONDS counts only for edits that git takes along. One
+of which more is new than can be read at once may have made such an edit.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from ..system.files import read_end, status_at
 from ..system.git import find_worktree, head_moves
 from ..system.json import objects_in
 from ..text.paths import relative
+from .changes import changed_sessions
 from .git_reach import Reach, reach_of
 from .touch_index import TouchIndex
 from .touches import EDIT, GIT, touches_of
@@ -25,22 +27,28 @@ if TYPE_CHECKING:
     from .unseen import Unseen
 
 ACTIVE_SECONDS = 15 * 60
+DECODED_BYTES = 32 * 1024 * 1024  # of all transcripts: a call is held if that is not enough
+READ_BYTES = 256 * 1024 * 1024
 RESULT_BYTES = 2 * 1024 * 1024  # from the end of a transcript, in which the result of a held call is looked for
 _SUFFIX = ".edited"
 
 
 class Hold:
     """Why a call is held back: the session with the key `session`, called `name`, was active at `time`, which is that
-    of its edit of the file at `path`; '' where it is the worktree. `command` is the git command that is held."""
+    of its edit of the file at `path`; '' where it is the worktree. `command` is the git command that is held. If it
+    `is_possible`, not all that the session did could be read."""
 
-    __slots__ = ("command", "name", "path", "session", "time")
+    __slots__ = ("command", "is_possible", "name", "path", "session", "time")
 
-    def __init__(self, session: str, name: str, time: float, path: str = "", command: str = "") -> None:
+    def __init__(
+        self, session: str, name: str, time: float, path: str = "", command: str = "", *, is_possible: bool = False
+    ) -> None:
         self.session = session
         self.name = name
         self.time = time
         self.path = path
         self.command = command
+        self.is_possible = is_possible
 
 
 class HoldSearch:
@@ -50,21 +58,19 @@ class HoldSearch:
         self._own = own
         self._settings = settings
         self._now = now
-        self._active: list[Changed] = []
-        for session in sessions:
-            status = status_at(session.path, follow_symlinks=False)
-            if status is not None and status.st_mtime >= now - ACTIVE_SECONDS:
-                self._active.append((session, status))
+        self._oldest = now - settings.first_sight_seconds
+        self._sessions = changed_sessions(sessions, {}, self._oldest, own.deadline)
+        self._active = [changed for changed in self._sessions if changed[1].st_mtime >= now - ACTIVE_SECONDS]
 
     def of_edit(self, path: str) -> Hold | None:
         """What speaks against an edit of the file at `path` (absolute). Raises OSError where what was found so far
         cannot be kept."""
         worktree = self._worktree(path.rpartition("/")[0]) if self._active else None
-        return self._uncommitted(Reach((path,)), worktree) if worktree else None
+        return self._uncommitted(Reach((path,)), worktree, self._active) if worktree else None
 
     def of_command(self, command: str, directory: str) -> Hold | None:
         """What speaks against a command line that is run in `directory`. Raises OSError as `of_edit` does."""
-        if not self._active:
+        if not self._sessions:
             return None
         from ..text.shell_effects import effects_of
 
@@ -73,7 +79,7 @@ class HoldSearch:
             worktree = self._worktree(effect.path) if reach else None
             if reach is None or worktree is None:
                 continue
-            found = self._working_in(worktree) if reach.moves else self._uncommitted(reach, worktree)
+            found = self._working_in(worktree) if reach.moves else self._uncommitted(reach, worktree, self._sessions)
             if found is not None:
                 found.command = " ".join(["git", *effect.words]) if effect.kind == GIT else ""
                 return found
@@ -82,46 +88,55 @@ class HoldSearch:
     def _worktree(self, directory: str) -> Worktree | None:
         return find_worktree(directory, self._own.user_dir)
 
-    def _uncommitted(self, reach: Reach, worktree: Worktree) -> Hold | None:
-        """The last edit of another session that `reach` covers and that was not committed since."""
+    def _uncommitted(self, reach: Reach, worktree: Worktree, sessions: list[Changed]) -> Hold | None:
+        """Return the last edit of one of the sessions that `reach` covers and that was not committed since."""
+        from .unseen import Budget
+
         index = TouchIndex(self._own.cursor_file, {}, _SUFFIX)
-        sessions = [session for session, _ in self._active]
-        oldest = self._now - self._settings.first_sight_seconds
-        index.read_on(self._own, sessions, self._now, oldest)
-        commits = [one.time for one in head_moves(worktree.git_dir, oldest) if one.message.startswith("commit")]
+        everyone, budget = [session for session, _ in self._sessions], Budget(DECODED_BYTES, READ_BYTES)
+        index.read_on(self._own, everyone, self._now, self._oldest, budget)
+        commits = [one.time for one in head_moves(worktree.git_dir, self._oldest) if one.message.startswith("commit")]
         committed = max(commits, default=0.0)
         found = []
-        for changed in self._active:
+        for changed in sessions:
             for path, time in index.touched.get(changed[0].key, {}).items():
                 if int(time) > committed and path.startswith(worktree.root + "/") and reach.covers(path):
                     found.append((time, path, changed))
+            if index.is_behind(changed[0].key):
+                found.append((0.0, "", changed))
         for time, path, changed in sorted(found, key=lambda one: -one[0]):
-            hold = self._seen_edit(changed, path, time, worktree)
+            hold = self._seen_edit(changed, path, time, worktree) if path else self._possible_edit(changed)
             if hold is not None:
                 return hold
         return None
 
     def _seen_edit(self, changed: Changed, path: str, time: float, worktree: Worktree) -> Hold | None:
-        """The edit as its transcript and the disk show it; None where it was refused, or may not be told of."""
+        """Return the edit as its transcript and the disk show it; None if it was refused, or may not be told of."""
         from .collisions import SLACK_SECONDS
         from .evidence import TranscriptEvidence
 
         for report, unseen in self._read(changed, time - 1):
-            key = unseen.session.key
+            key, name = unseen.session.key, report.called + "".join(report.place)
             paths = {"": self._own.path, key: unseen.session.path}
             runtimes = {"": self._own.runtime, key: self._own.runtime_of(unseen.session)}
             evidence = TranscriptEvidence(runtimes, paths, worktree, self._own.user_dir)
             for touch in reversed(self._touches(report, unseen, time - 1)):
+                if touch.kind != EDIT or touch.path != path:
+                    continue
                 modified = evidence.modified(path, is_moved=bool(touch.words))
                 end, has_failed = evidence.end(key, touch)
                 is_done = end is not None and (touch.is_command or not has_failed)
-                if (
-                    touch.kind == EDIT
-                    and touch.path == path
-                    and is_done
-                    and (modified or 0.0) >= touch.time - SLACK_SECONDS
-                ):
-                    return Hold(key, report.called + "".join(report.place), touch.time, path)
+                if is_done and (modified or 0.0) >= evidence.began(key, touch) - SLACK_SECONDS:
+                    return Hold(key, name, touch.time, path)
+            if unseen.is_partial:
+                return Hold(key, name, time, path, is_possible=True)
+        return None
+
+    def _possible_edit(self, changed: Changed) -> Hold | None:
+        """Return that a session may have made an edit, as not all could be read; None if it may not be told of."""
+        for report, unseen in self._read(changed, self._now - ACTIVE_SECONDS):
+            name = report.called + "".join(report.place)
+            return Hold(unseen.session.key, name, report.last_active, is_possible=True)
         return None
 
     def _working_in(self, worktree: Worktree) -> Hold | None:
@@ -139,10 +154,10 @@ class HoldSearch:
     def _read(self, changed: Changed, oldest: float) -> list[tuple[Report, Unseen]]:
         """What a session did since the time `oldest`, as far as the rules let it be told; at most one."""
         from .report import reports_of
-        from .unseen import read_changed
+        from .unseen import Budget, read_changed
 
-        own = self._own
-        read, _ = read_changed([changed], {}, own.runtime, self._now, oldest, 1, own.deadline)
+        own, budget = self._own, Budget(DECODED_BYTES, READ_BYTES)
+        read, _ = read_changed([changed], {}, own.runtime, self._now, oldest, 1, own.deadline, budget)
         found = reports_of(read, own, self._settings, self._now)
         return [(report, unseen) for report, unseen in found if report is not None]
 
@@ -172,6 +187,9 @@ def reason_of(hold: Hold, directory: str, now: float) -> str:
     when = age(now - hold.time)
     if not hold.session:
         return f'"{command}" could not be checked in time against what other sessions have not committed'
+    if hold.is_possible:
+        reached = f'"{command}" reaches' if command else "is edited here"
+        return f"{name} wrote too much to be read at once (active {when}) and may have edited what {reached}"
     if not hold.path:
         return f'"{command}" moves the worktree that {name} works in (active {when})'
     if command:

@@ -3,6 +3,8 @@ something new."""
 
 from __future__ import annotations
 
+from itertools import takewhile
+
 from ..system.files import open_regular, os
 from ..transcripts.entries import Entry
 from ..transcripts.lines import first_line, last_line_end, lines_forward
@@ -16,7 +18,8 @@ if TYPE_CHECKING:
     from ..runtimes import Runtime
     from .touches import Touch
 
-FILE_BYTES = 2 * 1024 * 1024  # what is read of one sub-agent at most
+DECODED_BYTES = 2 * 1024 * 1024  # of one sub-agent at most: the rest is read the next time
+READ_BYTES = 16 * 1024 * 1024  # of one sub-agent at most
 
 
 def sub_agent_touches(
@@ -45,19 +48,21 @@ def sub_agent_touches(
 
 
 def _read_on(path: str, runtime: Runtime, offsets: dict[str, int], oldest: float) -> list[Entry]:
-    """The entries of a transcript behind its offset, which goes on. Raises OSError."""
+    """Return the entries of a transcript behind its offset, which goes on. Raises OSError."""
     descriptor = open_regular(path)
     try:
         status = os.fstat(descriptor)
         start = offsets.get(path, 0)
         if status.st_size == start or (path not in offsets and status.st_mtime < oldest):
             return []
-        start = max(start if start < status.st_size else 0, status.st_size - FILE_BYTES)
-        end = last_line_end(descriptor, start, status.st_size, FILE_BYTES) or start
+        start = start if start < status.st_size else 0
+        end = last_line_end(descriptor, start, status.st_size, status.st_size) or start
         reader = TranscriptReader(runtime, first_line(descriptor), of_sub_agents=True)
-        read = list(reader.forward(lines_forward(descriptor, start, end)))
+        reader.reached = start
+        lines = lines_forward(descriptor, start, end, start + READ_BYTES)
+        read = list(reader.forward(takewhile(lambda _: reader.decoded < DECODED_BYTES, lines)))
         offsets.pop(path, None)
-        offsets[path] = end
+        offsets[path] = reader.reached
     finally:
         os.close(descriptor)
     entries = [one for one in read if isinstance(one, Entry)]

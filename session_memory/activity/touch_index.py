@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..transcripts.entries import Session
     from .changes import OwnSession
     from .touches import Touch
-    from .unseen import Unseen
+    from .unseen import Budget, Unseen
 
 MOST_PATHS = 1000  # of one session
 
@@ -46,14 +46,17 @@ class TouchIndex:
             if is_whole(cursor) and "tail" in cursor:
                 self._take_cursor(key, cursor)
 
-    def read_on(self, own: OwnSession, sessions: list[Session], now: float, oldest: float) -> None:
-        """Read what the sessions, which are other ones than `own`, did since, those without a cursor since `oldest`.
-        Raises OSError where the file cannot be written."""
+    def read_on(
+        self, own: OwnSession, sessions: list[Session], now: float, oldest: float, budget: Budget | None = None
+    ) -> None:  # fmt: skip
+        """Read what the sessions, which are other ones than `own`, did since, those without a cursor since `oldest`, as
+        far as the `budget` goes. Raises OSError if the file cannot be written."""
         changed = changed_sessions(sessions, self.cursors, oldest, own.deadline)
         if changed:
-            from .unseen import read_changed
+            from .unseen import Budget, read_changed
 
-            read, _ = read_changed(changed, self.cursors, own.runtime, now, oldest, len(changed), own.deadline)
+            of_all = (own.runtime, now, oldest, len(changed), own.deadline, budget or Budget())
+            read, _ = read_changed(changed, self.cursors, *of_all)
             own.deadline.attempt_each(read, self._take_unseen, lambda unseen: unseen.session.path)
         has_more = bool(changed)
         for session in sessions:
@@ -77,10 +80,16 @@ class TouchIndex:
         """When a session last ran a git command that may change something; 0 for never."""
         return self.touched.get(key, {}).get(GIT, 0.0)
 
+    def is_behind(self, key: str) -> bool:
+        """Check if a session did more than was read."""
+        return "unread" in self.cursors.get(key, {"unread": ()})
+
     def _take_cursor(self, key: str, cursor: Cursor) -> None:
         """Takes the cursor of a prompt where that has read further, and forgets what it has read."""
         seen = cursor.get("seen", 0)
-        found = {path: time for path, time in self.touched.pop(key, {}).items() if time > seen}
+        # What a prompt left unread is older than what it has seen.
+        behind = 0 if "unread" in cursor else seen
+        found = {path: time for path, time in self.touched.pop(key, {}).items() if time > behind}
         if self.cursors.get(key, {}).get("seen", -1) < seen:
             self.cursors[key] = cursor
             if found:

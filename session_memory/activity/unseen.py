@@ -11,7 +11,7 @@ from ..transcripts.reader import FIRST_PROMPT_RANK, USER_RANK, TitleOwner, Trans
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Collection, Mapping
 
     from ..runtimes import Runtime
     from ..system.deadline import Deadline
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from ..transcripts.entries import Entry
     from .changes import Changed
 
-PROMPT_BYTES = 4 * 1024 * 1024  # no further session is read once this much was: the rest only counts until then
-FILE_BYTES = 2 * 1024 * 1024  # what is read of one session at most
+PROMPT_BYTES = 4 * 1024 * 1024  # that are decoded at most, about half of them of one session
+SKIPPED_BYTES = 64 * 1024 * 1024  # that are read at most: most of a transcript is not decoded
+BACK_BYTES = 2 * 1024 * 1024  # in which copies are looked for
+MOST_UNREAD = 16  # parts of one transcript that are left for the next time
 FIRST_SIGHT_BYTES = 1536 * 1024  # what is read of sessions that are seen first, if their last day is that long
 TITLE_CHARACTERS = 200
 PROMPT_CHARACTERS = 64  # of the first prompt, where it is the title
@@ -30,13 +32,30 @@ _OF_THE_START = ("start", "began", "compacted", "kin", "own_title")
 RECENT_IDS = 4  # of the last entries, by which they are found again in a rewritten file
 
 
+class Budget:
+    """How many bytes may still be `decoded`, and `read`, of all transcripts; of one at most `of_one` are decoded."""
+
+    __slots__ = ("decoded", "of_one", "read")
+
+    def __init__(self, decoded: int = PROMPT_BYTES, read: int = SKIPPED_BYTES) -> None:
+        self.decoded = decoded
+        self.of_one = decoded // 2
+        self.read = read
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether nothing more is read."""
+        return self.decoded <= 0 or self.read <= 0
+
+
 class Unseen:
     """What is new in `session`: its `entries` in file order, its `title` with its rank ('' for none), and the `cursor`
     behind them, empty where no line was completed.
 
     `runtime` is the one that it runs in. What lies before the offset `lowest` was not read now; what lies before
-    `titled` was looked through for titles. `is_partial` says that older entries were left unread, `is_first_sight` that
-    there was no cursor, `bytes_read` how much was read, `unreadable` how many records could not be decoded.
+    `titled` was looked through for titles. `is_partial` says that older entries were left unread, of which the cursor
+    tells those that are read the next time; `is_first_sight` that there was no cursor, `bytes_read` how much was read,
+    `unreadable` how many records could not be decoded.
     """
 
     __slots__ = (
@@ -66,25 +85,27 @@ def read_changed(
     oldest: float,
     most: int,
     deadline: Deadline,
+    budget: Budget | None = None,
 ) -> tuple[list[Unseen], int]:
-    """Return what is new in the first of the sessions, until `most` have something new, PROMPT_BYTES were read or no
-    time is left, and how many sessions were not read."""
+    """Return what is new in the first of the sessions, until `most` have something new, PROMPT_BYTES were decoded,
+    SKIPPED_BYTES read or no time is left, and how many sessions were not read.
+
+    With a `budget`, that is what is read at most, also of sessions that are seen first."""
     read: list[Unseen] = []
-    bytes_left = PROMPT_BYTES
-    first_sight_left = FIRST_SIGHT_BYTES
+    first_sight_left = FIRST_SIGHT_BYTES if budget is None else budget.read
+    budget = budget or Budget()
     with_entries = 0
     for index, (session, _) in enumerate(changed):
-        if bytes_left <= 0 or with_entries >= most:
+        if budget.is_spent or with_entries >= most:
             return read, len(changed) - index
         if deadline.is_over:
             deadline.late.append(session.path)
             return read, len(changed) - index
         first_sight = max(0, first_sight_left) // min(most - with_entries, len(changed) - index)
         of_session = (session, cursors.get(session.key), session.runtime or runtime)
-        unseen = deadline.attempt(session.path, _read_session, *of_session, now, oldest, first_sight)
+        unseen = deadline.attempt(session.path, _read_session, *of_session, now, oldest, first_sight, budget)
         if unseen is None:
             continue
-        bytes_left -= unseen.bytes_read
         first_sight_left -= unseen.bytes_read * unseen.is_first_sight
         with_entries += bool(unseen.entries)
         if unseen.unreadable:
@@ -92,15 +113,15 @@ def read_changed(
         if unseen.cursor:
             read.append(unseen)
         else:
-            deadline.notes.append(f"{session.path}: a line of more than {FILE_BYTES} bytes is not complete yet")
+            deadline.notes.append(f"{session.path}: a line of more than {SKIPPED_BYTES} bytes is not complete yet")
     return read, 0
 
 
 def read_own(path: str, cursor: Cursor | None, runtime: Runtime, now: float, oldest: float) -> Unseen:
-    """What is new in the transcript of the session at hand. Raises OSError."""
+    """Return what is new in the transcript of the session at hand. Raises OSError."""
     with _Opened(path) as descriptor:
         unseen = Unseen(Session("", path), runtime)
-        _read_unseen(unseen, runtime, descriptor, cursor, now, oldest, FIRST_SIGHT_BYTES)
+        _read_unseen(unseen, runtime, descriptor, cursor, now, oldest, FIRST_SIGHT_BYTES, Budget())
         return unseen
 
 
@@ -111,7 +132,7 @@ def cursors_at_end(changed: list[Changed], now: float, deadline: Deadline) -> di
     def take(one: Changed) -> None:
         with _Opened(one[0].path) as descriptor:
             status = os.fstat(descriptor)
-            end = last_line_end(descriptor, 0, status.st_size, FILE_BYTES)
+            end = last_line_end(descriptor, 0, status.st_size, SKIPPED_BYTES)
             if end is not None:
                 cursors[one[0].key] = {**make_cursor(descriptor, status, end, int(now * 1e9)), "seen": now}
 
@@ -134,11 +155,12 @@ class _Opened:
 
 
 def _read_session(
-    session: Session, cursor: Cursor | None, runtime: Runtime, now: float, oldest: float, first_sight: int
-) -> Unseen:
+    session: Session, cursor: Cursor | None, runtime: Runtime, now: float, oldest: float, first_sight: int,
+    budget: Budget,
+) -> Unseen:  # fmt: skip
     with _Opened(session.path) as descriptor:
         unseen = Unseen(session, runtime)
-        _read_unseen(unseen, runtime, descriptor, cursor, now, oldest, first_sight)
+        _read_unseen(unseen, runtime, descriptor, cursor, now, oldest, first_sight, budget)
         if unseen.entries and unseen.cursor and "start" not in unseen.cursor:
             _read_head(runtime, descriptor, unseen)
         name = runtime.given_name(session.path) if unseen.entries else ""
@@ -150,10 +172,10 @@ def _read_session(
 
 def _read_unseen(
     unseen: Unseen, runtime: Runtime, descriptor: int, cursor: Cursor | None, now: float, oldest: float,
-    first_sight: int,
+    first_sight: int, budget: Budget,
 ) -> None:  # fmt: skip
-    """Reads what the file holds behind `cursor`; without one, what it holds since `oldest` (seconds since the epoch),
-    of that about `first_sight` bytes, or more if there is no dialogue in them.
+    """Read what the file holds behind `cursor` and what was left unread before; without one, what it holds since
+    `oldest` (seconds since the epoch), of that about `first_sight` bytes, or more if there is no dialogue in them.
 
     A file that is not the one the cursor was made from is read from its end back to the last entry that was seen.
     """
@@ -161,18 +183,21 @@ def _read_unseen(
     if cursor and "title" in cursor:
         unseen.title = (cursor["title"][0], cursor["title"][1])
     start = resume_offset(cursor, descriptor, status) if cursor else None
-    end = last_line_end(descriptor, start or 0, status.st_size, FILE_BYTES)
+    end = last_line_end(descriptor, start or 0, status.st_size, SKIPPED_BYTES)
     if end is None:
         return
-    if start is not None:
-        unseen.titled = cursor.get("titled", 0) if cursor else 0
-        _read_back(unseen, runtime, descriptor, start, end, lambda entries: False)
-        parsed = unseen.entries
+    unread: list[list[float]] = []
+    if cursor and start is not None:
+        unseen.titled = cursor.get("titled", 0)
+        parsed = _read_back(unseen, runtime, descriptor, start, end, 0, budget, unread)
+        for low, high, since in reversed(cursor.get("unread", ())):
+            older = _read_back(unseen, runtime, descriptor, low, high, since, budget, unread, is_new=False)
+            parsed = _not_before(since, older) + parsed
+        unseen.entries = parsed
     elif cursor:
         seen, last_seen = cursor.get("seen") or oldest, cursor.get("ids", ())
-        _read_back(unseen, runtime, descriptor, 0, end, lambda entries: _reach(entries, seen))
-        parsed, unseen.entries = unseen.entries, _behind(unseen.entries, last_seen, seen)
-        unseen.is_partial = unseen.is_partial and len(unseen.entries) == len(parsed)
+        parsed = _read_back(unseen, runtime, descriptor, 0, end, seen, budget, unread)
+        unseen.entries = _behind(parsed, last_seen, seen)
         if last_seen and not unseen.entries and not any(_is_among(entry, last_seen[-1:]) for entry in parsed):
             # Being written anew and not complete yet (Pi does that to its older files, line by line): what is missing
             # is not new when it is there again.
@@ -181,18 +206,15 @@ def _read_unseen(
             return
     else:
         unseen.is_first_sight = True
-        _read_back(
-            unseen,
-            runtime,
-            descriptor,
-            0,
-            end,
-            lambda entries: _reach(entries, oldest) or _is_much(entries, end, first_sight),
-        )
-        parsed = unseen.entries
-        unseen.entries = [e for e in parsed if e.timestamp is None or e.timestamp >= oldest]
-        unseen.is_partial = unseen.is_partial and len(unseen.entries) == len(parsed)
+        parsed = _read_back(unseen, runtime, descriptor, 0, end, oldest, budget, unread, first_sight)
+        unseen.entries = _not_before(oldest, parsed)
+    unseen.is_partial = unseen.is_partial and len(unseen.entries) == len(parsed)
     unseen.cursor = make_cursor(descriptor, status, end, int(now * 1e9))
+    if unread:
+        unread.sort()
+        if len(unread) > MOST_UNREAD:
+            unread[:2] = [[unread[0][0], unread[1][1], unread[0][2]]]
+        unseen.cursor["unread"] = unread
     _remember(unseen, parsed, cursor or {})
 
 
@@ -225,38 +247,44 @@ def take_unread_titles(unseen: Unseen) -> None:
 
 
 def entries_back_to(runtime: Runtime, path: str, oldest: float) -> list[Entry]:
-    """The last entries of a transcript, back to the time `oldest`, as far as FILE_BYTES reach. Raises OSError."""
+    """Return the last entries of a transcript, back to the time `oldest`, as far as BACK_BYTES go. Raises OSError."""
     with _Opened(path) as descriptor:
         unseen = Unseen(Session("", path), runtime)
-        end = last_line_end(descriptor, 0, os.fstat(descriptor).st_size, FILE_BYTES)
-        _read_back(unseen, runtime, descriptor, 0, end or 0, lambda entries: _reach(entries, oldest))
-        return unseen.entries
+        end = last_line_end(descriptor, 0, os.fstat(descriptor).st_size, SKIPPED_BYTES)
+        return _read_back(unseen, runtime, descriptor, 0, end or 0, oldest, Budget(read=BACK_BYTES), [])
 
 
 def _read_back(
-    unseen: Unseen,
-    runtime: Runtime,
-    descriptor: int,
-    start: int,
-    end: int,
-    is_enough: Callable[[list[Entry]], bool],
-) -> None:
-    """Reads `[start, end)` from its end until `is_enough`, at most FILE_BYTES, into `unseen`."""
+    unseen: Unseen, runtime: Runtime, descriptor: int, start: int, end: int, since: float, budget: Budget,
+    unread: list[list[float]], enough: int = 0, *, is_new: bool = True,
+) -> list[Entry]:  # fmt: skip
+    """Return the entries in `[start, end)`, read from its end back to the time `since` (0 for all), or, if it is given,
+    until about `enough` bytes. What the `budget` does not reach is added to `unread`, with that time. One that is not
+    `is_new` was left unread before."""
     owner = TitleOwner(runtime.session_id_of(unseen.session.path), descriptor)
     reader = TranscriptReader(runtime, first_line(descriptor), owner=owner)
-    lowest = end
-    for lines in windows_backward(descriptor, start, end, FILE_BYTES):
-        unseen.entries = list(reader.backward(reversed(lines)))[::-1] + unseen.entries
-        if lines:
+    entries: list[Entry] = []
+    lowest, is_enough = end, False
+    if not budget.is_spent:
+        for lines in windows_backward(descriptor, start, end, budget.read, runtime.records.may_matter):
+            entries = list(reader.backward(reversed(lines)))[::-1] + entries
             lowest = lines[0][0]
-        if is_enough(unseen.entries):
-            break
-    unseen.lowest = lowest
-    unseen.bytes_read = end - lowest
-    unseen.is_partial = lowest > start
+            is_enough = _reach(entries, since) or (enough > 0 and _is_much(entries, end - lowest, enough))
+            if is_enough or reader.decoded >= min(budget.decoded, budget.of_one):
+                break
+    budget.decoded -= reader.decoded
+    budget.read -= end - lowest
+    unseen.bytes_read += end - lowest
+    if is_new:
+        unseen.lowest = lowest
     unseen.unreadable += reader.unreadable
-    if reader.title[0] >= unseen.title[0]:
+    if lowest > start:
+        unseen.is_partial = True
+        if not is_enough:
+            unread.append([start, lowest, since])
+    if reader.title[0] >= unseen.title[0] + (not is_new):
         unseen.title = kept_title(reader.title)
+    return entries
 
 
 def kept_title(title: tuple[int, str]) -> tuple[int, str]:
@@ -284,10 +312,15 @@ def _reach(entries: list[Entry], oldest: float) -> bool:
     return any(entry.timestamp is not None and entry.timestamp < oldest for entry in entries)
 
 
-def _is_much(entries: list[Entry], end: int, most: int) -> bool:
-    """Whether `entries`, the last ones before `end`, are a dialogue, and one more window, twice as large as all before
+def _not_before(oldest: float, entries: list[Entry]) -> list[Entry]:
+    """Return those of `entries` that are not older than the time `oldest`."""
+    return [entry for entry in entries if entry.timestamp is None or entry.timestamp >= oldest]
+
+
+def _is_much(entries: list[Entry], read: int, most: int) -> bool:
+    """Check if `entries`, in the last `read` bytes, are a dialogue, and one more window, twice as large as all before
     it, would go beyond `most` bytes."""
-    if not entries or 3 * (end - entries[0].offset) < most:
+    if 3 * read < most:
         return False
     return any(e.role == "user" for e in entries) and any(e.role == "assistant" and e.text for e in entries)
 
@@ -298,7 +331,7 @@ def _behind(entries: list[Entry], last_seen: Collection[int], seen: float) -> li
     for index in range(len(entries) - 1, -1, -1):
         if _is_among(entries[index], last_seen):
             return entries[index + 1 :]
-    return [entry for entry in entries if entry.timestamp is None or entry.timestamp >= seen]
+    return _not_before(seen, entries)
 
 
 def _is_among(entry: Entry, checksums: Collection[int]) -> bool:

@@ -183,6 +183,12 @@ class Runtime:
         """Return the name that the user gave the session whose transcript lies at `path`, if that stands elsewhere."""
         return ""
 
+    def call_began(self, lines: Iterable[bytes]) -> float | None:
+        """Return when the call was made whose record is in the first of `lines` and was written only when the call was
+        over, in seconds since the epoch; None if a record is written as its call is made. The rest are the lines before
+        it, the last first."""
+        return None
+
     def place_of(self, file: str) -> str:
         """Return where a transcript that is called `file` lies below `transcripts_dir`, wherever it was moved or copied
         to; '' if the name does not tell."""

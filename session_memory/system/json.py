@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _CHECKSUM_PRIME = (1 << 61) - 1
 _MOST_OPEN = 32  # objects that a torn record leaves open, each of which may be scanned up to where it was torn
+_FEW_BRACES = 32
 _SPACE = " \t\r\n\0"  # NUL: what a file system may leave where a record was not written any more
 # SystemError: the C scanner takes its JSONDecodeError from `json.decoder`, which is not loaded.
 _UNREADABLE = (ValueError, StopIteration, RecursionError, SystemError)
@@ -126,7 +127,21 @@ def objects_in(line: bytes) -> list[dict[str, Any]]:
 
 def is_glued(line: bytes, *starts: bytes) -> bool:
     """Check if a record that begins as one of `starts` may stand behind another one, whole or torn, on one line."""
-    return any([line.find(start, 1) > 0 for start in starts])
+    return holds_object(line, starts)
+
+
+def holds_object(line: bytes, starts: tuple[bytes, ...], at: int = 0) -> bool:
+    """Check if an object behind `at` begins as one of `starts`, which begin with its brace or with that before it.
+
+    What most lines print or show has few braces, and one byte is found five times as fast as several.
+    """
+    for _ in range(_FEW_BRACES):
+        at = line.find(b"{", at + 1)
+        if at < 0:
+            return False
+        if line.startswith(starts, at) or line.startswith(starts, at - 1):
+            return True
+    return any([line.find(start, at) > 0 for start in starts])
 
 
 def _values(text: str, at: int, values: list[Any]) -> tuple[list[Any], int]:

@@ -11,41 +11,67 @@ from ..system.json import decode_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     Line = tuple[int, bytes]
 
 FIRST_LINE_BYTES = (8 * 1024, 64 * 1024, 512 * 1024)  # the first line of Codex holds its instructions, 15 KB and more
 FIRST_WINDOW_BYTES = 128 * 1024
 WINDOW_GROWTH = 2
-LARGEST_WINDOW_BYTES = 8 * 1024 * 1024
+LARGEST_WINDOW_BYTES = 512 * 1024
 BLOCK_BYTES = 1024 * 1024
+LONG_LINE_BYTES = 4 * 1024 * 1024  # a line that is longer is only held if it may matter
+LARGEST_LINE_BYTES = 32 * 1024 * 1024  # a line that is longer counts as unreadable if it may matter
+_BEGINNING_BYTES = 4096  # of a long line, in which its kind shows
+_OVERLAP_BYTES = 512  # of its parts, so that what its kind is known by is not cut in two
 LINE_FEED = 10
 
 
-def windows_backward(descriptor: int, start: int, end: int, limit: int | None = None) -> Iterator[list[Line]]:
-    """The complete lines of `[start, end)` in windows from the end to the start, each window's lines in file order.
+def windows_backward(
+    descriptor: int, start: int, end: int, limit: int | None = None,
+    may_matter: Callable[[bytes], bool] | None = None,
+) -> Iterator[list[Line]]:  # fmt: skip
+    """Yield the lines of `[start, end)` in windows from the end to the start, each window's lines in file order.
 
     Lines begin at `start` and end at `end`. Windows grow, so that the caller can stop early at little cost. At most
-    `limit` bytes are read, if it is given; a line of which not every byte is among them is left out.
+    `limit` bytes are read, if it is given, unless the last line is longer; another line of which not every byte is
+    among them is left out. With `may_matter`, memory does not grow with a long line that does not matter: its
+    beginning and its end stand for it.
     """
     lowest = start if limit is None else max(start, end - limit)
     window = FIRST_WINDOW_BYTES
-    rest: bytes | None = None  # the end of a line whose beginning lies before the windows read so far
-    while end > lowest:
-        begin = max(lowest, end - window)
+    is_first = True
+    line_end, pieces = end - 1, []  # of the line whose beginning was not read yet: its line feed, and what was read
+    while end > (start if is_first else lowest):
+        begin = max(lowest if end > lowest else start, end - window)
         window = min(window * WINDOW_GROWTH, LARGEST_WINDOW_BYTES)
-        lines = read_at(descriptor, begin, end).split(b"\n")
-        if rest is None:
-            lines.pop()  # what is behind the last line feed
-        else:
-            lines[-1] += rest
-        offset = begin
-        if begin > start and lines:
-            rest = lines.pop(0)
-            offset += len(rest) + 1
-        yield _with_offsets(lines, offset)
+        lines = read_at(descriptor, begin, min(end, line_end)).split(b"\n")
         end = begin
+        rest = lines.pop(0) if begin > start else b""
+        if not lines:
+            if may_matter is None or line_end - begin <= LONG_LINE_BYTES:
+                pieces.append(rest)
+            continue
+        found = _with_offsets(lines, begin + len(rest) + (begin > start))
+        at, last = found.pop()
+        if may_matter is None or line_end - at <= LONG_LINE_BYTES:
+            found.append((at, b"".join([last, *reversed(pieces)])))
+        else:
+            found.append((at, _long_line(descriptor, at, line_end, may_matter)))
+        yield found
+        line_end, pieces, is_first = begin + len(rest), [rest], False
+
+
+def _long_line(descriptor: int, start: int, end: int, may_matter: Callable[[bytes], bool]) -> bytes:
+    """Return the line at `[start, end)`, or what stands for it: its beginning and its end if it does not matter, its
+    beginning alone, which is no record, if it is too long."""
+    beginning = read_at(descriptor, start, start + _BEGINNING_BYTES)
+    last = read_at(descriptor, end - 8, end)
+    for at in range(start, end, BLOCK_BYTES):
+        part = read_at(descriptor, max(start, at - _OVERLAP_BYTES), min(end, at + BLOCK_BYTES))
+        if may_matter(part + last if at == start else beginning + part + last):
+            return read_at(descriptor, start, end) if end - start <= LARGEST_LINE_BYTES else beginning
+    return beginning + last
 
 
 def lines_forward(descriptor: int, start: int, end: int, stop: int | None = None) -> Iterator[Line]:

@@ -55,8 +55,8 @@ class TitleOwner:
 
 class TranscriptReader:
     """Reads one transcript, in one direction. `title` is the best of those that it met, of several alike the one that
-    stands last in the file; `unreadable` counts the records that could not be decoded; `reached` is the offset behind
-    the last line that was read forward."""
+    stands last in the file; `unreadable` counts the records that could not be decoded, `decoded` the bytes of the
+    lines that were decoded; `reached` is the offset behind the last line that was read forward."""
 
     def __init__(
         self,
@@ -72,6 +72,7 @@ class TranscriptReader:
         and nothing else; it is read forward."""
         self.title: Title = NO_TITLE
         self.unreadable = 0
+        self.decoded = 0
         self.reached = 0
         self._meaning = runtime.records
         self._decode = decode
@@ -187,6 +188,7 @@ class TranscriptReader:
 
     def records(self, line: bytes) -> list[dict[str, Any]]:
         """The records of a line, several where they stand glued together; what is none counts as unreadable."""
+        self.decoded += len(line)
         values, unreadable = self._decode(line)
         if self._of_sub_agents:
             values = [self._meaning.of_sub_agent(one) if isinstance(one, dict) else one for one in values]

@@ -48,6 +48,20 @@ def read_again_since(pair: Pair) -> None:
     pair.main.read("src/app.py")
 
 
+def committed_before_this_one_edited_it(pair: Pair) -> None:
+    pair.discord.edit("src/app.py", "x\n")
+    pair.discord.bash("git commit -qam one")
+    pair.later(1)
+    pair.main.read("src/app.py")
+    pair.main.edit("src/app.py", "1\n")
+
+
+def edited_by_a_session_that_ended(pair: Pair) -> None:
+    pair.discord.edit("src/app.py", "x\n")
+    pair.later(61)
+    pair.main.edit("src/app.py", "1\n")
+
+
 def other_files(pair: Pair) -> None:
     pair.main.edit("src/app.py", "1\n")
     pair.discord.edit("src/db.py", "x\n")
@@ -142,7 +156,7 @@ def in_another_worktree(pair: Pair) -> None:
 
 @pytest.mark.parametrize(
     "happens",
-    [refused, read_again_since, other_files, own_branch, there_and_back, switched_by_a_script_of_its_own, all_committed,
+    [refused, read_again_since, committed_before_this_one_edited_it, edited_by_a_session_that_ended, other_files, own_branch, there_and_back, switched_by_a_script_of_its_own, all_committed,
      others_committed_their_own, staged_by_itself, stashed_and_given_back, not_run, removed_and_made_again,
      made_and_removed_by_itself, older_content_committed, only_looked, written_back, in_another_worktree],
     ids=lambda happens: happens.__name__,
@@ -151,6 +165,21 @@ def test_of_what_is_none_nothing_is_told(happens, pair):
     happens(pair)
     pair.later()
     assert collisions(pair.main.prompt()) == []
+
+
+def test_an_edit_after_this_session_read_the_file_is_told_although_it_was_committed(pair):
+    pair.main.read("src/app.py")
+    pair.discord.edit("src/app.py", "x\n")
+    pair.discord.bash("git commit -qam one")
+    pair.later(90)
+    assert collisions(pair.main.prompt()) == ["! src/app.py: discord edited it 1h ago, after you read it"]
+
+
+def test_an_earlier_edit_is_told_that_is_not_committed_by_a_session_that_is_active(pair):
+    pair.discord.edit("src/app.py", "x\n")
+    pair.later(59)
+    pair.main.edit("src/app.py", "1\n")
+    assert collisions(pair.main.prompt()) == ["! src/app.py: discord edited it 59m ago, before you did"]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
 """A fake of OpenAI's Responses API, as far as Codex needs it: every request is answered with `ok (N)`, or with the tool call
-that the last prompt asks for (`TOOL <name> <json>`, as in fake_llm)."""
+that the last prompt asks for (`TOOL <name> <json>`, as in fake_llm; `TOOL exec {"script": ...}` in code mode)."""
 
 from __future__ import annotations
+
+import json
 
 from .loopback import Connection, Json, LoopbackServer, ordered_calls, text_of
 
@@ -23,6 +25,10 @@ class FakeResponses(LoopbackServer):
         call = _call(connection.request.body.get("input") or [])
         if call:
             message = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}", **call}
+        if call.get("name") == "exec":  # the one tool of code mode, to which a script is given
+            script = str(json.loads(call["arguments"])["script"])
+            message = {"type": "custom_tool_call", "id": f"ctc_{number}", "call_id": f"call_{number}", "name": "exec"}
+            message |= {"input": script, "status": "completed"}
         usage = {
             "input_tokens": 10, "output_tokens": 5, "total_tokens": 15,
             "input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0},
@@ -45,5 +51,5 @@ def _call(items: list[Json]) -> Json:
                 return {}
             namespace, _, name = calls[results][0].rpartition(".")
             return {"name": name, "arguments": calls[results][1], **({"namespace": namespace} if namespace else {})}
-        results += item.get("type") == "function_call_output"
+        results += item.get("type") in ("function_call_output", "custom_tool_call_output")
     return {}

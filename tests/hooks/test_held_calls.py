@@ -106,6 +106,12 @@ def test_nothing_is_held_back_for_a_session_that_was_not_active_for_long(project
     assert reason(project, "Edit", app(project)) == UNCOMMITTED
 
 
+def test_a_command_that_takes_an_edit_along_is_held_back_however_long_the_session_has_been_quiet(project):
+    project.edited()
+    quiet_since(project, 300)
+    assert "reaches app, which discord edited" in reason(project, "Bash", "git commit -qam done")
+
+
 def test_nothing_is_held_back_for_an_excluded_session_nor_for_an_edit_that_was_refused(project):
     project.edited("db")
     project.user.config("collisions: ask\nsessions: {discord: {ignore: true}}\n")

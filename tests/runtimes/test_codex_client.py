@@ -13,6 +13,8 @@ from clients.npm import NpmPlace
 from clients.others import CODEX, Codex
 from fakes.fake_responses import FakeResponses
 from install_machine import REPOSITORY
+from records import append, assistant, user
+from tool_call_scene import Project
 
 COMMAND = "import sys; from session_memory.cli import main; sys.exit(main())"
 
@@ -42,3 +44,41 @@ def test_a_sub_agent_is_no_session_and_one_that_is_archived_stays_the_same(tmp_p
         assert [one["id"] for one in known(codex, "sessions", "--all")["sessions"]] == [session["id"]]
         said = known(codex, "read", session["id"])["entries"]
         assert ["Count the lines" in entry["text"] for entry in said].count(True) == 1
+
+
+PATCH = "*** Begin Patch\\n*** Update File: app\\n@@\\n-1\\n+2\\n*** End Patch"
+SHELL = ["TOOL exec_command " + json.dumps({"cmd": "sleep 0.3; sed -i s/1/2/ app; sleep 0.3"})]
+CODE_MODE = ["-m", "gpt-6.1-sol"]
+EDITS = {
+    "shell": SHELL,
+    "quick shell": ["TOOL exec_command " + json.dumps({"cmd": "sed -i s/1/2/ app"})],
+    "shell in code mode": [
+        *CODE_MODE, "TOOL exec " + json.dumps({"script": 'await tools.exec_command({cmd:"sed -i s/1/2/ app"})'})
+    ],
+    "patch in code mode": [
+        *CODE_MODE, "TOOL exec " + json.dumps({"script": f'await tools.apply_patch("{PATCH}")'})
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
+def test_what_it_edits_is_told_to_others_with_a_prompt_and_before_they_edit_it(
+    tmp_path: Path, npm_place: NpmPlace, edit: list[str]
+) -> None:
+    project = Project(tmp_path / "home")
+    call = {"type": "tool_use", "id": "toolu_1", "name": "Read", "input": {"file_path": str(project.directory / "app")}}
+    result = {"tool_use_id": "toolu_1", "type": "tool_result", "content": "1"}
+    append(project.own, assistant(call, cwd=project.cwd), user([result], cwd=project.cwd))
+    project.user.run(cwd=project.cwd)
+    with FakeResponses() as model:
+        codex = Codex(tmp_path, npm_place(CODEX), model)
+        codex.project = project.directory
+        (codex.home / ".codex").mkdir()
+        codex.run("--sandbox", "danger-full-access", *edit)
+    assert (project.directory / "app").read_text() == "2\n"
+    told = "edited it just now, after you read it"
+    assert told in project.told()
+    (calls,) = project.user.state_dir.glob("cursors/*.calls")
+    calls.unlink()  # what was told before an edit is not told again
+    assert told in json.loads(project.user.run(cwd=project.cwd))["hookSpecificOutput"]["additionalContext"]

@@ -6,7 +6,7 @@ injected text included, in records of other types.
 
 from __future__ import annotations
 
-from ...system.json import as_string, is_glued
+from ...system.json import as_string, holds_object, is_glued
 from ...text.timestamps import epoch_seconds
 from ...transcripts.entries import Entry, Reply, ToolUse, tool_use, written_by
 from . import RUNTIME
@@ -68,6 +68,8 @@ def may_matter(line: bytes, with_tools: bool = True) -> bool:
         if line.startswith(_TYPED, at + 8):
             return True
         if line.startswith(_USUAL_RESULTS, at + 8):
+            if not holds_object(line, (_TEXT, _GLUED), at):
+                return False
             end = line.find(_MESSAGE_END, at)  # behind it nothing has text but what is glued to it
             return line.find(_TEXT, at, end) > 0 or is_glued(line, _GLUED)
         if not line.startswith(_READ_TYPES, at + 8):
@@ -79,7 +81,7 @@ def may_matter(line: bytes, with_tools: bool = True) -> bool:
         at = line.find(b'"attachment":{"type":"', 0, HEAD_BYTES)
         return at < 0 or line.startswith(b"queued_command", at + 22) or is_glued(line, _GLUED)
     if line.startswith(_RESULTS, at + 13):
-        return _TEXT in line or is_glued(line, _GLUED)
+        return holds_object(line, (_TEXT, _GLUED))
     if line.startswith(b'type":"thinking"', at + 13):
         return b'{"type":"text",' in line or (with_tools and b'{"type":"tool_use",' in line) or is_glued(line, _GLUED)
     if not with_tools and line.startswith(b'type":"tool_use"', at + 13):

@@ -10,7 +10,7 @@ from ..base import CopiedSessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
     from ...transcripts.entries import ToolUse
@@ -49,6 +49,11 @@ class Codex(CopiedSessions):
         from .install import CodexInstall
 
         return CodexInstall(self)
+
+    def call_began(self, lines: Iterable[bytes]) -> float | None:
+        from .records import item_began
+
+        return item_began(lines)
 
     def copies_dir(self, config_dir: str) -> str:
         return self.copies_root(config_dir)

@@ -26,7 +26,7 @@ from .items import change_id, changes_of, entry_of_item, results_of_item
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     from ...transcripts.edits import Edit
@@ -221,6 +221,26 @@ def link(record: Record) -> tuple[str, str, bool] | None:
 def time(record: Record) -> float | None:
     """When the record was written."""
     return epoch_seconds(record.get("timestamp"))
+
+
+def item_began(lines: Iterable[bytes]) -> float | None:
+    """Return when the call was made whose item is in the first of `lines`; None for another record. What a command in
+    the background did may lie before the last call, and an item says that it started after it did what it was to do."""
+    found = iter(lines)
+    payloads = [record.get("payload") for record in objects_in(next(found, b""))]
+    items = [one for one in payloads if isinstance(one, dict) and one.get("type") == "item_completed"]
+    if not items:
+        return None
+    started = items[0].get("started_at_ms")
+    times = [started / 1000] if isinstance(started, int) else []
+    for line in found:
+        at = line.find(b'"payload":{"type":"', 0, HEAD_BYTES) + 19
+        said = line[at : line.find(b'"', at)] if at > 19 else b""
+        if said.endswith(b"_call"):
+            times += [made for record in objects_in(line) if (made := time(record)) is not None]
+        if said.endswith(b"_call") or said == b"task_started":
+            break
+    return min(times, default=None)
 
 
 def written(record: Record, call_id: str) -> str | None:
