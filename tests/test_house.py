@@ -31,7 +31,7 @@ UPPER = (
     ("memories", "hooks", "tools"),
     ("upkeep",),
     ("host", "web", "install", "session_monitor", "agent_sdk"),
-    ("commands",),
+    ("commands", "testing"),
     ("cli",),
 )
 LAYERS = {room: number for number, rooms in enumerate(LOWER + UPPER) for room in rooms}

@@ -25,9 +25,11 @@ reads far. Where MOST_BYTES end the search (20 ms), it is told again, and the lo
 
 from __future__ import annotations
 
+from ..runtimes.records import CALLS, INJECTED, LINKS, MESSAGES, Injected, ParentLink
 from ..system.files import is_file, open_regular, os, read_at, replace
 from ..system.json import objects_in
 from ..transcripts.cursor import id_checksum
+from ..transcripts.entries import Entry
 from .cursor_file import LAST, are_cursors, collision_path
 
 TYPE_CHECKING = False
@@ -197,29 +199,35 @@ class _Search:
         self.text: str | None = None
         self.is_over = self.is_cut = False
         self._checksum = checksum
-        self._means = runtime.records
+        self._records = runtime.records
         self._ids: set[str] = set()  # of the record that shows the text, and of those that go on from it
         self._has_prompt = self._has_failed = False
 
     def take(self, line: bytes) -> None:
-        """Looks at the next line."""
-        means = self._means
-        may_show = means.may_show_told(line)
-        if may_show or (means.may_link(line) if self.text is not None else means.may_matter(line)):
+        """Look at the next line."""
+        if self._records.prefilter(line, INJECTED | (MESSAGES | CALLS if self.text is None else LINKS)):
             for record in objects_in(line):
                 if not self.is_over:
-                    self._take_record(record, may_show)
+                    self._take_record(record)
 
-    def _take_record(self, record: dict[str, Any], may_show: bool) -> None:
-        told = self._means.told(record) if may_show else None
-        self._has_failed = self._has_failed or told == ()
-        if told and self._is_in(told):
+    def _take_record(self, record: dict[str, Any]) -> None:
+        link, entry, has_text = None, None, False
+        for event in self._records.events(record, 0, MESSAGES | INJECTED | LINKS):
+            if isinstance(event, Injected):
+                self._has_failed = self._has_failed or not event.texts
+                has_text = has_text or self._is_in(event.texts)
+            elif isinstance(event, ParentLink):
+                link = event
+            elif isinstance(event, Entry):
+                entry = event
+        if has_text:
             self.outcome = UNANSWERED
-            self._ids.add((self._means.link(record) or ("",))[0])
+            self._ids.add(link.id if link is not None else "")
         elif self.text is not None:
-            self._follow(record)
-        else:
-            self._take_entry(record)
+            if link is not None:
+                self._follow(link)
+        elif entry is not None:
+            self._take_entry(entry)
 
     def _is_in(self, told: tuple[str, ...]) -> bool:
         for part in [part for text in told for part in text.split("\n\n")]:
@@ -228,24 +236,17 @@ class _Search:
                 return True
         return False
 
-    def _follow(self, record: dict[str, Any]) -> None:
-        """Sees whether the conversation goes on from the text, or from what stands before it."""
-        link = self._means.link(record)
-        if link is None:
-            return
-        record_id, parent_id, is_message = link
-        is_behind = parent_id in self._ids or "" in self._ids
+    def _follow(self, link: ParentLink) -> None:
+        """See whether the conversation goes on from the text, or from what stands before it."""
+        is_behind = link.parent_id in self._ids or "" in self._ids
         if is_behind:
-            self._ids.add(record_id)
-        if is_message:
+            self._ids.add(link.id)
+        if link.is_message:
             self._end(ARRIVED if is_behind else LOST)
 
-    def _take_entry(self, record: dict[str, Any]) -> None:
-        """Sees whether a prompt was answered without the text, and whether a hook failed: that shows that the runtime
+    def _take_entry(self, entry: Entry) -> None:
+        """See whether a prompt was answered without the text, and whether a hook failed: that shows that the runtime
         records what becomes of them."""
-        entry = self._means.entry(record, 0)
-        if entry is None:
-            return
         if entry.role == "user":
             self._has_prompt = True
         elif self._has_prompt:

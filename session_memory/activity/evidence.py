@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..runtimes.records import RESULTS, SUB_AGENTS, CallResult
 from ..system.files import is_regular, open_regular, os, read_at, read_whole, status_at
 from ..system.git import Worktree, find_worktree, head_moves, staged_as_they_are
 from ..system.json import objects_in
@@ -90,9 +91,10 @@ class TranscriptEvidence:
             end = window.find(b"\n", touch.offset - start) if start <= touch.offset else -1
             near = window[touch.offset - start : end] if end >= 0 else b""
             line = near or next(_lines_from(written_in, touch.offset), b"")
-            records = objects_in(line)
-            written = self._runtimes[""].records.written(records[0], touch.call_id) if records else None
-            return written is not None and read_whole(path, LARGEST_FILE) == written.encode()
+            found = objects_in(line)
+            edits = self._runtimes[""].records.edits(found[0], touch.call_id) if found else []
+            is_whole = len(edits) == 1 and not edits[0][0]
+            return is_whole and read_whole(path, LARGEST_FILE) == edits[0][1].encode()
         except (OSError, UnicodeError):
             return False
 
@@ -142,15 +144,13 @@ class TranscriptEvidence:
         wanted = touch.call_id.partition(":")[0].encode("utf-8", "replace")
         if session not in self._runtimes or not wanted:
             return None, False
-        meaning = self._runtimes[session].records
+        records, whose = self._runtimes[session].records, SUB_AGENTS if touch.transcript else 0
         for line in self._lines_from(path, touch.offset, wanted):
-            if meaning.may_bring_results(line):
+            if records.prefilter(line, RESULTS):
                 for record in objects_in(line):
-                    if touch.transcript:
-                        record = meaning.of_sub_agent(record)
-                    for call_id, has_failed, _ in meaning.results(record):
-                        if call_id == touch.call_id:
-                            return meaning.time(record), has_failed
+                    for event in records.events(record, 0, RESULTS | whose):
+                        if isinstance(event, CallResult) and event.call_id == touch.call_id:
+                            return records.time(record), event.has_failed
         return None, False
 
     def _lines_from(self, path: str, offset: int, wanted: bytes) -> Iterator[bytes]:

@@ -7,6 +7,7 @@ of which more is new than can be read at once may have made such an edit.
 
 from __future__ import annotations
 
+from ..runtimes.records import RESULTS, SUB_AGENTS, CallResult
 from ..system.files import read_end, status_at
 from ..system.git import find_worktree, head_moves
 from ..system.json import objects_in
@@ -200,13 +201,14 @@ def reason_of(hold: Hold, directory: str, now: float) -> str:
 def was_allowed(own: OwnSession, call_id: str) -> bool:
     """Whether a call of the session, or of a sub-agent of it, was made and went well, as the end of its transcript
     shows: then the person who was asked has allowed it."""
-    means = own.runtime.records
+    records, wanted = own.runtime.records, call_id.encode()
     for path in (own.path, *own.sub_agents()):
         for line in read_end(path, RESULT_BYTES).split(b"\n"):
-            if call_id.encode() in line and means.may_bring_results(line):
+            if wanted in line and records.prefilter(line, RESULTS):
                 for record in objects_in(line):
-                    results = means.results(means.of_sub_agent(record))
-                    if any([one == call_id and not has_failed for one, has_failed, _ in results]):
+                    events = [*records.events(record, 0, RESULTS), *records.events(record, 0, RESULTS | SUB_AGENTS)]
+                    results = [one for one in events if isinstance(one, CallResult) and one.call_id == call_id]
+                    if any([not one.has_failed for one in results]):
                         return True
     return False
 

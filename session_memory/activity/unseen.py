@@ -266,7 +266,7 @@ def _read_back(
     entries: list[Entry] = []
     lowest, is_enough = end, False
     if not budget.is_spent:
-        for lines in windows_backward(descriptor, start, end, budget.read, runtime.records.may_matter):
+        for lines in windows_backward(descriptor, start, end, budget.read, reader.may_matter):
             entries = list(reader.backward(reversed(lines)))[::-1] + entries
             lowest = lines[0][0]
             is_enough = _reach(entries, since) or (enough > 0 and _is_much(entries, end - lowest, enough))

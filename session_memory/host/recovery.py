@@ -6,6 +6,7 @@ import os
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..runtimes.records import TURNS, PromptId, Reply
 from ..system.files import open_regular
 from ..transcripts.lines import first_line, lines_forward
 from ..transcripts.reader import TranscriptReader
@@ -33,8 +34,9 @@ def recover(runtime: Runtime, transcript: str, prompt_ids: Collection[str]) -> R
     found = Recovered([], set())
     final_id, text = "", ""
     for record in _records(runtime, transcript, prompt_ids):
-        prompt_id = runtime.records.prompt_id(record)
-        reply = runtime.records.reply(record)
+        turn = runtime.records.events(record, 0, TURNS)
+        prompt_id = next((one.id for one in turn if isinstance(one, PromptId)), "")
+        reply = next((one for one in turn if isinstance(one, Reply)), None)
         if final_id and (reply is None or reply.message_id != final_id):
             _close(found, text)
             final_id, text = "", ""

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..transcripts.entries import ToolUse
-    from .contract import RuntimeRecords
     from .install import Install
+    from .records import Records
 
     # Of transcripts, or single ones if a runtime has no folder for a project; each with the name of its worktree, ''
     # for that at hand.
@@ -82,7 +82,7 @@ class Runtime:
     """Whether its transcripts show what a hook told the agent."""
 
     if TYPE_CHECKING:
-        records: RuntimeRecords
+        records: Records
         """What the lines of a transcript mean."""
 
         install: Install
@@ -96,7 +96,7 @@ class Runtime:
             setattr(self, part, loaded)
             return loaded
 
-    def load_records(self) -> RuntimeRecords:
+    def load_records(self) -> Records:
         """Load `records`."""
         raise NotImplementedError
 

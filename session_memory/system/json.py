@@ -96,6 +96,16 @@ def _checksum(content: bytes) -> int:
     return int.from_bytes(content, "little") % _CHECKSUM_PRIME
 
 
+def as_object(value: object) -> dict[str, Any]:
+    """Return `value` if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: object) -> list[Any]:
+    """Return `value` if it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
 def as_string(value: object) -> str:
     """A decoded value if it is a string, else ''. JSON can name half of a surrogate pair, which no file, database or
     terminal takes: U+FFFD stands for it."""

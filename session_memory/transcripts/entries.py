@@ -79,19 +79,6 @@ def called(event: Mapping[str, Any], tools: Mapping[str, tuple[str, str]]) -> tu
     return (ToolUse(name, as_string(given.get(key)), kind, as_string(event.get("tool_use_id"))),)
 
 
-def written_by(record: dict[str, Any], call_id: str, tool: str, arguments_key: str) -> str | None:
-    """What the call `call_id` of a tool in the message of a record was given as `content`; None for any other call.
-    `arguments_key` is where a block has its arguments."""
-    message = record.get("message")
-    content = message.get("content") if isinstance(message, dict) else None
-    for block in content if isinstance(content, list) else ():
-        if isinstance(block, dict) and block.get("id") == call_id and block.get("name") == tool:
-            arguments = block.get(arguments_key)
-            text = arguments.get("content") if isinstance(arguments, dict) else None
-            return text if isinstance(text, str) else None
-    return None
-
-
 class Entry(Value):
     """A user or assistant message as one record holds it.
 
@@ -134,18 +121,6 @@ class Entry(Value):
             self.role, "", timestamp=self.timestamp, id=self.id, message_id=self.message_id, offset=self.offset,
             is_copy=self.is_copy, origin=self.origin,
         )  # fmt: skip
-
-
-class Reply(Value):
-    """What one record holds of a message of the model: the message's id, its text as it was written, and whether the
-    model's turn ends with that message."""
-
-    __slots__ = ("ends_turn", "message_id", "text")
-
-    def __init__(self, message_id: str, text: str, ends_turn: bool) -> None:
-        self.message_id = message_id
-        self.text = text
-        self.ends_turn = ends_turn
 
 
 class Session(Value):

@@ -171,7 +171,7 @@ def _directory_of(runtime: Runtime, path: str) -> str | list[str]:
     except OSError:
         return ""
     try:
-        branch = runtime.records.branch(first_line(descriptor))
+        branch = runtime.records.open_transcript(first_line(descriptor))
         if branch is None:
             return first_directory(runtime, descriptor)
         if branch.is_of_subagent:

@@ -5,6 +5,8 @@ Either way it gives entries, and on the way it notes the session's title and cou
 
 from __future__ import annotations
 
+from ..runtimes.records import CALLS, MESSAGES, RESULTS, SUB_AGENTS, CallResult, Compaction
+from ..runtimes.records import Title as FoundTitle
 from ..system.files import os, read_at
 from ..system.json import decode_line
 from ..text.names import is_id
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..runtimes import Runtime
-    from ..runtimes.contract import Title as Found
-    from ..runtimes.contract import ToolResult
     from .lines import Line
 
     Title = tuple[int, str]  # with its rank
@@ -77,32 +77,35 @@ class TranscriptReader:
         self._meaning = runtime.records
         self._decode = decode
         self._owner = owner
-        self._of_sub_agents = of_sub_agents
-        self._branch = runtime.records.branch(first_line)
+        self._whose = SUB_AGENTS if of_sub_agents else 0
+        self._branch = runtime.records.open_transcript(first_line)
 
     @property
     def is_of_subagent(self) -> bool:
         """Whether the transcript is a sub-agent's, of which nothing counts."""
         return self._branch is not None and self._branch.is_of_subagent
 
+    def may_matter(self, line: bytes) -> bool:
+        """Return False only for a line that surely holds no entry, title or compaction."""
+        return self._meaning.prefilter(line, MESSAGES | CALLS)
+
     def backward(self, lines: Iterable[Line]) -> Iterator[Entry]:
         """The entries in `lines`, which are given from the last to the first, and so are the entries. What lies beside
         the live branch is left out: for that, no line before the first of `lines` may have been left out."""
         meaning, branch, is_left_out = self._meaning, self._branch, self.is_of_subagent
+        wanted = MESSAGES | CALLS
         for offset, line in lines:
             counts = branch is None or (branch.holds(line) and not is_left_out)
-            if not line or not meaning.may_matter(line):
+            if not line or not meaning.prefilter(line, wanted):
                 continue
             for record in reversed(self.records(line)):
-                entry = meaning.entry(record, offset)
-                if entry is None:
-                    title = meaning.title(record)
-                    if title is not None and title[0] > self.title[0] and self._is_own(title):
-                        self.title = title[0], title[1]
-                elif counts:
-                    if branch is not None:
-                        branch.complete(entry)
-                    yield entry
+                for event in meaning.events(record, offset, wanted):
+                    if isinstance(event, FoundTitle):
+                        self._take_title(event, event.rank > self.title[0])
+                    elif isinstance(event, Entry) and counts:
+                        if branch is not None:
+                            branch.complete(event)
+                        yield event
 
     def from_end(self, descriptor: int, limit: int | None = None) -> Iterator[Entry]:
         """The entries of a transcript from the last to the first, as far as its last `limit` bytes reach."""
@@ -118,42 +121,38 @@ class TranscriptReader:
         with_tools: bool = True,
         with_results: bool = False,
         left_out: Collection[int] = (),
-    ) -> Iterator[Entry | list[ToolResult] | None]:
-        """What `lines` hold, in their order: entries; None where the runtime compacted the conversation; and with
-        results a list of those that a record brings.
+    ) -> Iterator[Entry | CallResult | Compaction]:
+        """Yield what `lines` hold, in their order: entries, compactions and, if asked for, the results of calls.
 
         Without tools the entries are those with text, and lines that show that they hold none are not decoded. The
         entries in lines at the offsets `left_out` are left out, records that are glued to one lie at the next offset.
         """
         meaning, branch = self._meaning, self._branch
-        is_left_out = self.is_of_subagent and not self._of_sub_agents
+        is_left_out = self.is_of_subagent and not self._whose
+        wanted = MESSAGES | (CALLS if with_tools else 0) | (RESULTS if with_results else 0) | self._whose
         for offset, line in lines:
             self.reached = offset + len(line)
-            if is_left_out:
+            if is_left_out or len(line) < 2 or not meaning.prefilter(line, wanted):
                 continue
-            if with_results and meaning.may_bring_results(line):
-                results = meaning.results_in(line, self._decode)
-                if results is not None:
-                    yield results
-                    continue
-            elif len(line) < 2 or not meaning.may_matter(line, with_tools):
+            results = meaning.results_in(line, self._decode) if with_results else None
+            if results is not None:
+                yield from results
                 continue
             for index, record in enumerate(self.records(line)):
-                entry = meaning.entry(record, offset + index)
-                if entry is None:
-                    title = meaning.title(record)
-                    if title is not None and title[0] >= self.title[0] and self._is_own(title):
-                        self.title = title[0], title[1]
-                    elif meaning.is_compaction(record):
-                        yield None
-                    elif branch is not None:
-                        branch.note(record)
-                elif offset not in left_out and (entry.text or with_tools):
-                    if branch is not None:
-                        branch.complete(entry)
-                    yield entry
-                if with_results:
-                    yield meaning.results(record)
+                events = meaning.events(record, offset + index, wanted)
+                if branch is not None and not (events and isinstance(events[0], Entry)):
+                    branch.note(record)
+                for event in events:
+                    if isinstance(event, Entry):
+                        if offset in left_out or not (event.text or with_tools):
+                            continue
+                        if branch is not None:
+                            branch.complete(event)
+                        yield event
+                    elif isinstance(event, FoundTitle):
+                        self._take_title(event, event.rank >= self.title[0])
+                    elif isinstance(event, (CallResult, Compaction)):
+                        yield event
 
     def conversation(self, descriptor: int, *, with_tools: bool = True) -> Iterator[Entry | None]:
         """The entries of a whole transcript that count, each id once, in file order; None where the runtime compacted
@@ -168,7 +167,7 @@ class TranscriptReader:
                     continue
                 ids.add(known)
                 yield entry
-            elif entry is None:
+            else:
                 yield None
 
     def take_titles(self, descriptor: int, start: int, end: int) -> None:
@@ -176,22 +175,21 @@ class TranscriptReader:
         meaning, marks = self._meaning, self._meaning.TITLE_MARKS
         for _, line in lines_forward(descriptor, start, end) if marks else ():
             for record in self.records(line) if any([mark in line for mark in marks]) else ():
-                title = meaning.title(record)
-                if title is not None and title[0] >= self.title[0] and self._is_own(title):
-                    self.title = title[0], title[1]
+                for event in meaning.events(record, 0, MESSAGES):
+                    if isinstance(event, FoundTitle):
+                        self._take_title(event, event.rank >= self.title[0])
 
-    def _is_own(self, title: Found) -> bool:
-        """Return whether a title is this transcript's."""
-        if len(title) == 2:
-            return True
-        return self._owner.has(*title[2:]) if self._owner is not None else not any(title[2:])
+    def _take_title(self, title: FoundTitle, is_better: bool) -> None:
+        """Take a title that is better than the one before, if it is this transcript's."""
+        if is_better and (title.session_id or title.within):
+            is_better = self._owner is not None and self._owner.has(title.session_id, title.within)
+        if is_better:
+            self.title = title.rank, title.text
 
     def records(self, line: bytes) -> list[dict[str, Any]]:
         """The records of a line, several where they stand glued together; what is none counts as unreadable."""
         self.decoded += len(line)
         values, unreadable = self._decode(line)
-        if self._of_sub_agents:
-            values = [self._meaning.of_sub_agent(one) if isinstance(one, dict) else one for one in values]
         if not unreadable and len(values) == 1 and isinstance(values[0], dict):  # as of nearly every line
             return values
         records = [value for value in values if isinstance(value, dict)]

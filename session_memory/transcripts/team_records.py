@@ -6,56 +6,24 @@ first line, `{"title": "...", "branch": "..."}`. Files are named as in the repos
 
 from __future__ import annotations
 
+from ..runtimes.records import MESSAGES, Records, Title
 from .entries import Entry, ToolUse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from ..runtimes.records import Event, Record
 
-    Record = dict[str, Any]
-
-TITLE_MARKS = ()  # the first line alone has one
 _TITLE_RANK = 3
 
 
-def may_matter(line: bytes, with_tools: bool = True) -> bool:
-    """Every line does."""
-    return True
+class TeamRecords(Records):
+    """Nothing but entries and a title is told of a team."""
 
-
-def branch(first_line: bytes) -> None:
-    """None: every record counts."""
-
-
-def entry(record: Record, offset: int) -> Entry | None:
-    """The entry in a record that has a role."""
-    if record.get("role") not in ("user", "assistant"):
-        return None
-    tools = tuple([ToolUse(name, argument, kind) for name, kind, argument in record.get("tools", ())])
-    return Entry(
-        record["role"], record["text"], tools=tools, timestamp=record.get("at"), id=record["id"], offset=offset
-    )
-
-
-def title(record: Record) -> tuple[int, str] | None:
-    """The title that the session has in the team."""
-    return (_TITLE_RANK, record["title"]) if record.get("title") else None
-
-
-def is_compaction(record: Record) -> bool:
-    """No record marks one."""
-    return False
-
-
-def may_bring_results(line: bytes) -> bool:
-    """No line does."""
-    return False
-
-
-def may_link(line: bytes) -> bool:
-    """No line does."""
-    return False
-
-
-def written(record: Record, call_id: str) -> None:
-    """None: what was written is not told."""
+    def events(self, record: Record, offset: int, wanted: int) -> list[Event]:
+        if not wanted & MESSAGES:
+            return []
+        if record.get("role") in ("user", "assistant"):
+            tools = tuple([ToolUse(name, argument, kind) for name, kind, argument in record.get("tools", ())])
+            text, at = record["text"], record.get("at")
+            return [Entry(record["role"], text, tools=tools, timestamp=at, id=record["id"], offset=offset)]
+        return [Title(_TITLE_RANK, record["title"])] if record.get("title") else []

@@ -10,12 +10,8 @@ from __future__ import annotations
 from ..runtimes.base import Runtime
 from ..system.files import is_file, names_in, read_whole, write_atomically
 from ..system.json import decode
-from . import team_records
 from .entries import Session
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ..runtimes.contract import RuntimeRecords
+from .team_records import TeamRecords
 
 ENDING = ".jsonl"
 _SEPARATOR = "~"
@@ -27,8 +23,8 @@ class TeamRuntime(Runtime):
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def load_records(self) -> RuntimeRecords:
-        return team_records  # type: ignore[return-value]
+    def load_records(self) -> TeamRecords:
+        return TeamRecords()
 
     def session_id_of(self, path: str) -> str:
         """Return the number of the session in the team."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..memories.tokens import cost
 from ..runtimes import all_runtimes
 from ..runtimes.detection import runtime_of
+from ..runtimes.records import USAGE
 from ..store.values import Usage
 from ..system.confined_files import OutsideGroupError, open_inside
 from ..system.files import open_regular
@@ -160,7 +161,7 @@ def _sub_agent_in(file: SourceFile) -> tuple[Runtime | None, str]:
         return None, ""
     try:
         runtime = runtime_of(descriptor)
-        branch = runtime.records.branch(first_line(descriptor)) if runtime else None
+        branch = runtime.records.open_transcript(first_line(descriptor)) if runtime else None
         return runtime, branch.of_session if branch else ""
     finally:
         os.close(descriptor)
@@ -204,10 +205,11 @@ def _answers_in(runtime: Runtime, descriptor: int) -> Iterator[_Answer]:
     model, total = "", None
     answers: dict[object, tuple[ModelUsage, int | None]] = {}
     for offset, line in lines_forward(descriptor, 0, os.fstat(descriptor).st_size):
-        if not records.may_bring_usage(line):
+        if not records.prefilter(line, USAGE):
             continue
         for number, record in enumerate(decode_line(line)[0]):
-            usage = records.usage(record) if isinstance(record, dict) else None
+            events = records.events(record, offset, USAGE) if isinstance(record, dict) else []
+            usage = next((one for one in events if isinstance(one, ModelUsage)), None)
             if usage is None:
                 continue
             model = usage.model or model

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import SessionMemoryError
 from ..runtimes import all_runtimes
-from ..system.json import decode_line
+from ..runtimes.records import CallResult
 from ..text.sanitize import all_for_people, for_people, for_storage
 from ..transcripts.lines import first_line, lines_forward
 from ..transcripts.reader import TranscriptReader
@@ -93,7 +93,7 @@ def _read(found: CallDetail, runtime: Runtime, descriptor: int, item: StoredEntr
         return found._replace(problem="its transcript has changed since: this is what the store has")
     pairs = iter(all_for_people([text for edit in edits for text in edit]))
     diffs = tuple(diff(before, after) for before, after in zip(pairs, pairs))
-    result = _result(lines, runtime, reader, call.call_id)
+    result = _result(lines, reader, call.call_id)
     text = for_people(result[: RESULT_CHARACTERS + 1000])[:RESULT_CHARACTERS]
     return found._replace(diffs=diffs, result=text, left_out=max(0, len(result) - RESULT_CHARACTERS))
 
@@ -110,17 +110,11 @@ def _call_in(
     return None, []
 
 
-def _result(lines: Iterator[Line], runtime: Runtime, reader: TranscriptReader, call_id: str) -> str:
+def _result(lines: Iterator[Line], reader: TranscriptReader, call_id: str) -> str:
     """The text of a call's result, looked for in the lines behind it; '' for none."""
-    for _, line in lines:
-        if not runtime.records.may_bring_results(line):
-            continue
-        results = runtime.records.results_in(line, decode_line)
-        if results is None:
-            results = [one for record in reader.records(line) for one in runtime.records.results(record)]
-        for found_id, _, content in results:
-            if found_id == call_id or found_id == call_id.partition(":")[0]:
-                return _text_of(content)
+    for found in reader.forward(lines, with_results=True):
+        if isinstance(found, CallResult) and found.call_id in (call_id, call_id.partition(":")[0]):
+            return _text_of(found.content)
     return ""
 
 

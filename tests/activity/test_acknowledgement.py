@@ -30,6 +30,7 @@ from session_memory.activity import acknowledgement
 from session_memory.activity.changes import Observation, OwnSession
 from session_memory.activity.delivery import Delivery, open_update
 from session_memory.runtimes import Runtime, all_runtimes
+from session_memory.runtimes.records import INJECTED, Injected
 from session_memory.settings.compiled import Settings
 from session_memory.transcripts.entries import INTRODUCTION, Session
 
@@ -294,7 +295,9 @@ def test_where_it_is_settled_nothing_is_written(told: Told) -> None:
 
 def test_only_the_record_of_a_hook_shows_what_it_told() -> None:
     claude = all_runtimes()[0].records
-    assert claude.told(record("attachment", attachment={"type": "hook_additional_context", "content": ["a"]})) == ("a",)
-    assert claude.told(record("attachment", attachment={"type": "hook_non_blocking_error"})) == ()
-    assert claude.told({"type": "api-request-blob", "message": {"content": "a"}}) is None
-    assert not claude.may_show_told(lines({"type": "api-request-blob", "message": {"content": "a"}}))
+    context = record("attachment", attachment={"type": "hook_additional_context", "content": ["a"]})
+    failed = record("attachment", attachment={"type": "hook_non_blocking_error"})
+    repeated = {"type": "api-request-blob", "message": {"content": "a"}}
+    found = [claude.events(one, 0, INJECTED) for one in (context, failed, repeated)]
+    assert found == [[Injected(("a",))], [Injected(())], []]
+    assert not claude.prefilter(lines(repeated), INJECTED)

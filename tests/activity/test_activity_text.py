@@ -10,7 +10,7 @@ from records import assistant, tool_result, user
 
 from session_memory.activity.report import Report, summarize
 from session_memory.activity.updates import HEADER, text_of
-from session_memory.runtimes.claude import records as claude
+from session_memory.runtimes.claude import RUNTIME as CLAUDE
 from session_memory.transcripts.entries import Entry
 
 NOW = 1_790_000_000.0
@@ -22,7 +22,7 @@ def activity(snapshot):
 
 
 def report(name, minutes_ago, *records, **options):
-    entries = [claude.entry(one, 0) for one in records]
+    entries = [CLAUDE.records.entry(one, 0) for one in records]
     summary = summarize([entry for entry in entries if entry])
     assert summary is not None
     return Report(name, summary, last_active=NOW - minutes_ago * 60, **options)
@@ -178,7 +178,7 @@ _texts = st.text(max_size=300)
 def test_whatever_is_told_keeps_the_limit_and_a_line_a_session(sessions, limit, unread):
     reports = []
     for index, (name, question, answer, files, with_text, ago) in enumerate(sessions):
-        entry = claude.entry(assistant(answer, *[edit(path) for path in files]), 0)
+        entry = CLAUDE.records.entry(assistant(answer, *[edit(path) for path in files]), 0)
         summary = summarize([Entry("user", question, id="u"), *([entry] if entry else [])])
         assert summary is not None
         title = question[:64] if with_text and index % 2 else ""

@@ -19,7 +19,7 @@ from session_memory.archives.format import facts_in, messages_in, render_trailer
 from session_memory.archives.list import find_archive, list_archives
 from session_memory.archives.messages import ArchiveStyle
 from session_memory.host.ledger import task_text
-from session_memory.runtimes.claude import records as claude
+from session_memory.runtimes.claude import RUNTIME as CLAUDE
 from session_memory.settings.compiled import Settings
 from session_memory.text.markdown import unescape
 from session_memory.text.sanitize import for_people
@@ -275,7 +275,7 @@ def test_other_files_in_the_folder_are_not_taken_for_archives(tmp_path, folder):
 def test_a_reader_gets_back_the_messages_that_went_in(tmp_path, texts):
     shutil.rmtree(tmp_path / "c", ignore_errors=True)
     records = [user(text, at=MONDAY) if index % 2 else assistant(text, at=MONDAY) for index, text in enumerate(texts)]
-    entries = [claude.entry(one, 0) for one in records]
+    entries = [CLAUDE.records.entry(one, 0) for one in records]
     path = archive(write(tmp_path / "t.jsonl", *records), tmp_path / "c", ArchiveStyle("G2", message_characters=0))
     said = [("User" if e.role == "user" else "G2", for_people(e.text).strip()) for e in entries if e]
     went_in = [(speaker, text) for speaker, text in said if text]

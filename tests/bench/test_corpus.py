@@ -6,18 +6,13 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from bench.corpus import FORMATS, Author, Texts, append_turns, write_session
 from session_memory.runtimes import runtime as runtime_of
-from session_memory.runtimes.claude import records as claude
-from session_memory.runtimes.pi import records as pi
+from session_memory.runtimes.records import CALLS, MESSAGES
 from session_memory.system.json import decode_line
-
-if TYPE_CHECKING:
-    from session_memory.runtimes.contract import RuntimeRecords
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT.parent / "shared" / "transcripts" / "claude"
@@ -64,10 +59,10 @@ def test_most_of_its_bytes_are_tool_results(texts, tmp_path):
     assert 0.6 < bytes_by_kind["tool_result"] / bytes_by_kind.total() < 0.8
 
 
-@pytest.mark.parametrize(("format", "runtime"), [("agent-sdk", claude), ("pi", pi)])
-def test_its_records_are_read_as_those_of_the_runtime(texts, tmp_path, format, runtime: RuntimeRecords):
+@pytest.mark.parametrize("format", ["agent-sdk", "pi"])
+def test_its_records_are_read_as_those_of_the_runtime(texts, tmp_path, format):
     write_session(tmp_path / "a.jsonl", author(texts), format)
-    entries = [entry for record in records(tmp_path / "a.jsonl") if (entry := runtime.entry(record, 0))]
+    entries = [entry for record in records(tmp_path / "a.jsonl") if (entry := runtime_of(format).records.entry(record))]
     assert {entry.role for entry in entries} == {"user", "assistant"}
     assert {tool.kind for entry in entries for tool in entry.tools} == {"edit", "read", "command", "other"}
     assert len({entry.id for entry in entries}) == len(entries)
@@ -120,29 +115,29 @@ def test_a_corpus_has_the_layout_of_claude_code_and_of_pi(tmp_path):
     assert transcript.stat().st_size >= size + 20_000
 
 
-@pytest.mark.parametrize(("format", "runtime"), [("agent-sdk", claude), ("pi", pi)])
-def test_what_is_not_worth_decoding_holds_no_entry_and_no_title(texts, tmp_path, format, runtime: RuntimeRecords):
+@pytest.mark.parametrize("format", ["agent-sdk", "pi"])
+def test_what_is_not_worth_decoding_holds_no_entry_and_no_title(texts, tmp_path, format):
     write_session(tmp_path / "a.jsonl", author(texts), format)
     lines = (tmp_path / "a.jsonl").read_bytes().splitlines()
-    left_out = [line for line in lines if not runtime.may_matter(line)]
+    left_out = [line for line in lines if not runtime_of(format).records.prefilter(line, MESSAGES | CALLS)]
     assert len(left_out) > len(lines) / 4
-    assert not [line for line in left_out if holds_something(line, runtime)]
+    assert not [line for line in left_out if holds_something(line, format)]
 
 
 @pytest.mark.skipif(not SAMPLES.exists(), reason="../shared/transcripts is not there")
 def test_neither_does_it_in_transcripts_of_real_sessions():
     lines = [line for path in SAMPLES.glob("*/*.jsonl") for line in path.read_bytes().split(b"\n") if line]
-    left_out = [line for line in lines if not claude.may_matter(line)]
+    left_out = [line for line in lines if not runtime_of("agent-sdk").records.prefilter(line, MESSAGES | CALLS)]
     assert len(left_out) > len(lines) / 4
-    assert not [line for line in left_out if holds_something(line, claude)]
+    assert not [line for line in left_out if holds_something(line, "agent-sdk")]
 
 
 def test_a_record_that_is_glued_to_one_that_does_not_matter_is_decoded(texts, tmp_path):
     write_session(tmp_path / "a.jsonl", author(texts))
     lines = (tmp_path / "a.jsonl").read_bytes().splitlines()
-    prompt = next(line for line in lines if holds_something(line, claude))
-    assert all(claude.may_matter(line + prompt) for line in lines)
+    prompt = next(line for line in lines if holds_something(line, "agent-sdk"))
+    assert all(runtime_of("agent-sdk").records.prefilter(line + prompt, MESSAGES | CALLS) for line in lines)
 
 
-def holds_something(line: bytes, runtime: RuntimeRecords) -> bool:
-    return any(runtime.entry(record, 0) or runtime.title(record) for record in decode_line(line)[0])
+def holds_something(line: bytes, format: str) -> bool:
+    return any(runtime_of(format).records.events(record, 0, MESSAGES) for record in decode_line(line)[0])

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from records import assistant, line, record, tool_result, user
 
+from session_memory.runtimes.claude import RUNTIME as CLAUDE
 from session_memory.runtimes.claude import encode_cwd
-from session_memory.runtimes.claude import records as claude
+from session_memory.runtimes.records import MESSAGES
 from session_memory.session_monitor import parse_jsonl_entries
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
@@ -160,12 +161,13 @@ def test_titles_rank_from_the_user_s_own_to_the_generated():
         {"type": "ai-title", "aiTitle": "b"},
         {"type": "custom-title", "customTitle": "a"},
     ]
-    assert [text for _, text, *_ in sorted(filter(None, map(claude.title, titles)), reverse=True)] == ["a", "b", "c"]
+    found = [title for one in titles for title in CLAUDE.records.events(one, 0, MESSAGES)]
+    assert [title.text for title in sorted(found, key=lambda title: -title.rank)] == ["a", "b", "c"]
 
 
 def test_the_line_filter_keeps_a_text_beside_a_tool_result():
     mixed = user([{"tool_use_id": "t", "type": "tool_result", "content": "x"}, {"type": "text", "text": "and this"}])
-    assert claude.may_matter(line(mixed))
+    assert CLAUDE.records.prefilter(line(mixed), MESSAGES)
     assert texts(mixed) == ["and this"]
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from session_memory.runtimes import runtime
 from session_memory.runtimes.detection import runtime_of
+from session_memory.runtimes.records import RESULTS
 from session_memory.transcripts.entries import Entry
 from session_memory.transcripts.lines import first_line
 from session_memory.transcripts.reader import TranscriptReader
@@ -19,7 +20,7 @@ CODEX = runtime("codex").records
 
 
 def test_a_long_rollout_read_forward_is_not_kept_in_memory() -> None:
-    branch = CODEX.branch(
+    branch = CODEX.open_transcript(
         b'{"timestamp":"2026-11-20T10:00:00.000Z","type":"session_meta","payload":{"id":"a","cwd":"/srv/app"}}'
     )
     assert branch is not None
@@ -83,7 +84,8 @@ def test_a_rollout_of_before_september_2025_is_read_too(tmp_path: Path, instruct
     assert said == ["How do I deploy this?", "make deploy", "It is done."]
     assert [entry.cwd for entry in forward] == ["/srv/app", "/srv/app/docs", "/srv/app"]
     assert {entry.timestamp for entry in forward} == {1755479773.522}
-    assert CODEX.results(records[6])[0][:2] == ("call_1", True)
+    [result] = CODEX.events(records[6], 0, RESULTS)
+    assert (result.call_id, result.has_failed) == ("call_1", True)
     assert backward == forward
 
 
@@ -92,6 +94,6 @@ def test_a_rollout_of_before_september_2025_is_read_too(tmp_path: Path, instruct
 )  # fmt: skip
 def test_what_codex_does_for_itself_is_nobody_s_session(head: dict[str, Any]) -> None:
     line = {"timestamp": "2026-11-20T10:00:00.000Z", "type": "session_meta", "payload": {"id": "a", **head}}
-    branch = CODEX.branch(json.dumps(line).encode())
+    branch = CODEX.open_transcript(json.dumps(line).encode())
     assert branch is not None
     assert branch.is_of_subagent

@@ -12,6 +12,7 @@ import pytest
 from records import copilot_exchange, copilot_message, copilot_start, write
 
 from session_memory.runtimes import runtime
+from session_memory.runtimes.records import MESSAGES, RESULTS, SUB_AGENTS, CallResult
 from session_memory.transcripts.entries import Entry
 from session_memory.transcripts.lines import first_line
 from session_memory.transcripts.reader import TranscriptReader
@@ -69,7 +70,8 @@ def test_of_a_patch_each_file_is_an_edit_and_has_the_result(arguments: object) -
     done = event(
         "tool.execution_complete", toolCallId="call_1", success=True, result={"content": "ok"}, fileEdits=edits
     )
-    assert RECORDS.results(done) == [("call_1", False, "ok"), ("call_1:1", False, "ok")]
+    found = RECORDS.events(done, 0, RESULTS)
+    assert found == [CallResult("call_1", False, "ok"), CallResult("call_1:1", False, "ok")]
 
 
 def test_a_command_that_its_user_had_run_is_the_user_s() -> None:
@@ -77,7 +79,7 @@ def test_a_command_that_its_user_had_run_is_the_user_s() -> None:
     found = RECORDS.entry(record, 0)
     assert found is not None
     assert (found.role, [(use.kind, use.argument) for use in found.tools]) == ("user", [("command", "git log")])
-    assert RECORDS.may_matter(json.dumps(record, separators=(",", ":")).encode())
+    assert RECORDS.prefilter(json.dumps(record, separators=(",", ":")).encode(), MESSAGES)
 
 
 @pytest.mark.parametrize("fields", [{"isAutopilotContinuation": True}, {"source": "skill-pdf"}, {"source": "agent-1"}])
@@ -116,9 +118,7 @@ def test_a_sub_agent_of_a_version_that_names_no_agent_is_left_out_too(tmp_path: 
     path = write(tmp_path / "events.jsonl", *copilot_exchange("Look into it.", "Done."), said)
     assert [entry.text for entry in entries(path)] == ["Look into it.", "Done."]
     assert entries(path) == entries(path, backward=True)
-    own = RECORDS.of_sub_agent(said)
-    found = RECORDS.entry(own, 0)
-    assert found is not None
+    [found] = RECORDS.events(said, 0, MESSAGES | SUB_AGENTS)
     assert found.text == "It is empty."
 
 

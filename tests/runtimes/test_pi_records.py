@@ -11,7 +11,6 @@ from records import PiSession, spaced
 
 from session_memory.runtimes import runtime
 from session_memory.runtimes.pi import encode_cwd
-from session_memory.runtimes.pi import records as pi
 from session_memory.session_monitor import parse_jsonl_entries, read_session_log
 from session_memory.transcripts.gate import describe
 from session_memory.transcripts.lines import first_line
@@ -214,7 +213,7 @@ class TestBranches:
         try:
             reading = TranscriptReader(PI, first_line(descriptor))
             assert list(reading.conversation(descriptor)) == entries(session)
-            assert reading.title == (pi.TITLE_RANK, "My title")
+            assert reading.title == (3, "My title")
         finally:
             os.close(descriptor)
 

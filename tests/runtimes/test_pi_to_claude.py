@@ -12,8 +12,9 @@ import pytest
 from records import PiSession
 from store_scene import Scene
 
+from session_memory.runtimes.claude import RUNTIME as CLAUDE
 from session_memory.runtimes.claude import encode_cwd
-from session_memory.runtimes.claude import records as claude_records
+from session_memory.runtimes.records import MESSAGES, Compaction
 from session_memory.session_monitor import read_session_log
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,7 +39,7 @@ def converted(session, tmp_path):
 
 def texts(records):
     """What a reader of Claude Code's transcripts finds in them."""
-    entries = [claude_records.entry(record, 0) for record in records]
+    entries = [CLAUDE.records.entry(record) for record in records]
     return [entry.text or [(tool.name, tool.argument) for tool in entry.tools] for entry in entries if entry]
 
 
@@ -110,7 +111,8 @@ def test_a_compaction_is_one_for_claude_code_too(tmp_path):
     session.user("three")
     _, records = converted(session, tmp_path)
     assert texts(records) == ["one", "two", "three"]
-    assert [claude_records.is_compaction(record) for record in records] == [False, False, True, False, False]
+    found = [CLAUDE.records.events(record, 0, MESSAGES) for record in records]
+    assert [Compaction() in events for events in found] == [False, False, True, False, False]
     assert records[4]["parentUuid"] == records[3]["uuid"]
 
 

@@ -18,6 +18,7 @@ from git_scene import git, repository
 from records import PiSession
 
 from session_memory.runtimes import runtime
+from session_memory.runtimes.records import RESULTS
 from session_memory.transcripts.entries import INTRODUCTION
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -86,8 +87,8 @@ def test_a_call_is_held_back_where_the_settings_say_so_and_somebody_can_be_asked
 def test_what_the_extension_puts_behind_a_result_is_no_part_of_it() -> None:
     content = [{"type": "text", "text": "edited"}, {"type": "text", "text": TOLD}]
     message = {"role": "toolResult", "toolCallId": "toolu_1", "content": content}
-    ((_, _, found),) = runtime("pi").records.results({"type": "message", "message": message})
-    assert found == content[:1]
+    [found] = runtime("pi").records.events({"type": "message", "message": message}, 0, RESULTS)
+    assert found.content == content[:1]
 
 
 @pytest.fixture

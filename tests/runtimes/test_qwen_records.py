@@ -8,6 +8,7 @@ import pytest
 from records import qwen_record
 
 from session_memory.runtimes import runtime
+from session_memory.runtimes.records import MESSAGES
 
 RECORDS = runtime("qwen").records
 
@@ -19,5 +20,5 @@ RECORDS = runtime("qwen").records
 def test_what_an_older_version_writes_as_a_user_s_is_told_apart_by_its_kind(subtype: str, is_typed: bool) -> None:
     record = qwen_record("user", "go on", **({"subtype": subtype} if subtype else {}))
     del record["provenance"]
-    assert RECORDS.may_matter(json.dumps(record, separators=(",", ":")).encode())
+    assert RECORDS.prefilter(json.dumps(record, separators=(",", ":")).encode(), MESSAGES)
     assert (RECORDS.entry(record, 0) is not None) == is_typed

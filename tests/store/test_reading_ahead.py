@@ -15,7 +15,8 @@ import pytest
 from records import assistant, exchange, lines, tool_result, user
 from store_scene import Scene
 
-from session_memory.runtimes.claude import records as claude
+from session_memory.runtimes.claude import RUNTIME as CLAUDE
+from session_memory.runtimes.records import CallResult
 from session_memory.store.ingest import read_ahead
 from session_memory.store.ingest.extract import Extractor
 from session_memory.store.ingest.ingestion import Ingestion
@@ -242,8 +243,8 @@ def test_of_a_usual_line_of_results_only_these_are_decoded():
         b'{"parentUuid":null,"isSidechain":false,"type":"user","message":{"role":"user","content":'
         b'[{"tool_use_id":"t1","type":"tool_result","content":"x"}]},"uuid":"u","toolUseResult":{"stdout":"x"}}'
     )
-    assert claude.results_in(usual, decode) == [("t1", False, "x")]
+    assert CLAUDE.records.results_in(usual, decode) == [CallResult("t1", False, "x")]
     assert decoded == [b'[{"tool_use_id":"t1","type":"tool_result","content":"x"}]']
     glued = usual + usual
     for other in (glued, usual.replace(b"false", b"true"), usual.replace(b'"uuid"', b'"id"'), lines(tool_result())):
-        assert claude.results_in(other, decode) is None
+        assert CLAUDE.records.results_in(other, decode) is None

@@ -6,8 +6,8 @@ import pytest
 from records import PiSession, assistant, user
 from store_scene import Scene
 
-from session_memory.runtimes.claude import records as claude
-from session_memory.runtimes.pi import records as pi
+from session_memory.runtimes.claude import RUNTIME as CLAUDE
+from session_memory.runtimes.pi import RUNTIME as PI
 from session_memory.store.sqlite import schema
 from session_memory.transcripts.lookups import is_lookup
 
@@ -124,17 +124,17 @@ class TestRecords:
         record = assistant(
             "I look.", ("Bash", {"command": f"session-memory search {QUERY}"}), ("Bash", {"command": "ls"})
         )
-        entry = claude.entry(record, 0)
+        entry = CLAUDE.records.entry(record, 0)
         assert entry is not None
         assert (entry.text, [tool.argument for tool in entry.tools]) == ("I look.", ["ls"])
 
     def test_a_record_with_nothing_but_a_lookup_is_no_entry(self):
-        assert claude.entry(assistant(("mcp__x__search_sessions", {"query": "kyoto flights"})), 0) is None
+        assert CLAUDE.records.entry(assistant(("mcp__x__search_sessions", {"query": "kyoto flights"})), 0) is None
 
     def test_an_entry_of_pi_has_no_lookups_either(self):
         session = PiSession()
         session.assistant("I look.", ("bash", {"command": f"session-memory search {QUERY}"}))
-        entry = pi.entry(session.records[-1], 0)
+        entry = PI.records.entry(session.records[-1], 0)
         assert entry is not None
         assert (entry.text, entry.tools) == ("I look.", ())
 

@@ -13,7 +13,9 @@ from records import PiSession, assistant, exchange, line, lines, tool_result, us
 
 from bench.corpus import Author, Texts, write_session
 from session_memory.runtimes import runtime as runtime_of
+from session_memory.runtimes.records import CALLS, MESSAGES
 from session_memory.system.json import decode_line
+from session_memory.transcripts.entries import Entry
 from session_memory.transcripts.lines import first_line, is_whole
 from session_memory.transcripts.reader import TranscriptReader
 
@@ -35,8 +37,7 @@ def said(path: Path, runtime: Runtime = CLAUDE, *, with_tools: bool = False) -> 
 
 def says_something(content: bytes, runtime: Runtime) -> bool:
     for value in decode_line(content)[0]:
-        entry = runtime.records.entry(value, 0)
-        if (entry and entry.text) or runtime.records.title(value) or runtime.records.is_compaction(value):
+        if any(not isinstance(one, Entry) or one.text for one in runtime.records.events(value, 0, MESSAGES)):
             return True
     return False
 
@@ -59,20 +60,22 @@ class TestToolResults:
     @pytest.mark.parametrize("result", ["done", {"content": [TEXT], "uuid": "other"}])
     def test_one_alone_is_not_decoded_whatever_the_runtime_notes_of_it(self, block, result):
         content = usual(block, result=result)
-        assert not CLAUDE.records.may_matter(content)
+        assert not CLAUDE.records.prefilter(content, MESSAGES | CALLS)
         assert not says_something(content, CLAUDE)
 
     @pytest.mark.parametrize("block", [RESULT, REFUSED])
     def test_a_text_beside_one_is_read(self, block):
-        assert CLAUDE.records.may_matter(usual(block, TEXT))
-        assert CLAUDE.records.may_matter(usual(block, RESULT, TEXT, REFUSED, result={"stdout": "y" * 5000}))
+        assert CLAUDE.records.prefilter(usual(block, TEXT), MESSAGES | CALLS)
+        assert CLAUDE.records.prefilter(
+            usual(block, RESULT, TEXT, REFUSED, result={"stdout": "y" * 5000}), MESSAGES | CALLS
+        )
 
     @pytest.mark.parametrize("behind", [user("hello"), assistant("hello"), user([TEXT])])
     def test_a_record_glued_to_one_is_read(self, behind):
-        assert CLAUDE.records.may_matter(usual(RESULT, result={"content": [RESULT]}) + line(behind))
+        assert CLAUDE.records.prefilter(usual(RESULT, result={"content": [RESULT]}) + line(behind), MESSAGES | CALLS)
 
     def test_one_that_is_glued_to_a_record_does_not_hide_it(self):
-        assert CLAUDE.records.may_matter(line(user("hello"))[:-1] + usual(RESULT))
+        assert CLAUDE.records.prefilter(line(user("hello"))[:-1] + usual(RESULT), MESSAGES | CALLS)
 
 
 class TestGluedLines:
@@ -114,9 +117,9 @@ class TestToolUses:
         ],
     )
     def test_without_tools_a_record_of_claude_code_matters_if_it_has_text(self, record, matters):
-        assert CLAUDE.records.may_matter(line(record), False) is matters
-        assert CLAUDE.records.may_matter(line(record))
-        assert CLAUDE.records.may_matter(line(record)[:-1] + line(user("glued")), False)
+        assert CLAUDE.records.prefilter(line(record), MESSAGES) is matters
+        assert CLAUDE.records.prefilter(line(record), MESSAGES | CALLS)
+        assert CLAUDE.records.prefilter(line(record)[:-1] + line(user("glued")), MESSAGES)
 
     @pytest.mark.parametrize(
         ("blocks", "matters"),
@@ -130,14 +133,14 @@ class TestToolUses:
     def test_without_tools_a_record_of_pi_matters_if_it_has_text(self, blocks, matters):
         session = PiSession()
         session.assistant(*blocks)
-        assert PI.records.may_matter(session.lines[-1], False) is matters
-        assert PI.records.may_matter(session.lines[-1])
+        assert PI.records.prefilter(session.lines[-1], MESSAGES) is matters
+        assert PI.records.prefilter(session.lines[-1], MESSAGES | CALLS)
 
     def test_a_command_that_the_user_ran_in_pi_is_a_tool_use_without_text(self):
         session = PiSession()
         session.bash("ls")
-        assert not PI.records.may_matter(session.lines[-1], False)
-        assert PI.records.may_matter(session.lines[-1])
+        assert not PI.records.prefilter(session.lines[-1], MESSAGES)
+        assert PI.records.prefilter(session.lines[-1], MESSAGES | CALLS)
 
     def test_an_entry_without_text_is_left_out_however_its_line_is_written(self, tmp_path):
         path = tmp_path / "t.jsonl"
@@ -150,8 +153,9 @@ class TestToolUses:
 def test_nothing_is_said_in_what_is_not_decoded_without_tools(tmp_path, format, runtime):
     write_session(tmp_path / "a.jsonl", Author(Texts(seed=7), "7-a", "alpha", 1_000_000, 1_780_000_000.0), format)
     found = (tmp_path / "a.jsonl").read_bytes().splitlines()
-    left_out = [content for content in found if not runtime.records.may_matter(content, False)]
-    assert len(left_out) > len([content for content in found if not runtime.records.may_matter(content)])
+    left_out = [content for content in found if not runtime.records.prefilter(content, MESSAGES)]
+    without_any = [content for content in found if not runtime.records.prefilter(content, MESSAGES | CALLS)]
+    assert len(left_out) > len(without_any)
     assert not [content for content in left_out if says_something(content, runtime)]
 
 

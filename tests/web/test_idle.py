@@ -33,14 +33,14 @@ def write_sessions(home: Path) -> None:
     texts, hour_ago = Texts(7), time.time() - 3600
     for number in range(SESSIONS):
         for name in FORMATS:
-            config_dir = Path(runtime(name).FILES.config_dir({"HOME": str(home)}))
+            config_dir = Path(runtime(name).config_dir({"HOME": str(home)}))
             path = generated_for(number, name, "/srv/agent")(config_dir, 20_000, hour_ago)
             os.utime(path, (hour_ago, hour_ago))
         author = Author(texts, f"gemini-{number}", "alpha", 20_000, hour_ago)
         author.cwd = "/srv/agent"
-        path = write_chat(Path(runtime("gemini").FILES.config_dir({"HOME": str(home)})), author)
+        path = write_chat(Path(runtime("gemini").config_dir({"HOME": str(home)})), author)
         os.utime(path, (hour_ago, hour_ago))
-    database = OpenCodeDatabase(Path(runtime("opencode").FILES.config_dir({"HOME": str(home)})))
+    database = OpenCodeDatabase(Path(runtime("opencode").config_dir({"HOME": str(home)})))
     database.exchange("/srv/agent", "an old question", "an old answer")
     database.write_files()
     database.exchange("/srv/agent", "a question", "an answer")

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..base import Event, Folders
-    from ..contract import RuntimeRecords
     from .install import ClaudeInstall
+    from .records import ClaudeRecords
 
 MOST_UNITS = 200  # of an encoded path
 
@@ -41,10 +41,10 @@ class ClaudeCode(ProjectFolders):
         "NotebookEdit": ("edit", "notebook_path"), "Bash": ("command", "command"),
     }  # fmt: skip
 
-    def load_records(self) -> RuntimeRecords:
-        from . import records
+    def load_records(self) -> ClaudeRecords:
+        from .records import ClaudeRecords
 
-        return records
+        return ClaudeRecords()
 
     def load_install(self) -> ClaudeInstall:
         from .install import ClaudeInstall

@@ -6,26 +6,38 @@ injected text included, in records of other types.
 
 from __future__ import annotations
 
-from ...system.json import as_string, holds_object, is_glued
+from ...system.json import as_list, as_object, as_string, holds_object, is_glued
 from ...text.timestamps import epoch_seconds
-from ...transcripts.entries import Entry, Reply, ToolUse, tool_use, written_by
+from ...transcripts.entries import Entry, ToolUse, tool_use
+from ..records import (
+    CALLS,
+    INJECTED,
+    LINKS,
+    MESSAGES,
+    RESULTS,
+    SUB_AGENTS,
+    TURNS,
+    USAGE,
+    CallResult,
+    Compaction,
+    Injected,
+    ParentLink,
+    PromptId,
+    Records,
+    Reply,
+    Title,
+)
 from . import RUNTIME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
     from ...transcripts.edits import Edit
     from ...transcripts.usage import ModelUsage
-    from ..contract import ToolResult
+    from ..records import Decode, Event, Record
 
-    Record = dict[str, Any]
-
-TITLE_RANKS = {"custom-title": 3, "ai-title": 2, "summary": 1}
-_TITLE_KEYS = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
-TITLE_MARKS = (b'"custom-title"', b'"ai-title"', b'"summary"')
-_READ_TYPES = tuple(f'{kind}"'.encode() for kind in ("user", "assistant", "attachment", "system", *TITLE_RANKS))
+# Records with titles: the rank of each, and the key. The user gives the first, models make the others.
+_TITLES = {"custom-title": (3, "customTitle"), "ai-title": (2, "aiTitle"), "summary": (1, "summary")}
+_READ_TYPES = tuple(f'{kind}"'.encode() for kind in ("user", "assistant", "attachment", "system", *_TITLES))
 _RESULTS = (b'tool_use_id":', b'type":"tool_result"')
 _BEFORE_RESULTS = b'user","message":{"role":"user","content":'
 _TYPED = _BEFORE_RESULTS + b'"'
@@ -56,9 +68,89 @@ _ARGUMENTS = (
 )  # fmt: skip
 
 
-def may_matter(line: bytes, with_tools: bool = True) -> bool:
-    """False only for lines recognised as holding no entry, title or compaction, without decoding them; without tools
-    also for lines recognised as holding an entry that has no text.
+class ClaudeRecords(Records):
+    """A transcript is no tree, every record counts."""
+
+    TITLE_MARKS = (b'"custom-title"', b'"ai-title"', b'"summary"')
+
+    def recognises(self, line: bytes) -> bool:
+        if not line.startswith(b"{") or line.startswith(b'","data":{', line.find(b'"', 9)):  # as in Copilot
+            return False
+        if b'"provenance":"' in line or b'","parts":[' in line or b'"projectHash":"' in line:  # as in Qwen Code, Gemini
+            return False
+        return any(key in line for key in (b'"parentUuid":', b'"sessionId":"', b'"leafUuid":"'))
+
+    def prefilter(self, line: bytes, wanted: int) -> bool:
+        return bool(
+            (wanted & MESSAGES and _may_say(line, wanted & CALLS))
+            or (wanted & RESULTS and b'"tool_result"' in line and b'"type":"user"' in line)
+            or (wanted & INJECTED and b'"attachment":{"type":"hook_' in line)
+            or (wanted & LINKS and b'"parentUuid":' in line)
+            or (wanted & USAGE and b'"usage":{' in line and b'"type":"assistant"' in line)
+            or wanted & TURNS
+        )
+
+    def results_in(self, line: bytes, decode: Decode) -> list[CallResult] | None:
+        """Return the results in a line that has the usual form of a line with results and nothing else.
+
+        Behind the message the CLI repeats the result in a form of its own, which so need not be decoded.
+        """
+        at = line.find(b'"type":"', 0, HEAD_BYTES)
+        if at < 0 or line.find(b"{", 1, at) > 0 or not line.startswith(_USUAL_RESULTS, at + 8):
+            return None
+        end = line.find(_MESSAGE_END, at)
+        if end < 0 or is_glued(line, _GLUED) or line.find(b'"isSidechain":true', 0, at) > 0:
+            return None
+        decoded, _ = decode(line[at + _RESULTS_AT : end + 1])
+        blocks = decoded[0] if len(decoded) == 1 else []
+        found = _results_of(blocks)
+        return found if found and len(found) == len(blocks) else None
+
+    def events(self, record: Record, offset: int, wanted: int) -> list[Event]:
+        kind, message = record.get("type"), as_object(record.get("message"))
+        counts = wanted & SUB_AGENTS or not record.get("isSidechain")
+        found: list[Event] = []
+        if kind == "user" or kind == "assistant":
+            entry = _entry_of(kind, message, record, offset) if counts and wanted & MESSAGES else None
+            if entry is not None:
+                found.append(entry)
+            if kind == "user":
+                if counts and wanted & RESULTS:
+                    found += _results_of(message.get("content"))
+                if wanted & TURNS:
+                    found.append(PromptId(as_string(record.get("uuid"))))
+            else:
+                if wanted & TURNS and message:
+                    found.append(_reply(message, record))
+                usage = _usage(message, record) if wanted & USAGE else None
+                if usage is not None:
+                    found.append(usage)
+        elif kind == "attachment":
+            found += _of_attachment(as_object(record.get("attachment")), record, offset, wanted)
+        elif kind == "system":
+            if wanted & MESSAGES and record.get("subtype") == "compact_boundary":
+                found.append(Compaction())
+        elif isinstance(kind, str) and kind in _TITLES and wanted & MESSAGES:
+            title = _title(kind, record)
+            if title is not None:
+                found.append(title)
+        if wanted & LINKS and isinstance(record.get("uuid"), str):
+            # The first record after a compaction names its parent in another way. A prompt that was cancelled before
+            # its answer stays behind as a branch.
+            parent = record.get("parentUuid") or record.get("logicalParentUuid")
+            is_message = (kind == "user" or kind == "assistant") and not record.get("isSidechain")
+            found.append(ParentLink(record["uuid"], as_string(parent), is_message))
+        return found
+
+    def edits(self, record: Record, call_id: str) -> list[Edit]:
+        from ...transcripts.edits import block_edits
+
+        return block_edits(record, call_id, "input", "old_string", "new_string")
+
+
+def _may_say(line: bytes, with_calls: int) -> bool:
+    """Return False only for lines recognised as holding no entry, title or compaction, without decoding them; without
+    calls also for lines recognised as holding an entry that has no text.
 
     Tool results are most of a transcript's bytes. An unescaped `"key":` is never part of a string, so what is looked
     for here cannot be something that somebody typed.
@@ -83,26 +175,21 @@ def may_matter(line: bytes, with_tools: bool = True) -> bool:
     if line.startswith(_RESULTS, at + 13):
         return holds_object(line, (_TEXT, _GLUED))
     if line.startswith(b'type":"thinking"', at + 13):
-        return b'{"type":"text",' in line or (with_tools and b'{"type":"tool_use",' in line) or is_glued(line, _GLUED)
-    if not with_tools and line.startswith(b'type":"tool_use"', at + 13):
+        return (
+            b'{"type":"text",' in line or (with_calls > 0 and b'{"type":"tool_use",' in line) or is_glued(line, _GLUED)
+        )
+    if not with_calls and line.startswith(b'type":"tool_use"', at + 13):
         return b'"text":"' in line or is_glued(line, _GLUED)
     return True
 
 
-def entry(record: Record, offset: int) -> Entry | None:
-    """The entry in a `user`, `assistant` or `attachment` record; None for what nobody said: results, thinking,
-    meta and side-chain records, compaction summaries, command wrappers, notifications, API errors, injected text."""
-    kind = record.get("type")
-    if record.get("isSidechain") or record.get("isMeta") or record.get("isCompactSummary"):
-        return None
-    if kind == "attachment":
-        return _queued_prompt(record, offset)
-    message = record.get("message")
-    if not isinstance(message, dict) or kind not in ("user", "assistant") or message.get("role", kind) != kind:
+def _entry_of(kind: str, message: Record, record: Record, offset: int) -> Entry | None:
+    """Return the entry in a `user` or `assistant` record; None for what nobody said: results, thinking, meta records,
+    compaction summaries, command wrappers, notifications, API errors, injected text."""
+    if not message or record.get("isMeta") or record.get("isCompactSummary") or message.get("role", kind) != kind:
         return None
     if kind == "user":
-        origin = record.get("origin")
-        if isinstance(origin, dict) and origin.get("kind", "human") != "human":
+        if as_object(record.get("origin")).get("kind", "human") != "human":
             return None
         text = _user_text(message.get("content"))
         return _entry("user", text, (), record, offset) if text else None
@@ -114,149 +201,54 @@ def entry(record: Record, offset: int) -> Entry | None:
     return _entry("assistant", text, tools, record, offset, message_id=message.get("id"))
 
 
-def title(record: Record) -> tuple[int, str, str, bytes] | None:
-    """Return the title in a `custom-title` (given by the user), `ai-title` or `summary` record (generated), with its
-    rank. A summary is of the conversation that ends with its leaf, and most stand in the transcripts of others."""
-    kind = record.get("type")
-    if not isinstance(kind, str) or kind not in TITLE_RANKS:
-        return None
-    text = record.get(_TITLE_KEYS[kind])
-    if not isinstance(text, str) or not text.strip():
+def _of_attachment(attachment: Record, record: Record, offset: int, wanted: int) -> list[Event]:
+    """Return the prompt that a person typed while the agent was working, which has no user record, or what hooks gave
+    to the agent."""
+    kind = attachment.get("type")
+    found: list[Event] = []
+    if kind == "queued_command":
+        is_typed = attachment.get("commandMode", "prompt") == "prompt" and not record.get("isMeta")
+        is_typed = is_typed and as_object(attachment.get("origin")).get("kind", "human") == "human"
+        counts = wanted & SUB_AGENTS or not record.get("isSidechain")
+        if wanted & MESSAGES and counts and is_typed and not record.get("isCompactSummary"):
+            text = _user_text(attachment.get("prompt"))
+            found += [_entry("user", text, (), record, offset)] if text else []
+        if wanted & TURNS:
+            found.append(PromptId(as_string(attachment.get("source_uuid"))))
+    elif wanted & INJECTED:
+        if kind in _FAILED_HOOKS:
+            event = attachment.get("hookEvent", RUNTIME.PROMPT_EVENT)
+            found += [Injected(())] if event == RUNTIME.PROMPT_EVENT else []
+        elif kind == "hook_additional_context" and isinstance(attachment.get("content"), list):
+            found.append(Injected(tuple([text for text in attachment["content"] if isinstance(text, str)])))
+    return found
+
+
+def _title(kind: str, record: Record) -> Title | None:
+    """Return the title in a record. A summary is of the conversation that ends with its leaf, and most stand in the
+    transcripts of others."""
+    rank, key = _TITLES[kind]
+    text = as_string(record.get(key))
+    if not text.strip():
         return None
     leaf = f'"uuid":"{as_string(record.get("leafUuid"))}"'.encode("utf-8", "replace") if kind == "summary" else b""
-    return TITLE_RANKS[kind], text, as_string(record.get("sessionId")), leaf
+    return Title(rank, text, as_string(record.get("sessionId")), leaf)
 
 
-def is_compaction(record: Record) -> bool:
-    """Whether the runtime compacted the conversation here."""
-    return record.get("type") == "system" and record.get("subtype") == "compact_boundary"
-
-
-def may_bring_results(line: bytes) -> bool:
-    """False only for a line that surely brings no result of a tool call."""
-    return b'"tool_result"' in line and b'"type":"user"' in line
-
-
-def results_in(line: bytes, decode: Callable[[bytes], tuple[list[Any], int]]) -> list[ToolResult] | None:
-    """The results in a line that has the usual form of a line with results and nothing else; None for any other line.
-
-    Behind the message the CLI repeats the result in a form of its own, which so need not be decoded.
-    """
-    at = line.find(b'"type":"', 0, HEAD_BYTES)
-    if at < 0 or line.find(b"{", 1, at) > 0 or not line.startswith(_USUAL_RESULTS, at + 8):
-        return None
-    end = line.find(_MESSAGE_END, at)
-    if end < 0 or is_glued(line, _GLUED) or line.find(b'"isSidechain":true', 0, at) > 0:
-        return None
-    decoded, _ = decode(line[at + _RESULTS_AT : end + 1])
-    blocks = decoded[0] if len(decoded) == 1 else []
-    found = _results_of(blocks)
-    return found if found and len(found) == len(blocks) else None
-
-
-def results(record: Record) -> list[ToolResult]:
-    """The results that a `user` record brings, one for each `tool_result` block."""
-    if record.get("type") != "user" or record.get("isSidechain"):
-        return []
-    message = record.get("message")
-    return _results_of(message.get("content") if isinstance(message, dict) else None)
-
-
-def may_show_told(line: bytes) -> bool:
-    """False only for a line that surely says nothing of what a hook told."""
-    return b'"attachment":{"type":"hook_' in line
-
-
-def told(record: Record) -> tuple[str, ...] | None:
-    """The texts in a `hook_additional_context` attachment; () where a prompt's hook failed, was cancelled or took too
-    long."""
-    attachment = record.get("attachment")
-    if record.get("type") != "attachment" or not isinstance(attachment, dict):
-        return None
-    if attachment.get("type") in _FAILED_HOOKS:
-        return () if attachment.get("hookEvent", RUNTIME.PROMPT_EVENT) == RUNTIME.PROMPT_EVENT else None
-    content = attachment.get("content")
-    if attachment.get("type") != "hook_additional_context" or not isinstance(content, list):
-        return None
-    return tuple([text for text in content if isinstance(text, str)])
-
-
-def may_link(line: bytes) -> bool:
-    """False only for a line without a `parentUuid`."""
-    return b'"parentUuid":' in line
-
-
-def link(record: Record) -> tuple[str, str, bool] | None:
-    """A record of the conversation names the one that it goes on from as `parentUuid`, or, as the first one after a
-    compaction, as `logicalParentUuid`. A prompt that was cancelled before its answer stays behind as a branch."""
-    record_id = record.get("uuid")
-    if not isinstance(record_id, str):
-        return None
-    parent = record.get("parentUuid") or record.get("logicalParentUuid")
-    is_message = record.get("type") in ("user", "assistant") and not record.get("isSidechain")
-    return record_id, as_string(parent), is_message
-
-
-def time(record: Record) -> float | None:
-    """When the record was written."""
-    return epoch_seconds(record.get("timestamp"))
-
-
-def written(record: Record, call_id: str) -> str | None:
-    """What the tool Write was given as the content of a file."""
-    return written_by(record, call_id, "Write", "input")
-
-
-def edits(record: Record, call_id: str) -> list[Edit]:
-    """What Edit, MultiEdit or Write replaced."""
-    from ...transcripts.edits import block_edits
-
-    return block_edits(record, call_id, "input", "old_string", "new_string")
-
-
-def of_sub_agent(record: Record) -> Record:
-    """The record without its mark."""
-    return {**record, "isSidechain": False}
-
-
-def prompt_id(record: Record) -> str:
-    """The id that whoever sent a prompt gave it: its record's own, or, where it came in the middle of a turn, the one
-    that the attachment names; '' for what is no prompt."""
-    attachment = record.get("attachment")
-    if isinstance(attachment, dict) and attachment.get("type") == "queued_command":
-        return as_string(attachment.get("source_uuid"))
-    return as_string(record.get("uuid")) if record.get("type") == "user" else ""
-
-
-def reply(record: Record) -> Reply | None:
-    """What an `assistant` record holds; a message of several blocks spans several records. API errors and what a
+def _reply(message: Record, record: Record) -> Reply:
+    """Return what an `assistant` record holds; a message of several blocks spans several records. API errors and what a
     sub-agent says end no turn."""
-    message = record.get("message")
-    if record.get("type") != "assistant" or not isinstance(message, dict):
-        return None
-    content = message.get("content")
-    texts = [
-        block["text"]
-        for block in (content if isinstance(content, list) else ())
-        if isinstance(block, dict) and block.get("type") == "text" and isinstance(block.get("text"), str)
-    ]
+    blocks = [block for block in as_list(message.get("content")) if isinstance(block, dict)]
+    texts = [block["text"] for block in blocks if block.get("type") == "text" and isinstance(block.get("text"), str)]
     is_the_models = not record.get("isSidechain") and not record.get("isApiErrorMessage")
     ends_turn = is_the_models and message.get("model") != "<synthetic>" and message.get("stop_reason") not in _GOES_ON
     return Reply(as_string(message.get("id")), "\n\n".join(texts), ends_turn)
 
 
-def may_bring_usage(line: bytes) -> bool:
-    """False only for a line without an assistant's `usage`."""
-    return b'"usage":{' in line and b'"type":"assistant"' in line
-
-
-def usage(record: Record) -> ModelUsage | None:
-    """What the message of an `assistant` record took, a sub-agent's too; all records of a message repeat it."""
+def _usage(message: Record, record: Record) -> ModelUsage | None:
+    """Return what a message took, a sub-agent's too; all records of a message repeat it."""
     from ...transcripts.usage import ModelUsage, amount
 
-    message = record.get("message")
-    if record.get("type") != "assistant" or not isinstance(message, dict):
-        return None
     found, model = message.get("usage"), as_string(message.get("model"))
     if not isinstance(found, dict) or model == "<synthetic>" or record.get("isApiErrorMessage"):
         return None
@@ -271,19 +263,6 @@ def usage(record: Record) -> ModelUsage | None:
         written_for_an_hour=for_an_hour,
         is_copy="forkedFrom" in record,
     )
-
-
-def recognises(line: bytes) -> bool:
-    """Whether a line (perhaps cut off) at the beginning of a transcript shows that it is Claude Code's."""
-    if not line.startswith(b"{") or line.startswith(b'","data":{', line.find(b'"', 9)):  # as in Copilot
-        return False
-    if b'"provenance":"' in line or b'","parts":[' in line or b'"projectHash":"' in line:  # as in Qwen Code or Gemini
-        return False
-    return any(key in line for key in (b'"parentUuid":', b'"sessionId":"', b'"leafUuid":"'))
-
-
-def branch(first_line: bytes) -> None:
-    """None: a transcript is no tree, every record counts."""
 
 
 def _entry(
@@ -306,29 +285,14 @@ def _entry(
 def _copied(record: Record, key: str) -> str:
     """Return the id that a copied record, or its session, had: --fork-session keeps the record's, `fork_session` of the
     SDK gives a new one."""
-    origin = record.get("forkedFrom")
-    return as_string(origin.get(key)) if isinstance(origin, dict) else ""
+    return as_string(as_object(record.get("forkedFrom")).get(key))
 
 
-def _queued_prompt(record: Record, offset: int) -> Entry | None:
-    """A prompt that a person typed while the agent was working: it has no user record."""
-    attachment = record.get("attachment")
-    if not isinstance(attachment, dict) or attachment.get("type") != "queued_command":
-        return None
-    origin = attachment.get("origin")
-    if attachment.get("commandMode", "prompt") != "prompt":
-        return None
-    if isinstance(origin, dict) and origin.get("kind", "human") != "human":
-        return None
-    text = _user_text(attachment.get("prompt"))
-    return _entry("user", text, (), record, offset) if text else None
-
-
-def _results_of(content: object) -> list[ToolResult]:
-    """The results among the blocks of a message."""
+def _results_of(content: object) -> list[CallResult]:
+    """Return the results among the blocks of a message."""
     return [
-        (as_string(block["tool_use_id"]), block.get("is_error") is True, block.get("content"))
-        for block in (content if isinstance(content, list) else ())
+        CallResult(as_string(block["tool_use_id"]), block.get("is_error") is True, block.get("content"))
+        for block in as_list(content)
         if isinstance(block, dict) and block.get("type") == "tool_result" and "tool_use_id" in block
     ]
 
@@ -338,7 +302,7 @@ def _user_text(content: object) -> str:
     if isinstance(content, str):
         return "" if content.lstrip().startswith(_WRAPPERS) else content.strip()
     parts = []
-    for block in content if isinstance(content, list) else ():
+    for block in as_list(content):
         kind = block.get("type") if isinstance(block, dict) else None
         if kind == "text" and isinstance(block.get("text"), str):
             if not block["text"].lstrip().startswith(_WRAPPERS):
@@ -353,7 +317,7 @@ def _assistant_content(content: object) -> tuple[str, tuple[ToolUse, ...]]:
         return content.strip(), ()
     parts: list[str] = []
     tools: list[ToolUse] = []
-    for block in content if isinstance(content, list) else ():
+    for block in as_list(content):
         kind = block.get("type") if isinstance(block, dict) else None
         if kind == "text" and isinstance(block.get("text"), str):
             parts.append(block["text"].strip())

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from ...transcripts.entries import ToolUse
     from ..base import Event, Folders
-    from ..contract import RuntimeRecords
     from .install import CodexInstall
+    from .records import CodexRecords
 
 MOST_SESSIONS = 400  # the youngest, of which a prompt may be told
 _ID_CHARACTERS = 36  # a UUID, which ends the name
@@ -40,10 +40,10 @@ class Codex(CopiedSessions):
     AGENT_VARIABLE = "CODEX_THREAD_ID"
     TOOLS = {"apply_patch": ("edit", "command"), "Bash": ("command", "command")}
 
-    def load_records(self) -> RuntimeRecords:
-        from . import records
+    def load_records(self) -> CodexRecords:
+        from .records import CodexRecords
 
-        return records
+        return CodexRecords()
 
     def load_install(self) -> CodexInstall:
         from .install import CodexInstall

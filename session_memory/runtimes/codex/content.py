@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from ...system.json import as_string, decode
+from ...system.json import as_list, as_string, decode
 from ...text.timestamps import epoch_seconds
-from ...transcripts.edits import part_id, patched_files
+from ...transcripts.edits import patch_uses
 from ...transcripts.entries import Entry, ToolUse, tool_use
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    Record = dict[str, Any]
+    from ..records import Record
 
 ARGUMENTS = ("command", "cmd", "path", "file_path", "query", "url", "prompt", "pattern")
 _SHELLS = ("exec_command", "shell", "shell_command", "local_shell", "container.exec")
@@ -56,7 +54,7 @@ def new_entry(
 def typed_text(content: object) -> str:
     """What the user typed, of the texts in a message; an image shows as `[image]`."""
     parts = []
-    for block in content if isinstance(content, list) else ():
+    for block in as_list(content):
         kind = block.get("type") if isinstance(block, dict) else None
         text = as_string(block.get("text")) if kind in ("text", "input_text") else ""
         if text:
@@ -75,8 +73,8 @@ def joined_text(content: object) -> str:
 
 def texts_of(content: object) -> list[str]:
     """The texts in the content of a message, block by block."""
-    blocks = content if isinstance(content, list) else ()
-    return [block["text"] for block in blocks if isinstance(block, dict) and isinstance(block.get("text"), str)]
+    texts = [block.get("text") for block in as_list(content) if isinstance(block, dict)]
+    return [text for text in texts if isinstance(text, str)]
 
 
 def decoded(arguments: object) -> object:
@@ -91,7 +89,7 @@ def shell_line(command: object) -> str:
     """The command line that was run: what a shell was given with `-c`, else all words."""
     if isinstance(command, str):
         return command
-    words = [as_string(word) for word in command] if isinstance(command, list) else []
+    words = [as_string(word) for word in as_list(command)]
     if len(words) >= 3 and words[1] in ("-c", "-lc", "-Command") and words[0].rpartition("/")[2]:
         return words[2]
     return " ".join(words)
@@ -111,7 +109,7 @@ def calls_in(payload: Record) -> tuple[ToolUse, ...]:
     """The calls in what the model asked for."""
     kind, name, call_id = payload.get("type"), as_string(payload.get("name")), as_string(payload.get("call_id"))
     if kind == "custom_tool_call" and name == "apply_patch":
-        return _patch(as_string(payload.get("input")), call_id)
+        return patch_uses(ToolUse("apply_patch", as_string(payload.get("input")), "edit", call_id))
     if kind == "custom_tool_call":
         arguments: object = {"input": payload.get("input")}
     elif kind == "function_call":
@@ -123,18 +121,9 @@ def calls_in(payload: Record) -> tuple[ToolUse, ...]:
     if name in _SHELLS and isinstance(arguments, dict):
         line = shell_line(arguments.get("command") or arguments.get("cmd"))
         if line.startswith("*** Begin Patch") or "apply_patch" in line.partition("\n")[0]:
-            return _patch(line, call_id)
+            return patch_uses(ToolUse("apply_patch", line, "edit", call_id))
         arguments = {"command": line}
     if name == "write_stdin":
         return ()
     use = tool_use(name, arguments, ARGUMENTS, "command" if name in _SHELLS else "other", call_id)
     return (use,) if use is not None else ()
-
-
-def _patch(patch: str, call_id: str) -> tuple[ToolUse, ...]:
-    """An edit for each file that a patch names."""
-    uses = [
-        tool_use("apply_patch", {"path": path}, ARGUMENTS, "edit", part_id(call_id, number))
-        for number, path in enumerate(patched_files(patch))
-    ]
-    return tuple([use for use in uses if use is not None])

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from ...system.json import as_string
+from ...system.json import as_list, as_object, as_string
 from ...text.paths import resolved
 from ...transcripts.edits import part_id
 from ...transcripts.entries import Entry, ToolUse, tool_use
+from ..records import CallResult
 from .content import ARGUMENTS, joined_text, new_entry, shell_line, typed_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from ..contract import ToolResult
-
-    Record = dict[str, Any]
+    from ..records import Record
 
 
 def entry_of_item(item: Record, payload: Record, record: Record, offset: int) -> Entry | None:
@@ -44,8 +41,8 @@ def _uses(item: Record) -> tuple[ToolUse, ...]:
     uses: list[ToolUse | None] = []
     if kind == "CommandExecution":
         command = item.get("command")
-        parsed = item.get("parsed_cmd")
-        only = parsed[0] if isinstance(parsed, list) and len(parsed) == 1 and isinstance(parsed[0], dict) else {}
+        parsed = as_list(item.get("parsed_cmd"))
+        only = as_object(parsed[0]) if len(parsed) == 1 else {}
         path = as_string(only.get("path"))
         if only.get("type") == "read" and path:
             directory = as_string(item.get("cwd")).removeprefix("file://")
@@ -67,7 +64,7 @@ def _uses(item: Record) -> tuple[ToolUse, ...]:
     return tuple([use for use in uses if use is not None])
 
 
-def results_of_item(item: Record) -> list[ToolResult]:
+def results_of_item(item: Record) -> list[CallResult]:
     """How what an item did ended; nothing where it does not say."""
     status = item.get("status")
     if status not in ("completed", "failed", "declined"):
@@ -75,21 +72,20 @@ def results_of_item(item: Record) -> list[ToolResult]:
     has_failed = status != "completed" or item.get("exit_code") not in (None, 0)
     call_id = as_string(item.get("id"))
     if item.get("type") == "CommandExecution":
-        return [(call_id, has_failed, item.get("aggregated_output"))]
+        return [CallResult(call_id, has_failed, item.get("aggregated_output"))]
     if item.get("type") == "FileChange":
         text = as_string(item.get("stderr")) or as_string(item.get("stdout"))
-        return [(change_id(item, number), has_failed, text) for number in range(len(changes_of(item)))]
+        return [CallResult(change_id(item, number), has_failed, text) for number in range(len(changes_of(item)))]
     if item.get("type") == "McpToolCall":
         result = item.get("error") or item.get("result")
         content = result.get("content") if isinstance(result, dict) else result
-        return [(call_id, has_failed or bool(item.get("error")), content)]
-    return [(call_id, has_failed, "")]
+        return [CallResult(call_id, has_failed or bool(item.get("error")), content)]
+    return [CallResult(call_id, has_failed, "")]
 
 
 def changes_of(item: Record) -> Record:
     """The changes of a patch by the path of each file."""
-    changes = item.get("changes")
-    return changes if isinstance(changes, dict) else {}
+    return as_object(item.get("changes"))
 
 
 def change_id(item: Record, number: int) -> str:

@@ -7,9 +7,26 @@ tools. Lines of these versions have an `ordinal`: then what a person saw is read
 
 from __future__ import annotations
 
-from ...system.json import as_string, is_glued, objects_in
+from ...system.json import as_object, as_string, is_glued, objects_in
 from ...text.timestamps import epoch_seconds
-from ...transcripts.entries import Entry, Reply
+from ...transcripts.entries import Entry
+from ..records import (
+    CALLS,
+    INJECTED,
+    LINKS,
+    MESSAGES,
+    RESULTS,
+    TURNS,
+    USAGE,
+    Branch,
+    CallResult,
+    Compaction,
+    Injected,
+    ParentLink,
+    PromptId,
+    Records,
+    Reply,
+)
 from .content import (
     calls_in,
     decoded,
@@ -26,30 +43,104 @@ from .items import change_id, changes_of, entry_of_item, results_of_item
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import Any
+    from collections.abc import Iterable
 
     from ...transcripts.edits import Edit
     from ...transcripts.usage import ModelUsage
-    from ..contract import ToolResult
+    from ..records import Event, Record
 
-    Record = dict[str, Any]
-
-TITLE_MARKS = ()
 HEAD_BYTES = 200  # of a line, in which its type and its payload's show
 _GLUED = b'{"timestamp":"'  # a record behind another one on the same line
 
 
-def may_matter(line: bytes, with_tools: bool = True) -> bool:
-    """False for lines recognised as holding no entry, compaction or directory: most of what the model saw, which stands
-    there a second time, and counts of tokens. Without tools also for commands and what they printed."""
+class CodexRecords(Records):
+    """A rollout is no tree, and what was cancelled stays in it: each message goes on from what stands before it. Names
+    lie in an index beside the rollouts."""
+
+    def recognises(self, line: bytes) -> bool:
+        head = line[:HEAD_BYTES]
+        if head.startswith(b'{"id":"') and b'","timestamp":"' in head[:60] and b'","instructions":' in head:
+            return True
+        kinds = (b'"type":"session_meta","payload":', b'"type":"response_item","payload":')
+        return head.startswith(b'{"timestamp":"') and any([kind in head for kind in kinds])
+
+    def open_transcript(self, first_line: bytes) -> CodexRollout:
+        header = next(iter(objects_in(first_line)), {})
+        if not header:  # longer than what was read of it
+            _, _, rest = first_line[:HEAD_BYTES].partition(b'"timestamp":"')
+            header = {"timestamp": rest.partition(b'"')[0].decode("utf-8", "replace")}
+        payload = header.get("payload") if header.get("type") == "session_meta" else header
+        return CodexRollout(as_object(payload), header)
+
+    def prefilter(self, line: bytes, wanted: int) -> bool:
+        return bool(
+            (wanted & MESSAGES and _may_say(line, wanted & CALLS))
+            or (wanted & RESULTS and _may_bring_results(line))
+            or (wanted & INJECTED and b'"role":"developer"' in line)
+            or (wanted & LINKS and b'"type":"message"' in line)
+            or (wanted & USAGE and (b'"type":"token_count"' in line or b'"type":"turn_context"' in line))
+            or wanted & TURNS
+        )
+
+    def events(self, record: Record, offset: int, wanted: int) -> list[Event]:
+        kind, payload = record.get("type"), record.get("payload")
+        if not isinstance(payload, dict):
+            if kind == "compacted" and wanted & MESSAGES:
+                return [Compaction()]
+            if "payload" in record:
+                return []
+            kind, payload = "response_item", record  # until September 2025 a line was what the model saw
+        if kind == "response_item":
+            return _of_model(payload, record, offset, wanted)
+        found: list[Event] = []
+        if kind == "event_msg":
+            if payload.get("type") == "item_completed":
+                found += _of_item(as_object(payload.get("item")), payload, record, offset, wanted)
+            elif payload.get("type") == "task_complete" and wanted & TURNS:  # repeats what was said last
+                turn_id, text = as_string(payload.get("turn_id")), as_string(payload.get("last_agent_message"))
+                found.append(Reply(turn_id, text, True))
+            elif payload.get("type") == "token_count" and wanted & USAGE:
+                found += _usage(payload, record)
+        elif kind == "turn_context" and wanted & USAGE:  # names the model of the counts behind it
+            from ...transcripts.usage import ModelUsage
+
+            found.append(ModelUsage(model=as_string(payload.get("model"))))
+        elif kind == "compacted" and wanted & MESSAGES:
+            found.append(Compaction())
+        return found
+
+    def edits(self, record: Record, call_id: str) -> list[Edit]:
+        from ...transcripts.edits import diff_edits, patch_edits
+
+        payload = as_object(wrapped(record).get("payload"))
+        item = as_object(payload.get("item"))
+        if item.get("type") == "FileChange":
+            for number, change in enumerate(changes_of(item).values()):
+                if change_id(item, number) == call_id and isinstance(change, dict):
+                    content = change.get("content")
+                    is_whole = isinstance(content, str)
+                    return [("", as_string(content))] if is_whole else diff_edits(as_string(change.get("unified_diff")))
+            return []
+        base, _, number_text = call_id.partition(":")
+        if not payload or base != as_string(payload.get("call_id")):
+            return []
+        patch = as_string(payload.get("input"))
+        if not patch:
+            given = as_object(decoded(payload.get("arguments")))
+            patch = shell_line(given.get("command") or given.get("cmd"))
+        return patch_edits(patch, int(number_text) if number_text.isdecimal() else 0)
+
+
+def _may_say(line: bytes, with_calls: int) -> bool:
+    """Return False for lines recognised as holding no entry, compaction or directory: most of what the model saw, which
+    stands there a second time, and counts of tokens. Without calls also for commands and what they printed."""
     at = line.find(b'"type":"', 0, HEAD_BYTES)
     if at < 0:
         return True
     kind = line[at + 8 : line.find(b'"', at + 8)]
     is_whole = line[-3:].rstrip()[-1:] == b"}"
     if at == 1:  # of an old version
-        return not is_whole or kind == b"message" or (with_tools and kind.endswith(b"_call"))
+        return not is_whole or kind == b"message" or (with_calls > 0 and kind.endswith(b"_call"))
     if kind in (b"turn_context", b"compacted", b"session_meta"):
         return kind != b"session_meta" or is_glued(line, _GLUED)
     inner = line.find(b'"payload":{"type":"', at, HEAD_BYTES)
@@ -65,25 +156,24 @@ def may_matter(line: bytes, with_tools: bool = True) -> bool:
         item = line.find(b'"item":{"type":"', inner, inner + 400)
         is_said = line.startswith((b"UserMessage", b"AgentMessage"), item + 16)
         is_work = not line.startswith((b"Reasoning", b"ContextCompaction"), item + 16)
-        return item < 0 or is_said or (with_tools and is_work) or is_glued(line, _GLUED)
+        return item < 0 or is_said or (with_calls > 0 and is_work) or is_glued(line, _GLUED)
     if kind == b"response_item" and line.find(b'"ordinal":', 0, at) < 0:
         if said == b"message":
             return True
-        return (with_tools and said.endswith(b"_call")) or is_glued(line, _GLUED)
+        return (with_calls > 0 and said.endswith(b"_call")) or is_glued(line, _GLUED)
     return is_glued(line, _GLUED)
 
 
-def branch(first_line: bytes) -> CodexRollout:
-    """What is the same for all entries of a rollout, and the directory of each turn."""
-    header = next(iter(objects_in(first_line)), {})
-    if not header:  # longer than what was read of it
-        _, _, rest = first_line[:HEAD_BYTES].partition(b'"timestamp":"')
-        header = {"timestamp": rest.partition(b'"')[0].decode("utf-8", "replace")}
-    payload = header.get("payload") if header.get("type") == "session_meta" else header
-    return CodexRollout(payload if isinstance(payload, dict) else {}, header)
+def _may_bring_results(line: bytes) -> bool:
+    at = line.find(b'"payload":{"type":"', 0, HEAD_BYTES)
+    if at < 0:
+        return b'"type":"item_completed"' in line or b'_output"' in line
+    if line.startswith(b"item_completed", at + 19):
+        return b'"status":"' in line
+    return line.find(b'_call_output"', at, at + 60) > 0 and line.find(b'"ordinal":', 0, at) < 0
 
 
-class CodexRollout:
+class CodexRollout(Branch):
     """A rollout. That of a sub-agent holds nothing that counts. A session may go on in another directory: each turn
     names its own, and stands before what was said in it."""
 
@@ -100,7 +190,6 @@ class CodexRollout:
         self._without_turn: list[Entry] = []
 
     def holds(self, line: bytes) -> bool:
-        """Whether what `line` says counts. To be asked of every line that is read, from the last to the first."""
         is_old = line.startswith(b'{"type":"message"') and b"<environment_context>" in line
         if is_old or line.find(b'"type":"turn_context"', 0, HEAD_BYTES) > 0:
             for record in objects_in(line):
@@ -111,14 +200,14 @@ class CodexRollout:
         return not self.is_of_subagent
 
     def note(self, record: Record) -> None:
-        """Takes from a record that is no entry what it says of those behind it."""
+        """Take from a record that is no entry what it says of those behind it."""
         directory = _directory_of(record)
         if directory:
             self._directory = directory
             self._without_turn = []
 
     def complete(self, entry: Entry) -> None:
-        """Adds the directory, unless a command named its own; whether it was copied; and where its line has no time,
+        """Add the directory, unless a command named its own; whether it was copied; and where its line has no time,
         that of the beginning."""
         if entry.timestamp is None:
             entry.timestamp = self._began
@@ -128,107 +217,82 @@ class CodexRollout:
         entry.is_copy = self._copied_until is not None and (entry.timestamp or 0.0) < self._copied_until
 
 
-def entry(record: Record, offset: int) -> Entry | None:
-    """The entry in what a person saw, a message or something that was done, or in what the model saw of older versions:
-    a user's or assistant's message or a call. None for what Codex and hooks put in."""
-    record = wrapped(record)
-    payload = record.get("payload")
-    if not isinstance(payload, dict):
-        return None
-    if record.get("type") == "event_msg" and payload.get("type") == "item_completed":
-        item = payload.get("item")
-        return entry_of_item(item, payload, record, offset) if isinstance(item, dict) else None
-    if record.get("type") != "response_item" or "ordinal" in record:
-        return None
-    if payload.get("type") == "message":
-        return _of_message(payload, record, offset)
+def _of_item(item: Record, payload: Record, record: Record, offset: int, wanted: int) -> list[Event]:
+    """Return the events in what a person saw: a message, or something that was done, with how it ended."""
+    entry = entry_of_item(item, payload, record, offset) if wanted & (MESSAGES | TURNS) else None
+    found: list[Event] = [entry] if entry is not None and wanted & MESSAGES else []
+    found += _turn_of(entry) if wanted & TURNS else []
+    return found + (results_of_item(item) if wanted & RESULTS else [])
+
+
+def _of_model(payload: Record, record: Record, offset: int, wanted: int) -> list[Event]:
+    """Return the events in what the model saw. Of what has an `ordinal` a person saw the messages and calls: those are
+    read there."""
+    kind, role = as_string(payload.get("type")), payload.get("role")
+    is_read = "ordinal" not in record
+    entry = _entry(kind, payload, record, offset) if is_read and wanted & (MESSAGES | TURNS) else None
+    found: list[Event] = [entry] if entry is not None and wanted & MESSAGES else []
+    found += _turn_of(entry) if wanted & TURNS else []
+    if wanted & RESULTS and is_read and kind.endswith("_call_output"):
+        output = payload.get("output")
+        text = output if isinstance(output, str) else joined_text(output)
+        found.append(CallResult(as_string(payload.get("call_id")), has_failed(text), text))
+    if payload is not record:  # old versions note nothing of hooks
+        if wanted & INJECTED and role == "developer":
+            found.append(Injected(tuple(texts_of(payload.get("content")))))
+        if wanted & LINKS and role in ("user", "assistant"):
+            found.append(ParentLink("", "", True))
+    return found
+
+
+def _turn_of(entry: Entry | None) -> list[Event]:
+    """Return the prompt or reply that an entry is: no reply ends its turn, another record does."""
+    if entry is None:
+        return []
+    return [PromptId(entry.id) if entry.role == "user" else Reply(entry.id, entry.text, False)]
+
+
+def _entry(kind: str, payload: Record, record: Record, offset: int) -> Entry | None:
+    """Return the entry in a message or a call as the model saw it. None for what Codex and hooks put in."""
+    if kind == "message":
+        role, content = as_string(payload.get("role")), payload.get("content")
+        text = typed_text(content) if role == "user" else joined_text(content) if role == "assistant" else ""
+        return new_entry(role, text, (), record, offset, as_string(payload.get("id"))) if text else None
     uses = calls_in(payload)
     if not uses:
         return None
     found = new_entry("assistant", "", uses, record, offset, as_string(payload.get("call_id")))
-    arguments = decoded(payload.get("arguments"))
-    found.cwd = as_string(arguments.get("workdir")) if isinstance(arguments, dict) else ""
+    found.cwd = as_string(as_object(decoded(payload.get("arguments"))).get("workdir"))
     return found
 
 
-def title(record: Record) -> None:
-    """None: names lie in an index beside the rollouts."""
+def _usage(payload: Record, record: Record) -> list[ModelUsage]:
+    """Return what the last answer took. What came from a cache is part of what was read, and a count may be told again
+    as it was."""
+    from ...transcripts.usage import ModelUsage, amount
 
-
-def is_compaction(record: Record) -> bool:
-    """Whether Codex compacted the conversation here."""
-    return record.get("type") == "compacted"
-
-
-def may_bring_results(line: bytes) -> bool:
-    """False only for a line that surely brings no result of a call."""
-    at = line.find(b'"payload":{"type":"', 0, HEAD_BYTES)
-    if at < 0:
-        return b'"type":"item_completed"' in line or b'_output"' in line
-    if line.startswith(b"item_completed", at + 19):
-        return b'"status":"' in line
-    return line.find(b'_call_output"', at, at + 60) > 0 and line.find(b'"ordinal":', 0, at) < 0
-
-
-def results_in(line: bytes, decode: Callable[[bytes], tuple[list[Any], int]]) -> None:
-    """None: results stand nowhere but in the record, which has to be decoded."""
-
-
-def results(record: Record) -> list[ToolResult]:
-    """The result of a call: in what a person saw beside the call itself, in what the model saw a record of its own."""
-    record = wrapped(record)
-    payload = record.get("payload")
-    if not isinstance(payload, dict):
+    info = payload.get("info")
+    if not isinstance(info, dict):
         return []
-    if record.get("type") == "event_msg" and payload.get("type") == "item_completed":
-        item = payload.get("item")
-        return results_of_item(item) if isinstance(item, dict) else []
-    if record.get("type") != "response_item" or "ordinal" in record:
-        return []
-    if not as_string(payload.get("type")).endswith("_call_output"):
-        return []
-    output = payload.get("output")
-    text = output if isinstance(output, str) else joined_text(output)
-    call_id = as_string(payload.get("call_id"))
-    return [(call_id, has_failed(text), text)]
-
-
-def may_show_told(line: bytes) -> bool:
-    """False only for a line that surely says nothing of what a hook told."""
-    return b'"role":"developer"' in line
-
-
-def told(record: Record) -> tuple[str, ...] | None:
-    """The texts of a message that stands for the developer: what hooks tell comes as one."""
-    payload = record.get("payload")
-    is_one = record.get("type") == "response_item" and isinstance(payload, dict) and payload.get("role") == "developer"
-    return tuple(texts_of(payload.get("content"))) if is_one and isinstance(payload, dict) else None
-
-
-def may_link(line: bytes) -> bool:
-    """False only for a line that surely holds no message."""
-    return b'"type":"message"' in line
-
-
-def link(record: Record) -> tuple[str, str, bool] | None:
-    """A message as the model saw it. A rollout is no tree, and what was cancelled stays in it: each goes on from what
-    stands before it."""
-    payload = record.get("payload")
-    is_message = isinstance(payload, dict) and payload.get("role") in ("user", "assistant")
-    return ("", "", True) if record.get("type") == "response_item" and is_message else None
-
-
-def time(record: Record) -> float | None:
-    """When the record was written."""
-    return epoch_seconds(record.get("timestamp"))
+    last, total = info.get("last_token_usage"), amount(info.get("total_token_usage"), "total_tokens")
+    cached = amount(last, "cached_input_tokens")
+    return [
+        ModelUsage(
+            f"{record.get('timestamp')} {total}",
+            input=max(0, amount(last, "input_tokens") - cached),
+            output=amount(last, "output_tokens"),
+            cached=cached,
+            running_total=total,
+        )
+    ]
 
 
 def item_began(lines: Iterable[bytes]) -> float | None:
     """Return when the call was made whose item is in the first of `lines`; None for another record. What a command in
     the background did may lie before the last call, and an item says that it started after it did what it was to do."""
     found = iter(lines)
-    payloads = [record.get("payload") for record in objects_in(next(found, b""))]
-    items = [one for one in payloads if isinstance(one, dict) and one.get("type") == "item_completed"]
+    payloads = [as_object(record.get("payload")) for record in objects_in(next(found, b""))]
+    items = [one for one in payloads if one.get("type") == "item_completed"]
     if not items:
         return None
     started = items[0].get("started_at_ms")
@@ -237,136 +301,25 @@ def item_began(lines: Iterable[bytes]) -> float | None:
         at = line.find(b'"payload":{"type":"', 0, HEAD_BYTES) + 19
         said = line[at : line.find(b'"', at)] if at > 19 else b""
         if said.endswith(b"_call"):
-            times += [made for record in objects_in(line) if (made := time(record)) is not None]
+            made = [epoch_seconds(record.get("timestamp")) for record in objects_in(line)]
+            times += [one for one in made if one is not None]
         if said.endswith(b"_call") or said == b"task_started":
             break
     return min(times, default=None)
 
 
-def written(record: Record, call_id: str) -> str | None:
-    """What a patch wrote as the content of a file that it added."""
-    payload = record.get("payload")
-    item = payload.get("item") if isinstance(payload, dict) else None
-    if not isinstance(item, dict) or item.get("type") != "FileChange":
-        return None
-    for number, change in enumerate(changes_of(item).values()):
-        if change_id(item, number) == call_id and isinstance(change, dict) and isinstance(change.get("content"), str):
-            return as_string(change["content"])
-    return None
-
-
-def edits(record: Record, call_id: str) -> list[Edit]:
-    """What a patch replaced in one of its files."""
-    from ...transcripts.edits import diff_edits, patch_edits
-
-    payload = wrapped(record).get("payload")
-    if not isinstance(payload, dict):
-        return []
-    item = payload.get("item")
-    if isinstance(item, dict) and item.get("type") == "FileChange":
-        for number, change in enumerate(changes_of(item).values()):
-            if change_id(item, number) == call_id and isinstance(change, dict):
-                content = change.get("content")
-                is_whole = isinstance(content, str)
-                return [("", as_string(content))] if is_whole else diff_edits(as_string(change.get("unified_diff")))
-        return []
-    base, _, number_text = call_id.partition(":")
-    if base != as_string(payload.get("call_id")):
-        return []
-    patch = as_string(payload.get("input"))
-    if not patch:
-        arguments = decoded(payload.get("arguments"))
-        given = arguments if isinstance(arguments, dict) else {}
-        patch = shell_line(given.get("command") or given.get("cmd"))
-    return patch_edits(patch, int(number_text) if number_text.isdecimal() else 0)
-
-
-def of_sub_agent(record: Record) -> Record:
-    """The same: nothing in a record tells whose it is."""
-    return record
-
-
-def prompt_id(record: Record) -> str:
-    """The id of a user's message; '' for any other record. Who sends a prompt cannot choose it."""
-    found = entry(record, 0)
-    return found.id if found is not None and found.role == "user" else ""
-
-
-def reply(record: Record) -> Reply | None:
-    """What the assistant said; the end of a turn repeats what it said last, and that alone ends it."""
-    payload = record.get("payload")
-    if not isinstance(payload, dict):
-        return None
-    if record.get("type") == "event_msg" and payload.get("type") == "task_complete":
-        return Reply(as_string(payload.get("turn_id")), as_string(payload.get("last_agent_message")), True)
-    found = entry(record, 0)
-    return Reply(found.id, found.text, False) if found is not None and found.role == "assistant" else None
-
-
-def may_bring_usage(line: bytes) -> bool:
-    """False only for a line with neither a `token_count` nor a `turn_context`."""
-    return b'"type":"token_count"' in line or b'"type":"turn_context"' in line
-
-
-def usage(record: Record) -> ModelUsage | None:
-    """What the last answer took, by a `token_count`, which does not name the model: a `turn_context` before it does.
-    What came from a cache is part of what was read, and a count may be told again as it was."""
-    from ...transcripts.usage import ModelUsage, amount
-
-    payload = record.get("payload")
-    if not isinstance(payload, dict):
-        return None
-    if record.get("type") == "turn_context":
-        return ModelUsage(model=as_string(payload.get("model")))
-    info = payload.get("info")
-    if payload.get("type") != "token_count" or not isinstance(info, dict):
-        return None
-    last, total = info.get("last_token_usage"), amount(info.get("total_token_usage"), "total_tokens")
-    cached = amount(last, "cached_input_tokens")
-    return ModelUsage(
-        f"{record.get('timestamp')} {total}",
-        input=max(0, amount(last, "input_tokens") - cached),
-        output=amount(last, "output_tokens"),
-        cached=cached,
-        running_total=total,
-    )
-
-
-def recognises(line: bytes) -> bool:
-    """Whether a line (perhaps cut off) at the beginning of a file shows that it is a rollout of Codex."""
-    if line.startswith(b'{"id":"') and b'","timestamp":"' in line[:60] and b'","instructions":' in line[:HEAD_BYTES]:
-        return True
-    return line.startswith(b'{"timestamp":"') and any(
-        line.find(kind, 0, HEAD_BYTES) > 0
-        for kind in (b'"type":"session_meta","payload":', b'"type":"response_item","payload":')
-    )
-
-
 def _parent_of(header: Record) -> str:
-    """The id of the session that a sub-agent belongs to; of one that another sub-agent started, in older versions, that
-    other's."""
+    """Return the id of the session that a sub-agent belongs to; of one that another sub-agent started, in older
+    versions, that other's."""
     root = as_string(header.get("session_id"))
     if root and root != header.get("id"):
         return root
-    source = header.get("source")
-    spawned = source.get("subagent") if isinstance(source, dict) else None
-    spawned = spawned.get("thread_spawn") if isinstance(spawned, dict) else None
-    named = spawned.get("parent_thread_id") if isinstance(spawned, dict) else None
-    return as_string(header.get("parent_thread_id")) or as_string(named)
-
-
-def _of_message(payload: Record, record: Record, offset: int) -> Entry | None:
-    """The entry in a message as the model saw it."""
-    role = payload.get("role")
-    content = payload.get("content")
-    text = typed_text(content) if role == "user" else joined_text(content) if role == "assistant" else ""
-    return new_entry(as_string(role), text, (), record, offset, as_string(payload.get("id"))) if text else None
+    spawned = as_object(as_object(as_object(header.get("source")).get("subagent")).get("thread_spawn"))
+    return as_string(header.get("parent_thread_id")) or as_string(spawned.get("parent_thread_id"))
 
 
 def _directory_of(record: Record) -> str:
-    """The directory of the turn that a record begins; '' for any other record."""
+    """Return the directory of the turn that a record begins; '' for any other record."""
     if record.get("type") == "message":
         return told_directory(record.get("content"))
-    payload = record.get("payload")
-    is_turn = record.get("type") == "turn_context" and isinstance(payload, dict)
-    return as_string(payload.get("cwd")) if is_turn and isinstance(payload, dict) else ""
+    return as_string(as_object(record.get("payload")).get("cwd")) if record.get("type") == "turn_context" else ""

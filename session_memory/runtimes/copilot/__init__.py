@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from ...transcripts.entries import ToolUse
     from ..base import Event
-    from ..contract import RuntimeRecords
     from .install import CopilotInstall
+    from .records import CopilotRecords
 
 MOST_SESSIONS = 400  # the youngest, of which a prompt may be told
 _EVENTS = "events.jsonl"
@@ -46,10 +46,10 @@ class Copilot(Runtime):
     PROMPT_ID_KEY = "timestamp"
     TOOLS = {"Edit": ("edit", "path"), "Write": ("edit", "path"), "Bash": ("command", "command")}
 
-    def load_records(self) -> RuntimeRecords:
-        from . import records
+    def load_records(self) -> CopilotRecords:
+        from .records import CopilotRecords
 
-        return records
+        return CopilotRecords()
 
     def load_install(self) -> CopilotInstall:
         from .install import CopilotInstall

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..base import Event
-    from ..contract import RuntimeRecords
     from .install import GeminiInstall
+    from .records import GeminiRecords
 
 
 class Gemini(CopiedSessions, ProjectFolders):
@@ -39,10 +39,10 @@ class Gemini(CopiedSessions, ProjectFolders):
     TOOL_EVENT = "BeforeTool"
     PROMPT_ID_KEY = "timestamp"
 
-    def load_records(self) -> RuntimeRecords:
-        from . import records
+    def load_records(self) -> GeminiRecords:
+        from .records import GeminiRecords
 
-        return records
+        return GeminiRecords()
 
     def load_install(self) -> GeminiInstall:
         from .install import GeminiInstall

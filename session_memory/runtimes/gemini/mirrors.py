@@ -19,7 +19,7 @@ from ...text.names import is_name
 from ...transcripts.cursor import RACY_NANOSECONDS, id_checksum
 from ...transcripts.mirror import Mirror, keep_state, lock_path, read_state
 from .projects import CHATS, folder_name, project_root
-from .records import COMPRESSED, CONTEXT, REFERENCED, WHOLE, said, snapshot_id, title, typed
+from .records import COMPRESSED, CONTEXT, REFERENCED, WHOLE, said, snapshot_id, summary_in, typed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -215,14 +215,14 @@ class ChatAddition:
             yield from self._answer(record, record_id)
 
     def _changes(self, record: Record) -> Iterator[Record]:
-        compressed, named = snapshot_id(record), title(record)
+        compressed, named = snapshot_id(record), summary_in(record)
         if compressed and compressed not in self._ids:
             self._ids[compressed] = None
             self._note_renamed(record["$set"]["messages"])
             yield {"id": compressed, "timestamp": as_string(record["$set"].get("lastUpdated")), "type": COMPRESSED}
-        if named and named[1] != self._mark.get("title"):
-            self._mark["title"] = named[1]
-            yield {"$set": {"summary": named[1]}}
+        if named is not None and named != self._mark.get("title"):
+            self._mark["title"] = named
+            yield {"$set": {"summary": named}}
 
     def _note_renamed(self, messages: list[Any]) -> None:
         """Notes which prompts stand in a list under new ids, as those do that were not compressed: by what was typed,

@@ -7,24 +7,35 @@ count, unless a mirror has put both into one line. Lists of messages that are se
 
 from __future__ import annotations
 
-from ...system.json import as_string, is_glued, objects_in
+from ...system.json import as_list, as_object, as_string, is_glued, objects_in
 from ...text.timestamps import epoch_seconds
-from ...transcripts.entries import Entry, Reply, ToolUse, tool_use
+from ...transcripts.entries import Entry, ToolUse, tool_use
 from ...transcripts.mirror import is_mark
+from ..records import (
+    CALLS,
+    INJECTED,
+    LINKS,
+    MESSAGES,
+    RESULTS,
+    TURNS,
+    USAGE,
+    Branch,
+    CallResult,
+    Compaction,
+    Injected,
+    ParentLink,
+    Records,
+    Title,
+    turn_of,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
     from ...transcripts.edits import Edit
     from ...transcripts.usage import ModelUsage
-    from ..contract import ToolResult
+    from ..records import Event, Record
 
-    Record = dict[str, Any]
-
-TITLE_MARKS = (b'"summary"',)
-TITLE_RANK = 1  # of what a model made of the first prompts
+_TITLE_RANK = 1  # of what a model made of the first prompts
 COMPRESSED = "compressed"  # the type of a mirror's line where Gemini compressed the chat
 WHOLE = "whole"  # marks a mirror's line that has the text of a message beside its calls
 SNAPSHOT = "<state_snapshot>"  # begins the summary that takes the place of what was compressed
@@ -44,9 +55,63 @@ _EXIT_CODE = "Exit Code: "
 _NO_TOOLS: tuple[ToolUse, ...] = ()
 
 
-def may_matter(line: bytes, with_tools: bool = True) -> bool:
-    """False for what Gemini notes of a chat as a whole, and for lists of what was said before; without tools also for
-    calls."""
+class GeminiRecords(Records):
+    """What was cancelled stays in the log: each message goes on from what stands before it."""
+
+    TITLE_MARKS = (b'"summary"',)
+
+    def recognises(self, line: bytes) -> bool:
+        return line.startswith(b'{"sessionId":') and b'"projectHash":' in line
+
+    def open_transcript(self, first_line: bytes) -> GeminiChat:
+        header = next(iter(objects_in(first_line)), {})
+        return GeminiChat(header if "sessionId" in header else {})
+
+    def prefilter(self, line: bytes, wanted: int) -> bool:
+        return bool(
+            (wanted & MESSAGES and _may_say(line, wanted & CALLS))
+            or (wanted & RESULTS and b'"toolCalls":' in line)
+            or (wanted & INJECTED and CONTEXT.encode() in line and b'"functionResponse"' not in line)
+            or (wanted & LINKS and line.startswith(b'{"id":'))
+            or (wanted & USAGE and b'"tokens":' in line)
+            or wanted & TURNS
+        )
+
+    def events(self, record: Record, offset: int, wanted: int) -> list[Event]:
+        kind = record.get("type")
+        found: list[Event] = []
+        entry = _entry(record, offset) if wanted & (MESSAGES | LINKS | TURNS) else None
+        if entry is not None:
+            found += [entry] if wanted & MESSAGES else []
+            found += [ParentLink("", "", True)] if wanted & LINKS else []
+            found += turn_of(entry) if wanted & TURNS else []
+        elif wanted & MESSAGES:
+            summary = summary_in(record)
+            if summary is not None:
+                found.append(Title(_TITLE_RANK, summary))
+            elif kind == COMPRESSED or snapshot_id(record):
+                found.append(Compaction())
+        if wanted & RESULTS:
+            found += _results(record)
+        if wanted & INJECTED and kind == "user":
+            texts = _injected(record)
+            found += [Injected(texts)] if texts else []
+        if wanted & USAGE and kind == "gemini" and isinstance(record.get("tokens"), dict):
+            found.append(_usage(record))
+        return found
+
+    def edits(self, record: Record, call_id: str) -> list[Edit]:
+        from ...transcripts.edits import argument_edits
+
+        for call in _calls(record):
+            if call.get("id") == call_id:
+                return argument_edits(call.get("args"), "old_string", "new_string", "content")
+        return []
+
+
+def _may_say(line: bytes, with_calls: int) -> bool:
+    """Return False for what Gemini notes of a chat as a whole, and for lists of what was said before; without calls
+    also for those."""
     if line[-3:].rstrip()[-1:] != b"}":  # perhaps torn: it is counted
         return True
     may_be_glued = is_glued(line, *_GLUED)
@@ -56,19 +121,11 @@ def may_matter(line: bytes, with_tools: bool = True) -> bool:
         return may_be_glued or SNAPSHOT.encode() in line or _TELLS_DIRECTORY in line
     if is_mark(line) or line.startswith(b'{"sessionId":'):
         return may_be_glued or is_glued(line, _MESSAGE)
-    return with_tools or b'"toolCalls":' not in line or b'"whole":' in line or line.count(b'"type":"') > 1
+    return with_calls > 0 or b'"toolCalls":' not in line or b'"whole":' in line or line.count(b'"type":"') > 1
 
 
-def branch(first_line: bytes) -> GeminiChat:
-    """The chat that begins with this header."""
-    header = next(iter(objects_in(first_line)), {})
-    return GeminiChat(header if "sessionId" in header else {})
-
-
-class GeminiChat:
+class GeminiChat(Branch):
     """A chat, from which its user may have taken back what was said from some message on."""
-
-    of_session = ""  # a sub-agent's lies beside that of its session
 
     def __init__(self, header: Record) -> None:
         self.is_of_subagent = header.get("kind") == "subagent"
@@ -95,12 +152,9 @@ class GeminiChat:
         return not self._taken_back or _id_in(line) != self._taken_back
 
     def note(self, record: Record) -> None:
-        """Takes the directory from what Gemini tells the model of it, where the header has none."""
-        changed = record.get("$set")
-        messages = changed.get("messages") if isinstance(changed, dict) and not self._directory else None
-        for message in messages if isinstance(messages, list) else ():
-            texts = _texts(message.get("content")) if isinstance(message, dict) else []
-            for text in texts:
+        """Take the directory from what Gemini tells the model of it, where the header has none."""
+        for message in _messages(record) if not self._directory else ():
+            for text in _texts(message.get("content")):
                 _, found, after = text.partition(_DIRECTORIES)
                 if found:
                     self._directory = after.partition("\n")[0]
@@ -110,14 +164,14 @@ class GeminiChat:
                     return
 
     def complete(self, entry: Entry) -> None:
-        """Adds the directory, which the chat itself tells in its first lines."""
+        """Add the directory, which the chat itself tells in its first lines."""
         entry.cwd = self._directory
         if not self._directory:
             self._without_directory.append(entry)
 
 
-def entry(record: Record, offset: int) -> Entry | None:
-    """The entry in a message of the user, without what hooks and Gemini put in, or in one of the model."""
+def _entry(record: Record, offset: int) -> Entry | None:
+    """Return the entry in a message of the user, without what hooks and Gemini put in, or in one of the model."""
     kind, record_id = record.get("type"), as_string(record.get("id"))
     text, tools = "", _NO_TOOLS
     if kind == "user":
@@ -139,121 +193,30 @@ def entry(record: Record, offset: int) -> Entry | None:
     )
 
 
-def title(record: Record) -> tuple[int, str] | None:
-    """What a model called the chat, at a later start of Gemini."""
-    changed = record.get("$set")
-    name = changed.get("summary") if isinstance(changed, dict) else None
-    return (TITLE_RANK, name.strip()) if isinstance(name, str) else None
-
-
-def is_compaction(record: Record) -> bool:
-    """Whether Gemini compressed the chat here."""
-    return record.get("type") == COMPRESSED or bool(snapshot_id(record))
-
-
-def may_bring_results(line: bytes) -> bool:
-    """False only for a line that surely brings no result of a call."""
-    return b'"toolCalls":' in line
-
-
-def results_in(line: bytes, decode: Callable[[bytes], tuple[list[Any], int]]) -> None:
-    """None: results stand beside the calls."""
-
-
-def results(record: Record) -> list[ToolResult]:
-    """The results of calls, which stand beside them. A command that failed was run with success: its exit code
+def _results(record: Record) -> list[CallResult]:
+    """Return the results of calls, which stand beside them. A command that failed was run with success: its exit code
     tells."""
-    found: list[ToolResult] = []
+    found = []
     for call in _calls(record):
         output = "\n".join(_outputs(call))
         _, is_told, code = output.partition(_EXIT_CODE)
         has_failed = call.get("status") != "success" or (is_told != "" and not code.startswith("0"))
-        found.append((as_string(call.get("id")), has_failed, output))
+        found.append(CallResult(as_string(call.get("id")), has_failed, output))
     return found
 
 
-def may_show_told(line: bytes) -> bool:
-    """False only for a line that surely says nothing of what a hook told."""
-    return CONTEXT.encode() in line and b'"functionResponse"' not in line
+def _injected(record: Record) -> tuple[str, ...]:
+    """Return what hooks gave with a prompt, which are parts of its message."""
+    texts = [text for text in _texts(record.get("content")) if text.startswith(CONTEXT)]
+    inner = [text[len(CONTEXT) :].rpartition(_CONTEXT_END)[0] for text in texts]
+    return tuple([text.replace("&lt;", "<").replace("&gt;", ">") for text in inner])
 
 
-def told(record: Record) -> tuple[str, ...] | None:
-    """What hooks told with a prompt, which are parts of its message."""
-    if record.get("type") != "user":
-        return None
-    texts = [
-        text[len(CONTEXT) :].rpartition(_CONTEXT_END)[0].replace("&lt;", "<").replace("&gt;", ">")
-        for text in _texts(record.get("content"))
-        if text.startswith(CONTEXT)
-    ]
-    return tuple(texts) or None
-
-
-def may_link(line: bytes) -> bool:
-    """False only for a line that surely holds no message."""
-    return line.startswith(b'{"id":')
-
-
-def link(record: Record) -> tuple[str, str, bool] | None:
-    """A message. What was cancelled stays in the log: each goes on from what stands before it."""
-    is_message = record.get("type") in ("user", "gemini") and entry(record, 0) is not None
-    return ("", "", True) if is_message else None
-
-
-def time(record: Record) -> float | None:
-    """When the record was written."""
-    return epoch_seconds(record.get("timestamp"))
-
-
-def written(record: Record, call_id: str) -> str | None:
-    """What the tool write_file was given as the content of a file."""
-    for call in _calls(record):
-        if call.get("id") == call_id and call.get("name") == "write_file":
-            arguments = call.get("args")
-            content = arguments.get("content") if isinstance(arguments, dict) else None
-            return content if isinstance(content, str) else None
-    return None
-
-
-def edits(record: Record, call_id: str) -> list[Edit]:
-    """What replace or write_file replaced."""
-    from ...transcripts.edits import argument_edits
-
-    for call in _calls(record):
-        if call.get("id") == call_id:
-            return argument_edits(call.get("args"), "old_string", "new_string", "content")
-    return []
-
-
-def of_sub_agent(record: Record) -> Record:
-    """The same: the header alone tells whose it is."""
-    return record
-
-
-def prompt_id(record: Record) -> str:
-    """The id of a user's message; '' for any other record. Who sends a prompt cannot choose it."""
-    found = entry(record, 0) if record.get("type") == "user" else None
-    return found.id if found is not None else ""
-
-
-def reply(record: Record) -> Reply | None:
-    """What a message of the model holds; the last of a turn has no calls."""
-    found = entry(record, 0) if record.get("type") == "gemini" else None
-    return Reply(found.id, found.text, not found.tools) if found is not None else None
-
-
-def may_bring_usage(line: bytes) -> bool:
-    """False only for a line that does not tell of an answer."""
-    return b'"tokens":' in line
-
-
-def usage(record: Record) -> ModelUsage | None:
-    """What an answer took. What came from a cache is part of what was read; thoughts were written too."""
+def _usage(record: Record) -> ModelUsage:
+    """Return what an answer took. What came from a cache is part of what was read; thoughts were written too."""
     from ...transcripts.usage import ModelUsage, amount
 
-    tokens = record.get("tokens")
-    if record.get("type") != "gemini" or not isinstance(tokens, dict):
-        return None
+    tokens = record["tokens"]
     cached = amount(tokens, "cached")
     return ModelUsage(
         as_string(record.get("id")),
@@ -264,9 +227,10 @@ def usage(record: Record) -> ModelUsage | None:
     )
 
 
-def recognises(line: bytes) -> bool:
-    """Whether a line (perhaps cut off) at the beginning of a file shows that it is a chat of Gemini."""
-    return line.startswith(b'{"sessionId":') and b'"projectHash":' in line
+def summary_in(record: Record) -> str | None:
+    """Return what a model called the chat, at a later start of Gemini; None for any other record."""
+    name = as_object(record.get("$set")).get("summary")
+    return name.strip() if isinstance(name, str) else None
 
 
 def typed(record: Record) -> str:
@@ -290,13 +254,17 @@ def said(record: Record) -> str:
 
 
 def snapshot_id(record: Record) -> str:
-    """The id of the summary in a list of messages that takes the place of what was compressed; '' for none."""
-    changed = record.get("$set")
-    messages = changed.get("messages") if isinstance(changed, dict) else None
-    for message in messages if isinstance(messages, list) else ():
-        if isinstance(message, dict) and any([text.startswith(SNAPSHOT) for text in _texts(message.get("content"))]):
+    """Return the id of the summary in a list of messages that takes the place of what was compressed; '' for none."""
+    for message in _messages(record):
+        if any([text.startswith(SNAPSHOT) for text in _texts(message.get("content"))]):
             return as_string(message.get("id"))
     return ""
+
+
+def _messages(record: Record) -> list[Record]:
+    """Return the messages of a list that is set as a whole."""
+    messages = as_list(as_object(record.get("$set")).get("messages"))
+    return [message for message in messages if isinstance(message, dict)]
 
 
 def _without_context(text: str) -> str:
@@ -318,18 +286,14 @@ def _uses(record: Record) -> tuple[ToolUse, ...]:
 
 
 def _calls(record: Record) -> list[Record]:
-    calls = record.get("toolCalls")
-    return [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    return [call for call in as_list(record.get("toolCalls")) if isinstance(call, dict)]
 
 
 def _outputs(call: Record) -> list[str]:
-    """What a call gave, or why it failed."""
-    parts = call.get("result")
-    responses = (
-        [part.get("functionResponse") for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
-    )
-    given = [one.get("response") for one in responses if isinstance(one, dict)]
-    return [as_string(one.get("error", one.get("output"))) for one in given if isinstance(one, dict)]
+    """Return what a call gave, or why it failed."""
+    responses = [as_object(part.get("functionResponse")) for part in as_list(call.get("result")) if as_object(part)]
+    given = [one["response"] for one in responses if isinstance(one.get("response"), dict)]
+    return [as_string(one.get("error", one.get("output"))) for one in given]
 
 
 def _texts(content: object) -> list[str]:

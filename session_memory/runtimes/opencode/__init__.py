@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..base import Event
-    from ..contract import RuntimeRecords
     from .install import OpenCodeInstall
+    from .records import OpenCodeRecords
 
 DATABASE = "opencode.db"
 _STAMPED = ("", "-wal")  # what is behind the names of the files that change with it
@@ -36,10 +36,10 @@ class OpenCode(CopiedSessions, ProjectFolders):
     TOOL_EVENT = "tool.execute.before"
     TOOLS = {"edit": ("edit", "filePath"), "write": ("edit", "filePath"), "bash": ("command", "command")}
 
-    def load_records(self) -> RuntimeRecords:
-        from . import records
+    def load_records(self) -> OpenCodeRecords:
+        from .records import OpenCodeRecords
 
-        return records
+        return OpenCodeRecords()
 
     def load_install(self) -> OpenCodeInstall:
         from .install import OpenCodeInstall

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..base import Event, Folders
-    from ..contract import RuntimeRecords
     from .install import PiInstall
+    from .records import PiRecords
 
 CUSTOM_TYPE = "session-update"  # of the messages that our extension puts in
 
@@ -37,10 +37,10 @@ class Pi(ProjectFolders):
     TOOL_EVENT = "tool_call"
     TOOLS = {"edit": ("edit", "path"), "write": ("edit", "path"), "bash": ("command", "command")}
 
-    def load_records(self) -> RuntimeRecords:
-        from . import records
+    def load_records(self) -> PiRecords:
+        from .records import PiRecords
 
-        return records
+        return PiRecords()
 
     def load_install(self) -> PiInstall:
         from .install import PiInstall

@@ -20,7 +20,7 @@ from ...system.json import objects_in
 from ...transcripts.lines import lines_forward
 from ..claude import encode_cwd
 from ..detection import PI_CONVERTED
-from .records import entry as pi_entry
+from .records import PiRecords
 
 if TYPE_CHECKING:
     Record = dict[str, Any]
@@ -171,7 +171,7 @@ def _user_content(record: Record) -> str | list[Record]:
     blocks = _blocks(content)
     if any(block["type"] == "image" for block in blocks):
         return blocks
-    entry = pi_entry(record, 0)
+    entry = PiRecords().entry(record)
     return entry.text if entry else ""
 
 

@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
-from ...system.json import as_string, decode_line, is_glued, objects_in
+from ...system.json import as_list, as_object, as_string, decode_line, is_glued, objects_in
 from ...text.timestamps import epoch_seconds
-from ...transcripts.entries import INTRODUCTION, Entry, Reply, ToolUse, tool_use, written_by
+from ...transcripts.entries import INTRODUCTION, Entry, ToolUse, tool_use
+from ..records import (
+    CALLS,
+    INJECTED,
+    LINKS,
+    MESSAGES,
+    RESULTS,
+    TURNS,
+    USAGE,
+    Branch,
+    CallResult,
+    Compaction,
+    Injected,
+    ParentLink,
+    PromptId,
+    Records,
+    Reply,
+    Title,
+)
 from . import CUSTOM_TYPE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
     from ...transcripts.edits import Edit
     from ...transcripts.usage import ModelUsage
-    from ..contract import ToolResult
+    from ..records import Event, Record
 
-    Record = dict[str, Any]
-
-TITLE_MARKS = (b'"session_info"',)
-TITLE_RANK = 3
+_TITLE_RANK = 3
 _TORN = ""  # in place of a parent's id: that of a torn record is not known
-_TOLD = f'"customType":"{CUSTOM_TYPE}"'.encode()
+_INJECTED = f'"customType":"{CUSTOM_TYPE}"'.encode()
 _GLUED = (b'}{"type":"', b'{"type":"message"')  # a record behind another one on the same line
 # `exec` is what programs that are built on Pi call their shell.
 _KINDS = {
@@ -35,9 +47,56 @@ _KINDS = {
 _ARGUMENTS = ("path", "file_path", "command", "pattern", "url", "query", "description")
 
 
-def may_matter(line: bytes, with_tools: bool = True) -> bool:
-    """False for tool results, most of a session file's bytes, and for the system prompt; without tools also for what
-    shows that it has no text.
+class PiRecords(Records):
+    """A session file is a tree, of which one branch is alive."""
+
+    TITLE_MARKS = (b'"session_info"',)
+
+    def recognises(self, line: bytes) -> bool:
+        return b'"session"' in line and (_first_record(line) or {}).get("type") == "session"
+
+    def open_transcript(self, first_line: bytes) -> PiBranch | None:
+        """Return the live branch; None for a file without a header, which is read as it stands."""
+        header = _first_record(first_line)
+        return PiBranch(header) if header is not None and header.get("type") == "session" else None
+
+    def prefilter(self, line: bytes, wanted: int) -> bool:
+        return bool(
+            (wanted & MESSAGES and _may_say(line, wanted & CALLS))
+            or (wanted & RESULTS and (b'"toolResult"' in line or b'"bashExecution"' in line))
+            or (wanted & INJECTED and _INJECTED in line)
+            or (wanted & LINKS and b'"parentId":' in line)
+            or (wanted & USAGE and b'"usage":{' in line)
+            or wanted & TURNS
+        )
+
+    def events(self, record: Record, offset: int, wanted: int) -> list[Event]:
+        kind = record.get("type")
+        found: list[Event] = []
+        if kind == "message":
+            found += _of_message(as_object(record.get("message")), record, offset, wanted)
+        elif kind == "custom_message":
+            content = record.get("content")
+            if wanted & INJECTED and record.get("customType") == CUSTOM_TYPE and isinstance(content, str):
+                found.append(Injected((content,)))
+        elif kind == "session_info":
+            if wanted & MESSAGES:  # '' if the user took the name away
+                found.append(Title(_TITLE_RANK, as_string(record.get("name")).strip()))
+        elif kind == "compaction" and wanted & MESSAGES:
+            found.append(Compaction())
+        if wanted & LINKS and isinstance(record.get("id"), str) and "parentId" in record:
+            found.append(ParentLink(record["id"], as_string(record["parentId"]), kind == "message"))
+        return found
+
+    def edits(self, record: Record, call_id: str) -> list[Edit]:
+        from ...transcripts.edits import block_edits
+
+        return block_edits(record, call_id, "arguments", "oldText", "newText")
+
+
+def _may_say(line: bytes, with_calls: int) -> bool:
+    """Return False for tool results, most of a session file's bytes, and for the system prompt; without calls also for
+    what shows that it has no text.
 
     The first `"message":{` that is not part of a string is the record's own: what stands before it are plain strings.
     An unescaped `"type":` is never part of a string either, so that a glued record shows.
@@ -47,28 +106,19 @@ def may_matter(line: bytes, with_tools: bool = True) -> bool:
         return True
     if line.startswith((b"toolResult", b"system"), at + 19):
         return is_glued(line, *_GLUED)
-    if with_tools:
+    if with_calls:
         return True
     if line.startswith(b'assistant","content":[{"type":"', at + 19):
         return b'"text":"' in line or b'"type":"image"' in line or is_glued(line, *_GLUED)
     return not line.startswith(b"bashExecution", at + 19) or is_glued(line, *_GLUED)
 
 
-def branch(first_line: bytes) -> PiBranch | None:
-    """The live branch of the tree that a session file is. None for a file without a header: it is read as it stands."""
-    header = _first_record(first_line)
-    return PiBranch(header) if header is not None and header.get("type") == "session" else None
-
-
-class PiBranch:
-    """The branch that ends at the last record. Records beside it do not count, nor do those that an edit took out.
+class PiBranch(Branch):
+    """The branch that ends at the last record of the tree. What lies beside it or was edited out does not count.
 
     Records before version 2 have no ids and are all on it. `/tree` may return to a branch: its records count again as
     soon as one follows them.
     """
-
-    is_of_subagent = False  # Pi writes no transcripts of sub-agents
-    of_session = ""
 
     def __init__(self, header: Record) -> None:
         version = header.get("version")
@@ -81,7 +131,6 @@ class PiBranch:
         self._is_removed: dict[str, bool] = {}
 
     def holds(self, line: bytes) -> bool:
-        """Whether what `line` says counts. To be asked of every line that is read, from the last to the first."""
         link = _link(line) if self._is_tree else None
         if link is None:
             if line and _first_record(line) is None:
@@ -110,11 +159,8 @@ class PiBranch:
             self._next_id = parents.pop(self._next_id)
         return is_in_it
 
-    def note(self, record: Record) -> None:
-        """Nothing: no record says anything of those behind it."""
-
     def complete(self, entry: Entry) -> None:
-        """Adds the directory, and what the header of a fork tells: what is older than the fork was copied."""
+        """Add the directory, and what the header of a fork tells: what is older than the fork was copied."""
         entry.cwd = self._cwd
         entry.is_copy = self._forked_at is not None and (entry.timestamp or 0.0) < self._forked_at
 
@@ -124,29 +170,40 @@ class PiBranch:
             self._is_removed.setdefault(as_string(record.get("targetId")), record.get("replacement") is None)
 
 
-def entry(record: Record, offset: int) -> Entry | None:
-    """The entry in a `message` record: a user's, the assistant's, or a command that the user ran (`!`).
+def _of_message(message: Record, record: Record, offset: int, wanted: int) -> list[Event]:
+    """Return the events in a message. A command that the user ran (`!`) brings its own result; one that they kept from
+    the agent (`!!`) is left out, and so is an attempt that failed."""
+    role, record_id = message.get("role"), as_string(record.get("id"))
+    found: list[Event] = []
+    if role == "toolResult":
+        if wanted & RESULTS:
+            call_id, has_failed = as_string(message.get("toolCallId")), message.get("isError") is True
+            found.append(CallResult(call_id, has_failed, _without_injected(message)))
+    elif role == "bashExecution":
+        if message.get("excludeFromContext"):
+            return found
+        call = tool_use("bash", message, ("command",), "command", record_id)
+        if wanted & MESSAGES and call:
+            found.append(_entry("user", "", (call,), record, offset))
+        if wanted & RESULTS:
+            found.append(CallResult(record_id, message.get("exitCode") != 0, message.get("output")))
+    elif role == "user" or role == "assistant":
+        text, tools = _content(message.get("content")) if wanted & (MESSAGES | TURNS) else ("", ())
+        if role == "user":
+            text, tools = _as_typed(text), ()
+        if wanted & MESSAGES and (text or tools) and (role == "user" or message.get("stopReason") != "error"):
+            found.append(_entry(role, text, tools, record, offset))
+        if wanted & TURNS:
+            ends_turn = message.get("stopReason") in ("stop", "length")
+            found.append(PromptId(record_id) if role == "user" else Reply(record_id, text, ends_turn))
+        if wanted & USAGE and role == "assistant" and isinstance(message.get("usage"), dict):
+            found.append(_usage(message, record))
+    return found
 
-    Left out are attempts that failed, and commands that the user kept from the agent (`!!`).
-    """
-    message = record.get("message")
-    if record.get("type") != "message" or not isinstance(message, dict):
-        return None
-    role = message.get("role")
-    text = ""
-    tools: tuple[ToolUse, ...] = ()
-    if role == "user":
-        text, _ = _content(message.get("content"))
-        text = _as_typed(text)
-    elif role == "assistant" and message.get("stopReason") != "error":
-        text, tools = _content(message.get("content"))
-    elif role == "bashExecution" and not message.get("excludeFromContext"):
-        call = tool_use("bash", message, ("command",), "command", as_string(record.get("id")))
-        role, tools = "user", (call,) if call else ()
-    if not text and not tools:
-        return None
+
+def _entry(role: str, text: str, tools: tuple[ToolUse, ...], record: Record, offset: int) -> Entry:
     return Entry(
-        str(role),
+        role,
         text,
         tools=tools,
         timestamp=epoch_seconds(record.get("timestamp")),
@@ -155,41 +212,8 @@ def entry(record: Record, offset: int) -> Entry | None:
     )
 
 
-def title(record: Record) -> tuple[int, str] | None:
-    """The name that the user gave the session with `/name`; '' where it was taken away."""
-    if record.get("type") != "session_info":
-        return None
-    return TITLE_RANK, as_string(record.get("name")).strip()
-
-
-def is_compaction(record: Record) -> bool:
-    """Whether the runtime compacted the conversation here."""
-    return record.get("type") == "compaction"
-
-
-def may_bring_results(line: bytes) -> bool:
-    """False only for a line that surely brings no result of a tool call."""
-    return b'"toolResult"' in line or b'"bashExecution"' in line
-
-
-def results_in(line: bytes, decode: Callable[[bytes], tuple[list[Any], int]]) -> None:
-    """None: results stand nowhere but in the record, which has to be decoded."""
-
-
-def results(record: Record) -> list[ToolResult]:
-    """The result in a `toolResult` message; a command that the user ran brings its own."""
-    message = record.get("message")
-    if record.get("type") != "message" or not isinstance(message, dict):
-        return []
-    if message.get("role") == "toolResult":
-        return [(as_string(message.get("toolCallId")), message.get("isError") is True, _without_told(message))]
-    if message.get("role") == "bashExecution" and not message.get("excludeFromContext"):
-        return [(as_string(record.get("id")), message.get("exitCode") != 0, message.get("output"))]
-    return []
-
-
-def _without_told(message: Record) -> object:
-    """The content of a result without what our extension put behind it."""
+def _without_injected(message: Record) -> object:
+    """Return the content of a result without what our extension put behind it."""
     content = message.get("content")
     if not isinstance(content, list):
         return content
@@ -197,84 +221,12 @@ def _without_told(message: Record) -> object:
     return [one for one, text in zip(content, texts) if not (isinstance(text, str) and text.startswith(INTRODUCTION))]
 
 
-def may_show_told(line: bytes) -> bool:
-    """False only for a line that surely says nothing of what our extension told."""
-    return _TOLD in line
-
-
-def told(record: Record) -> tuple[str, ...] | None:
-    """The text of a message that our extension put in."""
-    content = record.get("content")
-    is_ours = record.get("type") == "custom_message" and record.get("customType") == CUSTOM_TYPE
-    return (content,) if is_ours and isinstance(content, str) else None
-
-
-def may_link(line: bytes) -> bool:
-    """False only for a line without a `parentId`."""
-    return b'"parentId":' in line
-
-
-def link(record: Record) -> tuple[str, str, bool] | None:
-    """Every record but the header names the one that it goes on from."""
-    record_id = record.get("id")
-    if not isinstance(record_id, str) or "parentId" not in record:
-        return None
-    return record_id, as_string(record["parentId"]), record.get("type") == "message"
-
-
-def time(record: Record) -> float | None:
-    """When the record was written."""
-    return epoch_seconds(record.get("timestamp"))
-
-
-def written(record: Record, call_id: str) -> str | None:
-    """What the tool write was given as the content of a file."""
-    return written_by(record, call_id, "write", "arguments")
-
-
-def edits(record: Record, call_id: str) -> list[Edit]:
-    """What edit or write replaced."""
-    from ...transcripts.edits import block_edits
-
-    return block_edits(record, call_id, "arguments", "oldText", "newText")
-
-
-def of_sub_agent(record: Record) -> Record:
-    """The record: Pi has no sub-agents of its own."""
-    return record
-
-
-def prompt_id(record: Record) -> str:
-    """The id of a user's message; '' for any other record. Who sends a prompt cannot choose it."""
-    message = record.get("message")
-    is_prompt = record.get("type") == "message" and isinstance(message, dict) and message.get("role") == "user"
-    return as_string(record.get("id")) if is_prompt else ""
-
-
-def reply(record: Record) -> Reply | None:
-    """What an `assistant` message holds; one record is the whole message."""
-    message = record.get("message")
-    if record.get("type") != "message" or not isinstance(message, dict) or message.get("role") != "assistant":
-        return None
-    text, _ = _content(message.get("content"))
-    return Reply(as_string(record.get("id")), text, message.get("stopReason") in ("stop", "length"))
-
-
-def may_bring_usage(line: bytes) -> bool:
-    """False only for a line without a `usage`."""
-    return b'"usage":{' in line
-
-
-def usage(record: Record) -> ModelUsage | None:
-    """What an assistant's message took, with what it cost where Pi knows the price."""
+def _usage(message: Record, record: Record) -> ModelUsage:
+    """Return what an assistant's message took, with what it cost if Pi knows the price."""
     from ...transcripts.usage import ModelUsage, amount
 
-    message = record.get("message")
-    found = message.get("usage") if isinstance(message, dict) and message.get("role") == "assistant" else None
-    if record.get("type") != "message" or not isinstance(message, dict) or not isinstance(found, dict):
-        return None
-    price = found.get("cost")
-    total = price.get("total") if isinstance(price, dict) else None
+    found = message["usage"]
+    total = as_object(found.get("cost")).get("total")
     return ModelUsage(
         f"{record.get('id')} {record.get('timestamp')}",  # ids are short; a fork keeps both
         as_string(message.get("model")),
@@ -284,11 +236,6 @@ def usage(record: Record) -> ModelUsage | None:
         written=amount(found, "cacheWrite"),
         dollars=float(total) if isinstance(total, int | float) and 0 < total < 1e9 else None,
     )
-
-
-def recognises(line: bytes) -> bool:
-    """Whether a line at the beginning of a session file is Pi's header."""
-    return b'"session"' in line and (_first_record(line) or {}).get("type") == "session"
 
 
 def _link(line: bytes) -> tuple[str, str | None] | None:
@@ -336,7 +283,7 @@ def _content(content: object) -> tuple[str, tuple[ToolUse, ...]]:
         return content.strip(), ()
     parts: list[str] = []
     tools: list[ToolUse] = []
-    for block in content if isinstance(content, list) else ():
+    for block in as_list(content):
         kind = block.get("type") if isinstance(block, dict) else None
         if kind == "text" and isinstance(block.get("text"), str):
             parts.append(block["text"].strip())

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..base import Event
-    from ..contract import RuntimeRecords
     from .install import QwenInstall
+    from .records import QwenRecords
 
 
 class QwenCode(ProjectFolders):
@@ -33,10 +33,10 @@ class QwenCode(ProjectFolders):
     PROJECT_VARIABLE = "QWEN_PROJECT_DIR"
     PROMPT_ID_KEY = "prompt_id"
 
-    def load_records(self) -> RuntimeRecords:
-        from . import records
+    def load_records(self) -> QwenRecords:
+        from .records import QwenRecords
 
-        return records
+        return QwenRecords()
 
     def load_install(self) -> QwenInstall:
         from .install import QwenInstall

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-from ...system.json import as_string, is_glued
+from ...system.json import as_list, as_object, as_string, is_glued
 from ...text.timestamps import epoch_seconds
-from ...transcripts.entries import Entry, Reply, ToolUse, tool_use
+from ...transcripts.entries import Entry, ToolUse, tool_use
+from ..records import (
+    CALLS,
+    INJECTED,
+    LINKS,
+    MESSAGES,
+    RESULTS,
+    SUB_AGENTS,
+    TURNS,
+    USAGE,
+    CallResult,
+    Compaction,
+    Injected,
+    ParentLink,
+    PromptId,
+    Records,
+    Reply,
+    Title,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
     from ...transcripts.edits import Edit
     from ...transcripts.usage import ModelUsage
-    from ..contract import ToolResult
+    from ..records import Event, Record
 
-    Record = dict[str, Any]
-
-TITLE_RANK = 3
-TITLE_MARKS = (b'"custom_title"',)
+_TITLE_RANK = 3
 HEAD_BYTES = 600  # of a line, in which its type shows
 _GLUED = b'{"uuid":"'  # a record behind another one on the same line
 _KINDS = {
@@ -30,9 +42,65 @@ _PUT_IN = ("slash_command", "goal_runtime", "notification", "cron")
 _INJECTED = "<qwen:"  # how a part begins that Qwen Code or a hook put in
 
 
-def may_matter(line: bytes, with_tools: bool = True) -> bool:
-    """False for lines recognised as telemetry, snapshots and results, most of a chat; without tools also for what
-    shows that it has no text."""
+class QwenRecords(Records):
+    """A chat is no tree, every record counts."""
+
+    TITLE_MARKS = (b'"custom_title"',)
+
+    def recognises(self, line: bytes) -> bool:
+        return line.startswith(b'{"uuid":"') and (b'"provenance":"' in line or b'","parts":[' in line)
+
+    def prefilter(self, line: bytes, wanted: int) -> bool:
+        return bool(
+            (wanted & MESSAGES and _may_say(line, wanted & CALLS))
+            or (wanted & RESULTS and b'"functionResponse"' in line)
+            or (wanted & INJECTED and b'"hookContext":"' in line)
+            or (wanted & LINKS and b'"uuid":"' in line)
+            or (wanted & USAGE and b'qwen-code.api_response"' in line)
+            or wanted & TURNS
+        )
+
+    def events(self, record: Record, offset: int, wanted: int) -> list[Event]:
+        kind, payload = record.get("type"), as_object(record.get("systemPayload"))
+        counts = wanted & SUB_AGENTS or not record.get("isSidechain")
+        found: list[Event] = []
+        if kind == "user" or kind == "assistant":
+            entry = _entry(kind, record, payload, offset) if counts and wanted & (MESSAGES | TURNS) else None
+            if entry is not None and wanted & MESSAGES:
+                found.append(entry)
+            if kind == "user" and wanted & INJECTED and isinstance(payload.get("hookContext"), str):
+                found.append(Injected((payload["hookContext"],)))
+            if wanted & TURNS and kind == "user":
+                found.append(PromptId(as_string(record.get("uuid"))))
+            elif wanted & TURNS and entry is not None:
+                found.append(Reply(entry.id, entry.text, not entry.tools))
+        elif kind == "tool_result" and wanted & RESULTS and counts:
+            found += _results(record)
+        if wanted & MESSAGES and record.get("subtype") == "custom_title" and payload:
+            found.append(Title(_TITLE_RANK, as_string(payload.get("customTitle")).strip()))
+        elif wanted & MESSAGES and record.get("subtype") == "chat_compression":
+            found.append(Compaction())
+        event = as_object(payload.get("uiEvent"))
+        if wanted & USAGE and event.get("event.name") == "qwen-code.api_response":
+            found.append(_usage(event, record))
+        if wanted & LINKS and isinstance(record.get("uuid"), str):
+            is_message = kind == "user" or kind == "assistant"
+            found.append(ParentLink(record["uuid"], as_string(record.get("parentUuid")), is_message))
+        return found
+
+    def edits(self, record: Record, call_id: str) -> list[Edit]:
+        from ...transcripts.edits import argument_edits
+
+        for part in _parts(record):
+            call = as_object(part.get("functionCall"))
+            if call.get("id") == call_id:
+                return argument_edits(call.get("args"), "old_string", "new_string", "content")
+        return []
+
+
+def _may_say(line: bytes, with_calls: int) -> bool:
+    """Return False for lines recognised as telemetry, snapshots and results, most of a chat; without calls also for
+    what shows that it has no text."""
     at = line.find(b'"type":"', 0, HEAD_BYTES)
     if at < 0:
         return True
@@ -42,33 +110,22 @@ def may_matter(line: bytes, with_tools: bool = True) -> bool:
         return at < 0 or is_known or is_glued(line, _GLUED)
     if line.startswith(b"tool_result", at + 8):
         return is_glued(line, _GLUED)
-    return with_tools or b'"text":"' in line or is_glued(line, _GLUED)
+    return with_calls > 0 or b'"text":"' in line or is_glued(line, _GLUED)
 
 
-def branch(first_line: bytes) -> None:
-    """None: a chat is no tree, every record counts."""
-
-
-def entry(record: Record, offset: int) -> Entry | None:
-    """The entry in a `user` or `assistant` record: without what hooks put in, and without thoughts."""
-    kind = record.get("type")
-    message = record.get("message")
-    if kind not in ("user", "assistant") or not isinstance(message, dict) or record.get("isSidechain"):
-        return None
+def _entry(kind: str, record: Record, payload: Record, offset: int) -> Entry | None:
+    """Return the entry in a `user` or `assistant` record: without what hooks put in, and without thoughts."""
     if record.get("provenance", "real_user") not in ("real_user", "assistant_output"):
         return None
     if "provenance" not in record and record.get("subtype") in _PUT_IN:
         return None
-    parts = message.get("parts")
-    text, tools = _content(parts if isinstance(parts, list) else [])
+    text, tools = _content(_parts(record))
     if kind == "user":
-        payload = record.get("systemPayload")
-        shown = payload.get("displayText") if isinstance(payload, dict) else None
-        text, tools = (shown.strip() if isinstance(shown, str) and shown.strip() else text), ()
+        text, tools = as_string(payload.get("displayText")).strip() or text, ()
     if not text and not tools:
         return None
     return Entry(
-        str(kind),
+        kind,
         text,
         tools=tools,
         timestamp=epoch_seconds(record.get("timestamp")),
@@ -80,131 +137,22 @@ def entry(record: Record, offset: int) -> Entry | None:
     )
 
 
-def title(record: Record) -> tuple[int, str] | None:
-    """The name that the user gave the session with `/rename`."""
-    payload = record.get("systemPayload")
-    if record.get("subtype") != "custom_title" or not isinstance(payload, dict):
-        return None
-    return TITLE_RANK, as_string(payload.get("customTitle")).strip()
-
-
-def is_compaction(record: Record) -> bool:
-    """Whether Qwen Code compressed the conversation here."""
-    return record.get("subtype") == "chat_compression"
-
-
-def may_bring_results(line: bytes) -> bool:
-    """False only for a line that surely brings no result of a call."""
-    return b'"functionResponse"' in line
-
-
-def results_in(line: bytes, decode: Callable[[bytes], tuple[list[Any], int]]) -> None:
-    """None: results stand nowhere but in the record, which has to be decoded."""
-
-
-def results(record: Record) -> list[ToolResult]:
-    """The results in a `tool_result` record: what failed has an `error` in place of an `output`."""
-    message = record.get("message")
-    if record.get("type") != "tool_result" or not isinstance(message, dict) or record.get("isSidechain"):
-        return []
-    found: list[ToolResult] = []
-    parts = message.get("parts")
-    for part in parts if isinstance(parts, list) else ():
-        given = part.get("functionResponse") if isinstance(part, dict) else None
-        if isinstance(given, dict):
-            response = given.get("response")
-            response = response if isinstance(response, dict) else {}
-            content = response.get("error", response.get("output"))
-            found.append((as_string(given.get("id")), "error" in response, content))
+def _results(record: Record) -> list[CallResult]:
+    """Return the results in a `tool_result` record: what failed has an `error` in place of an `output`."""
+    given = [part["functionResponse"] for part in _parts(record) if isinstance(part.get("functionResponse"), dict)]
+    found = []
+    for one in given:
+        response = as_object(one.get("response"))
+        content = response.get("error", response.get("output"))
+        found.append(CallResult(as_string(one.get("id")), "error" in response, content))
     return found
 
 
-def may_show_told(line: bytes) -> bool:
-    """False only for a line that surely says nothing of what a hook told."""
-    return b'"hookContext":"' in line
-
-
-def told(record: Record) -> tuple[str, ...] | None:
-    """What hooks told with a prompt, which stands in its record."""
-    payload = record.get("systemPayload")
-    context = payload.get("hookContext") if isinstance(payload, dict) else None
-    return (context,) if record.get("type") == "user" and isinstance(context, str) else None
-
-
-def may_link(line: bytes) -> bool:
-    """False only for a line that surely holds no record of a conversation."""
-    return b'"uuid":"' in line
-
-
-def link(record: Record) -> tuple[str, str, bool] | None:
-    """Every record names the one that it goes on from."""
-    record_id = record.get("uuid")
-    if not isinstance(record_id, str):
-        return None
-    return record_id, as_string(record.get("parentUuid")), record.get("type") in ("user", "assistant")
-
-
-def time(record: Record) -> float | None:
-    """When the record was written."""
-    return epoch_seconds(record.get("timestamp"))
-
-
-def written(record: Record, call_id: str) -> str | None:
-    """What the tool write_file was given as the content of a file."""
-    message = record.get("message")
-    parts = message.get("parts") if isinstance(message, dict) else None
-    for part in parts if isinstance(parts, list) else ():
-        call = part.get("functionCall") if isinstance(part, dict) else None
-        if isinstance(call, dict) and call.get("id") == call_id and call.get("name") == "write_file":
-            arguments = call.get("args")
-            content = arguments.get("content") if isinstance(arguments, dict) else None
-            return content if isinstance(content, str) else None
-    return None
-
-
-def edits(record: Record, call_id: str) -> list[Edit]:
-    """What edit or write_file replaced."""
-    from ...transcripts.edits import argument_edits
-
-    message = record.get("message")
-    parts = message.get("parts") if isinstance(message, dict) else None
-    for part in parts if isinstance(parts, list) else ():
-        call = part.get("functionCall") if isinstance(part, dict) else None
-        if isinstance(call, dict) and call.get("id") == call_id:
-            return argument_edits(call.get("args"), "old_string", "new_string", "content")
-    return []
-
-
-def of_sub_agent(record: Record) -> Record:
-    """The record without its mark."""
-    return {key: value for key, value in record.items() if key != "isSidechain"}
-
-
-def prompt_id(record: Record) -> str:
-    """The id of a user's message; '' for any other record. Who sends a prompt cannot choose it."""
-    return as_string(record.get("uuid")) if record.get("type") == "user" else ""
-
-
-def reply(record: Record) -> Reply | None:
-    """What an `assistant` record holds; the last of a turn calls no tool."""
-    found = entry(record, 0) if record.get("type") == "assistant" else None
-    return Reply(found.id, found.text, not found.tools) if found is not None else None
-
-
-def may_bring_usage(line: bytes) -> bool:
-    """False only for a line that does not tell of an answer."""
-    return b'qwen-code.api_response"' in line
-
-
-def usage(record: Record) -> ModelUsage | None:
-    """What an answer took, by the telemetry behind it. What came from a cache is part of what was read; thoughts count
-    as written, wherever the provider counts them."""
+def _usage(event: Record, record: Record) -> ModelUsage:
+    """Return what an answer took, by the telemetry behind it. What came from a cache is part of what was read; thoughts
+    count as written, wherever the provider counts them."""
     from ...transcripts.usage import ModelUsage, amount
 
-    payload = record.get("systemPayload")
-    event = payload.get("uiEvent") if isinstance(payload, dict) else None
-    if not isinstance(event, dict) or event.get("event.name") != "qwen-code.api_response":
-        return None
     read, cached = amount(event, "input_token_count"), amount(event, "cached_content_token_count")
     return ModelUsage(
         f"{event.get('response_id')} {event.get('event.timestamp')}",
@@ -216,22 +164,21 @@ def usage(record: Record) -> ModelUsage | None:
     )
 
 
-def recognises(line: bytes) -> bool:
-    """Whether a line (perhaps cut off) at the beginning of a file shows that it is a chat of Qwen Code."""
-    return line.startswith(b'{"uuid":"') and (b'"provenance":"' in line or b'","parts":[' in line)
-
-
 def _copied(record: Record, key: str) -> str:
     """Return the id that a copied record, or its session, had."""
-    origin = record.get("forkedFrom")
-    return as_string(origin.get(key)) if isinstance(origin, dict) else ""
+    return as_string(as_object(record.get("forkedFrom")).get(key))
 
 
-def _content(parts: list[Any]) -> tuple[str, tuple[ToolUse, ...]]:
+def _parts(record: Record) -> list[Record]:
+    parts = as_list(as_object(record.get("message")).get("parts"))
+    return [part for part in parts if isinstance(part, dict)]
+
+
+def _content(parts: list[Record]) -> tuple[str, tuple[ToolUse, ...]]:
     texts: list[str] = []
     tools: list[ToolUse] = []
     for part in parts:
-        if not isinstance(part, dict) or part.get("thought"):
+        if part.get("thought"):
             continue
         text = part.get("text")
         call = part.get("functionCall")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
+from ...runtimes.records import CallResult
 from ...system.quick_json import decode_line
 from ...text.characters import plain
 from ...text.names import is_id
@@ -75,9 +76,8 @@ class Extractor:
         for found in reader.forward(lines_forward(self._descriptor, start, end, stop), with_results=True):
             if isinstance(found, Entry):
                 self._entries.append(found)
-            else:
-                for call_id, is_error, content in found or ():
-                    self._ended[call_id] = outcome(is_error, content)
+            elif isinstance(found, CallResult):
+                self._ended[found.call_id] = outcome(found.has_failed, found.content)
         reached = max(start, reader.reached)
         cwd = self._safe(next((entry.cwd for entry in self._entries if entry.cwd), ""))
         entries = self._new_entries()

@@ -1,0 +1,175 @@
+"""What the records of a transcript mean: each is decoded once, into events. And the base class of those who do it.
+
+Whoever reads says what is `wanted`, as a sum of the constants here: lines that surely hold none of it are not decoded,
+and nothing else is looked for in a record.
+"""
+
+from __future__ import annotations
+
+from ..text.timestamps import epoch_seconds
+from ..transcripts.entries import Entry, Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeAlias
+
+    from ..transcripts.edits import Edit
+    from ..transcripts.usage import ModelUsage
+
+    Record = dict[str, Any]
+    Decode = Callable[[bytes], tuple[list[Any], int]]
+    Event: TypeAlias = "Entry | Title | Compaction | CallResult | Injected | ParentLink | PromptId | Reply | ModelUsage"
+
+MESSAGES = 1  # entries with text, titles and compactions
+CALLS = 2  # with MESSAGES: also entries without text
+RESULTS = 4
+INJECTED = 8
+LINKS = 16
+TURNS = 32  # prompts and replies
+USAGE = 64
+SUB_AGENTS = 128  # with others: what sub-agents did counts, and nothing else
+
+
+class Title(Value):
+    """A title of the session: the user's own has the highest rank. `session_id` and `within`, bytes that have to be in
+    its transcript, say which session's it is, if they are not empty."""
+
+    __slots__ = ("rank", "session_id", "text", "within")
+
+    def __init__(self, rank: int, text: str, session_id: str = "", within: bytes = b"") -> None:
+        self.rank = rank
+        self.text = text
+        self.session_id = session_id
+        self.within = within
+
+
+class Compaction(Value):
+    """The runtime compacted the conversation here."""
+
+
+class CallResult(Value):
+    """The result of a tool call: the call's id, whether it failed, and a string or blocks with text."""
+
+    __slots__ = ("call_id", "content", "has_failed")
+
+    def __init__(self, call_id: str, has_failed: bool, content: object) -> None:
+        self.call_id = call_id
+        self.has_failed = has_failed
+        self.content = content
+
+
+class Injected(Value):
+    """The texts that hooks gave to the agent; none if a hook failed that a prompt had started."""
+
+    __slots__ = ("texts",)
+
+    def __init__(self, texts: tuple[str, ...]) -> None:
+        self.texts = texts
+
+
+class ParentLink(Value):
+    """A record of the conversation: its id, that of the record which it goes on from ('' for none, or if every record
+    goes on from the one before), and whether it is a message of the user or the model, whatever that holds."""
+
+    __slots__ = ("id", "is_message", "parent_id")
+
+    def __init__(self, id: str, parent_id: str, is_message: bool) -> None:
+        self.id = id
+        self.parent_id = parent_id
+        self.is_message = is_message
+
+
+class PromptId(Value):
+    """The record is a prompt: the id that its sender gave it."""
+
+    __slots__ = ("id",)
+
+    def __init__(self, id: str) -> None:
+        self.id = id
+
+
+class Reply(Value):
+    """What one record holds of a message of the model: the message's id, its text as it was written, and whether the
+    model's turn ends with that message."""
+
+    __slots__ = ("ends_turn", "message_id", "text")
+
+    def __init__(self, message_id: str, text: str, ends_turn: bool) -> None:
+        self.message_id = message_id
+        self.text = text
+        self.ends_turn = ends_turn
+
+
+class Branch:
+    """What of a transcript counts, if not every record does or says all of itself: as of a tree of records, whose live
+    branch is found by reading it from its end."""
+
+    is_of_subagent = False
+    """Whether none of it counts, since it is a sub-agent's."""
+
+    of_session = ""
+    """The id of the session that the sub-agent belongs to, if nothing but this tells it."""
+
+    def holds(self, line: bytes) -> bool:
+        """Tell whether `line` counts. To be asked of every line, from the last to the first."""
+        return True
+
+    def note(self, record: Record) -> None:
+        """Take from a record that is no entry what it says of those behind it. To be given all of them, in order."""
+
+    def complete(self, entry: Entry) -> None:
+        """Add to an entry what the transcript says once for many of them. Read backward, that may follow later."""
+
+
+class Records:
+    """What the lines of a transcript mean."""
+
+    TITLE_MARKS: tuple[bytes, ...] = ()
+    """Bytes of which each line with a title has one, and few others do; none if no line ever has a title."""
+
+    def recognises(self, line: bytes) -> bool:
+        """Tell whether a line (perhaps cut off) at the beginning of a transcript shows that it is this runtime's."""
+        raise NotImplementedError
+
+    def open_transcript(self, first_line: bytes) -> Branch | None:
+        """Return what counts of the transcript that begins with this line; None if every record counts as it is."""
+        return None
+
+    def prefilter(self, line: bytes, wanted: int) -> bool:
+        """Return False only for a line that surely holds nothing `wanted`: it need not be decoded."""
+        return True
+
+    def results_in(self, line: bytes, decode: Decode) -> list[CallResult] | None:
+        """Return the results of tool calls in a line that is recognised as holding nothing else; None for any other.
+
+        `decode` gives the values in some JSON, and how many of them could not be read: no more than is needed is
+        decoded."""
+        return None
+
+    def events(self, record: Record, offset: int, wanted: int) -> list[Event]:
+        """Return the events in a record at byte `offset` that are `wanted`; an entry first."""
+        raise NotImplementedError
+
+    def entry(self, record: Record, offset: int = 0) -> Entry | None:
+        """Return the entry among the events of a record."""
+        events = self.events(record, offset, MESSAGES)
+        return events[0] if events and isinstance(events[0], Entry) else None
+
+    def edits(self, record: Record, call_id: str) -> list[Edit]:
+        """Return what a call in the record took out of a file and put in, as pairs of texts; [] for any other call. The
+        whole of a file that it wrote replaces ''."""
+        return []
+
+    def time(self, record: Record) -> float | None:
+        """Return when the record was written, in seconds since the epoch; None if it does not say."""
+        return epoch_seconds(record.get("timestamp"))
+
+
+def turn_of(entry: Entry | None) -> list[Event]:
+    """Return the prompt or reply that an entry is, in runtimes whose model ends its turn by calling no tool."""
+    if entry is None:
+        return []
+    if entry.role == "user":
+        return [PromptId(entry.id)]
+    return [Reply(entry.message_id or entry.id, entry.text, not entry.tools)]
