@@ -70,12 +70,12 @@ def _recall(seeds: int) -> Iterator[str]:
                 text = surroundings.replace("{}", sample.text)
                 start = surroundings.index("{") + sample.start
                 end = start + len(sample.secret)
-                made[sample.rule] += 1
-                missed[sample.rule] += not any(s.start <= start and s.end >= end for s in find_secrets(text))
+                made[sample.kind] += 1
+                missed[sample.kind] += not any(s.start <= start and s.end >= end for s in find_secrets(text))
     total, lost = made.total(), missed.total()
     whole = sum(not missed[rule] for rule in made)
     found = f"{total - lost} of {total} samples"
-    yield f"  {(total - lost) / total:8.3%}  {found}; {whole} of {len(made)} rules without a miss"
+    yield f"  {(total - lost) / total:8.3%}  {found}; {whole} of {len(made)} kinds without a miss"
     yield from (f"  {missed[rule]:4} of {made[rule]} missed: {rule}" for rule in made if missed[rule])
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from session_memory.text.secrets import build
+from session_memory.text.secrets.rules import RULES, SecretRule
 
 ALPHABETS = {
     "dig": string.digits,
@@ -27,16 +27,16 @@ ALPHABETS = {
     "b64": string.digits + string.ascii_letters + "+/",
     "url": string.digits + string.ascii_letters + "-_",
 }
-SLOT = re.compile(r"\{(\w+)(?::(\d+))?\}")
+SLOT = re.compile(r"\{((?!SSHA)\w+)(?::(\d+))?\}")
 # A key without a digit in its beginning is not looked for where only a name speaks for it: none is made here.
 SURE = 10
 BEGINNING = 40
 
 
 class Sample(NamedTuple):
-    """`text` holds `secret`, `text[start:end]`, which is of `kind` by the rule `rule`."""
+    """`text` holds `secret`, `text[start:end]`, which is of `kind` by the rule of this number."""
 
-    rule: str
+    rule: int
     kind: str
     text: str
     start: int
@@ -48,18 +48,24 @@ class Sample(NamedTuple):
 
 
 def samples(seed: int) -> Iterator[Sample]:
-    """One sample of every template, the same for the same seed."""
+    """Yield one sample of every template, of tokens one with each prefix; the same for the same seed."""
     source = random.Random(seed)
-    for rule in build.read():
-        for template in rule["sample"]:
-            yield sample(rule["id"], rule["kind"], template, source)
+    for rule in RULES:
+        for template in templates(rule):
+            yield sample(rule, template, source)
 
 
-def sample(rule: str, kind: str, template: str, source: random.Random) -> Sample:
+def templates(rule: SecretRule) -> list[str]:
+    if rule.form != "token":
+        return list(rule.examples)
+    return [prefix + example for prefix in rule.keywords for example in rule.examples]
+
+
+def sample(rule: SecretRule, template: str, source: random.Random) -> Sample:
     filled = SLOT.sub(lambda slot: fill(slot[1], int(slot[2] or 0), source), template)
     before, _, rest = filled.partition("«") if "«" in filled else ("", "", filled)
     secret, _, after = rest.partition("»")
-    return Sample(rule, kind, before + secret + after, len(before), len(before) + len(secret))
+    return Sample(rule.number, rule.kind, before + secret + after, len(before), len(before) + len(secret))
 
 
 def fill(name: str, size: int, source: random.Random) -> str:

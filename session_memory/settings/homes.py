@@ -32,6 +32,7 @@ ENV_HOME = "SESSION_MEMORY_HOME"
 ENV_GUARD = "SESSION_MEMORY_GUARD"
 
 _CHECKSUM_PRIME = (1 << 61) - 1
+_TOKEN_CHARACTERS = 16
 
 
 class Home:
@@ -69,11 +70,11 @@ class Home:
 
     def project_index(self, start: str) -> str:
         """The index of the project of sessions that are started in the directory `start`."""
-        return f"{self.state_dir}/projects/{_name_and_checksum(start)}.json"
+        return f"{self.state_dir}/projects/{_name_and_checksum(start, may_hold_token=True)}.json"
 
     def team_start(self, start: str) -> str:
         """The file that says where is kept what a team did in the project of sessions that are started in `start`."""
-        return f"{self.team_starts}/{_name_and_checksum(start)}"
+        return f"{self.team_starts}/{_name_and_checksum(start, may_hold_token=True)}"
 
     def forgotten_files(self) -> list[tuple[str, str]]:
         """Return the files, there or not, that say what was forgotten of sessions here, each with the group that they
@@ -235,10 +236,13 @@ def _are_same(path: str, other: str) -> bool:
     return one is not None and two is not None and (one.st_dev, one.st_ino) == (two.st_dev, two.st_ino)
 
 
-def _name_and_checksum(path: str) -> str:
-    """A name for the directory `path` that no other has, and that people recognise."""
+def _name_and_checksum(path: str, may_hold_token: bool = False) -> str:
+    """Return a name for the directory `path` that no other has, and that people recognise; with `may_hold_token`,
+    without the words that are as long as a token."""
     checksum = int.from_bytes(path.encode("utf-8", "surrogateescape"), "little") % _CHECKSUM_PRIME
     name = "".join([c if c.isalnum() or c in "._-" else "-" for c in path.rpartition("/")[2]])
+    if may_hold_token:
+        name = "-".join([word for word in name.split("-") if len(word) < _TOKEN_CHARACTERS])
     return f"{name.lstrip('.')[:40] or 'home'}-{checksum:016x}"
 
 

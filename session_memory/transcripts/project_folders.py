@@ -8,6 +8,7 @@ from ..system.deadline import DeadlineError
 from ..system.files import open_regular, os, path_stamp, write_atomically
 from ..system.git import find_worktree, worktrees_of
 from ..system.json import sealed
+from ..text.secrets import find_secrets
 from .cursor import RACY_NANOSECONDS
 from .entries import Entry
 from .lines import first_line
@@ -39,8 +40,8 @@ def keep_project(
 ) -> tuple[FoldersByRuntime, SubAgents]:  # fmt: skip
     """The same, and the sub-agents whose transcripts lie among those of all sessions; kept in the index, which also
     knows the worktrees that have been removed, and in which directory each transcript began that lies in no folder of
-    its project. Where it cannot be written, all is found anew at the next prompt. What a deadline cuts short goes on
-    there from what was found."""
+    its project. Where it cannot be written, or a directory's name holds a secret, all is found anew at the next prompt.
+    What a deadline cuts short goes on there from what was found."""
     search = _Search(places, start, user_dir, read_index(index_file))
     try:
         folders = search.folders()
@@ -63,8 +64,12 @@ def keep_project(
 
 
 def _write(index_file: str, index: dict[str, Any]) -> None:
+    """Write the index, unless a directory's name in it holds a secret: that is in no file of ours."""
+    content = sealed(index)
+    if find_secrets(content.decode()):
+        return
     try:
-        write_atomically(index_file, sealed(index))
+        write_atomically(index_file, content)
     except OSError:
         pass
 

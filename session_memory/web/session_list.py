@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..runtimes import all_runtimes
 from ..store.values import Filter
 from ..system.git import find_worktree
-from ..text.sanitize import all_for_people
+from ..text.sanitize import all_for_people, for_people
 
 if TYPE_CHECKING:
     from ..store.values import Conversation
@@ -49,12 +49,12 @@ def shown_runtime(name: str) -> ShownRuntime:
 
 @lru_cache(maxsize=2000)
 def project_of(cwd: str) -> str:
-    """What people call the project that a directory is of: the repository's directory, else its own name."""
+    """Return what people call the project that a directory is of: the repository's directory, else its own name."""
     found = find_worktree(cwd, os.path.expanduser("~")) if cwd.startswith("/") else None
     if found is not None:
         top = os.path.dirname(found.common_dir) if found.common_dir.endswith("/.git") else found.root
-        return os.path.basename(top) or top
-    return os.path.basename(cwd.rstrip("/")) or cwd
+        return for_people(os.path.basename(top) or top)
+    return for_people(os.path.basename(cwd.rstrip("/")) or cwd)
 
 
 def session_lines(request: PageRequest, wanted: Filter) -> list[SessionLine]:

@@ -32,7 +32,7 @@ SOMETHING_NEW = {
     "fcntl", "session_memory.activity.cursor_file", "session_memory.activity.delivery",
     "session_memory.runtimes.records", "session_memory.runtimes.claude.records", "session_memory.text.timestamps",
     "session_memory.transcripts.reader", "session_memory.transcripts.titles", "session_memory.transcripts.cursor", "session_memory.activity.unseen", "session_memory.text.sanitize", "session_memory.text.characters",
-    "session_memory.text.secrets", "session_memory.text.secrets._literals",
+    "session_memory.text.secrets", "session_memory.text.secrets.rules",
     "session_memory.activity.forks", "session_memory.activity.report", "session_memory.transcripts.lines", "session_memory.activity.updates", "session_memory.text.format", "session_memory.text.paths",
     "session_memory.activity.acknowledgement",
 }  # fmt: skip

@@ -197,3 +197,14 @@ def test_a_search_that_deadlines_cut_short_goes_on_where_it_was(person, monkeypa
     folders, _ = project_folders.keep_project(places, str(person.app), str(person.root), index)
     assert len(folders["claude-code"]) == 8
     assert len(asked) == 10
+
+
+def test_a_token_in_the_name_of_a_directory_is_in_no_index_of_projects(person):
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    project = repository(person.root / "src" / f"app-{token}", src__app="1\n")
+    person.session(project, "in a project with such a name")
+    assert "in a project with such a name" in person.prompt(project)
+    person.prompt(person.app)
+    indexes = list((person.root / ".session-memory" / "state" / "projects").iterdir())
+    assert indexes
+    assert [path for path in indexes if token in path.name or token.encode() in path.read_bytes()] == []

@@ -22,6 +22,7 @@ from session_memory.host.database import HostDatabase
 from session_memory.host.group_files import name_session
 from session_memory.settings.host_layout import Layout
 from session_memory.web.active_sessions import active_since, aged, work_of
+from session_memory.web.session_list import project_of
 
 
 class Person:
@@ -168,3 +169,8 @@ def test_a_host_s_page_shows_its_groups_to_its_operator(layout: Layout, tmp_path
 def test_at_night_what_was_before_midnight_is_active_too(clock: str, hours: float) -> None:
     now = time.mktime(time.strptime(f"2026-02-21 {clock}", "%Y-%m-%d %H:%M"))
     assert now - active_since(now) == hours * 3600
+
+
+def test_the_name_of_a_project_holds_no_token():
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    assert project_of(f"/srv/app-{token}") == "app-[redacted: github token]"

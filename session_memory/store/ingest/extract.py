@@ -7,11 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...runtimes.records import CallResult
 from ...system.quick_json import decode_line
-from ...text.characters import plain
 from ...text.names import is_id
 from ...text.sanitize import beginning, for_people
-from ...text.secrets import redact
-from ...text.secrets.scan import suspects
 from ...transcripts.entries import Entry
 from ...transcripts.lines import first_line, lines_forward
 from ...transcripts.reader import TitleOwner, TranscriptReader
@@ -26,7 +23,6 @@ SECRET_CHARACTERS = 512  # so much more is looked through for secrets: one withi
 UNIQUE_ID_CHARACTERS = 32  # shorter ids (Pi's have 8) are unique in their file alone
 _HALF = 1 << 63
 _GOLDEN_RATIO = 0x9E3779B97F4A7C15  # times 2**64: multiples of it lie far from each other
-_GROUP = 64  # texts that are looked through for secrets at once
 
 
 class Extract(NamedTuple):
@@ -98,7 +94,7 @@ class Extractor:
                 message_id = entry.message_id
                 message = key_of(message_id) if message_id else 0
             entries.append(self._new_entry(entry, message))
-        return _redacted(entries)
+        return entries
 
     def _new_entry(self, entry: Entry, message: int) -> NewEntry:
         when = None if entry.timestamp is None else round(entry.timestamp * 1000)
@@ -110,12 +106,12 @@ class Extractor:
         for number, tool in enumerate(entry.tools):
             ended = self._ended.pop(tool.call_id, None)
             call = 0 if ended else key_of(tool.call_id)
-            argument = plain(beginning(tool.argument, ARGUMENT_CHARACTERS + SECRET_CHARACTERS))
+            argument = for_people(beginning(tool.argument, ARGUMENT_CHARACTERS + SECRET_CHARACTERS))
             name = self._safe(tool.name)
-            tools.append(NewTool(_tool_key(key, number), call, name, tool.kind, argument, ended))
+            tools.append(NewTool(_tool_key(key, number), call, name, tool.kind, argument[:ARGUMENT_CHARACTERS], ended))
         cwd = self._safe(entry.cwd)
         origin = entry.origin if entry.origin != self._session_id and is_id(self._session_id) else ""
-        text = plain(entry.text)
+        text = for_people(entry.text)
         return NewEntry(key, message, entry.offset, entry.role, text, when, cwd, tuple(tools), origin)
 
     def _safe(self, name: str) -> str:
@@ -128,30 +124,3 @@ class Extractor:
 def _tool_key(entry_key: int, number: int) -> int:
     """The key of an entry's tool use by its number."""
     return (entry_key + (number + 1) * _GOLDEN_RATIO + _HALF) % (2 * _HALF) - _HALF
-
-
-def _redacted(entries: list[NewEntry]) -> list[NewEntry]:
-    """The entries without secrets. Nearly none has one, so that many are looked through at once."""
-    for at in range(0, len(entries), _GROUP):
-        texts: list[str] = []
-        owners: list[int] = []
-        for number, entry in enumerate(entries[at : at + _GROUP], at):
-            texts.append(entry.text)
-            for tool in entry.tools:
-                texts.append(tool.argument)
-            owners += [number] * (len(texts) - len(owners))
-        for number in {owners[index] for index in suspects(texts)}:
-            entries[number] = _without_secrets(entries[number])
-    return [_cut(entry) for entry in entries]
-
-
-def _without_secrets(entry: NewEntry) -> NewEntry:
-    tools = [tool._replace(argument=redact(tool.argument)) for tool in entry.tools]
-    return entry._replace(text=redact(entry.text), tools=tuple(tools))
-
-
-def _cut(entry: NewEntry) -> NewEntry:
-    """The entry with arguments of at most ARGUMENT_CHARACTERS: cut here, where no secret is in them any more."""
-    if all(len(tool.argument) <= ARGUMENT_CHARACTERS for tool in entry.tools):
-        return entry
-    return entry._replace(tools=tuple([t._replace(argument=t.argument[:ARGUMENT_CHARACTERS]) for t in entry.tools]))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...runtimes.detection import runtime_of
 from ...system.files import open_regular
-from ...text.secrets.scan import suspects
+from ...text.secrets import scan  # noqa: F401 - loaded once, not by each fork for itself
 from .extract import Extract, Extractor
 
 if TYPE_CHECKING:
@@ -54,7 +54,6 @@ class ReadAhead:
         self._share_out(unread, limit)
         number = min(workers, MOST_PROCESSES, len(self._tasks))
         self._window = WAITING_TASKS * number
-        suspects([])  # loads once what each fork would load for itself
         self._pool = ProcessPoolExecutor(number, _context(), _begin)
         self._submit(0)
 

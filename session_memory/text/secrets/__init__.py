@@ -1,43 +1,54 @@
-"""Finding secrets in text and taking them out: `find_secrets`, `redact`. rules.yaml says what is one.
+"""Finding secrets in text and taking them out: `find_secrets`, `redact`. rules.py says what is one.
 
-Prompts wait for this, so a short text is first checked with plain string methods, `may_hold_secret`. Only where that
-returns True, or the text is long, the search is loaded (scan.py), and with it `re`. The check is true for every text in
-which the search finds something; tests/text/test_secrets.py holds them together.
+The first look is here, with plain string methods: where does a keyword of a rule stand, or the sign of an assignment to
+a name like PASSWORD? Hardly a text has such a place. Only for one that has, the regexes and the judge are loaded
+(scan.py), and with them `re`: prompts wait for this.
 """
 
 from __future__ import annotations
 
-import sys
-
-from ._literals import DIGIT_RUNS, ENDINGS, LITERALS, NAMES, PREFIXES, SHORTEST_PREFIX, WORD_ENDINGS
+from .rules import TABLES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SHORT_CHARACTERS = 4096
-SCAN = "session_memory.text.secrets.scan"
+    from .assignments import AssignedValue
+    from .rules import SecretRule
 
-ALPHANUMERIC = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-RUN_CHARACTERS = ALPHANUMERIC + "_+/=-"
-RUN_LENGTH = 10
-SHORTEST_WORD = SHORTEST_PREFIX + RUN_LENGTH
-SIGNS = ":=>|,"
-QUOTES = "\"'`"
-SIGNS_OF_PASSWORDS = SIGNS + QUOTES + "(?"
-SIGN_WITHIN = 60
-OPENING = " \t\n\"'`*>=|?\\"
-VALUE_CHARACTERS = ALPHANUMERIC + "_.+/~%=:|-"
-VALUE_LENGTH = 10
-VALUE_WITHIN = 100
-DIGIT_WITHIN = 65
-DIGITS_AS_ZERO = bytes.maketrans(b"123456789-", b"000000000 ")
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+ALPHANUMERIC = "0123456789" + LETTERS
 AFTER_WORDS = "0123456789_.-"  # may end a name behind its last word
 BETWEEN = " \t\"'`*?]\\+"  # may stand between a name and its sign
-BEHIND_WORDS = AFTER_WORDS + BETWEEN
-WORD_WITHIN = 40
-VERBS = tuple(f" {verb}{end}" for verb in ("is", "was", "ist", "war", "lautet", "to", "auf") for end in " :")
 NAME_WITHIN = 64
+LONGEST_WORD = 34  # a run that is longer may be a token without a digit
+LONG_RUN = 14  # the shortest of tokens and of the values that rules name
+# In bytes: a text is searched as ASCII, one byte a character, so that the places are those in the text.
+DIGITS = b"0123456789"
+RUN_CHARACTERS = (ALPHANUMERIC + "_+/=-.~:%$@!&#?*^|{}").encode()
+RUNS = bytes(code if code in RUN_CHARACTERS else 32 for code in range(256))
+WORDS_OF_RUNS = bytes(code if code in ALPHANUMERIC.encode() else 32 for code in range(256))
+DIGITS_AS_ZERO = bytes.maketrans(b"123456789-", b"000000000 ")
+# What the names of assignments.py hold, and what may stand between there and the sign.
+NAME_ROOTS = frozenset((b"pass", b"secret", b"token", b"key", b"pw", b"wort", b"seed"))
+NAME_CHARACTERS = (ALPHANUMERIC + "_-. ").encode()
+ENDINGS = (b"key", b"token", b"secret")
+REST_OF_NAME = (ALPHANUMERIC + "_.-").encode()
+BEHIND_NAME = BETWEEN.encode()
+SIGNS = (b"=", b":", b"|", b">", b",")
+SHORTEST_VALUE = 10
+SIGNS_WITHIN = (b"=", b":")
+OPENS_RUN = b" \t\n\"'`*>=|:,?\\"
+LONGEST_OPENING = 40
+OPENS_VALUE = (b"=", b":", b">")
+LONGEST_REST = 48
+LONG_VALUE = 200
+PASSWORD_WITHIN = 240
+ENDS_OF_WORDS = b".,:;)(\"'`"
+LETTERS_AND_ENDS = LETTERS.encode() + b".,:;)(\"'`-/_"
+COMMAND_WITHIN = 300  # characters between the name of a command and its option
+ENDS_OF_COMMANDS = (b"\n", b"\\n", b"|", b";", b" && ")
+FLAG_ENDS = ("=", " ", "\t", "\\")
 
 
 class Secret:
@@ -60,187 +71,221 @@ class Secret:
         return hash(repr(self))
 
 
-def redact(text: str, start: int = 0) -> str:
-    """`text` with `[redacted: kind]` in place of every secret. Never raises for a string.
+class Spots:
+    """Where the second look is to be: rules with the places of their keywords; values that are given to a name like
+    PASSWORD; (start, end) of long runs that may be given to a name of a rule."""
 
-    Searches until nothing is found: a secret next to another one may be found only when that is gone. The scanner finds
-    nothing before `start`, if the caller knows.
+    __slots__ = ("named", "rules", "values")
+
+    def __init__(self) -> None:
+        self.rules: list[tuple[SecretRule, int]] = []
+        self.values: list[AssignedValue] = []
+        self.named: list[tuple[int, int]] = []
+
+    def __bool__(self) -> bool:
+        return bool(self.rules or self.values or self.named)
+
+
+def redact(text: str) -> str:
+    """Return `text` with `[redacted: kind]` in place of every secret. Never raise for a string.
+
+    Search until nothing is found: a secret next to another one may be found only when that is gone.
     """
-    while secrets := find_secrets(text, start):
+    while secrets := find_secrets(text):
         parts = []
         end = 0
         for secret in secrets:
             parts += [text[end : secret.start], f"[redacted: {secret.kind}]"]
             end = secret.end
         text = "".join(parts) + text[end:]
-        start = 0
     return text
 
 
-def redact_all(texts: list[str]) -> list[str]:
-    """Each of `texts` as `redact` returns it. All are checked as one first, since hardly any holds a secret."""
-    if SCAN not in sys.modules and not may_hold_secret("\n".join(texts)):
-        return texts
-    return [redact(text) for text in texts]
-
-
-def find_secrets(text: str, start: int = 0) -> list[Secret]:
-    """The secrets in `text`, in order, without overlaps; `start` as in `redact`. Never raises for a string."""
-    if SCAN in sys.modules:
-        find = sys.modules[SCAN].find  # an import statement takes as long as the search in a hundred characters
-    elif len(text) <= SHORT_CHARACTERS and not may_hold_secret(text):
+def find_secrets(text: str) -> list[Secret]:
+    """Return the secrets in `text`, in order, without overlaps. Never raise for a string."""
+    found = spots(text)
+    if not found:
         return []
-    else:
-        from .scan import find
-    found = find(text, start)
-    return [Secret(kind, start, end) for kind, start, end in found] if found else []
+    from .scan import find
+
+    return [Secret(kind, start, end) for kind, start, end in find(text, found)]
 
 
-def may_hold_secret(text: str) -> bool:
-    """Whether `text` holds a literal of a rule where the rule wants it, or a value with a name of a rule.
-
-    True for texts joined by line feeds if it is for one of them.
-    """
-    # A prefix and the run after it hold no white space, and few words are long enough for them: search only those.
-    words = " ".join([word for word in text.split() if len(word) >= SHORTEST_WORD])
-    if words and any(prefix in words and begins_token(words, prefix) for prefix in PREFIXES.split("\n")):
-        return True
-    small = text.lower()
-    for ignores_case, also, ahead, literals in LITERALS:
-        if also in text:
-            within = small if ignores_case else text
-            if any(literal in within and goes_on(within, literal, ahead) for literal in literals.split("\n")):
-                return True
-    return any(names_value(text, at) for sign in SIGNS for at in places(text, sign)) or bool(
-        digit_runs(text)
-    )
-
-
-def digit_runs(text: str) -> list[tuple[int, int]]:
-    """Where a rule for digits may apply, and its number: a literal of it is there, in which 0 stands for any digit and
-    a blank for a hyphen too."""
-    shape = text.encode("ascii", "replace").translate(DIGITS_AS_ZERO)
-    runs = []
-    for literal, number in DIGIT_RUNS:
-        at = shape.find(literal)
-        while at >= 0:
-            runs.append((at, number))
-            at = shape.find(literal, at + 1)
-    return runs
+def spots(text: str) -> Spots:
+    """Return where secrets may be."""
+    shadow = text.encode("ascii", "replace")  # one byte a character: a place in it is that in the text
+    small = shadow.lower()
+    found = Spots()
+    if runs := long_runs(shadow):
+        joined = b" ".join(runs)
+        _find_in_runs(found, shadow, joined)
+        found.named = given_runs(shadow, runs)
+    signs = _find_places(found, text, small)
+    if b" -" in small:
+        _find_options(found, small)
+    shape = shadow.translate(DIGITS_AS_ZERO)
+    for rule, keyword in TABLES.digits:
+        found.rules += [(rule, at) for at in places(shape, keyword) if begins_number(shape, at)]
+    if signs:
+        found.values = [value for value in assigned_values(text, signs) if may_be_secret(text, value)]
+    return found
 
 
-def places(text: str, literal: str) -> Iterator[int]:
-    """Every offset of `literal`."""
-    at = text.find(literal)
-    while at >= 0:
-        yield at
-        at = text.find(literal, at + 1)
+def begins_number(shape: bytes, at: int) -> bool:
+    """Check that the digits that begin at `at` are no part of more than a card has."""
+    return shape[at - 1 : at] not in (b"0", b".") and shape[at : at + 17] != b"0" * 17
 
 
-def is_run(text: str, start: int) -> bool:
-    run = text[start : start + RUN_LENGTH]
-    return len(run) == RUN_LENGTH and not run.strip(RUN_CHARACTERS)
+def long_runs(shadow: bytes) -> list[bytes]:
+    """Return the long runs without blanks and brackets that hold a digit, as tokens do, in order."""
+    if b"\\" in shadow:  # the letter of an escape is none of what follows it
+        shadow = shadow.replace(b"\\n", b"  ").replace(b"\\t", b"  ").replace(b"\\r", b"  ")
+    runs = [run for run in shadow.translate(RUNS).split() if len(run) >= LONG_RUN]
+    return [run for run in runs if len(run) > LONGEST_WORD or len(run.translate(None, DIGITS)) < len(run)]
 
 
-def begins_token(text: str, prefix: str) -> bool:
-    """Whether `prefix` stands before a run of RUN_LENGTH token characters and not within a word."""
-    return any(
-        is_run(text, at + len(prefix)) and (not at or text[at - 1] not in ALPHANUMERIC or is_escaped(text, at))
-        for at in places(text, prefix)
-    )
+def given_runs(shadow: bytes, runs: list[bytes]) -> list[tuple[int, int]]:
+    """Return (start, end) of the runs that are given to a name of a rule, or hold such an assignment: from the first
+    sign on."""
+    found = []
+    end = 0
+    for run in runs:
+        if len(run.translate(None, DIGITS)) == len(run):
+            continue
+        start = shadow.index(run, end)
+        end = start + len(run)
+        before = shadow[max(0, start - LONGEST_OPENING) : start]
+        first = start - len(before) + len(before.rstrip(OPENS_RUN))
+        signs = {first} if first < start and any(sign in shadow[first:start] for sign in SIGNS) else set()
+        last = len(run) - SHORTEST_VALUE
+        for sign in SIGNS_WITHIN:
+            if sign in run:
+                signs |= {start + at for at in (run.find(sign), run.rfind(sign, 0, last)) if 0 <= at < last}
+        if any(names_rule(shadow, at) for at in signs):
+            found.append((first, end))
+    return found
 
 
-def is_escaped(text: str, at: int) -> bool:
-    """Whether the letter before `at` may end an escape of JSON, a URL or a terminal."""
-    return text[at - 1] == "m" or "\\" in text[max(0, at - 2) : at] or "%" in text[max(0, at - 3) : at]
-
-
-def goes_on(text: str, literal: str, ahead: str) -> bool:
-    """Whether `literal` is followed by what its rule wants: a run, a sign, or anything."""
-    ends = (at + len(literal) for at in places(text, literal))
-    if ahead == "<run>":
-        return any(is_run(text, end) for end in ends)
-    if ahead == "<sign>":
-        rests = (text[end : end + SIGN_WITHIN].lstrip(ALPHANUMERIC + "_-").lstrip(" \t\\]") for end in ends)
-        return any(rest[0] in SIGNS_OF_PASSWORDS for rest in rests if rest)
-    return any(AHEAD[ahead](text, end) for end in ends) if ahead in AHEAD else True
-
-
-def is_dotted(text: str, end: int) -> bool:
-    """Whether six characters, a dot and a run follow."""
-    return text[end + 6 : end + 7] == "." and is_run(text, end + 7) and is_run(text, end + 17)
-
-
-def is_flag(text: str, end: int) -> bool:
-    """Whether the name of an option follows that ends in one of WORD_ENDINGS, and then its value."""
-    rest = text[end : end + NAME_WITHIN]
-    name = rest[: len(rest) - len(rest.lstrip(ALPHANUMERIC + "_-"))]
-    return name.lower().endswith(WORD_ENDINGS) and rest[len(name) : len(name) + 1] in tuple("= \t\\")
-
-
-def is_told(text: str, end: int) -> bool:
-    """Whether a verb follows, behind which something may be told."""
-    rest = text[end : end + SIGN_WITHIN + 12]
-    return any(verb in rest for verb in VERBS)
-
-
-AHEAD = {"<dotted>": is_dotted, "<flag>": is_flag, "<prose>": is_told}
-
-
-def names_value(text: str, at: int) -> bool:
-    """Whether the sign at `at` has a name of a rule before it and what may be a key after it."""
-    if text[at] in ":=>" and is_behind_word(text, at) and assigns(text, at):
-        return True
-    after = text[at + 1 : at + VALUE_WITHIN]
-    if text[at] == "," and after.lstrip(" \t?\\")[:1] not in tuple(QUOTES):
+def names_rule(shadow: bytes, sign: int) -> bool:
+    """Check that the name before a sign is one of a rule, or holds one; its words may be parted by signs or by case."""
+    if shadow[sign + 1 : sign + 3] == b"//":
         return False
-    value = after.lstrip(OPENING)
-    if len(value) < VALUE_LENGTH or value[:VALUE_LENGTH].strip(VALUE_CHARACTERS) or not begins_with_digit(value):
+    before = shadow[max(0, sign - NAME_WITHIN) : sign].rstrip(BEHIND_NAME)
+    rest = before.rstrip(NAME_CHARACTERS)
+    name = before[len(rest) + rest.endswith(b"\\") :]  # without the letter of an escape
+    words = name.lower().translate(WORDS_OF_RUNS).split()
+    if not words:
         return False
-    before = text[max(0, at - NAME_WITHIN) : at].encode("ascii", "replace").decode()  # names are ASCII
-    for escape in ("\\n", "\\r", "\\t"):
-        before = before.replace(escape, " ")
-    return any(name.endswith(ENDINGS) or f"\n{name}\n" in NAMES for name in names(before))
+    if words[-1].endswith(ENDINGS) or not TABLES.names.isdisjoint([*words, *map(bytes.__add__, words, words[1:])]):
+        return True
+    last = name.rsplit(b" ", 1)[-1]  # its words may be parted by case
+    is_parted = last[1:] != last[1:].lower() and last != last.upper()
+    joined = b"".join(words)
+    return is_parted and any(known in joined for known in TABLES.names)
 
 
-def is_behind_word(text: str, at: int) -> bool:
-    """Whether the name before the sign at `at` ends like a word of assignments.py, as hardly any does."""
-    return text[max(0, at - WORD_WITHIN) : at].rstrip(BEHIND_WORDS)[-4:].lower().endswith(WORD_ENDINGS)
+def _find_in_runs(found: Spots, shadow: bytes, runs: bytes) -> None:
+    """Add the keywords of tokens, looked up by the first two characters of each word, of which few begin one."""
+    heads = {word[:2] for word in set(runs.translate(WORDS_OF_RUNS).split())}
+    if b"%" in runs:
+        heads.update(part[2:4] for part in runs.split(b"%"))
+    if b"[" in shadow and b"m" in runs:
+        heads.update(part[:2] for part in runs.split(b"m"))  # behind a terminal's colour
+    for head in heads & TABLES.heads.keys():
+        for rule, keyword in TABLES.heads[head]:
+            if keyword in runs:
+                found.rules += [
+                    (rule, at) for at in places(shadow, keyword) if rule.form == "inside" or begins_word(shadow, at)
+                ]
+    for rule, keyword in TABLES.inside:
+        if keyword in runs:
+            found.rules += [(rule, at) for at in places(shadow, keyword)]
 
 
-def assigns(text: str, at: int) -> bool:
-    """Whether the sign at `at` gives a value to a name like PASSWORD, or one that is more than a word to API_KEY."""
-    from .assignments import assigned_value
-
-    value = assigned_value(text, at)
-    is_sure = value is not None and (value.word == "password" or value.form == "env")
-    return value is not None and (is_sure or not text[value.start : value.end].isalpha())
+def begins_word(shadow: bytes, at: int) -> bool:
+    """Check that no letter or digit stands before `at`, but for what may end an escape of JSON, a URL or a terminal."""
+    before = shadow[max(0, at - 3) : at]
+    return not before[-1:].isalnum() or before[-1:] == b"m" or b"\\" in before or b"%" in before
 
 
-def begins_with_digit(value: str) -> bool:
-    """Whether `value` has a digit among its first DIGIT_WITHIN characters, before any that keys do not have."""
-    for character in value[:DIGIT_WITHIN]:
-        if character.isdigit():
+def _find_places(found: Spots, text: str, small: bytes) -> dict[int, bool]:
+    """Add the keywords of rules for places. Return the signs behind what may be names, see `_look_behind_name`."""
+    signs: dict[int, bool] = {}
+    for root, rows in TABLES.roots.items():
+        for at in places(small, root):
+            for rule, keyword, offset in rows:
+                if (
+                    small.startswith(keyword, at - offset)
+                    and at >= offset
+                    and (rule.judge not in ("prose", "password") or holds_password(small, at))
+                ):
+                    found.rules.append((rule, at - offset))
+            if root in NAME_ROOTS:
+                _look_behind_name(signs, text, small, at + len(root))
+    for gate, others in TABLES.gates.items():
+        if gate in small:
+            found.rules += [(rule, at) for rule, keyword in others for at in places(small, keyword)]
+    if not text.isascii():
+        found.rules += [
+            (rule, at) for word, rules in TABLES.foreign.items() for at in places(text, word) for rule in rules
+        ]
+    return signs
+
+
+def holds_password(small: bytes, at: int) -> bool:
+    """Check that near behind `at` a word has digits or signs among its letters, as what a sentence calls a password."""
+    for word in small[at : at + PASSWORD_WITHIN].split():
+        rest = word.translate(None, LETTERS_AND_ENDS)
+        if len(word) >= 4 and rest and (rest.translate(None, DIGITS) or len(rest) < len(word.strip(ENDS_OF_WORDS))):
             return True
-        if character not in VALUE_CHARACTERS:
-            return False
     return False
 
 
-def names(text: str) -> list[str]:
-    """The names by which rules may call an identifier: its words in lower case, and pairs of words as one.
+def _find_options(found: Spots, small: bytes) -> None:
+    """Add the options of commands that take a password."""
+    for before in places(small, b" -"):
+        for rule, option, name in TABLES.options.get(small[before + 2 : before + 3], ()):
+            if small.startswith(option, before + 1):
+                start = small.rfind(name, max(0, before - COMMAND_WITHIN), before + 1)
+                between = small[start:before].replace(b"\\\n", b" ").replace(b"\\\\n", b" ").replace(b"\\\r\n", b" ")
+                if start >= 0 and not any(end in between for end in ENDS_OF_COMMANDS):
+                    found.rules.append((rule, before + 1))
 
-    Of `newRelicKey2`: new, relic, key2, newrelic, relickey2, and without their digits key, relickey.
-    """
-    words = []
-    word = ""
-    for character, following in zip(text, text[1:] + " "):
-        begins = character.isupper() and (not word.isupper() or following.islower())
-        if word and (begins or not character.isalnum() or (word[-1].isdigit() and character.isalpha())):
-            words.append(word.lower())
-            word = ""
-        if character.isalpha() or (word and character.isdigit()):
-            word += character
-    words += [word.lower()] if word else []
-    words += [*map(str.__add__, words, words[1:])]
-    return words + [word.rstrip("0123456789") for word in words if word[-1].isdigit()]
+
+def assigned_values(text: str, signs: dict[int, bool]) -> Iterator[AssignedValue]:
+    """Yield what is given to names that end in a word like password, in order."""
+    from .assignments import assigned_value, flag_value
+
+    end = 0
+    for sign in sorted(signs):
+        value = (flag_value if signs[sign] else assigned_value)(text, sign) if sign >= end else None
+        if value is not None:
+            yield value
+            if value.end - value.start > LONG_VALUE:
+                end = value.end  # no other one is looked for within it, lest time grows faster than the text
+
+
+def _look_behind_name(signs: dict[int, bool], text: str, small: bytes, at: int) -> None:
+    """Add the sign of an assignment (False), or the end of an option (True), behind what may be the name at `at`."""
+    rest = small[at : at + LONGEST_REST].lstrip(REST_OF_NAME)
+    end = at + min(LONGEST_REST, len(small) - at) - len(rest)
+    behind = rest.lstrip(BEHIND_NAME)
+    if text[end : end + 1] in FLAG_ENDS and text.rfind("--", max(0, at - NAME_WITHIN), end) >= 0:
+        signs[end] = True
+    elif behind[:1] in OPENS_VALUE:
+        signs.setdefault(end + len(rest) - len(behind), False)
+
+
+def may_be_secret(text: str, value: AssignedValue) -> bool:
+    """Check, before `re` is loaded for it, that a value is no mere word, where a secret, token or key is no mere
+    word."""
+    is_sure = value.word == "password" or value.form == "env"
+    return is_sure or not text[value.start : value.end].isalpha()
+
+
+def places(text: bytes | str, literal: bytes | str, first: int = 0) -> Iterator[int]:
+    """Yield every offset of `literal`, where the text begins at `first`."""
+    at = text.find(literal)  # type: ignore[arg-type]
+    while at >= 0:
+        yield first + at
+        at = text.find(literal, at + 1)  # type: ignore[arg-type]

@@ -5,19 +5,23 @@ In shell, env files, JSON, YAML, TOML, INI, URLs and code, also where they stand
 
 from __future__ import annotations
 
-from . import AFTER_WORDS, ALPHANUMERIC, BETWEEN, NAME_WITHIN, QUOTES, is_behind_word
+from . import AFTER_WORDS, ALPHANUMERIC, BETWEEN, NAME_WITHIN
 
+QUOTES = "\"'`"
 # By the word that a name ends in; words are parted by `_`, `-`, `.` and by case.
 WORDS = {
-    **dict.fromkeys(("pass", "password", "passwd", "passwort", "passphrase"), "password"),
-    **{"secret": "secret", "token": "token", "key": "key", "apikey": "key"},
+    **dict.fromkeys(("password", "passwd", "passwort", "passphrase", "passcode", "passe", "pw", "pwd"), "password"),
+    "pass": "pass",
+    **{"kennwort": "password", "secret": "secret", "seed": "seed", "token": "token", "key": "key", "apikey": "key"},
 }
 GLUED = {
-    **dict.fromkeys(("password", "passwd", "dbpass", "userpass", "smtppass"), "password"),
+    **dict.fromkeys(("password", "passwd", "passphrase", "dbpass", "userpass", "smtppass", "dbpw", "pwd"), "password"),
     **dict.fromkeys(("clientsecret", "appsecret", "apisecret", "jwtsecret"), "secret"),
     **dict.fromkeys(("authtoken", "accesstoken", "apitoken", "bottoken", "refreshtoken"), "token"),
     **dict.fromkeys(("apikey", "accesskey", "secretkey", "privatekey", "authkey"), "key"),
 }
+SEEDS = ("mfa", "otp", "totp", "hotp", "2fa", "authenticator", "wallet")  # of what a seed is a secret
+DIRECTORIES = ("PWD", "OLDPWD")  # of a shell
 MOST_BETWEEN = 4  # characters of both from the word to the sign, where these are not blanks before the sign
 NAME_CHARACTERS = ALPHANUMERIC + "_.-"
 AS_BLANKS = {ord(sign): " " for sign in "_.-"}  # what parts the words of a name
@@ -34,8 +38,8 @@ _ENDS = ".,:;"
 
 
 class AssignedValue:
-    """`text[start:end]` is what the name is given. `word` is the word that the name ends in (password, secret, token or
-    key) and `qualifier` the one before it, both in lower case.
+    """`text[start:end]` is what the name is given. `word` is the word that the name ends in (password, pass, secret,
+    seed, token or key) and `qualifier` the one before it, both in lower case.
 
     `form`: `env` for NAME=value, `line` where the value is the rest of its line, `tight` for name=value, `flag` for
     --name value, else ''. `quote` is the quotation mark that the value stands in, else ''.
@@ -53,12 +57,10 @@ class AssignedValue:
 
 
 def assigned_value(text: str, sign: int) -> AssignedValue | None:
-    """The value behind the `:` or `=` at `sign`, or behind the tag that ends there, if a name that ends in one of the
-    WORDS is before it; else None."""
-    if not is_behind_word(text, sign):
-        return None
+    """Return the value behind the `:` or `=` at `sign`, or behind the tag that ends there, if a name that ends in one
+    of the WORDS is before it; else None."""
     name_start, name_end = _name_before(text, sign)
-    if name_start < 0 or (text[sign] == ">" and (text[name_start - 1 : name_start] != "<" or name_end < sign)):
+    if name_start < 0 or (text[sign] == ">" and not _ends_tag(text, name_start, name_end, sign)):
         return None
     name = text[name_start:name_end]
     word, qualifier = word_of(name)
@@ -79,9 +81,11 @@ def assigned_value(text: str, sign: int) -> AssignedValue | None:
         start = _next_line_value(text, start, name_start - line_start) if is_first and text[sign] == ":" else -1
         if start < 0:
             return None
+        if text[sign + 1 : start].strip().startswith((">", "|")):
+            return AssignedValue(word, qualifier, "line", "", start, _end_of_line(text, start))
     value_start, end, quote = whole_value(text, start, form == "env" and is_first)
     if not form and is_first and (text[sign] == ":" or is_tight) and not quote:
-        end, form = _rest_of_line(text, value_start, end)
+        end, form = _rest_of_line(text, value_start, end, name.lower().endswith("phrase"))
     if is_tight and text[sign] == "=":
         form = form or "tight"
     if value_start >= end or text.startswith(MARK, value_start):
@@ -89,16 +93,37 @@ def assigned_value(text: str, sign: int) -> AssignedValue | None:
     return AssignedValue(word, qualifier, form, quote, value_start, end)
 
 
+def flag_value(text: str, end: int) -> AssignedValue | None:
+    """Return the value of an option like --db-password, whose name ends at `end`; else None."""
+    start = end
+    while start > max(0, end - NAME_WITHIN) and text[start - 1] in NAME_CHARACTERS:
+        start -= 1
+    _, dashes, name = text[start:end].rpartition("--")  # behind an escape, letters may be before it
+    word, qualifier = word_of(name)
+    if not word:  # its case parts it elsewhere, as in --passWord
+        word, qualifier = word_of(name.lower())
+    at = end + 1 if text[end : end + 1] == "=" else _after_blanks(text, end)
+    if not dashes or not word or at == end:
+        return None
+    value_start, value_end, quote = whole_value(text, at)
+    if value_start >= value_end or text.startswith(MARK, value_start):
+        return None
+    return AssignedValue(word, qualifier, "flag", quote, value_start, value_end)
+
+
 def word_of(name: str) -> tuple[str, str]:
-    """The word that a name ends in, as the WORDS call it, '' for another one; and the word before it, '' for none."""
+    """Return the word that a name ends in, as the WORDS call it, '' for another one; and the word before it, '' for
+    none."""
     words = words_of(name)
     last = words[-1] if words else ""
-    word = WORDS.get(last) or next((GLUED[end] for end in GLUED if last.endswith(end)), "")
-    return word, words[-2] if len(words) > 1 else ""
+    qualifier = words[-2] if len(words) > 1 else ""
+    if name in DIRECTORIES or (last == "seed" and qualifier not in SEEDS):
+        return "", qualifier
+    return WORDS.get(last) or next((GLUED[end] for end in GLUED if last.endswith(end)), ""), qualifier
 
 
 def words_of(name: str) -> list[str]:
-    """The words of an identifier, which has no signs but `_.-`, in lower case, without digits at its end: of
+    """Return the words of an identifier, which has no signs but `_.-`, in lower case, without digits at its end: of
     `dbPassword_2` db, password."""
     words: list[str] = []
     word = ""
@@ -117,7 +142,7 @@ def words_of(name: str) -> list[str]:
 
 
 def whole_value(text: str, start: int, is_line: bool = False) -> tuple[int, int, str]:
-    """Where the value that stands at `start` begins and ends, without its quotation marks, and the mark.
+    """Return where the value at `start` begins and ends, without its quotation marks, and the mark.
 
     One without a mark ends at white space, or where what it is part of goes on or ends; with `is_line`, where it is
     all of its line, only at white space and at the quotation mark or the escape that ends a string around it.
@@ -135,8 +160,14 @@ def whole_value(text: str, start: int, is_line: bool = False) -> tuple[int, int,
     return start, _end_of_unquoted(text, start, is_line), ""
 
 
+def _ends_tag(text: str, name_start: int, name_end: int, sign: int) -> bool:
+    """Check that the `>` at `sign` ends a tag of that name, and that the element ends near."""
+    is_tag = text[name_start - 1 : name_start] == "<" and name_end == sign
+    return is_tag and text.find("</", sign, sign + VALUE_WITHIN) >= 0
+
+
 def _name_before(text: str, sign: int) -> tuple[int, int]:
-    """Where the name before a sign begins and ends; -1 where there is none, or the sign is no assignment."""
+    """Return where the name before a sign begins and ends; -1 where there is none, or the sign is no assignment."""
     if text[sign + 1 : sign + 2] == ":" or (sign and text[sign - 1] in "!<>=:~"):  # a::b, a != b; `:=` is at its `:`
         return -1, -1
     end = sign
@@ -157,7 +188,7 @@ def _name_before(text: str, sign: int) -> tuple[int, int]:
 
 
 def _value_start(text: str, sign: int) -> int:
-    """Where the value behind a sign begins, on the same line; -1 where there is none."""
+    """Return where the value behind a sign begins, on the same line; -1 where there is none."""
     at = sign + 1
     while text[at : at + 1] in ("=", ">"):
         at += 1
@@ -172,7 +203,7 @@ def _value_start(text: str, sign: int) -> int:
 
 
 def _after_blanks(text: str, at: int) -> int:
-    """Behind the blanks at `at`, and behind a backslash that continues the line."""
+    """Return the place behind the blanks at `at`, and behind a backslash that continues the line."""
     stop = at + MOST_BLANKS
     while at < stop and text[at : at + 1] in (" ", "\t"):
         at += 1
@@ -186,7 +217,7 @@ def _after_blanks(text: str, at: int) -> int:
 
 
 def _after_type(text: str, at: int) -> int:
-    """Behind a type and its sign, as of `password: str = "..."`; `at` where there is none."""
+    """Return the place behind a type and its sign, as of `password: str = "..."`; `at` where there is none."""
     end = at
     while end < at + MOST_BLANKS and (text[end : end + 1].isalnum() or text[end : end + 1] in tuple("_.&<>[]|? '")):
         end += 1
@@ -197,14 +228,14 @@ def _after_type(text: str, at: int) -> int:
 
 
 def _is_line_end(text: str, at: int) -> bool:
-    """Whether the line ends at `at`, perhaps behind a sign of YAML for a text on the next lines."""
+    """Check that the line ends at `at`, perhaps behind a sign of YAML for a text on the next lines."""
     while text[at : at + 1] in ("|", ">", "-", "+"):
         at += 1
     return at >= len(text) or text[at] in "\r\n" or text.startswith(("\\n", "\\r\\n"), at)
 
 
 def _next_line_value(text: str, at: int, indent: int) -> int:
-    """Where the value on the next line begins, which is indented more than `indent`; -1 where there is none."""
+    """Return where the value on the next line begins, which is indented more than `indent`; -1 where there is none."""
     real, escaped = text.find("\n", at, at + 8), text.find("\\n", at, at + 8)
     if real < 0 and escaped < 0:
         return -1
@@ -213,13 +244,25 @@ def _next_line_value(text: str, at: int, indent: int) -> int:
     while text[start : start + 1] in (" ", "\t"):
         start += 1
     end = _end_of_word(text, start)
-    if start - line <= indent or end == start or text[end - 1] == ":" or text[start] in "-#":
+    if (
+        start - line < indent + (text[at : at + 1] not in (">", "|"))
+        or end == start
+        or text[end - 1] == ":"
+        or text[start] in "-#"
+    ):
         return -1
     return start
 
 
+def _end_of_line(text: str, start: int) -> int:
+    ends = [text.find(mark, start, start + VALUE_WITHIN) for mark in ("\n", "\\n", '"')]
+    end = min([end for end in ends if end >= 0], default=min(len(text), start + VALUE_WITHIN))
+    return start + len(text[start:end].rstrip())
+
+
 def _line_before(text: str, name_start: int) -> tuple[int, bool]:
-    """Where the line of a name begins, behind what a listing puts there, and whether nothing else is before it."""
+    """Return where the line of a name begins, behind what a listing puts there, and whether nothing else is before
+    it."""
     lowest = max(0, name_start - 80)
     escaped = text.rfind("\\n", lowest, name_start)
     start = max(text.rfind("\n", lowest, name_start) + 1, escaped + 2 if escaped >= 0 else 0, lowest)
@@ -230,10 +273,10 @@ def _line_before(text: str, name_start: int) -> tuple[int, bool]:
     return start, all(word in KEYWORDS or word == "$env:" or word.startswith("-") for word in words)
 
 
-def _rest_of_line(text: str, start: int, end: int) -> tuple[int, str]:
-    """Where a value ends that is the rest of its line, and its form; as it was, where something else follows it.
+def _rest_of_line(text: str, start: int, end: int, is_phrase: bool) -> tuple[int, str]:
+    """Return where a value ends that is the rest of its line, and its form; as it was, where something else follows it.
 
-    Of several words it is one only where a word looks like no word of prose: YAML needs no quotation marks.
+    Of several words it is one only where all have digits, or where it is a phrase: YAML needs no quotation marks.
     """
     if text[end : end + 1] in tuple(";&,") and _begins_another(text, end + 1):
         return end, ""
@@ -246,13 +289,15 @@ def _rest_of_line(text: str, start: int, end: int) -> tuple[int, str]:
     words = rest.split()
     if len(words) == 1 and rest[-1] not in ",;{([":
         return start + len(rest), "line"
-    if 1 < len(words) <= 6 and all(any(c.isdigit() for c in word) for word in words):
+    has_digits = all(any(character.isdigit() for character in word) for word in words)
+    if 1 < len(words) <= 6 and (has_digits or (is_phrase and len(words) > 2 and rest.replace(" ", "").isalpha())):
         return start + len(rest), "line"
     return end, ""
 
 
 def _end_of_quoted(text: str, start: int, quote: str, backslashes: int) -> int:
-    """Where the string ends that was begun with `quote` behind so many backslashes; -1 where the line ends before."""
+    """Return where the string ends that was begun with `quote` behind so many backslashes; -1 where the line ends
+    before."""
     at = start
     while (at := text.find(quote, at, start + VALUE_WITHIN)) >= 0:
         before = at
@@ -310,7 +355,7 @@ def _end_of_unquoted(text: str, start: int, is_line: bool) -> int:
 
 
 def _begins_another(text: str, at: int) -> bool:
-    """Whether another assignment begins at `at`, as in a query, a connection string or a list."""
+    """Check that another assignment begins at `at`, as in a query, a connection string or a list."""
     end = at
     while end < at + NAME_WITHIN and (text[end : end + 1] in tuple(NAME_CHARACTERS) or text[end : end + 1] == " "):
         end += 1

@@ -25,6 +25,7 @@ WORDY = 2.0
 ENOUGH = 120  # characters that are examined
 
 WORD = re.compile("[A-Z]*[a-z]+|[A-Z]+")
+UUID = re.compile("[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 HEX = re.compile("[0-9a-fA-F-]+")
 LOWER, UPPER, DIGIT, LETTER = map(re.compile, ("[a-z]", "[A-Z]", "[0-9]", "[A-Za-z]"))
 SIGN = re.compile(r"[^\w.-]")
@@ -70,11 +71,24 @@ PROSE = re.compile(
     r"(?i)\b(?:the|your|is|are|must|should|enter|please|required|at least|characters|forgot|reset|confirm|and|or|not"
     r"|be)\b"
 )
+SMALL_WORDS = re.compile(r"(?i)\b(?:for|to|used|using|a|an|of|in|with|that|was|will|can|if|it|on|from|by)\b")
 # A number, a date or a time, perhaps with a unit; a short hexadecimal one.
 NUMBER = re.compile(r"[-+]?[0-9][0-9_.,:/T%-]*(?:[a-zA-Z]{1,3})?|(?i:0x)[0-9a-fA-F]{1,8}")
 # A name in code; and one, or a path of them, perhaps called or with a subscript: code, unless it is like no words.
 NAME = r"[A-Za-z_$][\w$]*"
 NAMES = re.compile(rf"({NAME}(?:(?:\?\.|\.|->|::){NAME})*)([!?]?[(\[].*)?[!?;]?", re.DOTALL)
+SEED = re.compile("[A-Z2-7 =-]{10,200}|[a-z2-7]{16,200}")  # of one-time passwords, in base32
+PAIR_OF_WORDS = re.compile(r"([A-Za-z]{3,})[._-][A-Za-z]{3,}[0-9]{1,4}[!?]?")
+# What has values in code.
+OBJECTS = frozenset((
+    "self", "this", "config", "cfg", "conf", "env", "process", "settings", "options", "opts", "args", "params",
+    "req", "request", "res", "response", "ctx", "context", "user", "users", "data", "state", "props", "form",
+    "body", "yup", "joi", "types", "schema", "faker", "string", "client", "credentials", "creds", "secrets", "auth",
+    "account", "event", "item", "obj", "input", "inputs", "values", "value", "math", "util", "utils", "test",
+    "tests", "app", "vars", "var", "local", "module", "fields", "field", "row", "record", "entry", "session",
+    "steps", "matrix", "github", "src", "lib", "python"
+))  # fmt: skip
+CAMEL_CASE = re.compile("[a-z]+(?:[A-Z][a-z]+)+[0-9]?")
 CHUNK = re.compile(r"[A-Za-z]+|[0-9]+")
 CASED_WORD = re.compile("[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 # Names of keys that are no secrets: in tables, caches, maps, messages.
@@ -89,25 +103,26 @@ OTHER_KEYS = frozenset((
 # What is said of a pass that is no password: of a compiler, a renderer, a test.
 NO_PASS = frozenset((
     "first", "second", "third", "next", "last", "one", "two", "multi", "single", "render", "shader", "depth",
-    "shadow", "light", "post", "pre"
+    "shadow", "light", "post", "pre", "test", "tests", "checks", "check", "all", "both", "by", "no", "final", "full"
 ))  # fmt: skip
 # Technical terms that have a number.
 TECHNICAL = re.compile(
-    r"(?i)(?:sha|md|base|utf|argon|aes|rsa|oauth|http|ipv|blake|ed|ecdsa|uuid|ulid|v|x|p|h|s|ec|k|i|l|py|node|amd|arm)"
+    r"(?i)(?:saml|webauthn|fido|sha|md|base|utf|argon|aes|rsa|oauth|http|ipv|blake|ed|ecdsa|uuid|ulid|v|x|p|h|s|ec|k|i"
+    r"|l|py|node|amd|arm)"
     r"[0-9]{1,5}"
 )
 TERM = re.compile(TECHNICAL.pattern + r"(?![A-Za-z0-9])")
 
 
 def entropy(text: str) -> float:
-    """Shannon entropy of the first characters of `text`, in bits a character."""
+    """Return the Shannon entropy of the first characters of `text`, in bits a character."""
     text = text[:ENOUGH]
     size = len(text)
     return -sum(n / size * log2(n / size) for n in map(text.count, set(text)))
 
 
 def reads_like_words(text: str, deviations: float) -> bool:
-    """Whether `text` has more common pairs of letters than chance, by so many standard deviations."""
+    """Check that `text` has more common pairs of letters than chance, by so many standard deviations."""
     pairs = [word[i : i + 2].lower() for word in WORD.findall(text) for i in range(len(word) - 1)]
     by_chance = len(pairs) * COMMON
     deviation = sqrt(by_chance * (1 - COMMON))
@@ -115,7 +130,7 @@ def reads_like_words(text: str, deviations: float) -> bool:
 
 
 def looks_random(text: str, deviations: float) -> bool:
-    """Whether `text` has digits and letters that form no words, as keys have."""
+    """Check that `text` has digits and letters that form no words, as keys have."""
     text = text[:ENOUGH]
     digits, letters = len(DIGIT.findall(text)), len(LETTER.findall(text))
     if not digits or not letters or PLACEHOLDER.search(text) or entropy(text) < 2.8:
@@ -126,9 +141,11 @@ def looks_random(text: str, deviations: float) -> bool:
 
 
 def looks_like_password(text: str, quoted: bool) -> bool:
-    """Whether `text`, the value of something called a password, is one: neither code nor a mere word."""
+    """Check that `text`, the value of something called a password, is one: neither code nor a mere word."""
     text = text[:ENOUGH]
     if PLACEHOLDER.search(text) or CODE.fullmatch(text) or IDENTIFIER.fullmatch(text):
+        return False
+    if not quoted and CAMEL_CASE.fullmatch(text):
         return False
     kinds = sum(kind.search(text) is not None for kind in (LOWER, UPPER, DIGIT, SIGN))
     if DIGIT.search(text) or SIGN.search(text):
@@ -139,7 +156,7 @@ def looks_like_password(text: str, quoted: bool) -> bool:
 
 
 def is_wordy(text: str) -> bool:
-    """Whether `text` is words and numbers: each part between its signs and cases reads like a word or is short."""
+    """Check that `text` is words and numbers: each part between its signs and cases reads like a word or is short."""
     for part in re.split(r"[^A-Za-z0-9]+", text):
         chunks = CHUNK.findall(part)
         if len(chunks) > 5 or (len(chunks) > 1 and not TECHNICAL.fullmatch(part) and not _is_numbered(chunks)):
@@ -150,13 +167,13 @@ def is_wordy(text: str) -> bool:
 
 
 def _is_numbered(chunks: list[str]) -> bool:
-    """Whether the parts of a name are a word with a number of up to four digits, or words with up to two between."""
+    """Check that the parts of a name are a word with a number of up to four digits, or words with up to two between."""
     longest = 4 if len(chunks) == 2 else 2
     return all(len(chunk) > 2 if chunk.isalpha() else len(chunk) <= longest for chunk in chunks) and chunks[0].isalpha()
 
 
 def _is_word(letters: str) -> bool:
-    """Whether letters may be words, in one case or in camel case."""
+    """Check that letters may be words, in one case or in camel case."""
     words = CASED_WORD.findall(letters)
     if len(words) > 2 and len(letters) < 3 * len(words):
         return False
@@ -164,21 +181,24 @@ def _is_word(letters: str) -> bool:
 
 
 def is_assigned_secret(text: str, value: AssignedValue) -> bool:
-    """Whether what a name is given is a secret: a password nearly always, what else is called a secret, token or key
+    """Check that what a name is given is a secret: a password nearly always, what else is called a secret, token or key
     where it is no number, no name and no words."""
     content = text[value.start : value.end]
-    if value.word != "password" and (len(content) < 6 or (value.form != "env" and not DIGIT.search(content))):
+    if value.word == "seed":
+        return SEED.fullmatch(content) is not None
+    is_password = value.word in ("password", "pass")
+    if not is_password and (len(content) < 6 or (value.form != "env" and not DIGIT.search(content))):
         return False  # most of them
     if len(content) < 3 or STANDS_FOR.fullmatch(content) or content.lower().strip("'\"") in NO_PASSWORDS:
         return False
-    if value.word == "password":
-        return _is_password(content, value)
-    return _is_key(content, value)
+    if not is_password:
+        return _is_key(content, value)
+    return _is_password(content, value) and (value.word == "password" or _is_pass(content, value))
 
 
 def _is_password(content: str, value: AssignedValue) -> bool:
-    """Whether what something called a password is given is one: anything in an env file, nearly anything in quotation
-    marks or on a line of its own, and elsewhere what is no code."""
+    """Check that what something called a password is given is one: anything in an env file, nearly anything in
+    quotation marks or on a line of its own, and elsewhere what is no code."""
     if value.form == "env":
         return True
     if value.qualifier in NO_PASS or (not value.qualifier and NUMBER.fullmatch(content) and len(content) < 6):
@@ -187,15 +207,35 @@ def _is_password(content: str, value: AssignedValue) -> bool:
         return False
     if value.quote:
         return len(content) >= 4 and not (" " in content and PROSE.search(content))
+    if is_pair_of_words(content):
+        return True
     if NAMES.fullmatch(content) and value.form != "line":
         return looks_like_password(content, False) and not is_call(content)
     if value.form == "line":
-        return not is_call(content)
+        is_prose = " " in content and (PROSE.search(content) or SMALL_WORDS.search(content))
+        return not is_call(content) and not is_prose
     return len(content) >= 5 and looks_like_password(content, False)
 
 
+def _is_pass(content: str, value: AssignedValue) -> bool:
+    """Check that `pass` is short for a password here: test runners print PASS: and the name of a test."""
+    if value.qualifier or value.form == "flag":
+        return True
+    if value.form == "env":
+        return not NUMBER.fullmatch(content)
+    if value.quote:
+        return looks_like_password(content, True)
+    return looks_random(content, STRICT)
+
+
+def is_pair_of_words(content: str) -> bool:
+    """Check that `content` is like Maple.tunnel36: two words and a number, and no value within an object of code."""
+    pair = PAIR_OF_WORDS.fullmatch(content)
+    return pair is not None and pair[1].lower() not in OBJECTS
+
+
 def is_call(content: str) -> bool:
-    """Whether `content` is code that calls something or takes a part of it: names that read like words."""
+    """Check that `content` is code that calls something or takes a part of it: names that read like words."""
     names = NAMES.fullmatch(content)
     if names is None:
         return False
@@ -203,10 +243,12 @@ def is_call(content: str) -> bool:
 
 
 def _is_key(content: str, value: AssignedValue) -> bool:
-    """Whether what something called a secret, token or key is given is one: nearly anything in an env file, elsewhere
-    what has no words in it, and looks random where it is called just a key."""
+    """Check that what something called a secret, token or key is given is one: nearly anything in an env file,
+    elsewhere what has no words in it, and looks random where it is called just a key."""
     is_placeholder = PLACEHOLDER.search(content.replace("<", "")) is not None
     is_just_key = value.word == "key" and not value.qualifier
+    if is_just_key and UUID.fullmatch(content):
+        return False
     if NUMBER.fullmatch(content) or (content.isalpha() and reads_like_words(content, STRICT)):
         return False
     if value.word == "key" and value.qualifier in OTHER_KEYS:
@@ -227,13 +269,21 @@ def _is_key(content: str, value: AssignedValue) -> bool:
 
 
 def is_argument(text: str, quoted: bool) -> bool:
-    """Whether what a command is given for its password is one: no variable, template or other option."""
+    """Check that what a command is given for its password is one: no variable, template or other option."""
     return len(text) >= 3 and text[0] != "-" and not STANDS_FOR.fullmatch(text) and text.lower() not in NO_PASSWORDS
 
 
 def is_told(text: str, quoted: bool) -> bool:
-    """Whether what a sentence calls a password is one: letters with digits or signs, which are no words or terms."""
-    if STANDS_FOR.fullmatch(text) or is_call(text) or TERM.match(text) or NUMBER.fullmatch(text):
+    """Check that what a sentence calls a password is one: letters with digits or signs, which are no words or terms."""
+    if is_pair_of_words(text.rstrip("!?")):
+        return True
+    if (
+        STANDS_FOR.fullmatch(text)
+        or is_call(text)
+        or IDENTIFIER.fullmatch(text)
+        or TERM.match(text)
+        or NUMBER.fullmatch(text)
+    ):
         return False
     if re.search("[-/_.]", text) and is_wordy(text.strip("()[]{}?!%+*")):
         return False
@@ -243,13 +293,15 @@ def is_told(text: str, quoted: bool) -> bool:
 
 
 def is_card_number(text: str, quoted: bool) -> bool:
-    """Whether digits pass the check of Luhn (ISO/IEC 7812), and are not all the same."""
+    """Check that digits pass the check of Luhn (ISO/IEC 7812), and are not all the same."""
     digits = [int(character) for character in text if character.isdigit()]
     doubled = [sum(divmod(2 * digit, 10)) for digit in digits[-2::-2]]
     return len(set(digits)) > 2 and (sum(digits[::-2]) + sum(doubled)) % 10 == 0
 
 
 JUDGES = {
+    "varied": lambda text, quoted: entropy(text) >= 2.5,
+    "url": lambda text, quoted: text[0] != "$" and "{{" not in text and "${" not in text,
     "random": lambda text, quoted: looks_random(text, STRICT),
     "shape": lambda text, quoted: looks_random(text, LENIENT),
     "password": looks_like_password,

@@ -1,85 +1,88 @@
-"""The search: one pass of a generated regex finds where rules may apply; there the rules are matched.
+"""The second look: at each place that the first one found, the regex of its rule, and what judge.py says of the find.
 
-Imports `re`, so it is loaded only where it is needed (see __init__.py).
+Import `re`: so this is loaded only where there is such a place (see __init__.py).
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from functools import lru_cache
-from itertools import accumulate
+from functools import cache, lru_cache
+from operator import itemgetter
+from typing import TYPE_CHECKING
 
-from . import NAME_WITHIN, digit_runs, names
-from ._rules import ENDINGS, HEADS, NAMES, RULES, SCANNER, SIGNS, TAILS, WORDS
-from .assignments import MARK, AssignedValue, assigned_value, whole_value, word_of, words_of
-from .judge import ABOUT, JUDGES, entropy, is_assigned_secret
+from . import LONG_VALUE, NAME_WITHIN
+from .assignments import MARK, AssignedValue, whole_value, words_of
+from .judge import ABOUT, JUDGES, is_assigned_secret
+from .rules import FOREIGN, PASSWORDS, RULES, SecretRule
 
-# A sign and what may stand between it and the value.
-OPENING = re.compile(r"""(?:[:=,]|[>|](?:[ \t]{0,8}(?:\n|\\n)[ \t]{0,16})?)(?:[ \t"'`*>=|?]|\\(?=[\\"'`])){0,12}""")
+if TYPE_CHECKING:
+    from . import Spots
+
+CLASSES = {
+    "<hex>": "[0-9a-fA-F]",
+    "<b36>": "[0-9a-z]",
+    "<B36>": "[0-9A-Z]",
+    "<b62>": "[0-9A-Za-z]",
+    "<b64>": "[0-9A-Za-z+/]",
+    "<b64u>": r"[\w+/-]",
+    "<url>": r"[\w-]",
+    "<uuid>": "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}",
+    # Where a word begins; or behind the n of a JSON string's \n, a URL's percent escape, a terminal's colour.
+    "<begin>": r"(?:(?<![A-Za-z0-9])|(?<=\\[bfnrt])|(?<=%[0-9A-Fa-f]{2})|(?<=[0-9;\[]m))",
+    "<token-end>": r"(?<!\.)(?![A-Za-z0-9])",
+    "<value-end>": r"(?![\w+/-])",
+    # Between two lines of base64: white space, quotes, a string's escapes, a join, a listing's line number.
+    "<gap>": r"""(?:[\s"'`,|>→]|\\+[nrt"']|\+(?=[\s"'])|[0-9]{1,6}(?:[→|: \t]|\\+u2192))""",
+    # White space within a class, also beyond ASCII; quotation marks within a class, as one, and as one that may be
+    # escaped.
+    "<blank>": r"\s\x85\xa0\u2000-\u200a\u2028\u2029\u202f\u205f\u3000",
+    "<marks>": "\"'`",
+    "<mark>": "[\"'`]",
+    "<quote>": r"""(?:\\{0,7}["'`])""",
+    # Between the arguments of a command: blanks, or the end of a line that a backslash continues; and some arguments.
+    "<space>": r"(?:[ \t]{0,4}\\{1,8}(?:\r?\n|(?<=\\\\)n)[ \t]{0,16}|[ \t]{1,4})",
+    "<args>": r"(?:[^\n|;&\\]|\\{1,8}[\nn\"']){0,160}?",
+    "<value>": "(?P<value>)",
+    "<passwords>": PASSWORDS,
+    "<foreign>": FOREIGN,
+}
+# A sign and what may stand between it and a value of a named rule, which has a digit among its first 65 characters.
+NAMED_SIGN = re.compile(
+    r"""(?a)[:=>|,][ \t"'`*>=|?\\]{0,12}(?:(?<=[>|])[ \t]{0,8}(?:\n|\\n)[ \t]{0,16})?"""
+    r"(?=(?P<value>[\w.+/~%-])[\w.+/~%=:|-]{9})(?=[A-Za-z_.+/~%=:|-]{0,64}[0-9])"
+)
 # The name before a sign, and what may stand between them: all backwards.
 NAME = re.compile(r"""[ \t"'`\\*|?>:-]{0,12}(?:\](?=["'\\])["'\\]{1,8})?([A-Za-z0-9_ .-]{1,60})(\\?)""")
-ALSO_WITHIN = 500  # behind a literal; a rule's `also` is so near where it may begin before its literal
-SEPARATOR = "\0"  # joins texts: no rule looks for it, so the scanner finds the same in the joined texts as in each
-
-LONG_VALUE = 200  # in a longer one no other value of the kind is looked for, lest time grows faster than the text
+KINDS = {rule.kind: rule.number for rule in RULES if rule.form == "assigned"}
+KIND_OF_WORD = {"pass": "password", "seed": "secret", "key": "api key"}  # others are called as the word
 
 Found = tuple[int, int, int]  # start, end, number of the rule
 
 
-class CompiledPatterns(dict[str, "re.Pattern[str]"]):
-    """Regexes by their source, compiled when first used: most never are."""
-
-    def __missing__(self, source: str) -> re.Pattern[str]:
-        self[source] = re.compile(source)
-        return self[source]
-
-
-COMPILED = CompiledPatterns()
-WORD_GROUPS = frozenset(COMPILED[SCANNER].groupindex.values())  # set where a word of assignments.py is before a sign
+@cache
+def compiled(pattern: str) -> re.Pattern[str]:
+    """Return the regex of a rule, with its classes written out; compiled when it is first needed: most never are."""
+    for name, characters in CLASSES.items():
+        pattern = pattern.replace(name, characters)
+    return re.compile(f"(?a){pattern}")
 
 
-def find(text: str, start: int = 0) -> list[tuple[str, int, int]]:
-    """(kind, start, end) of every secret in `text`, in order, without overlaps. The scanner begins at `start`."""
+def find(text: str, spots: Spots) -> list[tuple[str, int, int]]:
+    """Return (kind, start, end) of every secret at one of the spots, in order, without overlaps."""
+    search = Search(text)
     found: list[Found] = []
-    search = None
-    hit = COMPILED[SCANNER].search(text, start)
-    while hit is not None:
-        search = search or Search(text)
-        at = hit.start()
-        if text[at] in SIGNS:
-            found += search.named(at)
-            if hit.lastindex is None or hit.lastindex in WORD_GROUPS:
-                found += search.assigned(at)
-        if hit.lastindex is None or text[at] not in SIGNS:
-            found += search.anchored(at)
-        hit = COMPILED[SCANNER].search(text, at + 1)  # not behind the hit, which another one may overlap
-    for at, number in digit_runs(text):
-        search = search or Search(text)
-        found += search.matched(at, number)
-    return merged(found) if found else []
-
-
-def suspects(texts: list[str]) -> dict[int, int]:
-    """The indexes of the `texts` in which a rule may apply, found in one pass over all of them; with each the place up
-    to which the scanner finds nothing."""
-    joined = SEPARATOR.join(texts)
-    ends = list(accumulate(len(text) + len(SEPARATOR) for text in texts))
-    scanner = COMPILED[SCANNER]
-    found: dict[int, int] = {}
-    end = 0
-    while hit := scanner.search(joined, end):
-        index = bisect_right(ends, hit.start())
-        end = ends[index]
-        found[index] = hit.start() - end + len(texts[index]) + len(SEPARATOR)
-    for at, _ in digit_runs(joined):
-        index = bisect_right(ends, at)
-        found.setdefault(index, len(texts[index]))
-    return found
+    for rule, at in sorted(spots.rules, key=itemgetter(1)):
+        found += search.matched(rule, at)
+    for value in spots.values:
+        found += search.assigned(value)
+    for start, end in spots.named:
+        for hit in NAMED_SIGN.finditer(text, start, end):
+            found += search.named(hit)
+    return merged(found)
 
 
 def merged(found: list[Found]) -> list[tuple[str, int, int]]:
-    """Joins finds that overlap, under the rule that comes first in rules.yaml."""
+    """Join finds that overlap, under the rule that stands first."""
     result: list[Found] = []
     for start, end, number in sorted(found):
         if result and start < result[-1][1]:
@@ -87,119 +90,100 @@ def merged(found: list[Found]) -> list[tuple[str, int, int]]:
             result[-1] = (first, max(last, end), min(other, number))
         else:
             result.append((start, end, number))
-    return [(RULES[number][1], start, end) for start, end, number in result]
+    return [(RULES[number].kind, start, end) for start, end, number in result]
+
+
+@lru_cache(maxsize=1)
+def named_rules() -> tuple[dict[str, list[int]], dict[str, list[int]]]:
+    """Return the numbers of the rules for a word of a name, and for what it ends in."""
+    whole: dict[str, list[int]] = {}
+    endings: dict[str, list[int]] = {}
+    for rule in RULES:
+        for name in rule.keywords if rule.form == "named" else ():
+            (endings if name[0] == "*" else whole).setdefault(name.lstrip("*"), []).append(rule.number)
+    return whole, endings
 
 
 @lru_cache(maxsize=4096)
-def rules_of(reversed_name: str) -> tuple[int, ...]:
-    """The numbers of the rules for the words of a name, which is written backwards; in the order of rules.yaml."""
+def rules_of(name: str) -> tuple[int, ...]:
+    """Return the numbers of the rules for the words of a name, in order."""
+    whole, endings = named_rules()
     numbers: set[int] = set()
-    words = words_of(reversed_name[::-1])
-    is_about = bool(words) and words[-1] in ABOUT
-    for name in names(reversed_name[::-1]):
-        numbers.update(NAMES.get(name, ()))
-        for ending, rules in ENDINGS.items():
-            if name.endswith(ending):
+    is_about = bool(words := words_of(name)) and words[-1] in ABOUT
+    for word in names(name):
+        numbers.update(whole.get(word, ()))
+        for ending, rules in endings.items():
+            if word.endswith(ending):
                 numbers.update(rules)
-    return tuple(sorted(number for number in numbers if not (is_about and RULES[number][5] == "random")))
+    return tuple(sorted(number for number in numbers if not (is_about and RULES[number].judge == "random")))
+
+
+def names(text: str) -> list[str]:
+    """Return the names by which rules may call an identifier: its words in lower case, and pairs of words as one.
+
+    Of `newRelicKey2`: new, relic, key2, newrelic, relickey2, and without their digits key, relickey.
+    """
+    words = [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*", text)]
+    words += [*map(str.__add__, words, words[1:])]
+    return words + [word.rstrip("0123456789") for word in words if word[-1].isdigit()]
 
 
 class Search:
-    """The search in one text; remembers which literals the text holds, where the last find of each rule ends, and up to
-    where those were tried that may begin before their literal."""
+    """The search in one text; remember where the last find of each rule ends, and up to where those were tried that may
+    begin before their keyword."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.known = {"": True}
         self.ends: dict[int, int] = {}
         self.tried: dict[int, int] = {}
         self.assigned_end = 0
 
-    def holds(self, literal: str) -> bool:
-        """Whether the text holds `literal`; searches for each only once."""
-        if literal not in self.known:
-            self.known[literal] = literal in self.text
-        return self.known[literal]
-
-    def anchored(self, at: int) -> list[Found]:
-        """The finds of the rules with a literal at `at`."""
-        text = self.text
-        found: list[Found] = []
-        rows = HEADS.get(text[at : at + 2], ()) + HEADS.get(text[at], ()) + TAILS.get(text[max(0, at - 1) : at + 1], ())
-        for literal, offset, number, fold in rows:
-            start = at - offset
-            if start < 0:
-                continue
-            if text[start : start + len(literal)].lower() == literal if fold else text.startswith(literal, start):
-                found += self.matched(start, number)
-        return found
-
-    def matched(self, start: int, number: int) -> list[Found]:
-        """The find of a rule whose literal is at `start`, unless that is within its last find."""
-        _, _, source, before, also, _, _, _, _ = RULES[number]
-        first = max(0, start - before)
-        if start < self.ends.get(number, 0) or not self.holds(also):
+    def matched(self, rule: SecretRule, start: int) -> list[Found]:
+        """Return the find of a rule whose keyword is at `start`, unless that is within its last find."""
+        if start < self.ends.get(rule.number, 0):
             return []
-        if not before or also in self.text[first : start + ALSO_WITHIN]:
-            match = COMPILED[source].match
-            if before:
-                first = max(first, self.tried.get(number, 0))
-                self.tried[number] = start + 1
-            for at in range(first, start + 1):
-                if (hit := match(self.text, at)) is not None:
-                    return self.judged(hit, number)
+        match = compiled(rule.pattern).match
+        first = max(0, start - rule.before, self.tried.get(rule.number, 0) if rule.before else 0)
+        self.tried[rule.number] = start + 1
+        for at in range(first, start + 1):
+            if (hit := match(self.text, at)) is not None:
+                return self.judged(hit, rule)
         return []
 
-    def assigned(self, at: int) -> list[Found]:
-        """The find of the value that the sign at `at` gives to a name like API_KEY."""
-        value = assigned_value(self.text, at) if at >= self.assigned_end else None
-        if value is None:
+    def named(self, hit: re.Match[str]) -> list[Found]:
+        """Return the find, in the value behind a sign, of the rules for the name before it."""
+        name = NAME.match(self.text[max(0, hit.start() - NAME_WITHIN) : hit.start()][::-1])
+        if name is None:
+            return []
+        is_escape = name[2] and name[1][-1] in "nrt"
+        for number in rules_of((name[1][:-1] if is_escape else name[1])[::-1]):
+            value = compiled(RULES[number].pattern).match(self.text, hit.start("value"))
+            if value is not None and (found := self.judged(value, RULES[number])):
+                return found
+        return []
+
+    def judged(self, hit: re.Match[str], rule: SecretRule) -> list[Found]:
+        """Return the secret in a match, unless the judge of the rule says that it is none."""
+        groups = hit.re.groupindex
+        start, end = hit.span("secret") if "secret" in groups else hit.span()
+        quote = self.text[start - 1 : start] if self.text[start - 1 : start] in ('"', "'", "`") else ""
+        if "value" in groups:
+            start, end, quote = whole_value(self.text, end)
+            if end - start > LONG_VALUE:
+                self.ends[rule.number] = end
+        secret = self.text[start:end]
+        if not secret or secret.startswith(MARK):
+            return []
+        if rule.judge and not JUDGES[rule.judge](hit["body"] if "body" in groups else secret, bool(quote)):
+            return []
+        self.ends[rule.number] = end
+        return [(start, end, rule.number)]
+
+    def assigned(self, value: AssignedValue) -> list[Found]:
+        """Return the find of the value that is given to a name like API_KEY, unless it is within one before it."""
+        if value.start < self.assigned_end:
             return []
         is_secret = is_assigned_secret(self.text, value)
         if is_secret or value.end - value.start > LONG_VALUE:
             self.assigned_end = value.end
-        if not is_secret:
-            return []
-        return [(value.start, value.end, WORDS[value.word])]
-
-    def named(self, at: int) -> list[Found]:
-        """The finds, in the value after the sign at `at`, of the rules for the name before it."""
-        name = NAME.match(self.text[max(0, at - NAME_WITHIN) : at][::-1])
-        if name is None:
-            return []
-        is_escape = name[2] and name[1][-1] in "nrt"
-        numbers = rules_of(name[1][:-1] if is_escape else name[1])
-        opening = OPENING.match(self.text, at) if numbers else None
-        if opening is None:
-            return []
-        for number in numbers:
-            hit = COMPILED[RULES[number][2]].match(self.text, opening.end())
-            if hit is not None and (found := self.judged(hit, number)):
-                return found
-        return []
-
-    def judged(self, hit: re.Match[str], number: int) -> list[Found]:
-        """The secret in a match, unless the other conditions of the rule fail."""
-        groups = hit.re.groupindex
-        _, _, _, _, _, judge, least, reject, is_whole = RULES[number]
-        start, end = hit.span("secret") if "secret" in groups else hit.span()
-        quote = self.text[start - 1 : start] if self.text[start - 1 : start] in ('"', "'", "`") else ""
-        if is_whole:
-            start, end, quote = whole_value(self.text, end)
-            if end - start > LONG_VALUE:
-                self.ends[number] = end
-        secret = self.text[start:end]
-        if not secret or secret.startswith(MARK) or (least and entropy(secret) < least):
-            return []
-        if reject and COMPILED[reject].search(secret):
-            return []
-        if judge == "flag":
-            word, qualifier = word_of(hit["name"])
-            if not word:  # its case parts it elsewhere, as in --passWord
-                word, qualifier = word_of(hit["name"].lower())
-            if not is_assigned_secret(self.text, AssignedValue(word, qualifier, "flag", quote, start, end)):
-                return []
-        elif judge and not JUDGES[judge](hit["body"] if "body" in groups else secret, bool(quote)):
-            return []
-        self.ends[number] = end
-        return [(start, end, number)]
+        return [(value.start, value.end, KINDS[KIND_OF_WORD.get(value.word, value.word)])] if is_secret else []
