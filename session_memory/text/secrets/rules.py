@@ -665,14 +665,19 @@ class Tables:
     """The keywords of the rules as they are looked for, in bytes, in lower case but for `heads` and `inside`."""
 
     def __init__(self) -> None:
-        self.heads: dict[bytes, list[tuple[SecretRule, bytes]]] = {}  # by the first two characters of a keyword's first word
-        self.inside: list[tuple[SecretRule, bytes]] = []  # those that do not begin with a word
+        # By the first two characters of a keyword's first word
+        self.heads: dict[bytes, list[tuple[SecretRule, bytes]]] = {}
+        # Those that do not begin with a word
+        self.inside: list[tuple[SecretRule, bytes]] = []
         self.digits: list[tuple[SecretRule, bytes]] = []
         self.names: set[bytes] = set()
-        self.roots: dict[bytes, list[tuple[SecretRule, bytes, int]]] = {root.encode(): [] for root in ROOTS}  # and where
+        # And where
+        self.roots: dict[bytes, list[tuple[SecretRule, bytes, int]]] = {root.encode(): [] for root in ROOTS}
         self.gates: dict[bytes, list[tuple[SecretRule, bytes]]] = {}
-        self.options: dict[bytes, list[tuple[SecretRule, bytes, bytes]]] = {}  # by the letter behind the hyphen; and the name
-        self.foreign: dict[str, list[SecretRule]] = {}  # beyond ASCII
+        # By the letter behind the hyphen; and the name
+        self.options: dict[bytes, list[tuple[SecretRule, bytes, bytes]]] = {}
+        # Beyond ASCII
+        self.foreign: dict[str, list[SecretRule]] = {}
         for rule in RULES:
             for keyword in rule.keywords:
                 self._add(rule, keyword, keyword.encode("ascii", "replace"))
