@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """The command `session-memory`, as plugins and packages bring it, with whatever Python is on the PATH: see --help."""
 
 import sys

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Converts Pi's session files to transcripts of Claude Code: see --help."""
 
 import sys

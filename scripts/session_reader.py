@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Shows what another session did: see --help."""
 
 import sys

@@ -6,7 +6,6 @@ The SDK is not imported here: that takes over a second, and whoever holds a call
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING, Any
 
 from .errors import SessionMemoryError
@@ -36,13 +35,11 @@ def lookup_options(home: str | os.PathLike[str]) -> dict[str, Any]:
         ClaudeAgentOptions(mcp_servers=lookups["mcp_servers"], allowed_tools=["Read", *lookups["allowed_tools"]])
     """
     paths = program_paths(os.environ)
-    base = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
-    python = str(paths.python) if paths.python.exists() else base
     conversations_dir = home_at(os.path.abspath(home), os.environ).conversations_dir
     server = {"command": str(paths.launcher), "args": ["mcp", "--home", os.path.abspath(home)]}
     return {
         "mcp_servers": {SERVERS[0]: server},
-        "allowed_tools": lookup_rules(_CLAUDE, paths, python, conversations_dir),
+        "allowed_tools": lookup_rules(_CLAUDE, paths, conversations_dir),
     }
 
 

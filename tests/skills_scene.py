@@ -24,7 +24,7 @@ ERROR = "Error: Cannot find module 'leftpad'"
 # What a command has to print, by a part of it, the first that fits.
 FOUND = {
     "--team": "joined no team",
-    "--list": NAME,
+    "sessions": NAME,
     f"{NAME} --lines 20": ANSWER,
     "show": ANSWER,
     "conversations --since": "active",

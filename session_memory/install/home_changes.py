@@ -21,9 +21,8 @@ from .file_changes import FileChange, checksum, read_if_there, remove_if_empty
 from .homes import RUNTIME, SHARED_SKILLS_FOLDER, Target
 from .ledger import HomeRecord, InstallLedger
 
-# How a SKILL.md names a script of the pack, and the archives of whoever has no agent home.
-_SCRIPT = re.compile(rb'python3 "%b/scripts/(\w+)\.py"' % re.escape(RUNTIME.install.PLUGIN_ROOT.encode()))
-_COMMAND = b"memory"  # the script that is the installed command
+# How a SKILL.md names the command as the pack brings it, and the archives of whoever has no agent home.
+_SCRIPT = b'"%b/scripts/memory.py"' % RUNTIME.install.PLUGIN_ROOT.encode()  # which is the installed command
 _ARCHIVES = b'"${SESSION_MEMORY_DIR:-$HOME/.session-memory}/conversations"'
 # Permission rules as `tools.permissions` makes them, of a program and home that are not known.
 _OWN_COMMAND = re.compile(r"Bash\(.*/session-memory/(?:bin/session-memory\b|app/scripts/).*\)")
@@ -138,8 +137,7 @@ def plan_install(
     if is_shared and target.kind in ("agent", "project"):
         directories.append(target.shared_skills_dir)
     for directory in directories:
-        root = target.root if target.kind == "agent" else ""
-        plan_skills(plan, directory, made_from, known, root, target.home.conversations_dir)
+        plan_skills(plan, directory, made_from, known, target.home.conversations_dir)
     plan.take_away_old(known)
     if target.kind == "agent" and (worktree := find_worktree(target.root)):
         plan.notes.append(
@@ -167,7 +165,7 @@ def _plan_hooks(
         return
     hooks = install.wanted_hooks(declared, made_from.python, app)
     own_rules = [] if before is None else _own_rules(before, path, record)
-    rules = lookup_rules(target.runtime, made_from.paths, made_from.python, target.home.conversations_dir)
+    rules = lookup_rules(target.runtime, made_from.paths, target.home.conversations_dir)
     rules = rules if allow or own_rules else []
     stripped = None if before is None else _stripped(before, path, is_ours, own_rules)
     theirs = set() if stripped is None else set(settings_file.read(stripped, str(path)).rules)
@@ -186,16 +184,15 @@ def extension_names(target: Target) -> list[str]:
 
 
 def plan_skills(
-    plan: HomePlan, directory: Path, made_from: InstalledPaths, known: dict[str, str], root: str, archives: str
+    plan: HomePlan, directory: Path, made_from: InstalledPaths, known: dict[str, str], archives: str
 ) -> None:
     """Plans every skill in `directory`; a skill there that is not ours (by `known`, from the ledger) is left alone.
 
-    `root` is the agent home that the commands in the skills name; '' where they find the home themselves. `archives` is
-    the directory of its archives.
+    `archives` is the directory of the home's archives.
     """
     for skill in sorted(path for path in (made_from.source / "skills").glob("*") if path.is_dir()):
         wanted = {
-            directory / file.relative_to(skill.parent): _adapted(file.read_bytes(), made_from, root, archives)
+            directory / file.relative_to(skill.parent): _adapted(file.read_bytes(), made_from, archives)
             for file in _files(skill)
         }
         if _is_foreign(directory / skill.name, wanted, known):
@@ -275,17 +272,10 @@ def make_uninstall(plan: HomePlan, ledger: InstallLedger) -> None:
         ledger.save()
 
 
-def _adapted(content: bytes, made_from: InstalledPaths, root: str, archives: str) -> bytes:
-    """A skill's file whose commands name the installed programs and the archives by their paths, and the agent home if
-    there is one."""
-    reader = made_from.paths.reader(made_from.python)
-
-    def command(match: re.Match[bytes]) -> bytes:
-        if match.group(1) == _COMMAND:
-            return os.fsencode(made_from.paths.command)
-        return os.fsencode(shlex.join([*reader, *(["--home", root] if root else [])]))
-
-    return _SCRIPT.sub(command, content.replace(_ARCHIVES, os.fsencode(shlex.quote(archives))))
+def _adapted(content: bytes, made_from: InstalledPaths, archives: str) -> bytes:
+    """Return a skill's file whose commands name the installed command and the archives by their paths."""
+    named = content.replace(_ARCHIVES, os.fsencode(shlex.quote(archives)))
+    return named.replace(_SCRIPT, os.fsencode(made_from.paths.command))
 
 
 def rules_by_content(rules: list[str]) -> list[str]:

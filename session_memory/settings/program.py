@@ -52,10 +52,6 @@ class ProgramPaths:
         """The launcher as skills name it in their shell commands, and permission rules with them: word for word."""
         return shlex.quote(str(self.launcher))
 
-    def reader(self, python: str) -> list[str]:
-        """The words with which skills start scripts/session_reader.py, and which permission rules allow."""
-        return [python, "-I", "-S", f"{self.app}/scripts/session_reader.py"]
-
     @property
     def link(self) -> Path:
         """The link to the launcher in `bin_dir`."""

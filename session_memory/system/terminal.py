@@ -63,7 +63,7 @@ def called_as() -> str:
 
     script = sys.argv[0]
     if script.endswith(_PACKAGE_SCRIPT):
-        return f"python3 {quote(os.path.abspath(script))}"
+        return quote(os.path.abspath(script))
     directory, name = os.path.split(script)
     if name != NAME or not os.path.isabs(script):
         return NAME

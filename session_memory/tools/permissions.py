@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING
 
 from .. import NAME
@@ -20,13 +19,13 @@ LOOKUPS = (
 SERVERS = ("sessions", f"plugin_{NAME}_sessions")
 
 
-def lookup_rules(runtime: Runtime, paths: ProgramPaths, python: str, conversations_dir: str) -> list[str]:
-    """The runtime's rules that let these commands of an installed program, whose reader `python` runs, these tools and
+def lookup_rules(runtime: Runtime, paths: ProgramPaths, conversations_dir: str) -> list[str]:
+    """The runtime's rules that let these commands of an installed program, these tools and
     the reading of the archives in `conversations_dir` pass without asking; none where it has no such rules."""
     rules = runtime.install
     if not rules.COMMAND_RULE:
         return []
-    commands = [*(f"{paths.command} {name}" for name in LOOKUPS), shlex.join(paths.reader(python))]
+    commands = [f"{paths.command} {name}" for name in LOOKUPS]
     tools = [tool.name for tool in (*TOOLS, SEARCH_GRAPH, SEARCH_TEAM) if tool.is_read_only]
     return [
         *(rules.COMMAND_RULE.format(command=command) for command in commands),

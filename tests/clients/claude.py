@@ -128,9 +128,9 @@ class Claude:
         return (home or self.home) / ".session-memory" / "state"
 
     @contextlib.contextmanager
-    def terminal(self) -> Iterator[Terminal]:
+    def terminal(self, *options: str) -> Iterator[Terminal]:
         """An interactive session in the project; ended when the block is left."""
-        terminal = Terminal([self.executable], self.project, self.environment)
+        terminal = Terminal([self.executable, *options], self.project, self.environment)
         try:
             terminal.wait(lambda: "❯" in terminal.text(), "the input line")
             yield terminal

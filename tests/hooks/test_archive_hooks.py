@@ -16,6 +16,7 @@ from records import NamedHome, append, exchange, line, new_id, register, tool_re
 from transcripts_scene import write_transcript
 
 from session_memory.archives.groups import archive_group_session
+from session_memory.settings.registry import register_host
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -60,6 +61,7 @@ class TestPreCompact:
     def test_leaves_the_archive_of_a_group_to_its_host(self, layout, tmp_path, event):
         group = layout.group("garden")
         Path(layout.database).touch()
+        register_host(layout.root, {"HOME": str(tmp_path)})
         Path(layout.config_file).parent.mkdir(parents=True)
         Path(layout.config_file).write_text("assistant_name: Rose\n")
         path = write_transcript(group, new_id())

@@ -104,10 +104,12 @@ def test_paths_with_spaces_and_quotes_work_throughout(tmp_path: Path) -> None:
     result = machine.installed("--home", str(machine.home / "my agent"), "--home", str(machine.claude))
     assert ["[Session Activity]" in text for text in told(result)] == [True, True]
     skill = (machine.home / "my agent/.claude/skills/sessions/SKILL.md").read_text()
-    command = next(line.strip() for line in skill.splitlines() if line.endswith("--list"))
-    assert (
-        "discord" in machine.run("/bin/sh", "-c", command, CLAUDE_CONFIG_DIR=f"{machine.home}/my agent/.claude").stdout
+    command = next(
+        line.strip() for line in skill.splitlines() if line.startswith("    ") and line.endswith(" sessions")
     )
+    agent = machine.home / "my agent"
+    done = machine.run("/bin/sh", "-c", command, cwd=agent, CLAUDE_CONFIG_DIR=f"{agent}/.claude")
+    assert "discord" in done.stdout
     assert machine.install("--uninstall").returncode == 0
     assert tree(machine.home / "my agent") == before
 

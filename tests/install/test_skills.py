@@ -82,6 +82,36 @@ def test_without_the_rules_claude_code_asks(user: Claude) -> None:
     assert "This command requires approval" in run_in_claude(user, commands[:1])[0]
 
 
+def offered(claude: Claude, command: str) -> str:
+    """For which commands Claude Code offers not to ask again, where an agent runs one."""
+    claude.api.reset()
+    claude.api.replies = [{"tools": [{"name": "Bash", "input": {"command": command}}]}, "done"]
+    with claude.terminal("--permission-mode", "default") as terminal:
+        terminal.enter("look into the past")
+        terminal.wait(lambda: "again" in terminal.text() and "No" in terminal.text(), "the question")
+        return "".join(terminal.text().partition("again")[2].partition("No")[0].split())
+
+
+def test_what_a_skill_runs_is_offered_to_be_allowed_by_its_own_path_alone(user: Claude) -> None:
+    """Not by that of an interpreter, with which every program would be."""
+    machine_of(user).installed("--home", str(user.config_dir))
+    program = user.home / ".local/share/session-memory"
+    for text in skill_texts(user.config_dir / "skills"):
+        for command in [one for one in commands_in(text) if not one.startswith("grep")][:2]:
+            offer = offered(user, command)
+            assert f"{program}/bin/session-memory" in offer, offer
+            assert "python" not in offer
+
+
+def test_what_a_plugin_s_skill_runs_is_offered_by_its_own_path_alone(plugin: ClaudePlugin) -> None:
+    commands = [one for one in installed_plugin(plugin) if "scripts/" in one]
+    assert commands
+    for command in (commands[0], commands[-1]):
+        offer = offered(plugin.claude, command)
+        assert "scripts/memory.py" in offer, offer
+        assert "python" not in offer
+
+
 def test_an_agent_of_the_sdk_s_template_runs_what_its_skills_teach_without_asking(user: Claude) -> None:
     machine = machine_of(user)
     (site_packages,) = machine.program_dir.glob("env/lib/python*/site-packages")

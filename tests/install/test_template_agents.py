@@ -98,7 +98,9 @@ def test_an_agent_on_the_sdk_knows_who_it_is_and_has_its_skills(sdk_agent: Agent
 def test_an_agent_on_the_sdk_may_read_its_other_sessions_without_asking(sdk_agent: Agent, api: FakeAnthropic) -> None:
     sdk_agent.say("--session", "discord", "who is there?")
     skill = (sdk_agent.home / ".claude/skills/sessions/SKILL.md").read_text()
-    command = next(line.strip() for line in skill.splitlines() if line.endswith("--list"))
+    command = next(
+        line.strip() for line in skill.splitlines() if line.startswith("    ") and line.endswith(" sessions")
+    )
     api.replies = [{"tools": [{"name": "Bash", "input": {"command": command}}]}, "I have looked."]
     assert sdk_agent.say("what goes on?") == "I have looked.\n"
     (result,) = [b for b in api.prompts()[-1].messages[-1]["content"] if b.get("type") == "tool_result"]
