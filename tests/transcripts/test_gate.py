@@ -271,6 +271,7 @@ UNJUDGED = {
 ALLOWED = {
     "activity/call_collisions.py": "report_of asks the gate; its own session is told all",
     "activity/delivery.py": "report_of asks the gate",
+    "activity/evidence.py": "times and outcomes of calls that report_of lets be told",
     "activity/forks.py": "ids of entries, which are only compared",
     "activity/held_calls.py": "report_of asks the gate",
     "activity/in_hand.py": "its own session is told all",
