@@ -52,14 +52,14 @@ COMMANDS = {
 
 
 def main(words: list[str] | None = None) -> int:
-    """Runs the subcommand that the arguments name, without any `status`; returns the exit code."""
+    """Run the subcommand that the arguments name, without any `status`; return the exit code."""
     words = sys.argv[1:] if words is None else words
     return exit_code(lambda: _run(words), _how_to_add)
 
 
 def main_of_package() -> int:
-    """`main` for the script of a plugin or package, with the packages that the plugin has set up for itself, or that an
-    install has, where they are for this Python; returns the exit code."""
+    """Run `main` for the script of a plugin or package, with the packages that the plugin or an install has set up for
+    this Python; return the exit code."""
     import os
 
     from .settings.plugin_packages import add_all_packages
@@ -104,7 +104,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parser_of(name: str) -> argparse.ArgumentParser:
-    """The parser of a subcommand's arguments."""
+    """Return the parser of a subcommand's arguments."""
     command = _module(name)
     parser = _Parser(prog=f"{NAME} {name}", description=command.SUMMARY, formatter_class=_help_formatter)
     command.add_arguments(parser)
@@ -118,7 +118,7 @@ def _how_to_add(module: str) -> str:
 
 
 def _unknown(name: str) -> int:
-    """Says that there is no such subcommand, and which may have been meant; returns the exit code of a wrong call."""
+    """Report an unknown subcommand and suggest similar ones; return the exit code of a wrong call."""
     meant = _closest(name, COMMANDS)
     hint = f"did you mean {NAME} {meant}?" if meant else f"{NAME} --help lists them"
     print_error(f"there is no command {name!r}", hint)
@@ -132,13 +132,13 @@ def _closest(name: str, words: Iterable[str]) -> str:
 
 
 def _module(name: str) -> ModuleType:
-    """The module of a subcommand. Only that of the one that is called is loaded: loading all takes 0.15 s."""
+    """Import the module of one subcommand. Loading all takes 0.15 s."""
     return importlib.import_module(f"{__package__}.commands.{COMMANDS[name]}")
 
 
 def _help_formatter(prog: str) -> argparse.HelpFormatter:
-    """As argparse's own, which is made for every argument; without a width it would import shutil, and a search would
-    take a fifth of a bare start longer."""
+    """Return argparse's own formatter with a fixed width: without one, argparse imports shutil, which makes a search
+    slower by a fifth of a bare start."""
     return argparse.HelpFormatter(prog, width=columns() - 2)
 
 
@@ -155,7 +155,7 @@ def _parser_of_all() -> argparse.ArgumentParser:
 
 
 def _list_of_commands() -> str:
-    """A line for each subcommand: argparse would put the longer names on lines of their own."""
+    """Return a line for each subcommand: argparse would put the longer names on lines of their own."""
     import textwrap
 
     width = max(map(len, COMMANDS)) + 4

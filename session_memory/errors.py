@@ -1,10 +1,10 @@
-"""The one base of all errors that the pack raises on purpose, and what to say of any other."""
+"""The base of all errors that the pack raises on purpose, and descriptions of other errors."""
 
 from __future__ import annotations
 
 
 class SessionMemoryError(Exception):
-    """What went wrong and where, in one line; `hint` is what to do about it, where the message does not say."""
+    """Says in one line what went wrong and where; `hint` says what to do about it if the message does not."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -12,19 +12,19 @@ class SessionMemoryError(Exception):
 
 
 class WrongCallError(SessionMemoryError):
-    """A command was called with something that it does not take: as with a wrong option, its exit code is 2."""
+    """A command got an argument that it does not take; like a wrong option, this exits with 2."""
 
 
 class ConfigError(SessionMemoryError):
-    """config.yaml cannot be used as it is."""
+    """config.yaml is invalid."""
 
 
 class LockedError(SessionMemoryError):
-    """Somebody else held a lock for longer than we wait."""
+    """Another process held a lock for longer than we wait."""
 
 
 def described(error: Exception) -> str:
-    """An error in one line: what went wrong, and where."""
+    """Describe an error in one line: what went wrong, and where."""
     if not isinstance(error, OSError):
         return str(error)
     from errno import EDQUOT, ENOSPC
@@ -36,5 +36,5 @@ def described(error: Exception) -> str:
 
 
 def no_room(path: str | None) -> str:
-    """What to say where a file could not be written since its device is full. What was written need not be known."""
+    """Return the message for a file that could not be written because its device is full."""
     return f"no space left on the device that holds {path}" if path else "no space left on the device"

@@ -51,10 +51,10 @@ def get_session_updates(
     jsonl_resolver: Callable[[str], AnyPath | None],
     format: str,
 ) -> str | None:
-    """What the other sessions named in `sessions_dir` did since `current_session` last asked, or None.
+    """Return what the other sessions named in `sessions_dir` did since `current_session` last asked, or None.
 
-    The text begins with `[Session Activity]` and has at most 500 characters; what it tells of is not told again.
-    `jsonl_resolver` gives the transcript of a session, None where there is none yet. Raises LockedError if another
+    The text begins with `[Session Activity]` and has at most 500 characters; nothing is reported twice.
+    `jsonl_resolver` returns the transcript of a session, None if there is none yet. Raises LockedError if another
     process holds the cursors for long, OSError if the cursor file cannot be read or written.
     """
     sessions = []
@@ -71,9 +71,9 @@ def get_session_updates(
 
 
 def read_session_log(*, jsonl_path: AnyPath, format: str, lines: int = 50) -> str:
-    """The last `lines` entries of a transcript as a log that people and agents can read, as far as the rules of the
-    settings let them be told; '' where they exclude the session, and NO_LOG where there is no transcript. Raises
-    OSError where it cannot be read."""
+    """Return the last `lines` entries of a transcript as a log for people and agents, as far as the rules of the
+    settings permit; '' if they exclude the session, NO_LOG if there is no transcript. Raises OSError if it cannot be
+    read."""
     path = os.path.abspath(jsonl_path)
     try:
         described = describe(runtime(format), path, with_all_titles=True)
@@ -85,14 +85,14 @@ def read_session_log(*, jsonl_path: AnyPath, format: str, lines: int = 50) -> st
 
 
 def _home_of(sessions_dir: str) -> Home:
-    """The agent home that names its sessions in `sessions_dir`; the person's where that is none."""
+    """Return the agent home that names its sessions in `sessions_dir`; the person's if there is none."""
     memory_dir, _, _ = sessions_dir.rpartition("/")
     root, _, name = memory_dir.rpartition("/")
     return home_at(root, os.environ, sessions_dir=sessions_dir) if name in SEED_MEMORY_DIRS else person_home(os.environ)
 
 
 def parse_jsonl_entries(lines: Iterable[str | bytes], format: str) -> EntryList:
-    """The entries in the lines of a transcript; offsets count from the first line on.
+    """Return the entries in the lines of a transcript; offsets count from the first line on.
 
     Lines are one JSON record each, with or without their newline.
     """
@@ -109,17 +109,18 @@ def parse_jsonl_entries(lines: Iterable[str | bytes], format: str) -> EntryList:
 
 
 def summarize_entries(entries: Iterable[Entry]) -> SessionSummary | None:
-    """What the entries add up to; None if there are none."""
+    """Return a summary of the entries; None if there are none."""
     return summarize(entries)
 
 
 def encode_cwd(cwd: AnyPath) -> str:
-    """The name of Claude Code's project directory for `cwd`: `/Users/foo/home` gives `-Users-foo-home`."""
+    """Return the name of Claude Code's project directory for `cwd`: `/Users/foo/home` gives `-Users-foo-home`."""
     return claude.encode_cwd(os.fspath(cwd))
 
 
 def resolve_agent_sdk_jsonl(sessions_dir: AnyPath, session_name: str, cwd: AnyPath) -> Path | None:
-    """The transcript of the session that `<sessions_dir>/<session_name>.json` points to; None if there is none yet."""
+    """Return the transcript of the session that `<sessions_dir>/<session_name>.json` points to; None if there is none
+    yet."""
     session_id = claude.named_session_id(os.fspath(sessions_dir), session_name)
     if not session_id:
         return None
@@ -128,6 +129,7 @@ def resolve_agent_sdk_jsonl(sessions_dir: AnyPath, session_name: str, cwd: AnyPa
 
 
 def resolve_pi_jsonl(sessions_dir: AnyPath, session_name: str) -> Path | None:
-    """The transcript that pi would continue in `<sessions_dir>/<session_name>/`, the one written last; None if none."""
+    """Return the transcript that pi would continue in `<sessions_dir>/<session_name>/`, the one written last; None if
+    none."""
     path = pi.RUNTIME.latest_transcript(os.fspath(sessions_dir), session_name)
     return Path(path) if path else None

@@ -10,7 +10,7 @@ import subprocess
 
 from .git import USUAL_BRANCHES, HeadMove, Worktree, find_worktree, head_moves, head_of, is_commit
 
-SECONDS = 5.0  # for one question; whatever takes longer is not told
+SECONDS = 5.0  # for one question; a slower one is not answered
 MOST_COMMITS = 200  # of those that touch a branch's files are compared with it
 _COMMAND = (
     "git", "--no-pager", "--no-replace-objects", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null",
@@ -24,8 +24,8 @@ class GitUnavailableError(Exception):
 
 
 class Branches:
-    """What is known of the branches of repositories; each question is asked once. A repository at the person's home
-    directory `user_dir` or above does not count."""
+    """The branches of repositories; each question is asked once. A repository at the person's home directory `user_dir`
+    or above is ignored."""
 
     def __init__(self, user_dir: str = "") -> None:
         self._user_dir = user_dir
@@ -33,8 +33,8 @@ class Branches:
         self._moves: dict[str, list[HeadMove]] = {}
 
     def checked_out(self, directory: str, time: float) -> str:
-        """The branch that was checked out in the worktree of `directory` at a time, as the log of HEAD has it; '' where
-        that does not show, or it was no branch."""
+        """Return the branch that was checked out in the worktree of `directory` at a time, by the log of HEAD; '' if
+        unknown or if no branch was checked out."""
         worktree = self._worktree(directory)
         if worktree is None:
             return ""
@@ -48,9 +48,8 @@ class Branches:
         return "" if is_commit(found) else found
 
     def is_merged(self, directory: str, branch: str) -> bool | None:
-        """Whether all of a branch is in the default branch of the repository that `directory` is in: its commits, or as
-        many with the same changes, or one with all of them. None where there is no such branch or no default one, or
-        git is not there."""
+        """Check if all of a branch is in the default branch of its repository: its commits, as many commits with the
+        same changes, or one commit with all of them. Returns None if either branch is missing or git cannot be run."""
         worktree = self._worktree(directory)
         if worktree is None:
             return None
@@ -63,7 +62,8 @@ class Branches:
         return self._is_merged[key]
 
     def _worktree(self, directory: str) -> Worktree | None:
-        """None also for a directory that is gone: it may have been a worktree within another one."""
+        """Return the worktree of a directory; None if the directory is gone, since another worktree may contain its
+        path."""
         return find_worktree(directory, self._user_dir) if os.path.isdir(directory) else None
 
 
@@ -78,7 +78,7 @@ def _is_merged(git_dir: str, branch: str) -> bool | None:
 
 
 def _default_branch(git_dir: str) -> tuple[str, list[str]]:
-    """The name of the default branch, and its refs: what was cloned from says which it is, else its name."""
+    """Return the name of the default branch and its refs: the one of `origin`, else one of USUAL_BRANCHES."""
     cloned = ask_git(git_dir, "symbolic-ref", "-q", "refs/remotes/origin/HEAD", is_failure_fine=True).strip()
     name = cloned.removeprefix("refs/remotes/origin/")
     if not name:
@@ -88,7 +88,7 @@ def _default_branch(git_dir: str) -> tuple[str, list[str]]:
 
 
 def _refs(git_dir: str, *names: str) -> list[str]:
-    """Those of the refs that there are."""
+    """Return those of these refs that exist."""
     return [ref for ref in ask_git(git_dir, "for-each-ref", "--format=%(refname)", *names).split() if ref in names]
 
 
@@ -97,8 +97,8 @@ def _is_ancestor(git_dir: str, tip: str, target: str) -> bool:
 
 
 def _has_its_changes(git_dir: str, tip: str, target: str) -> bool:
-    """Whether commits of `target` have the same changes as those of `tip`, or one of them the same as all of these, as
-    it is after a rebase and after a squash."""
+    """Check if commits of `target` have the same changes as those of `tip` (after a rebase), or one of them has all of
+    these (after a squash)."""
     base = ask_git(git_dir, "merge-base", tip, target, is_failure_fine=True).strip()
     if not base:
         return False
@@ -123,7 +123,7 @@ def _patch_ids(git_dir: str, patches: str) -> set[str]:
 
 
 def ask_git(git_dir: str, *arguments: str, given: str = "", is_failure_fine: bool = False) -> str:
-    """What git prints. Raises GitUnavailableError."""
+    """Run git and return its output. Raises GitUnavailableError."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
         done = subprocess.run(

@@ -29,7 +29,7 @@ class TooLargeError(OSError):
 
 @contextmanager
 def directory_below(root: str, path: str, *, make: bool = False) -> Iterator[int]:
-    """A descriptor of the directory `path`, which lies below `root`; with `make` what is missing of it is made.
+    """Open the directory `path` below `root` and yield its descriptor; with `make`, create what is missing.
 
     Raises OutsideGroupError where a step is a link or no directory, FileNotFoundError.
     """
@@ -54,7 +54,7 @@ def directory_below(root: str, path: str, *, make: bool = False) -> Iterator[int
 
 @contextmanager
 def pinned(root: str, path: str, *, make: bool = False) -> Iterator[str]:
-    """A path that leads to the directory `path` as it was when it was asked for, whatever is put there since.
+    """Yield a path to the directory `path` as it is now, even if something else replaces it.
 
     For functions that take paths. Where the system has no such paths (it is Linux that has them) it is `path`
     itself, as it was checked once. Raises as `directory_below` does.
@@ -68,12 +68,13 @@ def pinned(root: str, path: str, *, make: bool = False) -> Iterator[str]:
 
 
 def pinned_descriptor(descriptor: int, path: str) -> str:
-    """A path that leads to what `descriptor` has open; `path`, where it was found, if the system has none such."""
+    """Return a path that leads to what `descriptor` has open; `path`, where it was found, if the system has none
+    such."""
     return f"{_DESCRIPTORS}/{descriptor}" if os.path.isdir(_DESCRIPTORS) else path
 
 
 def open_inside(root: str, path: str) -> int:
-    """A descriptor for reading the regular file `path`, which lies below `root`. Waits for nothing.
+    """Return a descriptor for reading the regular file `path`, which lies below `root`. Waits for nothing.
 
     Raises OutsideGroupError where a step is a link, NotAFileError, FileNotFoundError and other OSErrors.
     """
@@ -86,9 +87,9 @@ def open_inside(root: str, path: str) -> int:
 
 
 def read_inside(directory: int, name: str, limit: int) -> bytes:
-    """What the regular file `name` in a directory holds. Waits for nothing.
+    """Return the content of the regular file `name` in a directory, without waiting (for a FIFO's writer).
 
-    Raises NotAFileError, TooLargeError if that is more than `limit` bytes, FileNotFoundError and other OSErrors.
+    Raises NotAFileError, TooLargeError above `limit` bytes, FileNotFoundError and other OSErrors.
     """
     try:
         descriptor = os.open(name, READ_FLAGS, dir_fd=directory)
@@ -109,7 +110,7 @@ def read_inside(directory: int, name: str, limit: int) -> bytes:
 
 
 def write_inside(directory: int, name: str, content: bytes) -> None:
-    """Replaces the file `name` of a directory in one step; a reader sees the old content or the new, whole.
+    """Replace the file `name` of a directory in one step; a reader sees the old content or the new, whole.
 
     It reaches the disk before it is seen. Raises OSError.
     """
@@ -132,7 +133,7 @@ def _make(name: str, directory: int | None) -> None:
 
 
 def _check_steps(root: str, path: str, *, make: bool) -> None:
-    """Raises as `directory_below` does, on a system that opens no directory."""
+    """Raise as `directory_below` does, on a system that opens no directory."""
     step = root
     for name in os.path.relpath(path, root).split(os.sep):
         step = os.path.join(step, name)

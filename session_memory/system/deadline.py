@@ -1,4 +1,4 @@
-"""The deadline of a hook, and the one way in which it asks for what may be odd or slow: that costs itself alone."""
+"""The deadline of a hook, and the one way to call a part that may fail or be slow without failing the rest."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     Item = TypeVar("Item")
 
 HOOK_SECONDS = 1.0
-_FINISH_SECONDS = 0.2  # of these, for what is ready: to put it into words, print it and note that
-_MOST_WAIT_SECONDS = 2.0  # for a processor, that does not count: to leave something out makes no machine less busy
-_SHARES = 2  # a part gets at most one of these of the time that is left: if several hang, the others still have some
+_FINISH_SECONDS = 0.2  # of these, the time reserved to format, print and commit what is ready
+_MOST_WAIT_SECONDS = 2.0  # that waiting for a processor may extend the time: skipping a part makes no machine less busy
+_SHARES = 2  # one part gets at most half of the remaining time, so that others have some if several hang
 
 
 class DeadlineError(BaseException):
-    """A part of a hook, or all of it, took too long. It is raised wherever that part is, so no `except Exception` there
-    may take it for a fault."""
+    """A part of a hook, or all of it, took too long. A BaseException: `except Exception` in that part must not catch
+    it."""
 
 
 class Deadline:
-    """When a hook has to be done, and what it did without.
+    """The time by which a hook must be done, and the parts that failed or were late.
 
-    `notes` are lines for the log, `failed` names each part that raised something or took too long, `late` those that
-    took too long. Without `start` there is no deadline: as in a thread, a command or a test.
+    `notes` are lines for the log, `failed` names each part that raised or was late, `late` those that took too long.
+    Without `start` there is no deadline, as in a thread, a command or a test.
     """
 
     __slots__ = ("_end", "_limit", "_set_timer", "_waited", "_waited_before", "failed", "late", "notes")
@@ -43,10 +43,10 @@ class Deadline:
         self._set_timer: Callable[[float], object] | None = None
 
     def start(self, seconds: float = HOOK_SECONDS) -> None:
-        """Start the clock of a process that is a hook's. Its timer raises DeadlineError in the part that runs at the
-        time, also where that waits for a file. It cannot where the kernel or a C library does not let it: in a read
-        from NFS that hangs (the runtime kills the hook then) and within one statement of SQLite. Windows has no such
-        timer: there the time is looked at between parts."""
+        """Start the clock of a hook's process. Its timer raises DeadlineError in the part that is running, even while
+        it waits for a file. The timer cannot interrupt the kernel or a C library: a read from an NFS that hangs (the
+        runtime kills the hook then) or one statement of SQLite. Windows has no such timer: there the time is checked
+        between parts."""
         self._waited_before = _seconds_without_processor()
         self._end = monotonic() + seconds - _FINISH_SECONDS
         try:
@@ -59,7 +59,8 @@ class Deadline:
         self._set_limit(self._end + _FINISH_SECONDS)
 
     def end(self) -> None:
-        """End the clock: all is told, and the log is written. A process that hangs in that ends all the same."""
+        """End the clock when the hook has printed its output and written the log. A process that hangs in `end` still
+        exits."""
         self._limit = float("inf")
         if self._set_timer is not None:
             from _signal import SIGALRM, signal  # type: ignore[import-not-found,unused-ignore]
@@ -69,12 +70,12 @@ class Deadline:
 
     @property
     def is_over(self) -> bool:
-        """Check that nothing more is to be begun, in the hook or in the part of it that runs."""
+        """Check if the time of the hook, or of its running part, is used up."""
         return self._is_past(min(self._limit, self._end))
 
     def attempt(self, name: str | Callable[[], str], ask: Callable[..., Answer], *arguments: object) -> Answer | None:
-        """Return what `ask` returns; None where it raises whatever it may be, or takes too long. `name` says in the log
-        what was asked."""
+        """Return what `ask` returns; None if it raises anything or takes too long. `name` names the question in the
+        log."""
         before, now = self._limit, monotonic() - self._waited
         end = min(before, self._end) if now < self._end else before
         try:
@@ -94,8 +95,8 @@ class Deadline:
     def attempt_each(
         self, items: Iterable[Item], take: Callable[[Item], object], name_of: Callable[[Item], str]
     ) -> None:
-        """Call `take` with each item; where it raises or takes too long, go on with the next, unless no time is left.
-        As long as none does, all of them together cost one `attempt`."""
+        """Call `take` with each item. If one raises or takes too long, continue with the next unless no time is left.
+        Until one fails, all together cost one `attempt`."""
         left = iter(items)
         taken: list[Item] = []
 

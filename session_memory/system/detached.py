@@ -1,4 +1,4 @@
-"""A process that goes on after the one that made it, for what a runtime must not wait for, and would kill."""
+"""Starts a process that outlives its parent, for work that a runtime must not wait for and would otherwise kill."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from .files import os
 
 
 def detach() -> bool:
-    """Forks: True in the child, which is in a session of its own and has no output that somebody could wait for.
+    """Fork. Return True in the child, which has a session of its own and no output that its parent's caller could wait
+    for.
 
-    On Windows, which cannot fork, True here and now.
+    Windows cannot fork: return True in the same process.
     """
     if not hasattr(os, "fork"):
         return True

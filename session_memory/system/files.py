@@ -1,7 +1,7 @@
-"""The file system: the calls of `os` without its import time, and files of ours that nobody can put something else in.
+"""The file system: the calls of `os` without its import time, and private files that nobody else can replace.
 
-`import os` takes a tenth of an interpreter start, and its calls are those of `posix` (`nt` on Windows), which is there
-from the start. The hot path has them from here.
+`import os` takes a tenth of an interpreter start. Its calls are those of `posix` (`nt` on Windows), which is built in;
+the hot path takes them from here.
 """
 
 from __future__ import annotations
@@ -38,38 +38,38 @@ DATABASE_SUFFIXES = ("-journal", "-wal", "-shm", "")  # SQLite's files; the data
 
 
 class NotAFileError(OSError):
-    """A directory, FIFO, device or link stands where a regular file belongs."""
+    """A directory, FIFO, device or symlink is in the place of a regular file."""
 
 
 def is_regular(status: stat_result) -> bool:
-    """What `stat.S_ISREG` tells."""
+    """Check if a status is that of a regular file, as `stat.S_ISREG` does."""
     return status.st_mode & 0o170000 == 0o100000
 
 
 def stamp_of(status: stat_result) -> Stamp:
-    """What tells that a file is unchanged, without opening it: as long as this is the same, nothing was written to it.
+    """Return a stamp that stays the same while a file is unchanged; taken without opening the file.
 
-    The time may not be trusted where it was younger than RACY_NANOSECONDS of transcripts.cursor as it was looked at.
+    Do not trust a stamp if the file's time was younger than RACY_NANOSECONDS (transcripts.cursor) when it was taken.
     """
     return status.st_ino, status.st_size, status.st_mtime_ns // 1_000_000
 
 
 def path_text(path: str) -> str:
-    """A path as text that can be stored and printed: a byte that is not UTF-8, to Python half a pair, as `\\xe9`."""
+    """Return a path as text that can be stored and printed: a byte that is not UTF-8 becomes `\xe9`."""
     if path.isascii():
         return path
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def path_stamp(path: str) -> list[int]:
-    """Return what stays the same as long as nothing is added to a directory or taken from it, or written to a file."""
+    """Return a stamp of a path that changes when a file is written or a directory gains or loses a name."""
     status = status_at(path)
     return [status.st_ino, status.st_size, status.st_mtime_ns] if status else [0, 0, 0]
 
 
 def status_at(path: str, *, follow_symlinks: bool = True) -> stat_result | None:
-    """Return what `stat` says of a path; None where nothing is there, it may not be asked for, or no file can have such
-    a path: a transcript may name one with NUL or half a surrogate pair (ValueError)."""
+    """Return the status of a path; None if it does not exist, may not be read, or cannot exist: a path from a
+    transcript may contain NUL or half a surrogate pair (ValueError)."""
     try:
         return os.stat(path, follow_symlinks=follow_symlinks)
     except (OSError, ValueError):
@@ -89,9 +89,9 @@ def is_file(path: str) -> bool:
 
 
 def irregular(database: str) -> str:
-    """Return the path of the first of a database's files that is no regular file; '' if all are, or are missing.
+    """Return the path of the first of a database's files that exists but is not a regular file; '' if there is none.
 
-    No file is opened: SQLite would wait for a FIFO's writer, and the close of another descriptor would drop its locks.
+    No file is opened: SQLite would wait for a FIFO's writer, and closing another descriptor would drop its locks.
     """
     for suffix in DATABASE_SUFFIXES:
         status = status_at(database + suffix, follow_symlinks=False)
@@ -101,8 +101,8 @@ def irregular(database: str) -> str:
 
 
 def real_path(path: str) -> str:
-    """What `os.path.realpath` tells of an absolute path; importing that takes longer than all else that a prompt needs
-    of git's files."""
+    """Return `os.path.realpath` of an absolute path. Importing that takes longer than all else that a prompt reads of
+    git."""
     if not path.startswith("/"):  # on Windows
         from os.path import realpath
 
@@ -129,13 +129,13 @@ def real_path(path: str) -> str:
 
 
 def without_links(path: str) -> str:
-    """An absolute path through no linked directory; the last part may be a link."""
+    """Return an absolute path through no linked directory; the last part may be a link."""
     directory, slash, name = path.rpartition("/")
     return real_path(directory).rstrip("/") + slash + name if directory else path
 
 
 def names_in(directory: str) -> list[str]:
-    """Return the names in a directory, in no particular order; none where it is not there, or somebody else's."""
+    """Return the names in a directory, in no particular order; none if it is missing or may not be read."""
     try:
         return os.listdir(directory)
     except (OSError, ValueError):
@@ -143,8 +143,8 @@ def names_in(directory: str) -> list[str]:
 
 
 def open_regular(path: str) -> int:
-    """Return a descriptor for reading; raises NotAFileError rather than follow a link or wait for a FIFO's writer, and
-    where no file can have such a path."""
+    """Return a descriptor for reading. Raises NotAFileError for a symlink, a FIFO or a path that no file can have;
+    never waits for a FIFO's writer."""
     try:
         descriptor = os.open(path, READ_FLAGS)
     except ValueError as error:  # NUL, or half a surrogate pair
@@ -156,7 +156,7 @@ def open_regular(path: str) -> int:
 
 
 def read_at(descriptor: int, start: int, end: int) -> bytes:
-    """The bytes of `[start, end)`, fewer where the file ends before."""
+    """Return the bytes of `[start, end)`, fewer if the file ends earlier."""
     blocks = []
     while start < end:
         block = _pread(descriptor, end - start, start)
@@ -168,8 +168,8 @@ def read_at(descriptor: int, start: int, end: int) -> bytes:
 
 
 def read_end(path: str, most_bytes: int) -> bytes:
-    """The last bytes of a regular file, or all where it has no more; none where it is not there, or no such file.
-    Raises OSError where it cannot be read."""
+    """Return the last bytes of a regular file, or all if it has no more; none if it is missing or not a regular file.
+    Raises OSError if it cannot be read."""
     try:
         descriptor = open_regular(path)
     except OSError:
@@ -182,7 +182,7 @@ def read_end(path: str, most_bytes: int) -> bytes:
 
 
 def read_whole(path: str, most_bytes: int | None = None) -> bytes:
-    """What a regular file holds. Raises OSError, also for one of more than `most_bytes`."""
+    """Return the content of a regular file. Raises OSError, also above `most_bytes`."""
     descriptor = open_regular(path)
     try:
         size = os.fstat(descriptor).st_size
@@ -194,10 +194,11 @@ def read_whole(path: str, most_bytes: int | None = None) -> bytes:
 
 
 def read_each(directory: str, names: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-    """The name and the content of these files of `directory`, without those that cannot be read or are no small files.
+    """Yield the name and the content of these files of `directory`. Files that cannot be read or are not small are
+    skipped.
 
-    Made for many small files: a file is found from the directory in half the time that its whole path takes, and only
-    where it is a larger one it is asked for its size.
+    Made for many small files: opening a file relative to its directory takes half the time of its whole path, and its
+    size is asked for only if it is large.
     """
     try:
         at = os.open(directory, os.O_RDONLY | os.O_DIRECTORY) if hasattr(os, "O_DIRECTORY") else None
@@ -227,7 +228,7 @@ def read_each(directory: str, names: Iterable[str]) -> Iterator[tuple[str, bytes
 
 
 def make_private_dir(path: str) -> None:
-    """Makes `path` and whatever is missing above it, for this user alone."""
+    """Make `path` and its missing parents, for this user alone."""
     try:
         os.mkdir(path, 0o700)
     except FileExistsError:
@@ -239,7 +240,7 @@ def make_private_dir(path: str) -> None:
 
 
 def open_private(path: str, flags: int) -> int:
-    """A descriptor of `path`, made with mode 0600, and its directory with it, where it is missing."""
+    """Return a descriptor of `path`. Creates it with mode 0600, and its directory, if missing."""
     try:
         return os.open(path, flags | WRITE_FLAGS, 0o600)
     except FileNotFoundError:
@@ -248,7 +249,7 @@ def open_private(path: str, flags: int) -> int:
 
 
 def move_away(path: str) -> None:
-    """Moves what stands in the place of a file of ours to `<path>.corrupt`. Raises OSError."""
+    """Rename a file of this program to `<path>.corrupt`. Raises OSError."""
     try:
         os.replace(path, path + ".corrupt")
     except OSError:  # one of them is a directory
@@ -256,7 +257,8 @@ def move_away(path: str) -> None:
 
 
 def _open_own(path: str, flags: int) -> int:
-    """As `open_private`, but what is no file, or somebody else's, is moved away: it would stand there for ever."""
+    """Open a file as `open_private` does, but first move away anything that is not a file, or belongs to another
+    user."""
     try:
         return open_private(path, flags)
     except OSError as error:
@@ -271,7 +273,7 @@ def _open_own(path: str, flags: int) -> int:
 
 
 def write_private(path: str, content: bytes) -> None:
-    """Writes a file of mode 0600; leaves none behind if that fails, as on a full disk."""
+    """Write a file of mode 0600; leaves none behind if that fails, as on a full disk."""
     descriptor = _open_own(path, os.O_WRONLY | os.O_TRUNC)
     try:
         written = 0
@@ -286,14 +288,14 @@ def write_private(path: str, content: bytes) -> None:
 
 
 def write_atomically(path: str, content: bytes) -> None:
-    """Replaces `path` in one step: a reader sees the old content or the new, whole."""
+    """Replace `path` in one step: a reader sees the old content or the new, whole."""
     temporary = f"{path}.{os.getpid()}.tmp"
     write_private(temporary, content)
     replace(temporary, path)
 
 
 def replace(temporary: str, path: str) -> None:
-    """Puts a file that was written beside `path` in its place. Raises OSError."""
+    """Put a file that was written beside `path` in its place. Raises OSError."""
     try:
         os.replace(temporary, path)
     except IsADirectoryError:
@@ -302,11 +304,12 @@ def replace(temporary: str, path: str) -> None:
 
 
 def lock(path: str, wait_seconds: float) -> int:
-    """Return a descriptor with the exclusive lock of `path`, a file made for it; the kernel releases it at its close.
+    """Return a descriptor with the exclusive lock of `path`, a file made for it. The kernel releases it when it is
+    closed.
 
-    Raises LockedError if somebody else holds it for longer than `wait_seconds`, OSError if it cannot be had. A file
-    system that knows no locks (some of NFS, FUSE and sandboxes) gives it to everybody: what two do at once there is
-    told twice, which is better than nothing ever.
+    Raises LockedError if another process holds it for longer than `wait_seconds`, OSError if locking fails. A file
+    system without locks (some NFS, FUSE and sandboxes) grants it to everyone: two processes may then report the same
+    news twice, which is better than never.
     """
     from time import monotonic, sleep
 
@@ -315,7 +318,7 @@ def lock(path: str, wait_seconds: float) -> int:
     try:
         descriptor = _open_own(path, os.O_RDWR)
     except PermissionError:
-        os.chmod(path.rpartition("/")[0], 0o700)  # a directory of ours, as it was made
+        os.chmod(path.rpartition("/")[0], 0o700)  # a directory that this program made
         descriptor = _open_own(path, os.O_RDWR)
     deadline = monotonic() + wait_seconds
     while not _try_lock(descriptor):
@@ -347,7 +350,7 @@ def _try_lock(descriptor: int) -> bool:
 
 
 def _seek_and_read(descriptor: int, length: int, offset: int) -> bytes:
-    """`os.pread` for a system that has none."""
+    """Return `os.pread` for a system that has none."""
     os.lseek(descriptor, offset, 0)
     return os.read(descriptor, length)
 

@@ -1,7 +1,7 @@
-"""Git's files, read without starting git: which worktree of which repository a directory is in, what is checked out
-there, how HEAD moved, and what is staged.
+"""Git's files, read without starting git: the worktree of a directory, what is checked out there, how HEAD moved, and
+what is staged.
 
-`GIT_DIR` and the like count for nothing: what a repository is, its files say.
+`GIT_DIR` and the like are ignored: only the files of the repository count.
 """
 
 from __future__ import annotations
@@ -37,8 +37,7 @@ _BRANCH = "refs/heads/"
 
 class Worktree:
     """A worktree: its `root` ('' for a bare repository), its own `git_dir`, the `common_dir` that it shares with the
-    other worktrees of the repository, and the `name` that git gave it, or that of its directory where it is the main
-    one."""
+    repository's other worktrees, and the `name` that git gave it (the main one: that of its directory)."""
 
     __slots__ = ("common_dir", "git_dir", "name", "root")
 
@@ -50,8 +49,8 @@ class Worktree:
 
 
 class HeadMove:
-    """A line of the log of HEAD: the commits before and after, the time in seconds since the epoch, and what git says
-    that it did, as `checkout: moving from main to fix/x`."""
+    """A line of the log of HEAD: the commits before and after, the time in seconds since the epoch, and git's message,
+    as `checkout: moving from main to fix/x`."""
 
     __slots__ = ("after", "before", "message", "time")
 
@@ -63,20 +62,20 @@ class HeadMove:
 
     @property
     def verb(self) -> str:
-        """What git did, by the first word of its message."""
+        """Return the first word of git's message: what git did."""
         return self.message.partition(":")[0].partition(" ")[0]
 
     @property
     def branches(self) -> tuple[str, str] | None:
-        """From which branch or commit to which, where something was checked out."""
+        """Return the branches or commits that a checkout moved from and to; None if it was no checkout."""
         head, _, moved = self.message.partition(": moving from ")
         before, separator, after = moved.partition(" to ")
         return (before, after) if separator and head == "checkout" else None
 
 
 def find_worktree(directory: str, user_dir: str = "") -> Worktree | None:
-    """The worktree that a directory (an absolute path) is in; None where it is in none, and where the repository is at
-    the person's home directory `user_dir` or above, since such a one is not about what lies below."""
+    """Return the worktree that a directory (an absolute path) is in; None if there is none, or if the repository is at
+    the person's home directory `user_dir` or above: that is not about the projects below it."""
     directory, user_dir = real_path(directory).rstrip("/"), real_path(user_dir) if user_dir else ""
     while directory and directory != user_dir and not user_dir.startswith(directory + "/"):
         found = _worktree_at(directory)
@@ -87,7 +86,7 @@ def find_worktree(directory: str, user_dir: str = "") -> Worktree | None:
 
 
 def worktrees_of(common_dir: str) -> list[Worktree]:
-    """The worktrees of a repository, the main one first, where it can be told; not those whose directory is gone."""
+    """Return the worktrees of a repository, the main one first if known; without those whose directory is gone."""
     found = []
     root, _, name = common_dir.rpartition("/")
     if name == ".git" and root:
@@ -102,7 +101,7 @@ def worktrees_of(common_dir: str) -> list[Worktree]:
 
 
 def head_of(git_dir: str) -> str:
-    """The branch that is checked out, else the commit; '' where that cannot be told."""
+    """Return the branch that is checked out, else the commit; '' if unknown."""
     head = _first_line(git_dir + "/HEAD")
     if not head:
         return ""
@@ -114,12 +113,13 @@ def head_of(git_dir: str) -> str:
 
 
 def is_commit(head: str) -> bool:
-    """Whether what `head_of` gives is a commit and no branch."""
+    """Check if a result of `head_of` is a commit, not a branch."""
     return len(head) >= 40 and not head.strip("0123456789abcdef")
 
 
 def head_moves(git_dir: str, since: float) -> list[HeadMove]:
-    """How HEAD moved since a time in seconds since the epoch, in order; nothing where the repository keeps no log."""
+    """Return how HEAD moved since a time (seconds since the epoch), in order; nothing if the repository keeps no
+    log."""
     moves = []
     for line in reversed(read_end(git_dir + "/logs/HEAD", LOG_BYTES).split(b"\n")):
         move = _head_move(line.decode("utf-8", "replace"))
@@ -131,9 +131,8 @@ def head_moves(git_dir: str, since: float) -> list[HeadMove]:
 
 
 def staged_as_they_are(worktree: Worktree, paths: Iterable[str]) -> dict[str, str]:
-    """Those of the files at `paths` (absolute) that the index has with the size and time that they have on disk, so
-    that what is in them was added or committed, each with the name of that object. None where the index is of a form
-    that shortens paths."""
+    """Return the object name of each file at `paths` (absolute) whose size and time in the index match the disk: its
+    content was added or committed. None are returned if the index compresses its paths."""
     try:
         descriptor = open_regular(worktree.git_dir + "/index")
     except OSError:
@@ -147,7 +146,7 @@ def staged_as_they_are(worktree: Worktree, paths: Iterable[str]) -> dict[str, st
 
 
 def _staged(index: bytes, name_in_index: str, path: str) -> str:
-    """Return the object that the index has of a file, if that is as the file is; else ''."""
+    """Return the object that the index has of a file if the file is unchanged since; else ''."""
     status = status_at(path, follow_symlinks=False)
     if status is None:
         return ""
@@ -162,7 +161,7 @@ def _staged(index: bytes, name_in_index: str, path: str) -> str:
 
 
 def _is_same(entry: bytes, status: stat_result) -> bool:
-    """Whether an entry of the index was made from a file with this status."""
+    """Check if an entry of the index was made from a file with this status."""
     seconds, nanoseconds = int.from_bytes(entry[8:12], "big"), int.from_bytes(entry[12:16], "big")
     modified = seconds * 1_000_000_000 + nanoseconds
     is_same_time = abs(status.st_mtime_ns - modified) < 1_000 if nanoseconds else status.st_mtime_ns // 10**9 == seconds
@@ -170,7 +169,7 @@ def _is_same(entry: bytes, status: stat_result) -> bool:
 
 
 def _worktree_at(directory: str) -> Worktree | None:
-    """The worktree whose root is `directory`, or the bare repository that is there."""
+    """Return the worktree whose root is `directory`, or the bare repository there."""
     path = directory + "/.git"
     status = status_at(path)
     if status is None:
@@ -194,7 +193,7 @@ def _common_dir(git_dir: str) -> str:
 
 
 def _head_move(line: str) -> HeadMove | None:
-    """What a line of the log says: `<before> <after> <who> <<mail>> <seconds> <zone>\\t<message>`."""
+    """Parse a line of the log: `<before> <after> <who> <<mail>> <seconds> <zone>\t<message>`."""
     head, _, message = line.partition("\t")
     commits, _, when = head.rpartition("> ")
     words = commits.split(" ", 2)
@@ -205,7 +204,7 @@ def _head_move(line: str) -> HeadMove | None:
 
 
 def _first_line(path: str) -> str:
-    """The first line of a small file; '' where there is none."""
+    """Return the first line of a small file; '' if it is missing."""
     try:
         return read_whole(path).partition(b"\n")[0].decode("utf-8", "surrogateescape").strip()
     except (OSError, NotAFileError):

@@ -1,4 +1,4 @@
-"""Git's objects, read without starting git: what a commit has at a path, from loose objects and from packs.
+"""Git's objects, read without starting git: the object that a commit has at a path, from loose objects and from packs.
 
 The formats are those of gitformat-pack(5) and of `git cat-file`: index files of version 2, deltas of both kinds.
 """
@@ -29,14 +29,14 @@ class GitObjects:
         self._entries: dict[str, dict[bytes, tuple[bytes, str]]] = {}
 
     def at(self, commit: str, path: str) -> str | None:
-        """The name of the object that a commit has at a path, as seen from the root of its worktree; '' where it has
-        nothing there, None where that cannot be told."""
+        """Return the name of the object that a commit has at a path (relative to the root of the worktree); '' if it
+        has none there, None if the objects cannot be read."""
         from zlib import error
 
         try:
             return self._found(commit, path.encode("utf-8", "surrogateescape"))
         except (OSError, ValueError, IndexError, StopIteration, RecursionError, error):
-            return None  # not there, damaged, or of a form that is not read here
+            return None  # missing, damaged, or in an unsupported format
 
     def _found(self, commit: str, path: bytes) -> str | None:
         kind, content = self._read(commit, 0)
@@ -51,7 +51,7 @@ class GitObjects:
         return self._entries_of(name).get(last, (b"", ""))[1]
 
     def _entries_of(self, tree: str) -> dict[bytes, tuple[bytes, str]]:
-        """What a directory holds: by name the mode and the name of the object."""
+        """Return the entries of a directory: mode and object name, by file name."""
         if tree not in self._entries:
             kind, content = self._read(tree, 0)
             if kind != b"tree":
@@ -66,7 +66,7 @@ class GitObjects:
         return self._entries[tree]
 
     def _read(self, name: str, depth: int) -> tuple[bytes, bytes]:
-        """The kind and the content of an object. Raises OSError where it is not there."""
+        """Return the kind and the content of an object. Raises OSError if it is missing."""
         for directory in self._directories:
             found = _read_loose(f"{directory}/{name[:2]}/{name[2:]}") or self._read_packed(directory, name, depth)
             if found is not None:
@@ -86,7 +86,7 @@ class GitObjects:
         return None
 
     def _read_at(self, pack: int, offset: int, name_bytes: int, depth: int) -> tuple[bytes, bytes]:
-        """The object at an offset of a pack."""
+        """Return the object at an offset of a pack."""
         head = read_at(pack, offset, offset + 64)
         at, kind, size = 1, head[0] >> 4 & 7, head[0] & 15
         while head[at - 1] & 0x80:
@@ -108,7 +108,7 @@ class GitObjects:
 
 
 def _alternates(objects: str) -> list[str]:
-    """The directories of objects that are shared with another repository."""
+    """Return the directories of objects that are shared with another repository."""
     try:
         lines = read_whole(objects + "/info/alternates").decode("utf-8", "surrogateescape").splitlines()
     except OSError:
@@ -131,7 +131,7 @@ def _read_loose(path: str) -> tuple[bytes, bytes] | None:
 
 
 def _offset_in(index_path: str, name: bytes) -> int | None:
-    """Where an object stands in the pack of an index; None where it is in another one."""
+    """Return the offset of an object in the pack of an index; None if another pack has it."""
     descriptor = open_regular(index_path)
     try:
         if read_at(descriptor, 0, _FANOUT_AT) != b"\xfftOc\0\0\0\2":
@@ -144,7 +144,7 @@ def _offset_in(index_path: str, name: bytes) -> int | None:
             if there == name:
                 offsets_at = _NAMES_AT + total * (len(name) + 4)  # behind the names and their checksums
                 offset = _number(descriptor, offsets_at + 4 * middle, 4)
-                if offset >> 31:  # where it stands among the offsets that are too large for four bytes
+                if offset >> 31:  # its place among the offsets that are too large for four bytes
                     offset = _number(descriptor, offsets_at + 4 * total + 8 * (offset & 0x7FFFFFFF), 8)
                 return offset
             low, high = (middle + 1, high) if there < name else (low, middle)
@@ -154,7 +154,7 @@ def _offset_in(index_path: str, name: bytes) -> int | None:
 
 
 def _fanout(descriptor: int, first_byte: int) -> int:
-    """How many names in an index begin with this byte or a lower one."""
+    """Return how many names in an index begin with this byte or a lower one."""
     return _number(descriptor, _FANOUT_AT + 4 * first_byte, 4) if first_byte >= 0 else 0
 
 
@@ -163,7 +163,7 @@ def _number(descriptor: int, at: int, length: int) -> int:
 
 
 def _inflated(pack: int, offset: int, size: int) -> bytes:
-    """The `size` bytes that are packed at an offset."""
+    """Return the `size` bytes that are packed at an offset."""
     from zlib import decompressobj
 
     stream, content = decompressobj(), b""
@@ -179,7 +179,7 @@ def _inflated(pack: int, offset: int, size: int) -> bytes:
 
 
 def _patched(base: bytes, delta: bytes) -> bytes:
-    """What a delta makes of `base`: two sizes, then what is copied from `base` and what is put in."""
+    """Apply a delta to `base`: two sizes, then copies from `base` and insertions."""
     numbers = iter(delta)
     base_size, size = _size(numbers), _size(numbers)
     if base_size != len(base) or size > LARGEST_BYTES:

@@ -1,4 +1,4 @@
-"""Where a repository comes from: the address of its remote `origin`, written in one way and without credentials."""
+"""The origin of a repository: the URL of its remote `origin`, normalized and without credentials."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _LIKE_SCP = re.compile(r"^(?:[^@/:]*@)?([^:/\\]{2,}):(?!//)(.+)$")  # one letter
 
 
 def origin_of(common_dir: str) -> str:
-    """`host/path` of the repository at `common_dir`, as `github.com/acme/app`, the same for every way in which git is
-    told it; '' where it has no origin, or one on this machine."""
+    """Return `host/path` of the repository's origin, as `github.com/acme/app`, the same for all forms of its URL; '' if
+    it has no origin, or one on this machine."""
     try:
         lines = read_whole(f"{common_dir}/config").decode("utf-8", "replace").splitlines()
     except OSError:
@@ -30,7 +30,7 @@ def origin_of(common_dir: str) -> str:
 
 
 def normalised(url: str) -> str:
-    """An address of git's as `host/path`; '' for a path on this machine."""
+    """Return an address of git's as `host/path`; '' for a path on this machine."""
     found = _WITH_SCHEME.match(url)
     if found and url[:5].lower() == "file:":
         return ""

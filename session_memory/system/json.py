@@ -14,15 +14,18 @@ if TYPE_CHECKING:
     Scanner = Callable[[str, int], tuple[Any, int]]
 
 _CHECKSUM_PRIME = (1 << 61) - 1
-_MOST_OPEN = 32  # objects that a torn record leaves open, each of which may be scanned up to where it was torn
+_MOST_OPEN = 32  # open objects of a torn record; each may be scanned up to the tear
 _FEW_BRACES = 32
-_SPACE = " \t\r\n\0"  # NUL: what a file system may leave where a record was not written any more
+# NUL: a file system may leave it after a torn write. SystemError: the C scanner takes its JSONDecodeError from
+# `json.decoder`, which is not loaded.
+_SPACE = " \t\r\n\0"
 # SystemError: the C scanner takes its JSONDecodeError from `json.decoder`, which is not loaded.
 _UNREADABLE = (ValueError, StopIteration, RecursionError, SystemError)
 
 
 class _Context:
-    """What the C scanner asks of a `json.JSONDecoder`; strict off, since real files hold raw control characters."""
+    """The attributes that the C scanner expects of a `json.JSONDecoder`; strict off, since real files hold raw control
+    characters."""
 
     strict = False
     object_hook = None
@@ -65,7 +68,7 @@ except (ImportError, AttributeError, TypeError):
 
 
 def decode(text: str) -> Any:
-    """The one JSON value that `text` holds."""
+    """Return the one JSON value that `text` holds."""
     try:
         value, end = _scan(text, 0)
         if end == len(text):
@@ -79,13 +82,13 @@ def decode(text: str) -> Any:
 
 
 def sealed(value: object) -> bytes:
-    """`value` as the content of a file of ours that tells by its first line whether it is as it was written."""
+    """Return `value` as the content of a file with a checksum in its first line."""
     text = encode(value).encode()
     return b"%d\n%s" % (_checksum(text), text)
 
 
 def unsealed(content: bytes) -> Any:
-    """The value that `sealed` made this of. Raises ValueError for any other content, whoever has changed it."""
+    """Return the value that `sealed` wrote. Raises ValueError if the content has been changed."""
     checksum, _, text = content.partition(b"\n")
     if checksum != b"%d" % _checksum(text):
         raise ValueError("it is not as it was written")
@@ -107,8 +110,8 @@ def as_list(value: object) -> list[Any]:
 
 
 def as_string(value: object) -> str:
-    """A decoded value if it is a string, else ''. JSON can name half of a surrogate pair, which no file, database or
-    terminal takes: U+FFFD stands for it."""
+    """Return a decoded value if it is a string, else ''. Half a surrogate pair, which no file, database or terminal
+    accepts, becomes U+FFFD."""
     if not isinstance(value, str):
         return ""
     if value.isascii() or value.isprintable():  # nearly all
@@ -119,8 +122,7 @@ def as_string(value: object) -> str:
 def decode_line(line: bytes) -> tuple[list[Any], int]:
     """Return the JSON values of one line of a JSONL file, and 1 if some of it could not be read, else 0.
 
-    Usually one value; several if a runtime that was killed left out a line feed: then the next record stands behind a
-    whole or a torn one.
+    Usually one value. A killed runtime may omit the line feed: then the next record follows a whole or a torn one.
     """
     text = line.decode("utf-8", "replace")
     try:
@@ -131,19 +133,19 @@ def decode_line(line: bytes) -> tuple[list[Any], int]:
 
 
 def objects_in(line: bytes) -> list[dict[str, Any]]:
-    """The JSON objects of one line of a JSONL file, without what else is in it."""
+    """Return the JSON objects of one line of a JSONL file, without other values."""
     return [value for value in decode_line(line)[0] if isinstance(value, dict)]
 
 
 def is_glued(line: bytes, *starts: bytes) -> bool:
-    """Check if a record that begins as one of `starts` may stand behind another one, whole or torn, on one line."""
+    """Check if a line may hold a record that begins as one of `starts` behind another, whole or torn, record."""
     return holds_object(line, starts)
 
 
 def holds_object(line: bytes, starts: tuple[bytes, ...], at: int = 0) -> bool:
     """Check if an object behind `at` begins as one of `starts`, which begin with its brace or with that before it.
 
-    What most lines print or show has few braces, and one byte is found five times as fast as several.
+    Most output has few braces, and one byte is found five times as fast as several.
     """
     for _ in range(_FEW_BRACES):
         at = line.find(b"{", at + 1)

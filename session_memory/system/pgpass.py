@@ -1,4 +1,4 @@
-"""The file in which libpq looks for passwords of databases, and addresses of databases without them."""
+"""The password file of libpq, and database URLs without their passwords."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OF_EVERY_USER = (
 
 
 class DatabaseAddress(NamedTuple):
-    """An address: the `url` without its password, which is `password` ('' for none), and what it is the password of."""
+    """A database address: the `url` without its password, the `password` ('' for none), the server and the user."""
 
     url: str
     password: str
@@ -29,8 +29,7 @@ class DatabaseAddress(NamedTuple):
     user: str
 
     def of_user(self, name: str, password: str = "") -> str:
-        """Return the URL by which another user reaches the same database: of what stands behind the `?`, only what says
-        where that is and how to get there."""
+        """Return the URL for another user of the same database. Of its query, only how to reach the server is kept."""
         parts = urlsplit(self.url)
         secret = f":{quote(password, safe='')}" if password else ""
         netloc = f"{quote(name, safe='')}{secret}@{parts.netloc.rpartition('@')[2]}"
@@ -39,8 +38,7 @@ class DatabaseAddress(NamedTuple):
 
 
 def address_of(url: str) -> DatabaseAddress:
-    """What a URL says; what stands behind its `?` counts, as it does for libpq. Raises ValueError where it is none of a
-    PostgreSQL database."""
+    """Parse a URL; its query counts, as it does for libpq. Raises ValueError if it is not a PostgreSQL URL."""
     parts = urlsplit(url)
     if parts.scheme not in ("postgresql", "postgres"):
         raise ValueError("it does not begin with postgresql://")
@@ -63,7 +61,7 @@ def _name_of(option: str) -> str:
 
 
 def keep_password(address: DatabaseAddress, environ: Mapping[str, str]) -> str:
-    """Puts the password of an address into the file, in the place of an earlier one; returns the file's path. Raises
+    """Put the password of an address into the file, in the place of an earlier one; return the file's path. Raises
     OSError."""
     path = password_file(environ)
     known = (address.host or "localhost", str(address.port), address.database or "*", address.user or "*")
@@ -80,7 +78,7 @@ def keep_password(address: DatabaseAddress, environ: Mapping[str, str]) -> str:
 
 
 def password_file(environ: Mapping[str, str]) -> str:
-    """Where the file lies, by the environment."""
+    """Return the path of the password file, by the environment."""
     if environ.get("PGPASSFILE"):
         return environ["PGPASSFILE"]
     if os.name == "nt":

@@ -1,8 +1,8 @@
 """SQLite through CPython's C module, without the `sqlite3` package, for a prompt that reads another program's database.
 
-`import sqlite3` costs 0.7 of an interpreter start, `_sqlite3` alone nearly as much, since it imports functools for a
-cache of compiled statements: with one of ours it is 0.1. `_sqlite3` is private; where it is missing or differs,
-`sqlite3` itself serves.
+`import sqlite3` costs 0.7 of an interpreter start, `_sqlite3` alone nearly as much, since it imports functools for its
+statement cache: with a cache of our own it is 0.1. `_sqlite3` is private; if it is missing or differs, `sqlite3` is
+used.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ __all__ = ["Error", "connect"]
 
 
 class _Statements:
-    """What the C module takes from functools. Without a cache each statement is compiled as often as it is run: 3 of 11
-    ms for what 116 messages of OpenCode took."""
+    """Replaces functools for the C module. Without a cache of statements, compiling them takes 3 of the 11 ms that
+    reading 116 messages of OpenCode takes."""
 
     @staticmethod
     def lru_cache(size: int) -> Callable[[Callable[[str], Any]], Callable[[str], Any]]:
-        """A decorator of what compiles a statement: few different ones are run, so that each is kept."""
+        """Return a decorator that caches every compiled statement: few different ones are run."""
 
         def kept(compile: Callable[[str], Any]) -> Callable[[str], Any]:
             known: dict[str, Any] = {}
@@ -56,7 +56,7 @@ if not TYPE_CHECKING:
         _module = _c_module()
         connect, Error = _module.connect, _module.Error
         connect(":memory:").close()
-    except Exception:  # whatever another version of Python has in its place
+    except Exception:  # the equivalents in another version of Python
         try:
             from sqlite3 import Error, connect
         except ImportError:  # a Python that was built without it

@@ -1,4 +1,4 @@
-"""SQLite files: created for this user alone, migrated by named functions, set aside where they are corrupt."""
+"""SQLite files: created for this user alone, migrated by named functions, moved aside if corrupt."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class LockedDatabaseError(DatabaseError):
 
 
 class CorruptDatabaseError(DatabaseError):
-    """The file is no database, or a damaged one. `WHY` is what it is called once it is set aside."""
+    """The file is not a database, or damaged. `WHY` is the suffix of its name after it is moved aside."""
 
     WHY = "corrupt"
 
@@ -54,7 +54,7 @@ class OutdatedDatabaseError(CorruptDatabaseError):
 
 
 class ForeignDatabaseError(CorruptDatabaseError):
-    """The database has tables, and no record of a migration of ours."""
+    """The database has tables, but no record of our migrations."""
 
     WHY = "foreign"
 
@@ -64,13 +64,13 @@ class NewerDatabaseError(DatabaseError):
 
 
 class Patience:
-    """How long somebody waits for other processes in all, whatever they are in the way of."""
+    """The total time that a caller waits for other processes."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
 
     def wait(self, _: int = 0) -> bool:
-        """Waits for a moment; False where there is no time left. A busy handler of SQLite."""
+        """Wait for a moment; return False if no time is left. A busy handler of SQLite."""
         if self.seconds <= 0:
             return False
         began = time.monotonic()
@@ -80,12 +80,11 @@ class Patience:
 
 
 class Database:
-    """An open file, made by `migrations` where it is missing. With `patience` other processes are waited for no longer.
+    """An open file, made by `migrations` if missing. `patience` limits the wait for other processes.
 
-    A file that is corrupt, outdated or foreign is set aside, and a new one made: `set_aside` is where it went ('' if
-    none did). Before that `salvage` is called with its path, to keep what can be read of it. `is_new` tells whether one
-    was made. `obstacle` is why the file can only be read (no room or no permission to write, a newer version), None
-    where it can be written.
+    A corrupt, outdated or foreign file is moved to `set_aside` ('' if none was) and replaced by a new one; before that
+    `salvage` is called with its path to recover what can be read. `is_new`: the file was just made. `obstacle` is the
+    reason why the file can only be read (no space or permission, a newer version); None if it can be written.
     """
 
     def __init__(
@@ -114,7 +113,7 @@ class Database:
 
     @property
     def is_newer(self) -> bool:
-        """Whether a newer version made the database."""
+        """Check if a newer version made the database."""
         return isinstance(self.obstacle, NewerDatabaseError)
 
     def _opened_anew(self) -> Connection:
@@ -128,7 +127,7 @@ class Database:
             return self._opened()
 
     def _opened(self) -> Connection:
-        """The connection to a database that is as the migrations make it. Raises DatabaseError."""
+        """Return a connection to the migrated database. Raises DatabaseError."""
         with _described(self.path):
             connection = connect(self.path, patience=self._patience)
             try:
@@ -146,8 +145,7 @@ class Database:
             return connection
 
     def _opened_as_it_is(self, error: DatabaseError) -> Connection:
-        """The connection to a database that can only be read, for the reason that `error` tells; raises that where
-        there is nothing to be read."""
+        """Return a read-only connection, for the reason in `error`; raise `error` if there is nothing to read."""
         from .sqlite_read_only import open_as_it_is
 
         if not is_file(self.path):
@@ -166,22 +164,22 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """A transaction for writing, rolled back if the block raises. Raises DatabaseError."""
+        """Run the block in a write transaction, rolled back if it raises. Raises DatabaseError."""
         if self.obstacle:
             raise self.obstacle
         with explained(self.path), writing(self.connection):
             yield self.connection
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         self.connection.close()
 
 
 def connect(path: str, synchronous: str = "normal", patience: Patience | None = None) -> Connection:
-    """A connection to the database at `path`, created with mode 0600 where it is missing.
+    """Return a connection to the database at `path`; create it with mode 0600 if missing.
 
-    Commits reach the disk before they return where `synchronous` is full. Raises OSError, also where a link or anything
-    else stands there, and what apsw raises.
+    With `synchronous` full, a commit reaches the disk before it returns. Raises OSError, also if a symlink or anything
+    else is in its place, and the errors of apsw.
     """
     connection = open_file(path, create=True)
     try:
@@ -199,7 +197,8 @@ def connect(path: str, synchronous: str = "normal", patience: Patience | None = 
 
 
 def connect_migrated(path: str, migrations: Sequence[Migration], synchronous: str) -> Connection:
-    """`connect` and `migrate`; where nothing can be written, the database as it is: to be read. Raises as these do."""
+    """Connect and migrate; if nothing can be written, return the database read-only. Raises as `connect` and `migrate`
+    do."""
     import apsw
 
     try:
@@ -230,7 +229,7 @@ def open_file(path: str, *, create: bool = False, read_only: bool = False) -> Co
 
     Only this function opens a database, and only SQLite opens a file that exists. When a process closes any descriptor
     of a file, it loses all its locks on that file (sqlite.org/howtocorrupt.html, 2.2): another program's SELECT then
-    deletes the log of a connection that is still in use. Raises OSError, NotAFileError, and what apsw raises.
+    deletes the log of a connection that is still in use. Raises OSError, NotAFileError, and the errors of apsw.
     """
     import apsw
 
@@ -247,7 +246,7 @@ def open_file(path: str, *, create: bool = False, read_only: bool = False) -> Co
 
 @contextmanager
 def writing(connection: Connection) -> Iterator[None]:
-    """A transaction that holds the write lock from its beginning, so that nobody changes what it has read."""
+    """Run a transaction that holds the write lock from its beginning, so that nobody changes what it has read."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -259,7 +258,7 @@ def writing(connection: Connection) -> Iterator[None]:
 
 
 def migrate(connection: Connection, migrations: Sequence[Migration]) -> None:
-    """Applies the migrations that the database has no record of, in order, each in one transaction with its record."""
+    """Apply the migrations that the database has no record of, in order, each in one transaction with its record."""
     applied = _recorded(connection)
     missing = [migration for migration in migrations if migration.__name__ not in applied]
     for migration in missing:
@@ -276,8 +275,8 @@ def migrate(connection: Connection, migrations: Sequence[Migration]) -> None:
 
 
 def give_back(connection: Connection) -> None:
-    """Makes the file smaller if much of it is unused. Where the disk is full or another process is writing, nothing is
-    done: SQLite uses free pages again."""
+    """Shrink the file if much of it is unused. Do nothing on a full disk or if another process is writing: SQLite
+    reuses free pages."""
     import apsw
 
     free = connection.pragma("freelist_count")
@@ -295,7 +294,7 @@ def give_back(connection: Connection) -> None:
 
 @contextmanager
 def explained(path: str) -> Iterator[None]:
-    """Turns what apsw raises within the block into a DatabaseError that says what is wrong and what to do."""
+    """Turn apsw's errors within the block into a DatabaseError that says what is wrong and what to do."""
     import apsw
 
     try:
@@ -320,7 +319,7 @@ def explained(path: str) -> Iterator[None]:
 
 @contextmanager
 def _described(path: str) -> Iterator[None]:
-    """As `explained`, also for what the system says of the file."""
+    """Turn errors as `explained` does, and the system's errors about the file."""
     try:
         with explained(path):
             yield
@@ -337,12 +336,12 @@ def _is_full(path: str) -> bool:
 
 
 def fetch(connection: Connection, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-    """All rows of a statement."""
+    """Return all rows of a statement."""
     return connection.execute(sql, values).fetchall()
 
 
 def set_aside(path: str, why: str = CorruptDatabaseError.WHY) -> str:
-    """Moves a database that cannot be used out of the way, with its write-ahead log, to `<path>.<why>-<time>`. Returns
+    """Move a database that cannot be used out of the way, with its write-ahead log, to `<path>.<why>-<time>`. Returns
     the new path. Raises OSError."""
     aside = f"{path}.{why}-{time.strftime('%Y%m%d-%H%M%S')}"
     number = 2
@@ -355,7 +354,7 @@ def set_aside(path: str, why: str = CorruptDatabaseError.WHY) -> str:
 
 
 def _applied(connection: Connection, path: str, migrations: Sequence[Migration]) -> set[str]:
-    """The names of the migrations that were applied. Raises CorruptDatabaseError where they are no record of ours."""
+    """Return the names of the applied migrations. Raises CorruptDatabaseError if the record is not ours."""
     import apsw
 
     try:
@@ -382,12 +381,13 @@ def _names(migrations: Sequence[Migration]) -> set[str]:
 
 
 def _without_links(path: str) -> str:
-    """`path` as SQLite takes it: where it is told not to follow a link as the file, it takes none as a directory."""
+    """Return `path` with symlinks in its directory resolved: SQLite's NOFOLLOW rejects these too."""
     return f"{os.path.realpath(os.path.dirname(path))}/{os.path.basename(path)}"
 
 
 def _choose_wal(connection: Connection, patience: Patience) -> None:
-    """Switches the database to WAL. SQLite does not wait for its busy timeout where several do this at once: we do."""
+    """Switch the database to WAL. SQLite does not wait if several processes do this at once, so this function
+    retries."""
     import apsw
 
     while True:

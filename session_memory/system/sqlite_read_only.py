@@ -1,4 +1,4 @@
-"""A SQLite file read as it lies there: nothing is written, made or locked, as where a disk is full or read-only."""
+"""Opens a SQLite file strictly read-only: nothing is written, created or locked, for a full or read-only disk."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class _UnlockedFile(apsw.VFSFile):
     """A file whose locks are had at once: the file system may not even keep one."""
 
     def xLock(self, level: int) -> None:
-        """Does nothing."""
+        """Do nothing."""
 
     def xUnlock(self, level: int) -> None:
-        """Does nothing."""
+        """Do nothing."""
 
     def xCheckReservedLock(self) -> bool:
         """Nobody has one."""
@@ -33,9 +33,8 @@ class _UnlockedFiles(apsw.VFS):
 
 
 def open_as_it_is(path: str) -> apsw.Connection:
-    """A connection to the database at `path`, which has no link in it, with what its write-ahead log holds. The index
-    of that log is kept in memory, not in a file. What another process writes meanwhile may look like damage. Raises
-    what apsw raises."""
+    """Return a connection to the database at `path` (without symlinks), including its write-ahead log. The log's index
+    is kept in memory. A concurrent writer may look like damage. Raises the errors of apsw."""
     _files = _UnlockedFiles()  # from here on kept by the connection
     has_log = os.path.exists(f"{path}-wal") and os.path.getsize(f"{path}-wal") > 0
     # Without a log SQLite would make one, unless it is told that nothing ever changes.

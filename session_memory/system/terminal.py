@@ -1,4 +1,4 @@
-"""What a command shows: lines for people, in colour on a terminal, or one JSON object for programs; and its errors.
+"""The output of a command: lines for people, in colour on a terminal, or one JSON object for programs; and its errors.
 
 Without rich: install runs on a bare Python, and a search takes 25 ms, loading rich 40 ms.
 """
@@ -24,10 +24,9 @@ _WIDEST = 100
 
 
 def exit_code(command: Callable[[], int], how_to_add: Callable[[str], str] = lambda module: _MISSING_HINT) -> int:
-    """What the command returns. Where it raises SessionMemoryError or OSError, or a package is not installed, one line
-    and a hint are printed to stderr, and the exit code is 1, or 2 for a WrongCallError. Where stdout's encoding lacks a
-    character, `?` is printed. `how_to_add` says what to type where a module is missing.
-    """
+    """Run a command and return its exit code. For a SessionMemoryError, an OSError or a missing package, print one line
+    and a hint to stderr and return 1 (2 for a WrongCallError). Print `?` for characters that stdout's encoding lacks.
+    `how_to_add` returns the hint for a missing module."""
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")
     try:
@@ -37,9 +36,9 @@ def exit_code(command: Callable[[], int], how_to_add: Callable[[str], str] = lam
         return 2 if isinstance(error, WrongCallError) else 1
     except ModuleNotFoundError as error:
         if not error.name or error.name.partition(".")[0] in (__package__.partition(".")[0], *sys.stdlib_module_names):
-            raise  # a fault of ours
+            raise  # a bug of ours
         print_error(f"{error.name} is needed for this, and not installed", how_to_add(error.name))
-    except BrokenPipeError:  # as of `| head`; what is still buffered must not fail at the end of the process
+    except BrokenPipeError:  # for example closed by `| head`; flushing the rest must not fail at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         print_error(described(error))
@@ -50,15 +49,15 @@ def exit_code(command: Callable[[], int], how_to_add: Callable[[str], str] = lam
 
 
 def print_error(text: str, hint: str = "") -> None:
-    """Prints to stderr what went wrong, and what to do about it, with the command as it can be called."""
+    """Print to stderr what went wrong and what to do, with the command as the user can call it."""
     lines = hint.replace(f"{NAME} ", f"{called_as()} ").splitlines()
     print("\n  ".join([f"{NAME}: {text}", *lines]), file=sys.stderr)
 
 
 def called_as() -> str:
-    """How whoever has called this program can call it again: by its name; by the path that skills give (of the
-    installed launcher, or of a package's script), where they used that, since what may run without asking begins with
-    it; and by any other path where the name alone would not find it."""
+    """Return how to call this program again: by its name; by the path that skills give (of the launcher, or of a
+    package's script) if it was called so, since permissions match that path; else by its path, if its name would not
+    find it."""
     from shlex import quote  # only few lines name the command
 
     script = sys.argv[0]
@@ -73,7 +72,7 @@ def called_as() -> str:
 
 
 class Terminal:
-    """Where a command writes to, stdout unless `out` is given. With `is_json` nothing but `result` is written."""
+    """The output of a command, stdout unless `out` is given. With `is_json` it prints only `result`."""
 
     def __init__(self, environ: Mapping[str, str], *, is_json: bool = False, out: TextIO | None = None) -> None:
         self.is_json = is_json
@@ -84,41 +83,41 @@ class Terminal:
         self.width = min(columns() if is_terminal else 80, _WIDEST)
 
     def paint(self, style: str, text: str) -> str:
-        """`text` in bold, dim, red, green or yellow, where colours show."""
+        """Return `text` in bold, dim, red, green or yellow if the terminal shows colours."""
         return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if self._is_coloured else text
 
     def short(self, text: str) -> str:
-        """`text` with `~` for the home directory wherever a path in it begins with that."""
+        """Return `text` with each path below the home directory shortened to `~`."""
         home = self.environ.get("HOME", "").rstrip("/")
         return text.replace(home + os.sep, "~" + os.sep) if home else text
 
     def can_ask(self) -> bool:
-        """Whether somebody sits there who sees what is printed and can answer."""
+        """Check if a person can see the output and answer."""
         return not self.is_json and self._out.isatty() and sys.stdin is not None and sys.stdin.isatty()
 
     def ask(self, question: str) -> bool:
-        """Whether the answer is yes; anything else, and the end of the input, is no."""
+        """Ask a yes/no question. Anything but yes, and the end of the input, means no."""
         try:
             return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
         except EOFError:
             return False
 
     def line(self, text: str = "") -> None:
-        """Prints a line."""
+        """Print a line."""
         if not self.is_json:
             print(text, file=self._out, flush=True)
 
     def heading(self, text: str) -> None:
-        """Prints an empty line and a line in bold."""
+        """Print an empty line and a line in bold."""
         self.line()
         self.line(self.paint("bold", text))
 
     def item(self, label: str, text: str) -> None:
-        """Prints a label and a wrapped text beside it."""
+        """Print a label and a wrapped text beside it."""
         self.paragraph(text, indent=" " * 15, first=f"  {label:<13}")
 
     def paragraph(self, text: str, indent: str = "", first: str | None = None) -> None:
-        """Prints text wrapped to the width of the terminal; words longer than that (paths) stay whole."""
+        """Print text wrapped to the width of the terminal; words longer than that (paths) stay whole."""
         import textwrap
 
         start = indent if first is None else first
@@ -134,7 +133,7 @@ class Terminal:
         )
 
     def quote(self, text: str) -> None:
-        """Prints text that a program of ours did not write, each line behind a bar."""
+        """Print text from another program, each line behind a bar."""
         import textwrap
 
         bar = self.paint("green", "  | ")
@@ -143,12 +142,12 @@ class Terminal:
                 self.line(bar + part)
 
     def note(self, text: str) -> None:
-        """Prints something that the user should know or do, behind an exclamation mark."""
+        """Print something that the user should know or do, behind an exclamation mark."""
         self.paragraph(text, indent="    ", first="  " + self.paint("yellow", "!") + " ")
 
     @contextmanager
     def working(self, text: str) -> Iterator[None]:
-        """Prints to stderr what is being done; on a terminal the line is removed when it is done."""
+        """Print to stderr what is being done; on a terminal, remove the line when it is done."""
         error = sys.stderr
         is_shown = not self.is_json and os.environ.get("TERM") != "dumb" and error.isatty()
         if is_shown:
@@ -164,7 +163,7 @@ class Terminal:
                 error.flush()
 
     def result(self, value: dict[str, Any]) -> None:
-        """Prints the result as JSON, where that was asked for."""
+        """Print the result as JSON, if JSON was requested."""
         if self.is_json:
             import json
 
@@ -177,7 +176,7 @@ class Terminal:
 
 
 def byte_size(count: float) -> str:
-    """`140 bytes`, `14 kB`, `1.2 MB`, `340 MB`."""
+    """Return `140 bytes`, `14 kB`, `1.2 MB`, `340 MB`."""
     if count < 1000:
         return f"{count:.0f} byte{'' if count == 1 else 's'}"
     if count < 999_500:
@@ -186,7 +185,7 @@ def byte_size(count: float) -> str:
 
 
 def columns() -> int:
-    """How many columns the terminal has; 80 where stdout is none."""
+    """Return the width of the terminal in columns; 80 if stdout is not one."""
     try:
         return int(os.environ.get("COLUMNS") or os.get_terminal_size(sys.stdout.fileno()).columns) or 80
     except (OSError, ValueError):

@@ -1,5 +1,4 @@
-"""Files that are compressed with zstd, read by the standard library where it can (from Python 3.14 on), else by the
-package `zstandard`, if that is installed."""
+"""Reads files compressed with zstd, by the standard library from Python 3.14 on, else by the package `zstandard`."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from .files import os
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_BLOCK_BYTES = 64 * 1024  # of what is compressed; text becomes about ten times as much
+_BLOCK_BYTES = 64 * 1024  # of compressed data; text becomes about ten times as long
 
 
 class DamagedFileError(SessionMemoryError):
@@ -24,13 +23,13 @@ class NoLibraryError(SessionMemoryError):
 
 
 def can_decompress() -> bool:
-    """Whether this Python can read such files."""
+    """Check if this Python can read such files."""
     return _library() is not None
 
 
 def decompressed(descriptor: int) -> Iterator[bytes]:
-    """What a file holds, from where it is read next, in pieces. Raises DamagedFileError where that ends before its
-    time, ImportError without a library."""
+    """Yield the decompressed content of a file, from its current position. Raises DamagedFileError if it is truncated,
+    ImportError without a library."""
     library = _library()
     if library is None:
         raise ImportError("no library for zstd")
@@ -50,7 +49,7 @@ def decompressed(descriptor: int) -> Iterator[bytes]:
 
 
 def decompressed_file(descriptor: int) -> int:
-    """A descriptor of a file without a name that holds what another one does, decompressed, with its time. Raises
+    """Return a descriptor of an unnamed file with the decompressed content of another and its time. Raises
     DamagedFileError, NoLibraryError, OSError."""
     if not can_decompress():
         raise NoLibraryError("it is compressed, and nothing here can read that: session-memory install --with zstd")
@@ -66,13 +65,13 @@ def decompressed_file(descriptor: int) -> int:
 
 
 def blocks(descriptor: int) -> Iterator[bytes]:
-    """What a file holds as it is, from where it is read next, in pieces."""
+    """Yield the content of a file in blocks, from its current position."""
     while block := os.read(descriptor, _BLOCK_BYTES):
         yield block
 
 
 def _library() -> tuple[Callable[[], Any], type[Exception]] | None:
-    """What begins to decompress one frame, and the error that it raises; None where nothing can."""
+    """Return a factory of decompressors for one frame, and the error they raise; None without a library."""
     try:
         library = import_module("compression.zstd")
         return library.ZstdDecompressor, library.ZstdError

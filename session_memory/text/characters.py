@@ -1,4 +1,4 @@
-"""Text as plain characters on lines: without terminal sequences, and without what is drawn as nothing. Pure."""
+"""Reduces text to plain characters on lines: no terminal sequences, no characters that are invisible. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FEW = 8  # different characters: up to so many `str.replace` is quicker than `st
 
 
 def plain(text: str) -> str:
-    """`text` as plain characters on lines: no ANSI sequence, no invisible character, no lone surrogate.
+    """Return `text` as plain characters on lines: no ANSI sequence, no invisible character, no lone surrogate.
 
     Line feeds stay; a tab, like every other blank, becomes a space.
     """
@@ -35,7 +35,8 @@ def plain(text: str) -> str:
 
 
 def _without_ansi(text: str) -> str:
-    """`text` without terminal control sequences (ECMA-48: CSI, OSC and the other strings, two-character escapes)."""
+    """Return `text` without terminal control sequences (ECMA-48: CSI, OSC and the other strings, two-character
+    escapes)."""
     kept = []
     at = 0
     for escape in _places(text, "\x1b\x9b"):
@@ -54,7 +55,7 @@ def _without_ansi(text: str) -> str:
 
 
 def _places(text: str, characters: str) -> list[int]:
-    """The offsets of any of `characters` in `text`, in order."""
+    """Return the offsets of any of `characters` in `text`, in order."""
     places = []
     for character in characters:
         at = text.find(character)
@@ -65,7 +66,7 @@ def _places(text: str, characters: str) -> list[int]:
 
 
 def _after_control_string(text: str, at: int) -> int:
-    """The offset behind the BEL or ST that ends an OSC-like sequence, or of the end of its line."""
+    """Return the offset behind the BEL or ST that ends an OSC-like sequence, or of the end of its line."""
     while at < len(text) and text[at] not in "\x07\x9c\n":
         if text[at] == "\x1b":
             return at + 2 if text[at + 1 : at + 2] == "\\" else at
@@ -74,7 +75,7 @@ def _after_control_string(text: str, at: int) -> int:
 
 
 def _beyond_ascii(text: str) -> str:
-    """The characters of `text` beyond ASCII; most texts have few."""
+    """Return the characters of `text` beyond ASCII; most texts have few."""
     return text.encode().translate(None, _ASCII).decode()
 
 
@@ -95,7 +96,7 @@ def _without_invisible(text: str) -> str:
 
 
 def _with_single_joiners(text: str, joiners: str) -> str:
-    """`text` in which each run of joiners is its first one, or none where a character of ASCII is before it."""
+    """Return `text` with each run of joiners cut to its first one, or removed after an ASCII character."""
     kept = []
     at = 0
     for place in _places(text, joiners):
@@ -110,7 +111,7 @@ def _with_single_joiners(text: str, joiners: str) -> str:
 
 
 def _shown(character: str) -> str:
-    """What replaces a character; a joiner stays, since it depends on the character before it."""
+    """Return the replacement of a character. A joiner stays, since it depends on the character before it."""
     if "\ud800" <= character <= "\udfff":
         return "\ufffd"
     if character.isspace() and character != "\n":

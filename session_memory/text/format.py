@@ -11,12 +11,13 @@ _WORD_SEARCH = 16  # how far back a cut looks for a space
 
 
 def one_line(text: str) -> str:
-    """`text` with every run of white space, newlines included, as one space."""
+    """Return `text` with every run of white space, newlines included, as one space."""
     return " ".join(text.split())
 
 
 def shorten(text: str, limit: int) -> str:
-    """`text` in at most `limit` characters, cut with an ellipsis after a whole word, at least a whole grapheme."""
+    """Return `text` in at most `limit` characters, cut with an ellipsis after a whole word, at least a whole
+    grapheme."""
     if len(text) <= limit:
         return text
     if limit < 2:
@@ -31,18 +32,18 @@ def shorten(text: str, limit: int) -> str:
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """`1 command`, `1,300 commands`; `plural` is for nouns that take no -s."""
+    """Return `1 command`, `1,300 commands`; `plural` is for nouns that take no -s."""
     return f"{number} {noun}" if number == 1 else f"{number:,} {plural or f'{noun}s'}"
 
 
 def enumerated(words: Iterable[str], link: str = "and") -> str:
-    """`a`, `a and b`, `a, b and c`. Raises ValueError where there are none."""
+    """Return `a`, `a and b` or `a, b and c`. Raises ValueError if there are no words."""
     *others, last = words
     return f"{', '.join(others)} {link} {last}" if others else last
 
 
 def _may_cut(text: str, at: int) -> bool:
-    """Whether no grapheme cluster spans position `at`: the common rules of UAX #29; in doubt, False."""
+    """Check that no grapheme cluster spans position `at`, by the common rules of UAX #29; False if in doubt."""
     before, after = text[at - 1], text[at]
     if before.isascii() and after.isascii():
         return True
@@ -57,7 +58,7 @@ def _may_cut(text: str, at: int) -> bool:
 
 
 def _extends(character: str) -> bool:
-    """Whether `character` belongs to the one before it: marks, joiners, variation selectors, skin tones, tags."""
+    """Check if `character` extends the one before it: marks, joiners, variation selectors, skin tones, tags."""
     if character.isascii():
         return False
     if "\U0001f3fb" <= character <= "\U0001f3ff" or "\U000e0020" <= character <= "\U000e01ef":
@@ -72,7 +73,7 @@ def _extends(character: str) -> bool:
 
 
 def _is_prepended(character: str) -> bool:
-    """Whether `character` belongs to the one after it (Arabic number signs and the like: format characters)."""
+    """Check if `character` belongs to the one after it (format characters such as Arabic number signs)."""
     if character in "\u0d4e\U000111c2\U000111c3":
         return True
     if character.isprintable():
@@ -91,5 +92,5 @@ def _is_hangul(character: str) -> bool:
 
 
 def _begins_hangul(character: str) -> bool:
-    """Whether a Hangul syllable begins here: a precomposed one does; jamo might continue, so they do not."""
+    """Check if a precomposed Hangul syllable begins here. Jamo do not count: they may continue one."""
     return "\uac00" <= character <= "\ud7a3"

@@ -44,7 +44,7 @@ _HEADING = re.compile(r"#(?=[ \t]|\Z)|[=-]+[ \t]*\Z|~{3}")
 _OWN_IN_CODE = re.compile(rf"(\n {{0,3}})(?=\\*(?:{_OWN}))")
 _ESCAPED_OWN_IN_CODE = re.compile(rf"(\n {{0,3}})\\(?=\\*(?:{_OWN}))")
 
-# Bold type that may go on over the end of a line; what of it surely ends before; and its marks outside code.
+# Bold type that may continue over the end of a line; the text that surely ends before it; and its marks outside code.
 _BOLD = re.compile(r"[*_]{2}")
 _CLOSED_BOLD = re.compile(r"(?<!\S)(\*\*|__)(?=\S)[^*_`\[\\\n]*(?:(?<=\S)\1(?!\S)|(?<=\w)\1(?=[.,:;)!?]))")
 _BOLD_MARKS = re.compile(rf"{_CODE}|\\.|[*_]{{2,}}")
@@ -62,13 +62,14 @@ _HAS_ALIKE = re.compile(f"[{''.join(map(chr, _ALIKE))}]")
 
 
 def escape(text: str, speakers: Sequence[str] = ()) -> str:
-    """`text` as Markdown in which only emphasis, lists, tables, lower headings, code and web links have an effect."""
+    """Return `text` as Markdown in which only emphasis, lists, tables, lower headings, code and web links have an
+    effect."""
     return escape_all([text], speakers)[0]
 
 
 def escape_all(texts: list[str], speakers: Sequence[str] = ()) -> list[str]:
-    """Each of `texts` as `escape` returns it. No line of them can be taken for one that begins what somebody of
-    `speakers` says, which is a name in bold type."""
+    """Escape each of `texts`. No line can be mistaken for the start of a message by one of `speakers` (names in bold
+    type)."""
     labels = _labels(tuple(speakers))
     parts = [_parts(text) for text in texts]
     is_table = ["|" in text and _TABLE.search(text) is not None for text in texts]
@@ -83,17 +84,17 @@ def escape_all(texts: list[str], speakers: Sequence[str] = ()) -> list[str]:
 
 
 def unescape(text: str) -> str:
-    """What `escape` was given."""
+    """Undo `escape`."""
     return "\n".join([_unescape_code(part) if is_code else _unescape_prose(part) for part, is_code in _parts(text)])
 
 
 def begins_a_block(text: str) -> bool:
-    """Whether `text` begins with a block, which must begin a line: a list, a fence, a table, a quotation."""
+    """Check if `text` begins with a Markdown block that must begin a line: a list, fence, table or quotation."""
     return _BEGINS_A_BLOCK.match(text) is not None
 
 
 def fence_around(text: str, at: int) -> str:
-    """The line that would end the fenced code in which `text` is at index `at`; '' where that is no such code."""
+    """Return the line that would end the fenced code around index `at` of `text`; '' if there is no such code."""
     begin = 0
     for part, is_code in _parts(text):
         end = begin + len(part) + 1
@@ -105,7 +106,7 @@ def fence_around(text: str, at: int) -> str:
 
 
 def _parts(text: str) -> list[tuple[str, bool]]:
-    """`text` in parts of whole lines, each with whether it is fenced code."""
+    """Return `text` in parts of whole lines, each with whether it is fenced code."""
     if "```" not in text and "~~~" not in text:
         return [(text, False)]
     parts: list[tuple[str, bool]] = []
@@ -127,11 +128,11 @@ def _parts(text: str) -> list[tuple[str, bool]]:
 
 
 def _fenced_end(lines: str, opened: re.Match[str], unclosed: dict[str, int]) -> int | None:
-    """The index behind the last line of the fenced code that `opened` begins; None where that may not be code.
+    """Return the index behind the last line of the fenced code that `opened` begins; None if it may not be code.
 
-    A fence without an end would hide all that follows. An indented one may be in a list, which ends, with the code, at
-    the first line that is indented less. `unclosed` holds, by character, the length of fences that are known to have no
-    end, so that a text full of them is not searched for each.
+    A fence without an end would hide the rest of the text. An indented fence may be in a list: the list, and the code,
+    end at the first line with less indentation. `unclosed` holds the lengths of fences, by character, that are known to
+    have no end, so that each is searched only once.
     """
     indent, marks = opened.groups()
     if len(marks) >= unclosed.get(marks[0], len(marks) + 1):
@@ -145,15 +146,15 @@ def _fenced_end(lines: str, opened: re.Match[str], unclosed: dict[str, int]) -> 
 
 @lru_cache(maxsize=64)
 def _fence_end(indent: int, marks: str) -> re.Pattern[str]:
-    """What finds the end of code that is fenced with `marks`, or, as the group, a line that is indented less."""
+    """Return the pattern for the end of code fenced with `marks`. Its group matches a line that is indented less."""
     less = rf"(?! {{{indent}}})(?=[^\S\n]*\S)()|" if indent else "(?!)()|"
     return re.compile(rf"\n(?:{less} {{0,3}}{marks}{marks[0]}*[ \t]*(?=\n|\Z))")
 
 
 class _Labels(NamedTuple):
-    """How the names of speakers are found: `lines` the beginnings of lines that may be a heading, a rule, a fence, or
-    look as if somebody spoke, which `_escape_line` decides; `names` matches a label that begins with a whole name;
-    `cells` finds one in a cell of a table."""
+    """Patterns that find the names of speakers. `lines` matches beginnings of lines that may be a heading, a rule, a
+    fence or a speaker's label (`_escape_line` decides). `names` matches a label that begins with a whole name; `cells`
+    finds one in a table cell."""
 
     lines: re.Pattern[str]
     names: re.Pattern[str]
@@ -190,7 +191,7 @@ def _labels(speakers: tuple[str, ...]) -> _Labels:
 
 
 def _folded(text: str) -> str:
-    """`text` with letters of ASCII in place of those that look the same."""
+    """Return `text` with letters of ASCII in place of those that look the same."""
     if text.isascii():
         return text
     text = unicodedata.normalize("NFKC", text)
@@ -198,8 +199,8 @@ def _folded(text: str) -> str:
 
 
 def _escape_prose(texts: list[str], labels: _Labels, in_table: bool) -> list[str]:
-    """Escapes first what has a meaning within a line, then what makes a line a first-level heading, a rule, a fence, or
-    like one of the archive's."""
+    """Escape inline markup first, then lines that are a first-level heading, a rule, a fence, or look like an archive's
+    own."""
     joined = _SEPARATOR.join(texts)
     if joined.count("\0") != len(texts) - 1 and len(texts) > 1:
         return [_escape_prose([text], labels, in_table)[0] for text in texts]
@@ -219,8 +220,7 @@ def _escape_prose(texts: list[str], labels: _Labels, in_table: bool) -> list[str
 
 
 def _follows_bold(text: str, places: list[int]) -> bool:
-    """Whether bold type may begin before one of `places`, which are in order, in its paragraph. Each part of the text
-    is searched once, however many places a paragraph has."""
+    """Check if bold type may begin before one of `places` (in order) in its paragraph. Each part is searched once."""
     return any(
         _BOLD.search(text[before:place].rpartition("\n\n")[2]) is not None
         for before, place in zip([0, *places], places)
@@ -228,7 +228,8 @@ def _follows_bold(text: str, places: list[int]) -> bool:
 
 
 def _escape_bold_before_names(text: str, names: re.Pattern[str]) -> str:
-    """`text` without bold type that goes on from one line to another, and makes a name there look like a speaker's."""
+    """Escape bold type that continues over a line's end and would make a name on the next line look like a
+    speaker's."""
     lines = text.split("\n")
     may_be_open = goes_on = False
     for number, line in enumerate(lines):
@@ -248,8 +249,8 @@ def _escape_bold(found: re.Match[str]) -> str:
 
 
 def _escape_line(found: re.Match[str], names: re.Pattern[str], named: list[int]) -> str:
-    """The beginning of a line, escaped where that is needed. Where it may be a name without marks, its index is added
-    to `named`: only bold type that began before would make it a label."""
+    """Return the beginning of a line, escaped if needed. If it may be a name without marks, add its index to `named`:
+    it is a label only if bold type began before it."""
     begin, end = found.start() + 1, found.string.find("\n", found.end())
     line = found.string[begin:] if end < 0 else found.string[begin:end]
     at = _meaning_at(line)
@@ -267,9 +268,9 @@ def _escape_line(found: re.Match[str], names: re.Pattern[str], named: list[int])
 
 
 def _meaning_at(line: str) -> int:
-    """The index in `line`, perhaps within lists and quotations, of what makes it more than text; -1 for nothing.
+    """Return the index in `line` (perhaps within lists and quotations) of the first markup; -1 if there is none.
 
-    Each mark of a list may begin a rule, which depends on the rest of the line; that is examined once.
+    Each list mark may begin a rule, which depends on the rest of the line; the rest is examined once.
     """
     shown = line.rstrip(" \t")
     mark = shown[-1:]
@@ -286,8 +287,8 @@ def _meaning_at(line: str) -> int:
 
 
 def _label_at(line: str, names: re.Pattern[str]) -> int | None:
-    """The index in `line`, perhaps within lists and quotations, of the marks before bold words, or of a heading, that
-    could be taken for the name of who speaks; None where there are none."""
+    """Return the index in `line` (perhaps within lists and quotations) of marks before bold words, or of a heading,
+    that could be taken for a speaker's name; None if there are none."""
     own = _OWN_LINE.match(line)
     if own:
         return own.end()

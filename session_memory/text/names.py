@@ -1,4 +1,4 @@
-"""Names of sessions, groups and files of ours: rejected where they are not safe, never rewritten. Pure."""
+"""Names of sessions, groups and files that this program creates: unsafe ones are rejected, never rewritten. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ _CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-
 
 
 def is_name(text: object) -> bool:
-    """Whether `text` may name a session, a group or a file of ours: `[A-Za-z0-9._-]{1,64}`, not starting with a dot."""
+    """Check that `text` may name a session, group or file: `[A-Za-z0-9._-]{1,64}`, not starting with a dot."""
     if not isinstance(text, str) or not 0 < len(text) <= 64 or text[0] == "." or not text.isascii():
         return False
     return text.replace("-", "").isalnum() or not text.strip(_CHARACTERS)

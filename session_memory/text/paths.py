@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def resolved(path: str, cwd: str) -> str:
-    """`path` as an absolute one without `.` and `..`; '' where `cwd` would have to be known and is not."""
+    """Return `path` as an absolute path without `.` and `..`; '' if that needs an unknown `cwd`."""
     if not path.startswith("/"):
         if not cwd:
             return ""
@@ -21,12 +21,12 @@ def resolved(path: str, cwd: str) -> str:
 
 
 def relative(path: str, directory: str) -> str:
-    """`path` as seen from `directory` where it lies below it."""
+    """Return `path` relative to `directory` if it is below it, else unchanged."""
     base = directory.rstrip("/") + "/"
     return path[len(base) :] if directory and path.startswith(base) and len(path) > len(base) else path
 
 
 def dashed(path: str) -> str:
-    """`path` as several runtimes name a folder for it: with `-` for each UTF-16 unit outside `[A-Za-z0-9]`."""
+    """Return `path` as several runtimes name a folder for it: with `-` for each UTF-16 unit outside `[A-Za-z0-9]`."""
     # by hand: loading the codec takes longer
     return "".join([one if one.isascii() and one.isalnum() else "-" if one < "\U00010000" else "--" for one in path])

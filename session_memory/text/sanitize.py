@@ -1,8 +1,8 @@
-"""Text from elsewhere, made safe for whoever gets it: the store, people, or a prompt. Pure.
+"""Makes text from elsewhere safe for the store, people, or a prompt. Pure.
 
-Secrets are looked for in plain characters, since an invisible one could hide them; angle brackets are replaced last,
-when nothing that is taken out can bring two halves of a tag together any more. A text is cut only when its secrets are
-out: half a token is not known for one. Where only the beginning of a long text is wanted, `beginning` cuts it first.
+Secrets are searched for in plain characters, since an invisible one could hide them. Angle brackets are replaced last,
+when no removal can join two halves of a tag any more. Text is cut only after redaction: half a token is not recognized.
+If only the beginning of a long text is needed, cut it with `beginning` first.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ _ANGLES = str.maketrans({"<": "‹", ">": "›", "＜": "‹", "＞": "›", "�
 
 
 def for_storage(texts: list[str]) -> list[str]:
-    """Return each of `texts` for keeping: without secrets, and, as people open what is kept, as `for_people` has it."""
+    """Return each of `texts` for the store: as `for_people` does, since people read the store."""
     return [for_people(text) for text in texts]
 
 
 def for_people(text: str) -> str:
-    """`text` for somebody who reads it on a page, a terminal or in a log: plain characters, no secrets."""
+    """Return `text` for people (on a page, a terminal or in a log): plain characters, no secrets."""
     return redact(plain(text))
 
 
@@ -31,13 +31,13 @@ def all_for_people(texts: list[str]) -> list[str]:
 
 
 def shortened(text: str, limit: int) -> str:
-    """What `for_people` leaves of `text`, on one line, in at most `limit` characters."""
+    """Return `for_people(text)` on one line, in at most `limit` characters."""
     return shorten(one_line(for_people(text)), limit)
 
 
 def beginning(text: str, characters: int) -> str:
-    """The beginning of a long text, at least `characters` of it, for one of these verbs: no word is cut in it, so that
-    no secret is. A word without an end is left out, and what is shown of the text is to end before it."""
+    """Return at least the first `characters` of a long text, to be sanitized. It never cuts a word, and so no secret.
+    It omits a word without an end; the text shown must end before that."""
     if len(text) <= characters:
         return text
     for end in range(characters, min(len(text), characters + _LONGEST_WORD)):
@@ -52,7 +52,7 @@ def beginning(text: str, characters: int) -> str:
 
 
 def for_prompt(text: str) -> str:
-    """`text` for a model: what `for_people` leaves, with angle brackets as ‹ ›, so that it opens and closes no tag."""
+    """Return `text` for a model: as `for_people`, with angle brackets as ‹ ›, so that it opens and closes no tag."""
     return for_people(text).translate(_ANGLES)
 
 

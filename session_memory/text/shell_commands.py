@@ -48,9 +48,9 @@ _FINDS_NOTHING = frozenset((
 
 @lru_cache(maxsize=1024)  # callers ask for the same command several times in a row
 def family(command: str) -> str:
-    """Programs and subcommands without their arguments; '' if nothing is left.
+    """Return programs and subcommands without their arguments; '' if nothing is left.
 
-    `cd /x && npm run check 2>&1 | tail -5` is `npm run check`. LOOKING for a command line that only looks around.
+    `cd /x && npm run check 2>&1 | tail -5` is `npm run check`. Returns LOOKING if the command only reads.
     """
     parts = [name for words in _simple_commands(command) if (name := _name(words))]
     doing = [name for name in parts if name != LOOKING]
@@ -58,19 +58,19 @@ def family(command: str) -> str:
 
 
 def is_looking(command: str) -> bool:
-    """Whether a command line only looks around or does nothing."""
+    """Check if a command line only reads or does nothing."""
     return family(command) in (LOOKING, "")
 
 
 def may_find_nothing(command: str) -> bool:
-    """Whether the exit code may mean that nothing was found, as with grep, diff and test."""
+    """Check if the exit code may mean "not found", as with grep, diff and test."""
     last = next(reversed(_simple_commands(command, every=True)), [])
     program = _program(last)[0]
     return program in _FINDS_NOTHING and (program != "git" or last[1:2] in (["grep"], ["diff"]))
 
 
 def commit_message(command: str) -> str:
-    """The first line of the message of a `git commit -m`; '' for any other command."""
+    """Return the first line of the message of a `git commit -m`; '' for any other command."""
     for words in _simple_commands(command):
         if words[:1] == ["git"] and "commit" in words[1:4]:
             for at, word in enumerate(words[:-1]):
@@ -80,14 +80,14 @@ def commit_message(command: str) -> str:
 
 
 def _first_line(message: str) -> str:
-    """The first line of a message, which may be a here-document: `$(cat <<'EOF' ...`."""
+    """Return the first line of a message, which may be a here-document: `$(cat <<'EOF' ...`."""
     lines = [line.strip() for line in message.splitlines()]
     told = [line for line in lines if line and not line.startswith("$(cat") and line not in ("EOF", ")", 'EOF"')]
     return told[0] if told else ""
 
 
 def _simple_commands(command: str, every: bool = False) -> list[list[str]]:
-    """The words of each command without their quotes; of a pipeline only the first command, unless `every`."""
+    """Return the words of each command without their quotes; of a pipeline only the first command, unless `every`."""
     found: list[list[str]] = []
     words: list[str] = []
     is_piped = False
@@ -110,11 +110,11 @@ _QUOTES = re.compile(r"""'([^']*)'|"((?:\\.|[^"\\])*)"|\\(.)""", re.DOTALL)
 
 
 def _tokens(command: str) -> Iterator[tuple[str, str]]:
-    """Operators and words, in order, as pairs of which one is ''."""
+    """Yield operators and words in order, as pairs of which one is ''."""
     command = command.replace("\\\n", " ")
     here = re.search(r"<<-?\s*(['\"]?)(\w+)\1[^\n]*\n", command)
     if here and not re.search(r"-m\s+\"\$\(cat", command[: here.start()]):
-        command = command[: here.end()]  # what follows is the here-document
+        command = command[: here.end()]  # the here-document follows
     for match in _TOKEN.finditer(command):
         if match["operator"]:
             yield match["operator"].removesuffix("&") or "&", ""
@@ -129,7 +129,7 @@ def _unquoted(quoted: re.Match[str]) -> str:
 
 
 def _name(words: list[str]) -> str:
-    """The name of a simple command; '' for one that does nothing by itself."""
+    """Return the name of a simple command; '' for one that does nothing by itself."""
     program, rest = _program(words)
     if not program or program in _SILENT or program.startswith("#"):
         return ""
@@ -151,7 +151,7 @@ def _name(words: list[str]) -> str:
 
 
 def _program(words: list[str]) -> tuple[str, list[str]]:
-    """The program and its arguments, without assignments and programs that run others."""
+    """Return the program and its arguments, without assignments and programs that run others."""
     at = 0
     while at < len(words):
         word = words[at].strip("(){}!'\"`")

@@ -1,5 +1,5 @@
-"""What a shell command line does to files and to git's worktrees, as far as it shows: rather nothing than what may be
-wrong. Pure, and without `re`."""
+"""Finds what a shell command line does to files and to git's worktrees. When unsure, it reports nothing. Pure, and
+without `re`."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _HINTS = (">", "git", "sed", "perl", "mv ", "rm ", "cp ", "tee ", "touch ", "pat
 
 
 class ShellEffect:
-    """One effect. `kind` is EDIT or REMOVE of the file or directory at `path`, or GIT, a git command with its `words`
-    from the subcommand on, in the directory `path`. Paths are absolute. The words of an EDIT are MOVED where something
-    was moved there, which keeps the time of its last change, and else none. `is_doubtful` tells that it depends on
-    another command whether this one is run."""
+    """One effect. `kind` is EDIT or REMOVE of the file or directory at `path`, or GIT: a git command with its `words`
+    from the subcommand on, run in the directory `path`. Paths are absolute. The words of an EDIT are MOVED if a file
+    was moved there (which keeps its modification time), else none. `is_doubtful`: the command runs only if another one
+    succeeds or fails."""
 
     __slots__ = ("is_doubtful", "kind", "path", "words")
 
@@ -49,8 +49,8 @@ class ShellEffect:
 
 
 def effects_of(command: str, cwd: str) -> list[ShellEffect]:
-    """The effects of a command line that is run in the directory `cwd` ('' if unknown), in order. Paths that the shell
-    would have to expand are left out."""
+    """Return the effects of a command line run in the directory `cwd` ('' if unknown), in order. Paths that the shell
+    would have to expand are omitted."""
     if not any([hint in command for hint in _HINTS]):
         return []
     return _effects(command, cwd, 0)
@@ -88,13 +88,13 @@ def _effects(command: str, cwd: str, depth: int) -> list[ShellEffect]:
         for effect in effects:
             effect.is_doubtful = effect.is_doubtful or is_doubtful
         found += effects
-        # What follows with `&&` is run only where this one says so; of most commands it is expected.
+        # A command after `&&` runs only if this one succeeds; most commands are expected to.
         is_doubtful = is_doubtful or program in _TESTS or (bool(one.words) and one.words[0].text in _TESTS)
     return found
 
 
 def _program(words: list[Word]) -> tuple[str, list[Word]]:
-    """The name of the program that is run and its arguments."""
+    """Return the name of the program and its arguments."""
     at = 0
     while at < len(words):
         text = words[at].text
@@ -113,7 +113,7 @@ def _program(words: list[Word]) -> tuple[str, list[Word]]:
 
 
 def _changed(words: list[Word], cwd: str) -> str:
-    """The directory that `cd` leads to; '' where that does not show."""
+    """Return the directory that `cd` enters; '' if unknown."""
     plain = [word for word in words if word.text not in ("-L", "-P", "--")]
     if len(plain) != 1 or not plain[0].is_sure or plain[0].text.startswith("-"):
         return ""
@@ -121,7 +121,7 @@ def _changed(words: list[Word], cwd: str) -> str:
 
 
 def _operands(program: str, words: list[Word]) -> tuple[list[Word], dict[str, Word | None]]:
-    """What of the arguments is no option, and the options, each with its value where it takes one."""
+    """Split the arguments into operands and options, each option with its value if it takes one."""
     with_value = _WITH_VALUE.get(program, ())
     operands: list[Word] = []
     options: dict[str, Word | None] = {}
@@ -222,7 +222,7 @@ _PROGRAMS = {
 
 
 def _git(words: list[Word], cwd: str) -> Iterator[ShellEffect]:
-    """The git command, and what `git mv` and `git rm` do to files."""
+    """Yield the git command, and the effects of `git mv` and `git rm` on files."""
     at = 0
     while at < len(words) and words[at].text.startswith("-"):
         text = words[at].text
@@ -248,5 +248,5 @@ def _git(words: list[Word], cwd: str) -> Iterator[ShellEffect]:
 
 
 def _effect(kind: str, word: Word, cwd: str, words: tuple[str, ...] = ()) -> ShellEffect:
-    """An effect on the path that a word is; without a path where that does not show."""
+    """Return an effect on the path that a word is; without a path if the shell would expand it."""
     return ShellEffect(kind, resolved(word.text, cwd) if word.is_sure and word.text else "", words)

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 _BLANK = " \t\r"
 _ENDS_WORD = " \t\r\n;&|<>()"
-_QUOTING = "'\"\\$`*?[{~#"  # what a plain run of characters ends at, with what ends a word
+_QUOTING = "'\"\\$`*?[{~#"  # ends a plain run of characters, together with what ends a word
 
 
 class Word:
-    """A word without its quotes; `is_sure` tells that it is what the program gets: nothing in it that is expanded."""
+    """A word without its quotes. `is_sure`: the program gets exactly this text, since the shell expands nothing in
+    it."""
 
     __slots__ = ("is_sure", "text")
 
@@ -30,8 +31,8 @@ class SimpleCommand:
 
 
 def simple_commands(line: str) -> list[SimpleCommand]:
-    """The commands of a command line, in order. A command of nothing but `(` or `)` in its `before` opens or closes a
-    subshell. What stands in here-documents and `$(...)` is none of them."""
+    """Return the commands of a command line, in order. A command with only `(` or `)` in its `before` opens or closes a
+    subshell. Here-documents and `$(...)` are not read."""
     return _Lexer(line).commands()
 
 
@@ -150,7 +151,7 @@ class _Lexer:
         return Word("".join(parts), is_sure)
 
     def _double_quoted(self) -> tuple[str, bool]:
-        """The text up to the closing quote, and whether nothing in it is expanded."""
+        """Return the text up to the closing quote, and whether nothing in it is expanded."""
         line, end = self._line, len(self._line)
         parts: list[str] = []
         is_sure = True
@@ -173,7 +174,7 @@ class _Lexer:
         return "".join(parts), is_sure
 
     def _skip_expansion(self) -> None:
-        """Goes behind `$name`, `${...}`, `$(...)` or backquotes."""
+        """Go behind `$name`, `${...}`, `$(...)` or backquotes."""
         line, end = self._line, len(self._line)
         if line[self._at] == "`":
             close = line.find("`", self._at + 1)

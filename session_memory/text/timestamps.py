@@ -11,7 +11,8 @@ _MOST_MINUTES = 100
 
 
 def epoch_seconds(text: object) -> float | None:
-    """Seconds since 1970 of `2026-02-21T03:39:07.123Z` (or `+01:00`, or no zone: UTC); None if it is no such text."""
+    """Return the seconds since 1970 of `2026-02-21T03:39:07.123Z` (or `+01:00`, or no zone: UTC); None for other
+    text."""
     if not isinstance(text, str) or len(text) < 19 or text[10] not in "T ":
         return None
     try:
@@ -29,7 +30,7 @@ def epoch_seconds(text: object) -> float | None:
 
 
 def _midnight(day: str) -> int:
-    """The second in which a day begins. Raises ValueError."""
+    """Return the second in which a day begins. Raises ValueError."""
     year, month, date = int(day[0:4]), int(day[5:7]), int(day[8:10])
     if not (1 <= month <= 12 and 1 <= date <= 31):
         raise ValueError(day)
@@ -39,7 +40,7 @@ def _midnight(day: str) -> int:
 
 
 def _second_and_offset(text: str) -> tuple[float, int]:
-    """What follows the minute: the second, and by how many the zone is ahead of UTC."""
+    """Read what follows the minute: return the second and the offset of the zone from UTC, in seconds."""
     zone_at = 2
     if text[2:3] == ".":
         zone_at = 3
@@ -60,7 +61,7 @@ def _zone_seconds(zone: str) -> int:
 
 
 def _days_from_civil(year: int, month: int, day: int) -> int:
-    """Days since 1970-01-01 in the Gregorian calendar (Howard Hinnant's algorithm: years begin in March)."""
+    """Return days since 1970-01-01 in the Gregorian calendar (Howard Hinnant's algorithm: years begin in March)."""
     if month <= 2:
         year, month = year - 1, month + 12
     days = 365 * year + year // 4 - year // 100 + year // 400
@@ -68,7 +69,7 @@ def _days_from_civil(year: int, month: int, day: int) -> int:
 
 
 def iso_time(seconds: float) -> str:
-    """Seconds since 1970 as `2026-02-21T03:39:07.123Z`. Such texts sort as the times do."""
+    """Return seconds since 1970 as `2026-02-21T03:39:07.123Z`. Such texts sort as the times do."""
     whole, milliseconds = divmod(round(seconds * 1000), 1000)
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole)) + f".{milliseconds:03}Z"
 
@@ -79,12 +80,12 @@ def now_milliseconds() -> int:
 
 
 def local_time(seconds: float) -> str:
-    """Seconds since 1970 in the time zone of this machine: `2026-02-21 03:39`."""
+    """Return seconds since 1970 in the time zone of this machine: `2026-02-21 03:39`."""
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
 
 
 def local_iso_time(seconds: float) -> str:
-    """The same to the second, with the distance of the zone to UTC: `2026-02-21 03:39:07+01:00`.
+    """Return the same to the second, with the distance of the zone to UTC: `2026-02-21 03:39:07+01:00`.
 
     Messages of one minute share its text, which takes two thirds of the time; zones are whole minutes from UTC.
     """
@@ -94,7 +95,7 @@ def local_iso_time(seconds: float) -> str:
 
 
 def _local_minute(minute: int) -> tuple[str, str]:
-    """What stands before and behind the seconds in a minute since 1970."""
+    """Return the text before and behind the seconds of a time in this minute since 1970."""
     if len(_MINUTES) == _MOST_MINUTES:
         _MINUTES.clear()
     text = time.strftime("%Y-%m-%d %H:%M:%z", time.localtime(minute * 60))
@@ -102,7 +103,7 @@ def _local_minute(minute: int) -> tuple[str, str]:
 
 
 def age(seconds: float) -> str:
-    """How long ago, in the largest whole unit: `just now`, `3m ago`, `2h ago`, `5d ago`."""
+    """Return an age in the largest whole unit: `just now`, `3m ago`, `2h ago`, `5d ago`."""
     if seconds < 60:
         return "just now"
     for unit, length in (("d", 86400), ("h", 3600)):
