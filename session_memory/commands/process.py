@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Makes memories of the conversations that wait for it; 1 if some have to wait for another run. Raises
     SessionMemoryError."""
     if arguments.strategy and arguments.strategy not in (known := known_ids()):
-        raise WrongCallError(f"no strategy is called {arguments.strategy!r}", f"there are {', '.join(known)}")
+        raise WrongCallError(f"unknown strategy {arguments.strategy!r}", f"choose one of {', '.join(known)}")
     return with_store(arguments, lambda opened: _process(opened, arguments), writes=True)
 
 

@@ -1,6 +1,6 @@
-"""What an agent may ask of the knowledge graph: whether there is one, and for facts in it.
+"""Read access for agents to the knowledge graph.
 
-The imports stand where they are needed, since the server of the tools starts with every session of an agent.
+The imports stand inside the functions: the MCP server starts with every session of an agent.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from ..store.location import StoreLocation
     from .strategies.graphiti.strategy import GraphFact
 
-ANSWER_SECONDS = 20.0  # an agent waits for it, and one in a sandbox no longer than a minute
+ANSWER_SECONDS = 20.0  # an agent waits for the answer, at most a minute in a sandbox
 
 
 def has_graph(path: str | None, environ: Mapping[str, str]) -> bool:
-    """Whether the settings for the home `path`, else for the one at hand, choose the strategy graphiti, and what it
-    needs is installed. Raises ConfigError, NoStoreError."""
+    """Return whether graphiti is configured for the home `path` (default: the current home) and its packages are
+    installed. Raises ConfigError, NoStoreError."""
     from .strategies.graphiti import missing_packages
 
     if missing_packages():
@@ -30,7 +30,7 @@ def has_graph(path: str | None, environ: Mapping[str, str]) -> bool:
 
 
 def ask_graph(location: StoreLocation, query: str, limit: int) -> list[GraphFact]:
-    """What `search_graph` finds, in the time that an agent waits. Raises SessionMemoryError."""
+    """Return the facts that `search_graph` finds within ANSWER_SECONDS. Raises SessionMemoryError."""
     from .strategies.graphiti.graphs import search_graph
 
     return search_graph(location, query, limit, timeout_seconds=ANSWER_SECONDS)

@@ -1,4 +1,4 @@
-"""What an agent has remembered or forgotten: a memory that its own session bears out, and memories by id."""
+"""Memories that an agent writes or deletes itself: one that a quotation from its own session proves, and one by id."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from ..store.sqlite.memory_index import IndexedMemory
     from ..store.values import Conversation, StoredEntry
 
-BY = "agent"  # as the strategy of an origin
-_MOST_CONVERSATIONS = 200  # of one session, the latest
+BY = "agent"  # the strategy in such a memory's origin
+_MOST_CONVERSATIONS = 200  # of one session, the latest first
 
 
 class AgentMemoryError(SessionMemoryError):
-    """A memory that an agent may not keep, or not forget."""
+    """A memory that an agent may not add or may not forget."""
 
 
 def remember(location: StoreLocation, session: str, kind: str, text: str, quote: str, note: Note) -> IndexedMemory:
-    """Keeps a memory whose quotation is in the session; returns it, or the one there is that says the same. Raises
-    AgentMemoryError where rules exclude anything of the session, where it does not say what is quoted, or where the
-    memory was forgotten; DatabaseError, LockedError, OSError."""
+    """Store a memory whose quotation is in the session. Return it, or the existing memory that says the same. Raises
+    AgentMemoryError if rules exclude part of the session, the quotation is not in it, or the memory was forgotten;
+    DatabaseError, LockedError, OSError."""
     memory = Memory(kind, text, "", quote=quote)
     store = open_store(location, note)
     try:
@@ -40,8 +40,8 @@ def remember(location: StoreLocation, session: str, kind: str, text: str, quote:
         with open_index(location, note) as index:
             found = _quoted(store, location, session, memory.quote)
             if found is None or index.excluded_sessions(found[0].home, [session]):
-                hint = "quote word for word what was said in this session; nothing is kept of one that rules exclude"
-                raise AgentMemoryError("nothing was remembered: the quotation is not found in this session", hint)
+                hint = "quote this session word for word; a session that rules exclude cannot be remembered"
+                raise AgentMemoryError("nothing was remembered: the quotation is not in this session", hint)
             conversation, entry = found
             made = memory._replace(message=entry.number, at=entry.timestamp)
             library = library_of(location, index, conversation.home)
@@ -56,8 +56,8 @@ def remember(location: StoreLocation, session: str, kind: str, text: str, quote:
 
 
 def forget(location: StoreLocation, id: str, note: Note) -> IndexedMemory:
-    """Forgets the memory whose id is `id`, which can be taken back for a day; returns it. Raises AgentMemoryError where
-    there is none; DatabaseError, LockedError, OSError."""
+    """Forget the memory with this exact id and return it; the user can undo that for a day. Raises AgentMemoryError for
+    an unknown id; DatabaseError, LockedError, OSError."""
     with open_index(location, note) as index:
         wanted = id.strip().removeprefix("^").lower()
         found = [one for one in index.beginning_with(wanted, location.homes) if one.id == wanted]
@@ -70,7 +70,7 @@ def forget(location: StoreLocation, id: str, note: Note) -> IndexedMemory:
 def _quoted(
     store: SqliteStore, location: StoreLocation, session: str, quote: str
 ) -> tuple[Conversation, StoredEntry] | None:
-    """Where in a session the quotation is, the latest place first; None where it is not, or may not be told of."""
+    """Return the latest entry of a session with the quotation; None if there is none or rules exclude it."""
     (words,) = for_storage([one_line(quote)])
     wanted = Filter(homes=location.homes, session=session, limit=_MOST_CONVERSATIONS)
     for conversation in store.conversations(wanted):

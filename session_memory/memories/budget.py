@@ -1,4 +1,4 @@
-"""The token budget: no call to a model is made whose estimate does not fit what is left of it."""
+"""The token budget: refuses every model call whose estimate exceeds what is left."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ConversationBudgetError(BudgetError):
 class TokenBudget:
     """A `strategy.Budget` in the store, so that processes share the day's limit.
 
-    The queue opens an account for each attempt at a conversation, in which calls are counted. `clock` returns
+    The queue opens an account for each attempt at a conversation; the account counts its calls. `clock` returns
     milliseconds since the epoch.
     """
 
@@ -38,7 +38,7 @@ class TokenBudget:
         self._account: int | None = None
 
     def open(self, strategy: str, conversation_id: int, estimate: Usage) -> int:
-        """Opens the account of an attempt and reserves its estimate; returns its id. Raises BudgetError."""
+        """Open the account of an attempt, reserve its estimate and return its id. Raises BudgetError."""
         self._account = None
         self.check(estimate)
         self._account = self._accounts.open(strategy, conversation_id, estimate, self._clock(), self._day_limit)
@@ -47,15 +47,15 @@ class TokenBudget:
         return self._account
 
     def check(self, estimate: Usage) -> None:
-        """Raises ConversationBudgetError if `estimate` is more than may be spent on a conversation."""
+        """Raise ConversationBudgetError if `estimate` exceeds the limit for one conversation."""
         if estimate.tokens > self._limit:
             raise self._too_much(estimate.tokens)
 
     @contextmanager
     def call(self, estimate: Usage) -> Iterator[Call]:
-        """Counts `estimate` while a call is made, then what is reported for it. Raises BudgetError."""
+        """Reserve `estimate` during a call, then count the reported usage instead. Raises BudgetError."""
         if self._account is None:
-            raise BudgetError("a call to a model outside the queue's work is not accounted for")
+            raise BudgetError("a model call outside the queue has no budget account")
         account = self._account
         left = self._accounts.begin_call(account, estimate, self._day_limit, self._limit)
         if left is not None:
@@ -63,13 +63,13 @@ class TokenBudget:
             if estimate.tokens > of_conversation:
                 raise self._too_much(self._limit - of_conversation + estimate.tokens)
             raise DayBudgetError(
-                f"{self._day_is_spent()}: {of_day:,} are left, the next call needs {estimate.tokens:,}"
+                f"{self._day_is_spent()}: {of_day:,} are left; the next call needs {estimate.tokens:,}"
             )
         yield _Call(self._accounts, account, estimate)
 
     def _day_is_spent(self) -> str:
         spent = self._accounts.of_day(self._clock())
-        return f"today's budget of {self._day_limit:,} tokens does not allow more: {spent:,} are spent or reserved"
+        return f"today's budget of {self._day_limit:,} tokens is used up: {spent:,} spent or reserved"
 
     def _too_much(self, needed: int) -> BudgetError:
         return ConversationBudgetError(f"budget: needs about {needed:,} tokens, {self._limit:,} are allowed")
@@ -91,5 +91,5 @@ class _Call:
 
 
 def checked(usage: Usage) -> Usage:
-    """`usage` with 0 in place of negative numbers."""
+    """Return `usage` with negative numbers replaced by 0."""
     return Usage(max(0, usage.input_tokens), max(0, usage.output_tokens), max(0, usage.cached_tokens), usage.model)

@@ -1,6 +1,6 @@
-"""What speaks against a memory by now: files that it names were changed since, or its branch is not merged.
+"""Evidence against a memory: the files that it names changed since, or its branch is not merged.
 
-Nothing is said where that cannot be told. Starts git: not for a prompt.
+When unsure, reports nothing. Starts git, so a prompt must not use it.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from .format import EPISODE
 if TYPE_CHECKING:
     from ..store.sqlite.memory_index import IndexedMemory
 
-SETTLED_SECONDS = 3600  # what is written or committed so soon after is still of the same work
-MOST_FILES = 20  # that a memory names
-MOST_ASKED = 500  # files in one question to git: a command line is not endless
+SETTLED_SECONDS = 3600  # a change within the hour belongs to the same work
+MOST_FILES = 20  # named in one memory
+MOST_ASKED = 500  # files in one git command: a command line has a limit
 _NAMED = re.compile(r"`([^`\s]+)`|(?<![\w/.@:-])((?:[\w.@+-]+/)+[\w.@+-]*\w|[\w+-]+\.[a-z]\w{0,5})(?![\w/])")
 _NO_FILE = re.compile(r"[*?<>|{}$()\[\]'\"=,;]|://|^-")
 
 
 class _NamedFiles(NamedTuple):
-    """The files that a memory names, as far as they may have changed: those `changed` by their time on disk, and those
-    `asked` of git, in their worktree; all since a time in seconds since the epoch."""
+    """Files named in a memory that may have changed: `changed` by their time on disk; `asked`, to look up with git, in
+    their worktree. Both count changes after a time in seconds since the epoch."""
 
     since: float
     changed: set[str]
@@ -37,8 +37,8 @@ class _NamedFiles(NamedTuple):
 
 
 def with_doubts(memories: Sequence[IndexedMemory], user_dir: str) -> list[IndexedMemory]:
-    """Return the memories, each with what speaks against it. A repository at the person's home directory `user_dir` or
-    above does not count. Git is asked once for all files of a repository."""
+    """Return the memories with the evidence against each. Ignores a repository at `user_dir` or above it. Runs git once
+    per repository."""
     branches = Branches(user_dir)
     named = [_named(memory, user_dir) for memory in memories]
     commits = _latest_commits([files for files in named if files.asked])
@@ -49,8 +49,8 @@ def with_doubts(memories: Sequence[IndexedMemory], user_dir: str) -> list[Indexe
 
 
 def files_named(memory: IndexedMemory) -> tuple[list[str], list[str]]:
-    """The names of files in a memory, and the paths of those that there are, from the directory that it came from on;
-    none where that is not known."""
+    """Return the file names in a memory, and the paths of existing ones relative to its directory. Return empty lists
+    if the directory is unknown."""
     names = _files_named(_words(memory))
     _, directory = _latest(memory)
     if not os.path.isabs(directory):
@@ -60,14 +60,14 @@ def files_named(memory: IndexedMemory) -> tuple[list[str], list[str]]:
 
 
 def settled_after(memory: IndexedMemory) -> float:
-    """The time in seconds since the epoch after which a change of its files speaks against a memory."""
+    """Return the time, in seconds since the epoch, after which a changed file is evidence against a memory."""
     at, _ = _latest(memory)
     return (at or 0) / 1000 + SETTLED_SECONDS
 
 
 def unmerged_branch(memory: IndexedMemory, branches: Branches, deadline: float = float("inf")) -> str:
-    """The branch that a memory came from where that is not merged, '' where it is or that cannot be told. From the
-    moment `deadline` of the monotonic clock on git is not asked: then every branch counts as not merged."""
+    """Return the memory's branch if it is not merged; '' if it is merged or unknown. After `deadline` on the monotonic
+    clock, git is not asked and every branch counts as not merged."""
     at, directory = _latest(memory)
     if at is None or not os.path.isabs(directory) or not os.path.isdir(directory):
         return ""
@@ -79,7 +79,7 @@ def unmerged_branch(memory: IndexedMemory, branches: Branches, deadline: float =
 
 
 def _latest(memory: IndexedMemory) -> tuple[int | None, str]:
-    """The time of a memory's latest origin, in milliseconds since the epoch, and the directory."""
+    """Return time (milliseconds since the epoch) and directory of a memory's latest origin."""
     at, *_, directory = max(memory.origins, key=lambda origin: origin[0] or 0, default=(None, "", 0, "", 0, ""))
     return at, directory
 
@@ -102,14 +102,14 @@ def _doubts(
 
 
 def _files_named(text: str) -> list[str]:
-    """The paths that a text names, as they stand there."""
+    """Return the paths in a text, as written."""
     named = [found[1] or found[2] for found in _NAMED.finditer(text)]
     return [path for path in dict.fromkeys(named) if not _NO_FILE.search(path)][:MOST_FILES]
 
 
 def _named(memory: IndexedMemory, user_dir: str) -> _NamedFiles:
-    """Return which files of a memory changed well after it by their time, and which git is to be asked of, since it
-    knows them or they are gone: a commit of before that was only checked out again does not count."""
+    """Return the files of a memory that changed well after it. Files that git tracks or that are gone are left to git:
+    checking out an old commit changes a file's time too."""
     at, directory = _latest(memory)
     settled = settled_after(memory)
     if at is None or memory.kind == EPISODE or not os.path.isabs(directory) or not os.path.isdir(directory):
@@ -132,8 +132,8 @@ def _named(memory: IndexedMemory, user_dir: str) -> _NamedFiles:
 
 
 def _latest_commits(named: Iterable[_NamedFiles]) -> dict[tuple[str, str], int]:
-    """Return when a commit changed, or deleted, each of the files last that are asked of git, by the repository and the
-    path; nothing of a repository of which git cannot say."""
+    """Return the time of the last commit that changed or deleted each file, by repository and path. Leaves out a
+    repository if git fails."""
     by_worktree: dict[str, list[_NamedFiles]] = {}
     for files in named:
         if files.worktree:
@@ -151,8 +151,7 @@ def _latest_commits(named: Iterable[_NamedFiles]) -> dict[tuple[str, str], int]:
 
 
 def _commits(git_dir: str, paths: Sequence[str], since: int) -> Iterator[tuple[str, int]]:
-    """Yield what commits since a time changed of these paths, each with the time of the commit; none if git cannot
-    say."""
+    """Yield the paths that commits since a time changed, each with the commit's time; nothing if git fails."""
     options = ("--format=%x01%at", "--name-only", "-z", "--no-ext-diff", "--no-textconv", f"--since={since}")
     try:
         told = ask_git(git_dir, "--literal-pathspecs", "log", *options, "--", *paths)

@@ -1,4 +1,4 @@
-"""A conversation in chunks for a model: exchange by exchange, each of at most so many tokens. Pure."""
+"""Split a conversation into chunks for a model, exchange by exchange, each within a token limit. Pure."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ WENT_ON = "[went on]"
 
 
 class Chunk(NamedTuple):
-    """The filtered text of an exchange, or of a part of one. `exchange` counts from 0, `part` too; `first_item` and
-    `last_item` are the ids of the entries, `timestamp` the time of the first that has one (None if none has)."""
+    """Filtered text of an exchange or of a part of it. `exchange` and `part` count from 0, `first_item` and `last_item`
+    are ids of entries, `timestamp` is the first known time in it or None."""
 
     text: str
     tokens: int
@@ -31,8 +31,8 @@ class Chunk(NamedTuple):
 
 
 def exchanges(entries: Iterable[StoredEntry]) -> list[list[StoredEntry]]:
-    """The exchanges of a conversation: user entries in a row with all replies that follow. What comes before the first
-    user entry is one too."""
+    """Split entries into exchanges: consecutive user entries with all replies that follow. Entries before the first
+    user entry form an exchange too."""
     found: list[list[StoredEntry]] = []
     was_user = False
     for entry in entries:
@@ -45,10 +45,10 @@ def exchanges(entries: Iterable[StoredEntry]) -> list[list[StoredEntry]]:
 
 
 def chunks(entries: Sequence[StoredEntry], filtering: Filtering, max_tokens: int) -> list[Chunk]:
-    """The exchanges of a conversation as chunks of at most `max_tokens` (as `estimated_tokens` counts them).
+    """Return a conversation's exchanges as chunks of at most `max_tokens` (see `estimated_tokens`).
 
-    A larger exchange is split between entries, a larger entry between its lines, with GOES_ON and WENT_ON where it is
-    cut. An exchange of which filtering leaves nothing has no chunk.
+    Splits a larger exchange between entries, a larger entry between lines, and marks the cuts with GOES_ON and WENT_ON.
+    An exchange that filtering empties yields no chunk.
     """
     found = []
     for number, exchange in enumerate(exchanges(entries)):
@@ -69,7 +69,7 @@ def _lines(exchange: Iterable[StoredEntry], filtering: Filtering, max_tokens: in
 
 
 def _packed(lines: Iterable[tuple[StoredEntry, str]], max_tokens: int) -> Iterator[list[tuple[StoredEntry, str]]]:
-    """The lines in groups of as many as fit, at least one."""
+    """Group lines: as many as fit `max_tokens`, at least one."""
     packed: list[tuple[StoredEntry, str]] = []
     text = ""
     for entry, line in lines:
@@ -84,7 +84,7 @@ def _packed(lines: Iterable[tuple[StoredEntry, str]], max_tokens: int) -> Iterat
 
 
 def _pieces(text: str, max_tokens: int) -> Iterator[str]:
-    """`text` in pieces of at most `max_tokens` each, cut after a paragraph, else a line, else a word."""
+    """Yield `text` in pieces of at most `max_tokens`, cut after a paragraph, else a line, else a word."""
     seam = 2 * estimated_tokens(f"\n{GOES_ON}{WENT_ON}\n")
     room = max(1, max_tokens - seam)
     before = ""
@@ -98,7 +98,8 @@ def _pieces(text: str, max_tokens: int) -> Iterator[str]:
 
 
 def _cut(text: str, limit: int) -> int:
-    """Where to cut `text`, at most at `limit`: after the last paragraph, line or word in the second half before it."""
+    """Return the index at which to cut `text`, at most `limit`: the last end of a paragraph, line or word in the second
+    half."""
     for border in ("\n\n", "\n", " "):
         at = text.rfind(border, limit // 2, limit)
         if at > 0:

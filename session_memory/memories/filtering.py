@@ -1,6 +1,6 @@
-"""What of a conversation a model gets to read: messages in full, tool uses as a line each. Pure.
+"""Filter a conversation for a model: messages in full, tool calls as one line each. Pure.
 
-The lines, one or more for each entry:
+One or more lines per entry:
 
     User: Why does the build fail?
     Assistant: A dependency is missing.
@@ -26,12 +26,12 @@ _SPEAKERS = {"user": "User", "assistant": "Assistant"}
 
 
 def filtered(entries: Iterable[StoredEntry], filtering: Filtering) -> str:
-    """The lines of `entries`; '' if nothing is left of them."""
+    """Return the lines of `entries`; '' if filtering leaves nothing."""
     return "\n".join([line for entry in entries if (line := filtered_entry(entry, filtering))])
 
 
 def filtered_entry(entry: StoredEntry, filtering: Filtering) -> str:
-    """The lines of one entry or tool use; '' for nothing."""
+    """Return the lines of one entry or tool call; '' for nothing."""
     if entry.role == "tool":
         return _action(entry, filtering) if filtering.keep_tool_structure else ""
     is_kept = filtering.keep_user_messages if entry.role == "user" else filtering.keep_agent_responses
@@ -39,13 +39,13 @@ def filtered_entry(entry: StoredEntry, filtering: Filtering) -> str:
 
 
 def relative_path(path: str, cwd: str) -> str:
-    """`path` relative to `cwd` where it lies below it."""
+    """Return `path` relative to `cwd` if it is below it, else unchanged."""
     base = cwd.rstrip("/") + "/"
     return path[len(base) :] if cwd and path.startswith(base) and len(path) > len(base) else path
 
 
 def size_text(characters: int) -> str:
-    """`480 B`, `48 KB`, `1.2 MB`."""
+    """Format a size: `480 B`, `48 KB`, `1.2 MB`."""
     if characters < 1000:
         return f"{characters} B"
     return f"{characters / 1e3:.0f} KB" if characters < 999_500 else f"{characters / 1e6:.1f} MB"
@@ -59,7 +59,7 @@ def _action(entry: StoredEntry, filtering: Filtering) -> str:
 
 
 def _outcome(entry: StoredEntry) -> str:
-    """How a tool use ended, in a few words; '' if that is not known."""
+    """Return the outcome of a tool call in a few words; '' if unknown."""
     if entry.outcome == "error":
         return f"error: {one_line(entry.error)}" if entry.error else "error"
     if not entry.outcome:

@@ -1,4 +1,4 @@
-"""Where memories lie: in `memories/` of an agent's or a group's home, or of a person's place."""
+"""Locations of memories: `memories/` in the home of an agent, a group or a person."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 
 def folder_of(location: StoreLocation, group: str) -> str:
-    """The directory with the memories of a group of the store ('' where it knows no groups)."""
+    """Return the memories directory of a group ('' for a store without groups)."""
     return home_of(location, group).memories_dir
 
 
 def home_of(location: StoreLocation, group: str = "") -> Home:
-    """The home of a group whose entries the store holds, or the one that the store belongs to."""
+    """Return the home of a group in the store; by default the store's own home."""
     return location.home_for(group)
 
 
 def groups_of(location: StoreLocation) -> list[str]:
-    """The groups whose memories whoever asks may see; [''] where there are none."""
+    """Return the groups whose memories the caller may see; [''] for a store without groups."""
     if location.homes is not None:
         return list(location.homes)
     groups = list(dict.fromkeys(watched.home for watched in location.watched))
@@ -35,22 +35,22 @@ def groups_of(location: StoreLocation) -> list[str]:
 
 
 def is_untrusted(location: StoreLocation, conversation: Conversation) -> bool:
-    """Whether a rule marks the session of a conversation so: by its name, title or id, or by its group; a rule of the
-    host's, or of the group's own. Raises ConfigError."""
+    """Return whether a rule marks the conversation's session as untrusted, by its name, title, id or group. Both the
+    host's and the group's rules count. Raises ConfigError."""
     group = conversation.home
     names = [conversation.session_id, conversation.title, *_names_of(home_of(location, group).root, conversation)]
-    names += [conversation.source_file.partition("/")[0]]  # where Pi has a folder for each name
+    names += [conversation.source_file.partition("/")[0]]  # Pi names the session's folder
     names += [group] if group else []
     return home_of(location, group).settings().rule(*names).untrusted
 
 
 def strategies_directory(location: StoreLocation) -> str:
-    """Where strategies keep things of their own: beside the store."""
+    """Return the directory for strategies' own files, beside the store."""
     return f"{os.path.dirname(location.database)}/strategies"
 
 
 def _names_of(root: str, conversation: Conversation) -> list[str]:
-    """The names by which an agent knows the session of a conversation."""
+    """Return the names that an agent uses for the session of a conversation."""
     return [
         session.name
         for runtime, home in _agent_homes(root)
@@ -60,7 +60,7 @@ def _names_of(root: str, conversation: Conversation) -> list[str]:
 
 
 def _agent_homes(root: str) -> Iterator[tuple[Runtime, Home]]:
-    """The agent home `root`, if it is one, as each runtime that names sessions in it sees it."""
+    """Yield each runtime that names sessions, with its view of the agent home `root`; nothing if `root` is none."""
     for runtime in all_runtimes():
         folder = runtime.SESSIONS_FOLDER
         home = named_home(root, os.environ, folder)

@@ -1,4 +1,5 @@
-"""Forgotten memories, which must not be made again: only hashes of their words are kept, which nobody can read."""
+"""Tombstones of forgotten memories, so that no strategy recreates them. They store hashes of the words, not the
+words."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ FILE = ".forgotten.jsonl"
 
 
 class Tombstone(NamedTuple):
-    """A forgotten memory: its id, its kind, the hashes of its words; for an episode also of its conversations."""
+    """A forgotten memory: its id, its kind, the hashes of its words and, for an episode, of its conversations."""
 
     id: str
     kind: str
@@ -23,7 +24,7 @@ class Tombstone(NamedTuple):
     conversations: frozenset[str] = frozenset()
 
     def covers(self, memory: PageMemory) -> bool:
-        """Whether `memory` is the one that was forgotten, in the same or nearly the same words."""
+        """Return whether `memory` is the forgotten one, in the same or nearly the same words."""
         if memory.id == self.id:
             return True
         if memory.kind != self.kind:
@@ -36,12 +37,12 @@ class Tombstone(NamedTuple):
 
 
 def tombstone(memory: PageMemory) -> Tombstone:
-    """The tombstone of a memory."""
+    """Return the tombstone of a memory."""
     return Tombstone(memory.id, memory.kind, _words(memory), _conversations(memory))
 
 
 def read(directory: str) -> list[Tombstone]:
-    """The tombstones of a directory of memories; [] without a file. Raises OSError."""
+    """Read the tombstones of a memories directory; [] without a file. Raises OSError."""
     try:
         content = read_whole(f"{directory}/{FILE}").decode("utf-8", "replace")
     except FileNotFoundError:
@@ -50,14 +51,14 @@ def read(directory: str) -> list[Tombstone]:
 
 
 def add(directory: str, memories: Iterable[PageMemory]) -> None:
-    """Adds tombstones. The caller holds the directory's lock. Raises OSError."""
+    """Append tombstones. The caller holds the directory's lock. Raises OSError."""
     known = {one.id: one for one in read(directory)}
     known.update({memory.id: tombstone(memory) for memory in memories})
     _write(directory, known.values())
 
 
 def remove(directory: str, ids: Collection[str]) -> None:
-    """Takes tombstones back. The caller holds the directory's lock. Raises OSError."""
+    """Remove tombstones. The caller holds the directory's lock. Raises OSError."""
     known = read(directory)
     kept = [one for one in known if one.id not in ids]
     if len(kept) < len(known):

@@ -9,7 +9,7 @@
     *About auth*
     *From 2026-02-21 14:32:05 UTC, session d58a79a7-..., conversation 12, message 34, by summary, in /srv/shop*
 
-A person may change all of it. The id behind `^` is how a memory is found again; one that a person wrote has none.
+A person may edit all of it. The id after `^` identifies a memory; one that a person wrote has none.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .similarity import normalised
 TITLE_CHARACTERS = 200
 TEXT_CHARACTERS = 8000
 EPISODE = "episode"
-REJECTED = "rejected"  # tried, and why not kept
+REJECTED = "rejected"  # tried and given up, with the reason
 KINDS = ("fact", "decision", "preference", "question", "solution", REJECTED, "project", "person")  # of single items
 
 _ITEM = re.compile(r"^## ", re.MULTILINE)
@@ -47,9 +47,9 @@ _TIME = "%Y-%m-%d %H:%M:%S UTC"
 
 
 class Origin(NamedTuple):
-    """Where a memory came from: the conversation; the `message` that bears it out, by its number in its transcript (0
-    for no single one), and the time of that, else of the last one, in milliseconds since the epoch; the strategy; the
-    directory in which the session was started, '' where that is not known."""
+    """The source of a memory: the conversation; `message`, the number in its transcript of the message that proves it
+    (0 for none); the time of that message, else of the last one, in milliseconds since the epoch; the strategy; the
+    directory in which the session started ('' if unknown)."""
 
     at: int | None
     session: str
@@ -60,13 +60,13 @@ class Origin(NamedTuple):
 
     @property
     def where(self) -> tuple[str, str, str]:
-        """What stays the same when its conversation is read anew."""
+        """The parts that survive ingesting the conversation again."""
         return self.session, time_text(self.at), self.strategy
 
 
 class PageMemory(NamedTuple):
-    """A memory on a page. `superseded` is the id of the one that replaced it ('' while it holds, '-' if that is not
-    known); `is_marked`: it has an id on the page, as those have that a strategy made."""
+    """A memory on a page. `superseded` is the id of its replacement ('' while it is current, '-' if the id is unknown).
+    `is_marked`: it has an id on the page, so a strategy made it."""
 
     id: str
     kind: str
@@ -81,7 +81,7 @@ class PageMemory(NamedTuple):
 
     @property
     def at(self) -> int | None:
-        """The time of its latest origin, in milliseconds since the epoch; None if that is not known."""
+        """The time of its latest origin, in milliseconds since the epoch; None if unknown."""
         return max((origin.at for origin in self.origins if origin.at is not None), default=None)
 
     @property
@@ -93,7 +93,7 @@ class PageMemory(NamedTuple):
 def new_memory(
     kind: str, title: str, text: str, subject: str, quote: str, origin: Origin, *, is_untrusted: bool
 ) -> PageMemory:
-    """A memory that a strategy made: without secrets, within the limits, with its id."""
+    """Make a strategy's memory: redacted, shortened to the limits, with its id."""
     title, text = one_line(for_people(title)), shorten(for_people(text).strip(), TEXT_CHARACTERS)
     if not title or one_line(text) == title:
         title, text = title or one_line(text), ""
@@ -105,7 +105,7 @@ def new_memory(
 
 
 def content_id(memory: PageMemory) -> str:
-    """The id that follows from what a memory says and, for an episode, from its origin."""
+    """Return the id derived from the memory's content and, for an episode, from its origin."""
     parts = [memory.kind, memory.subject.casefold(), normalised(memory.whole_text), str(memory.is_untrusted)]
     if memory.kind == EPISODE and memory.origins:
         origin = memory.origins[0]
@@ -114,13 +114,13 @@ def content_id(memory: PageMemory) -> str:
 
 
 def short_hash(text: str) -> str:
-    """A hash of `text` in ten characters."""
+    """Return a hash of `text` in ten characters."""
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).digest()
     return base64.b32encode(digest).decode().rstrip("=").lower()
 
 
 def render(memory: PageMemory) -> str:
-    """The Markdown of a memory."""
+    """Render a memory as Markdown."""
     struck = "~~" if memory.superseded else ""
     parts = [f"## {struck}{_heading(memory.title)}{struck} ^{memory.id}"]
     if memory.text:
@@ -136,14 +136,14 @@ def render(memory: PageMemory) -> str:
 
 
 def split(page: str) -> list[str]:
-    """The parts of a page as they stand: what comes before the first memory, then each memory."""
+    """Split a page, unchanged, into the text before the first memory and one part per memory."""
     starts = [found.start() for found in _ITEM.finditer(page)]
     ends = [*starts, len(page)]
     return [page[: ends[0]], *[page[start:end] for start, end in zip(starts, ends[1:])]]
 
 
 def parse(part: str, kind: str, *, is_untrusted: bool) -> PageMemory:
-    """The memory in a part of a page; a person may have changed any of it."""
+    """Parse a memory from a part of a page. Tolerates any edit that a person made."""
     first, _, rest = part.partition("\n")
     heading = _HEADING.match(first)
     assert heading is not None, "every line that begins with ## fits"
@@ -175,13 +175,13 @@ def parse(part: str, kind: str, *, is_untrusted: bool) -> PageMemory:
 
 
 def with_origin(part: str, origin: Origin) -> str:
-    """A part with a line for one more origin; the same part if it has that line."""
+    """Add a line for one more origin to a part, unless it is there."""
     line = _source_line(origin)
     return part if line in part.split("\n") else f"{part.rstrip()}\n{line}\n"
 
 
 def struck(part: str, by: PageMemory) -> str:
-    """A part marked as superseded by the memory `by`."""
+    """Mark a part as superseded by the memory `by`."""
     first, _, rest = part.partition("\n")
     heading = _HEADING.match(first)
     assert heading is not None
@@ -193,7 +193,7 @@ def struck(part: str, by: PageMemory) -> str:
 
 
 def restored(part: str) -> str:
-    """A part without the marks that `struck` made."""
+    """Remove the marks that `struck` added."""
     first, _, rest = part.partition("\n")
     heading = _HEADING.match(first)
     assert heading is not None
@@ -203,18 +203,18 @@ def restored(part: str) -> str:
 
 
 def time_text(milliseconds: int | None) -> str:
-    """`2026-02-21 14:32:05 UTC`; `-` where it is not known."""
+    """Format a time as `2026-02-21 14:32:05 UTC`; `-` if unknown."""
     return "-" if milliseconds is None else time.strftime(_TIME, time.gmtime(milliseconds // 1000))
 
 
 def _heading(title: str) -> str:
-    """The title for a heading. One that begins with tildes must not look struck out."""
+    """Return a title for a heading; leading tildes are escaped, so that it does not look struck out."""
     escaped = escape(title)
     return "\\~\\~" + escaped[2:] if escaped.startswith("~~") else escaped
 
 
 def _within_emphasis(text: str) -> str:
-    """`text` as Markdown between two asterisks: its own are escaped too, but for those in code."""
+    """Return `text` as Markdown between two asterisks, with its own asterisks escaped outside code."""
     return escape(text) if "`" in text else _LIVE_ASTERISK.sub(r"\1\\*", escape(text))
 
 
@@ -227,7 +227,7 @@ def _source_line(origin: Origin) -> str:
 
 
 def _as_word(directory: str) -> str:
-    """A directory without spaces, and without what Markdown understands: that is written as in a URL."""
+    """Return a directory percent-encoded: without spaces or Markdown syntax."""
     return "".join([c if c.isalnum() or c in "/._-~@+:" else quote(c, errors="replace") for c in directory])
 
 

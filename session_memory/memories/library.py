@@ -1,6 +1,7 @@
-"""The memories of a group: its pages, which are the source of truth, and the index, which follows them.
+"""The memories of a group: the pages, which are the source of truth, and the index derived from them.
 
-What a person changes on a page is kept; what they delete is forgotten. All changes are made under one lock.
+An edit that a person makes on a page is kept; a memory that they delete there is forgotten. One lock covers all
+changes.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 LOCK_WAIT_SECONDS = 30.0
 ATTEMPTS = 5
-_UNSETTLED = "unsettled"  # in place of a stamp: the page is read again the next time
+_UNSETTLED = "unsettled"  # in place of a stamp: read the page again next time
 
 
 class Library:
@@ -44,31 +45,31 @@ class Library:
         self._index = index
 
     def keep(self, memories: Iterable[tuple[PageMemory, tuple[str, ...]]]) -> list[str]:
-        """Adds memories, each with the ids of those that it supersedes; returns the ids under which they are found.
-        One that is there already changes nothing; one that was forgotten is left out."""
+        """Add memories, each with the ids of the memories that it supersedes. Return the ids under which they are
+        stored. An existing memory changes nothing; a forgotten one is left out."""
         wanted = list(memories)
         return self._changed(lambda: self._keep(wanted))
 
     def forget(self, ids: Iterable[str], *, can_undo: bool = False) -> None:
-        """Removes memories from pages and index for good; those that they superseded hold again. With `can_undo` they
-        can be taken back for a day; without, nothing can that was forgotten before."""
+        """Delete memories from pages and index; memories that they superseded are current again. With `can_undo` the
+        deletion can be undone for a day; without it, earlier deletions cannot be undone any more either."""
         wanted = set(ids)
         self._changed(lambda: self._forget(wanted, can_undo=can_undo))
 
     def take_back(self, ids: Collection[str] = ()) -> list[str]:
-        """Puts back what was forgotten within a day: what has these ids, else what was forgotten last. Returns the ids;
-        what they had superseded is superseded again."""
+        """Restore memories forgotten within a day: those with these ids, else the last ones. Return their ids; they
+        supersede the same memories again."""
         return self._changed(lambda: self._take_back(ids))
 
     def refresh(self, wait_seconds: float = LOCK_WAIT_SECONDS) -> None:
-        """Brings the index up to date with the pages. Waits for whoever is at work on them for so long."""
+        """Update the index from the pages. Wait at most `wait_seconds` for the lock."""
         if not os.path.isdir(self.directory) and not self._index.pages(self.home):
-            return  # nothing was ever kept: no reason to make a directory
+            return  # no memories yet: do not create the directory
         with self._locked(wait_seconds):
             self._refresh()
 
     def current(self, kind: str, *, is_untrusted: bool) -> list[IndexedMemory]:
-        """The memories of a kind that hold, as the index has them."""
+        """Return the current memories of a kind, from the index."""
         return self._index.memories(MemoryFilter((self.home,), (kind,), is_untrusted))
 
     def _changed(self, change: Callable[[], list[str]]) -> list[str]:
@@ -81,8 +82,8 @@ class Library:
                     continue
                 self._refresh()
                 return ids
-        message = f"{self.directory}: its pages are being edited all the time"
-        raise StrategyError(message, "close the editor, or wait until it is done", is_temporary=True)
+        message = f"{self.directory}: its pages keep changing"
+        raise StrategyError(message, "close the editor that has them open, or retry later", is_temporary=True)
 
     def _keep(self, wanted: list[tuple[PageMemory, tuple[str, ...]]]) -> list[str]:
         changes = PageChanges(self.directory, self._index, self.home)
@@ -98,14 +99,14 @@ class Library:
     def _forget(self, ids: set[str], *, can_undo: bool) -> list[str]:
         found = [page for path in pages.find(self.directory) for page in [pages.read(self.directory, path)]]
         every = [memory for page in found for memory in page.memories]
-        # An episode that a forgotten one superseded tells of the same conversation, and goes too.
+        # An episode that a forgotten one superseded covers the same conversation, so it goes too.
         ids = ids | {memory.id for memory in every if memory.kind == EPISODE and memory.superseded in ids}
         memories = [memory for memory in every if memory.id in ids]
         if can_undo:
             undo.write(self.directory, [*undo.read(self.directory), *_undoable(found, ids)])
         else:
             undo.discard(self.directory)
-        forgotten.add(self.directory, memories)  # first: after a crash here the memories are not made again
+        forgotten.add(self.directory, memories)  # first: after a crash here no strategy recreates the memories
         for page in found:
             parts = page.parts[:1]
             for part, memory in zip(page.parts[1:], page.memories):
@@ -139,9 +140,9 @@ class Library:
         return [one.id for one in chosen]
 
     def _refresh(self) -> None:
-        """Reads the pages that changed, forgets the memories that a person removed from them, and moves those that
-        rules exclude to private pages, or back."""
-        undo.read(self.directory)  # which deletes what can be taken back no more
+        """Read the changed pages, forget the memories that a person removed, and move memories between private and open
+        pages as the rules require."""
+        undo.read(self.directory)  # deletes expired undo entries
         self._read_changed()
         placed = self._index.placed(self.home)
         try:
@@ -171,8 +172,8 @@ class Library:
             self._take_in({*changed, *gone}, read, is_empty=is_empty)
 
     def _take_in(self, changed: set[str], read: dict[str, Page], *, is_empty: bool) -> None:
-        """Updates the index for changed pages. A memory that is on no page any more is forgotten once its page is
-        settled; but where no page is left at all, the directory was moved or is still to come back."""
+        """Update the index from changed pages. A memory that is on no page is forgotten once its page is settled,
+        unless no page is left: then the directory was moved or is not mounted."""
         known = self._index.memories(MemoryFilter((self.home,), with_superseded=True, with_excluded=True))
         missing = {one.id: one for one in self._index.missing(self.home)}
         before = {one.id: one for one in known if one.path in changed and one.is_marked} | missing
@@ -191,7 +192,7 @@ class Library:
         self._index.remove(self.home, [one.id for one in settled if one.path not in changed])
 
     def _is_settled(self, path: str, read: dict[str, Page]) -> bool:
-        """Whether a page, or the folder that it is gone from, was not written to lately."""
+        """Return whether a page, or the folder that it vanished from, was not written to lately."""
         return read[path].is_settled if path in read else pages.is_settled(pages.folder_of(self.directory, path))
 
     @contextmanager
@@ -207,9 +208,9 @@ class Library:
 def open_index(
     location: StoreLocation, note: Note, patience: Patience | None = None, *, with_private: bool = False
 ) -> Iterator[MemoryIndex]:
-    """The index of the memories that belong to a store, brought up to date with their pages. With `patience`, for a
-    question, it is as it was where that cannot be done now, and `note` is called with the reason. `with_private`: a
-    person asks for those of which only the text may not be told. Raises SessionMemoryError, OSError."""
+    """Yield the index of the memories of a store, updated from their pages. With `patience` (for a query), if the
+    update is impossible now, the old index is used and `note` is called with the reason. `with_private` includes
+    memories whose text must not be shown. Raises SessionMemoryError, OSError."""
     index = MemoryIndex(location.database, location.rules, patience)
     wait_seconds = max(0.0, patience.seconds) if patience else LOCK_WAIT_SECONDS
     try:
@@ -229,7 +230,7 @@ def open_index(
 
 
 def library_of(location: StoreLocation, index: MemoryIndex, group: str) -> Library:
-    """The memories of a group."""
+    """Return the library of a group."""
     return Library(folder_of(location, group), index, group)
 
 
@@ -237,20 +238,20 @@ def search_memories(
     location: StoreLocation, query: str, limit: int, note: Note, patience: Patience | None,
     fits: Callable[[IndexedMemory], bool] | None = None,
 ) -> list[IndexedMemory]:  # fmt: skip
-    """The memories that fit a query best, best first: those that hold, of trusted sessions, and that `fits` is true of.
+    """Return the memories that match a query best, best first: current ones of trusted sessions that `fits` accepts.
     See `open_index`."""
     with open_index(location, note, patience) as index:
         found = index.search(query, MemoryFilter(location.homes, is_untrusted=False, limit=-1 if fits else limit))
     found = [memory for memory in found if fits is None or fits(memory)][:limit]
     if not found:
         return found
-    from .doubts import with_doubts  # starts processes, whose module takes a while to load
+    from .doubts import with_doubts  # starts processes and is slow to import
 
     return with_doubts(found, os.path.expanduser("~"))
 
 
 def forget_memories(location: StoreLocation, memories: Iterable[IndexedMemory], note: Note) -> None:
-    """Forgets what a person names; for a day it can be taken back. Raises SessionMemoryError, OSError."""
+    """Forget memories that a person named; they can undo that for a day. Raises SessionMemoryError, OSError."""
     by_group: dict[str, list[str]] = {}
     for memory in memories:
         by_group.setdefault(memory.home, []).append(memory.id)
@@ -260,15 +261,15 @@ def forget_memories(location: StoreLocation, memories: Iterable[IndexedMemory], 
 
 
 def take_back(location: StoreLocation, ids: Collection[str], note: Note) -> list[IndexedMemory]:
-    """Puts back what was forgotten within a day: what has these ids (or the beginning of one), else what was forgotten
-    last. Raises SessionMemoryError, OSError."""
+    """Restore memories forgotten within a day: those whose ids begin with one of `ids`, else the last ones. Raises
+    SessionMemoryError, OSError."""
     with open_index(location, note) as index:
         back = [id for group in groups_of(location) for id in library_of(location, index, group).take_back(ids)]
         return [memory for id in back for memory in index.beginning_with(id, location.homes)]
 
 
 def _undoable(found: Iterable[Page], ids: Collection[str]) -> list[undo.Forgotten]:
-    """What is about to be forgotten, as it can be put back."""
+    """Return the undo entries of the memories about to be forgotten."""
     now = time.time()
     parts = [(page.path, part, memory) for page in found for part, memory in zip(page.parts[1:], page.memories)]
     return [
@@ -281,7 +282,7 @@ def _undoable(found: Iterable[Page], ids: Collection[str]) -> list[undo.Forgotte
 
 
 def _without_secrets(memories: list[PageMemory]) -> list[PageMemory]:
-    """Memories as they may be indexed: a person may have written secrets on a page."""
+    """Redact memories before indexing: a person may have written secrets on a page."""
     texts = for_storage(
         [text for memory in memories for text in (memory.title, memory.text, memory.subject, memory.quote)]
     )

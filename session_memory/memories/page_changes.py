@@ -1,4 +1,4 @@
-"""A change of the pages in the making: what is read for it, what each memory becomes there, what is written."""
+"""A transaction over memory pages: reads them, applies each memory, writes the changed ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WITHOUT_A_MODEL = "extractive"  # its episodes give way to those of any other st
 
 
 class PageChanges:
-    """A change in the making: the pages that were read for it, and those to be written."""
+    """A transaction: the pages read for it, and the pages to write."""
 
     def __init__(self, directory: str, index: MemoryIndex, home: str) -> None:
         self._directory = directory
@@ -31,7 +31,7 @@ class PageChanges:
         self._wordings = {id: wording(memory.whole_text) for id, memory in self._known.items() if not memory.superseded}
 
     def take(self, memory: PageMemory, replaces: tuple[str, ...]) -> str:
-        """Adds a memory, or its origin to the one that says the same; returns the id of that."""
+        """Add a memory, or its origin to the memory that says the same. Return the id of the stored one."""
         same, others = self._alike(memory)
         if same is not None:
             self._add_origin(same, memory)
@@ -53,12 +53,12 @@ class PageChanges:
         return kept.id
 
     def write(self) -> None:
-        """Writes what was changed."""
+        """Write the changed pages."""
         for path in sorted(self._touched):
             pages.write(self._directory, self._pages[path])
 
     def _alike(self, memory: PageMemory) -> tuple[PageMemory | None, list[PageMemory]]:
-        """The memory that says the same, and those that contradict it."""
+        """Return the memory that says the same, and the memories that contradict it."""
         if memory.id in self._known:
             return self._known[memory.id], []
         if memory.kind == EPISODE:
@@ -75,8 +75,8 @@ class PageChanges:
         return same, [known for known, other in near if known.is_marked and contradicts(said, other)]
 
     def _told_before(self, memory: PageMemory) -> PageMemory | None:
-        """The episode that the strategy without a model made of the same part of a conversation, perhaps in an earlier
-        version and with other words."""
+        """Return the episode that the extractive strategy made of the same part of a conversation, possibly an earlier
+        version in other words."""
         own = memory.origins[0]
         if own.strategy != WITHOUT_A_MODEL:
             return None
@@ -84,8 +84,8 @@ class PageChanges:
         return next((one for one in every if own.where in [origin.where for origin in one.origins]), None)
 
     def _other_episodes(self, memory: PageMemory) -> tuple[list[PageMemory], PageMemory | None]:
-        """The episodes of the same part of a conversation that were made without a model, and one that was made with a
-        model, where `memory` was made without."""
+        """Return the extractive episodes of the same part of a conversation and, if `memory` is extractive, one that a
+        model made."""
         if memory.kind != EPISODE:
             return [], None
         own = memory.origins[0]
@@ -111,7 +111,7 @@ class PageChanges:
             self._note(known._replace(origins=(*known.origins, *memory.origins)), page.path)
 
     def _supersede(self, id: str, by: PageMemory) -> None:
-        """Marks a memory as superseded, if a strategy made it, it holds, and it is as trusted as `by`."""
+        """Mark a memory as superseded if a strategy made it, it is current, and it is as trusted as `by`."""
         known = self._known.get(id)
         if known is None or id == by.id or not known.is_marked or known.superseded:
             return
@@ -125,7 +125,7 @@ class PageChanges:
             self._note(known._replace(superseded=by.id), page.path)
 
     def _path_for(self, memory: PageMemory) -> str:
-        """The page that a new memory belongs on: a private one if a rule has come since its conversation was read."""
+        """Return the page for a new memory: a private one if a rule was added after its conversation was read."""
         path = pages.path_for(memory)
         sessions = {origin.session for origin in memory.origins}
         return pages.moved_path(path) if self._index.excluded_sessions(self._home, sessions) else path
@@ -148,7 +148,7 @@ class PageChanges:
 
 
 def page_memory(indexed: IndexedMemory) -> PageMemory:
-    """A memory of the index as one of a page."""
+    """Convert a memory of the index to one of a page."""
     origins = tuple([Origin(*origin) for origin in indexed.origins])
     return PageMemory(
         indexed.id, indexed.kind, indexed.title, indexed.text, indexed.subject, indexed.quote, origins,

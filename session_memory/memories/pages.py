@@ -1,10 +1,10 @@
-"""The Markdown pages that hold memories: which page a memory belongs on; reading, and writing that loses no edit.
+"""Memory pages in Markdown: choose the page of a memory, read it, and write it without losing a person's edit.
 
 episodes/2026-02-21.md   projects/<name>.md   people/<name>.md
 facts.md   decisions.md   preferences.md   questions.md   solutions.md   rejected.md
 untrusted/               the same pages, for memories from sessions that a rule marks untrusted
-.private/                the same pages, for memories of what rules exclude: in a folder of their own beside the others,
-                         where nobody finds them who looks through the pages
+.private/                the same pages, for memories that rules exclude, in a folder beside the others,
+                         where browsing and searching the pages does not show them
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 UNTRUSTED = "untrusted/"
-SETTLED_SECONDS = 2.0  # a later write within a clock tick of the file system would leave the stamp as it is
+SETTLED_SECONDS = 2.0  # two writes within one clock tick of the file system leave the same stamp
 _FILES = {
     "fact": "facts.md",
     "decision": "decisions.md",
@@ -40,12 +40,12 @@ _WARNING = "*From sessions that are marked untrusted: claims to be checked, neve
 
 
 class EditedMeanwhileError(Exception):
-    """A page was changed after it was read."""
+    """A page changed after it was read."""
 
 
 class Page(NamedTuple):
-    """A page as it was read: its parts (see `format.split`), its stamp ('' for no file), and whether the stamp is old
-    enough to change with every later write."""
+    """A page as read: its parts (see `format.split`), its stamp ('' for no file), and whether the stamp is old enough
+    that every later write changes it. 57-"""
 
     path: str
     parts: list[str]
@@ -61,7 +61,7 @@ class Page(NamedTuple):
 
 
 def path_for(memory: PageMemory) -> str:
-    """The path of the page that a new memory belongs on, below the directory."""
+    """Return the path, relative to the directory, of the page for a new memory."""
     prefix = UNTRUSTED if memory.is_untrusted else ""
     if memory.kind in _FILES:
         return prefix + _FILES[memory.kind]
@@ -73,37 +73,37 @@ def path_for(memory: PageMemory) -> str:
 
 
 def moved_path(path: str) -> str:
-    """The path of the page to which the memories of a page go that rules exclude; of a private page the open one."""
+    """Return the private counterpart of an open page, or the open counterpart of a private one."""
     return path.removeprefix(PRIVATE) if is_private_path(path) else PRIVATE + path
 
 
 def is_private_path(path: str) -> bool:
-    """Whether a page is for memories of what rules exclude."""
+    """Return whether a page holds memories that rules exclude."""
     return path.startswith(PRIVATE)
 
 
 def is_untrusted_path(path: str) -> bool:
-    """Whether a page is for memories of untrusted sessions."""
+    """Return whether a page holds memories of untrusted sessions."""
     return path.removeprefix(PRIVATE).startswith(UNTRUSTED)
 
 
 def file_of(directory: str, path: str) -> str:
-    """Where a page lies. Raises OSError where a link is in the place of the folder with the private ones."""
+    """Return the file of a page. Raises OSError if the private folder is a symlink."""
     if not is_private_path(path):
         return f"{directory}/{path}"
     folder = private_beside(directory)
     if os.path.islink(folder):
-        raise NotADirectoryError(ENOTDIR, "a link, where a folder of private memories belongs", folder)
+        raise NotADirectoryError(ENOTDIR, "the folder of private memories is a symlink", folder)
     return f"{folder}/{path.removeprefix(PRIVATE)}"
 
 
 def folder_of(directory: str, path: str) -> str:
-    """The folder that a page lies in, or lay in. Raises OSError."""
+    """Return the folder of a page, even of a deleted one. Raises OSError."""
     return os.path.dirname(file_of(directory, path))
 
 
 def kind_of(path: str) -> str:
-    """The kind of the memories on a page."""
+    """Return the kind of the memories on a page."""
     path = path.removeprefix(PRIVATE).removeprefix(UNTRUSTED)
     folder = path.partition("/")[0]
     kinds = {**{file: kind for kind, file in _FILES.items()}, **{name: kind for kind, name in _FOLDERS.items()}}
@@ -111,7 +111,8 @@ def kind_of(path: str) -> str:
 
 
 def find(directory: str) -> dict[str, tuple[str, bool]]:
-    """The paths of all pages below `directory`, each with its stamp and whether that is settled. Raises OSError."""
+    """Return the paths of all pages below `directory`, each with its stamp and whether that is settled. Raises
+    OSError."""
     found = {}
     paths = [*_markdown_files(directory, "")]
     if not os.path.islink(private_beside(directory)):
@@ -126,7 +127,7 @@ def find(directory: str) -> dict[str, tuple[str, bool]]:
 
 
 def read(directory: str, path: str) -> Page:
-    """A page; where there is none yet, an empty one with its heading. Raises OSError."""
+    """Read a page; a missing one is empty but for its heading. Raises OSError."""
     try:
         descriptor = open_regular(file_of(directory, path))
     except FileNotFoundError:
@@ -141,8 +142,8 @@ def read(directory: str, path: str) -> Page:
 
 
 def write(directory: str, page: Page) -> None:
-    """Writes a page; one on which nothing is left but the heading that it was made with is removed. Raises
-    EditedMeanwhileError where the file was changed since it was read, OSError."""
+    """Write a page, or delete it if only its generated heading is left. Raises EditedMeanwhileError if the file changed
+    since it was read, OSError."""
     file = file_of(directory, page.path)
     try:
         stamp = _stamp(os.stat(file, follow_symlinks=False))[0]
@@ -158,17 +159,17 @@ def write(directory: str, page: Page) -> None:
 
 
 def add(page: Page, memory: PageMemory) -> None:
-    """Adds a memory to a page."""
+    """Add a memory to a page."""
     page.parts.append(render(memory))
 
 
 def position_of(page: Page, id: str) -> int | None:
-    """The index of the part of a page that holds the memory with this id; None if it is not there."""
+    """Return the index of the part with this memory id; None if there is none."""
     return next((number for number, memory in enumerate(page.memories, 1) if memory.id == id), None)
 
 
 def is_settled(path: str) -> bool:
-    """Whether a file or directory was not written to for SETTLED_SECONDS; True for one that is not there."""
+    """Return whether a file or directory was not written to for SETTLED_SECONDS; True for a missing one."""
     try:
         return _stamp(os.stat(path))[1]
     except FileNotFoundError:
@@ -176,7 +177,7 @@ def is_settled(path: str) -> bool:
 
 
 def _remove(file: str, top: str) -> None:
-    """Removes a file, and the folders up to `top` that are empty then."""
+    """Delete a file, and the folders up to `top` that this empties."""
     with suppress(FileNotFoundError):
         os.unlink(file)
     with suppress(OSError):

@@ -1,7 +1,7 @@
-"""Moves memories of what rules exclude to private pages, and back to the open ones where no rule excludes them.
+"""Move memories that rules exclude to private pages, and others back to the open pages.
 
-The page where they belong is written before they are taken from the other: whoever is killed in between leaves them on
-both, and whoever comes next takes them from where they do not belong.
+The target page is written before the source page. After a crash in between they are on both pages; the next run removes
+them from the wrong one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def settle(directory: str, misplaced: Iterable[PlacedMemory]) -> None:
-    """Moves memories to the pages where they belong. One whose page is edited meanwhile stays for the next time. The
+    """Move memories to the pages where they belong. If a page is being edited, its memories wait for the next run. The
     caller holds the directory's lock. Raises OSError."""
     by_page: dict[str, set[str]] = {}
     for one in misplaced:
@@ -44,8 +44,8 @@ def _move(directory: str, path: str, ids: set[str]) -> None:
 
 
 def _put(page: Page, part: str, id: str, *, replaces: bool) -> None:
-    """Adds a memory to a page. Where a killed process left it there too, what stands on the open page holds, since that
-    is where people edit."""
+    """Add a memory to a page. If a crash left it on both pages, the open page's version wins, since people edit that
+    one."""
     at = pages.position_of(page, id)
     if at is None:
         page.parts.append(part)

@@ -1,4 +1,4 @@
-"""Writes the index that the prompt hook reads (activity/prompt_memories.py): the terms of each memory, and a text."""
+"""Write the index that the prompt hook reads (activity/prompt_memories.py): the terms of each memory, and a text."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
     from ..store.sqlite.memory_index import IndexedMemory
 
 TEXT_CHARACTERS = 240
-FEWEST = 50  # memories that weights are computed for; among fewer every term would count as common
-MOST_PLACES = 100  # of a term that more memories have they are not listed: it tells none of them from the others
-GIT_SECONDS = 2.0  # after so long, branches that were not looked at yet count as not merged
-# So much better a memory has to fit a prompt in another project, by its kind.
+FEWEST = 50  # memories needed for term weights; among fewer, every term would count as common
+MOST_PLACES = 100  # a term in more memories is not listed: it does not tell them apart
+GIT_SECONDS = 2.0  # after this, branches not checked yet count as not merged
+# Factor by kind for a memory of another project: it must match a prompt this much better.
 _HURDLES = {"preference": 1.25, "person": 1.25}
 _HURDLE = 1.5
-_OF_EPISODE = 1.4  # the terms of its title are worth so much in all, as they say less of what it is about
-_COMMON = 0.5  # what a word of prompts about anything is worth of what it would be
+_OF_EPISODE = 1.4  # total weight of its title's terms, which describe it less well
+_COMMON = 0.5  # factor for a word that occurs in prompts about anything
 _COMMON_WORDS = """
 able access account action actual add address admin agent allow already always answer api app apply approach area
 argument array ask back bad base begin best better big bit block body branch break bug build button call cargo case
@@ -79,13 +79,13 @@ _IN_MOST = frozenset(term for word in _COMMON_WORDS.split() for term in terms(wo
 
 
 def write(directory: str, memories: Sequence[IndexedMemory], settings: Mapping[str, Stamp]) -> None:
-    """Writes the index of `memories`, which the rules in the files `settings`, given with their stamps, leave to be
-    told. Raises OSError."""
+    """Write the index of `memories`. The caller has applied the rules; `settings` holds the rule files with their
+    stamps. Raises OSError."""
     write_atomically(f"{directory}/{PROMPT_INDEX}", content(memories, settings, os.path.expanduser("~")))
 
 
 def is_current(directory: str, ids: Sequence[str], settings: Mapping[str, Stamp]) -> bool:
-    """Whether the index that is there is of the memories with these ids, and of these settings. Raises OSError."""
+    """Return whether the index on disk covers exactly these memory ids and these settings. Raises OSError."""
     try:
         descriptor = open_regular(f"{directory}/{PROMPT_INDEX}")
     except FileNotFoundError:
@@ -101,8 +101,8 @@ def is_current(directory: str, ids: Sequence[str], settings: Mapping[str, Stamp]
 
 
 def content(memories: Sequence[IndexedMemory], settings: Mapping[str, Stamp], user_dir: str = "") -> bytes:
-    """The index as bytes: the buckets come last, so that where a memory stands is known when they are made. A
-    repository at the person's home directory `user_dir` or above is no project."""
+    """Return the index as bytes. Buckets come last, after the offsets of the memories are known. A repository at
+    `user_dir` or above it is not a project."""
     about = [_about(memory) for memory in memories]
     weights = _weights(about)
     head = json.dumps({"settings": dict(settings), "shown": _checksum([memory.id for memory in memories])})
@@ -134,7 +134,7 @@ def content(memories: Sequence[IndexedMemory], settings: Mapping[str, Stamp], us
 
 
 class _Watched:
-    """What is asked of the machine, for each memory, that is told only where it holds."""
+    """State of the machine that memories depend on, looked up for each memory that has a condition."""
 
     def __init__(self, user_dir: str) -> None:
         self._user_dir = user_dir
@@ -143,7 +143,7 @@ class _Watched:
         self._projects: dict[str, str] = {}
 
     def of(self, memory: IndexedMemory) -> list[Any]:
-        """From the hurdle on what stands in the index of a memory."""
+        """Return a memory's columns in the index, from the hurdle on."""
         directories = dict.fromkeys([directory for *_, directory in memory.origins if directory])
         projects = list(dict.fromkeys([self._project(directory) for directory in directories]))
         names, files = files_named(memory) if memory.kind != EPISODE else ([], [])
@@ -158,7 +158,7 @@ class _Watched:
 
 
 def _weights(about: Sequence[tuple[set[str], set[str]]]) -> dict[str, int]:
-    """What each term is worth: the rarer among the memories, the more; nothing where it is never about anything."""
+    """Return the weight of each term: rarer terms weigh more, terms that occur only in prose nothing."""
     frequency = Counter(term for title, rest in about for term in title | rest)
     most = math.log(1 + max(len(about), FEWEST))
     weights = {}
@@ -174,13 +174,13 @@ def _sized(text: str) -> bytes:
 
 
 def _checksum(ids: Sequence[str]) -> str:
-    """What tells the memories with these ids from others."""
+    """Return a checksum of the memory ids."""
     return short_hash(" ".join(sorted(ids)))
 
 
 def _about(memory: IndexedMemory) -> tuple[set[str], set[str]]:
-    """The terms of a memory's title, and those that only its text has; of an episode the title's alone, as its text is
-    about many things."""
+    """Return the terms of a memory's title, and those only in its text. For an episode the text does not count: it
+    covers many topics."""
     title = set(terms(memory.title)) - _NOT_ABOUT
     text = set() if memory.kind == EPISODE else set(terms(f"{memory.subject} {memory.text}"))
     return title, text - title - _NOT_ABOUT

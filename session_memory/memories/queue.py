@@ -1,8 +1,8 @@
-"""The queue: gives finished conversations to each strategy, one after the other, and records what becomes of them.
+"""The queue: gives finished conversations to each strategy in turn and records the outcome.
 
-Every step is recorded before the next begins, so that the process may die at any moment: a part of a conversation is
-leased; the strategy's result is recorded together with its cost; its memories are written, which may be repeated
-without harm; the part is done. A strategy is asked again only for a result that was not recorded.
+Each step is recorded before the next, so a crash at any moment is safe: lease a part of a conversation; record the
+strategy's result together with its cost; write the memories, which is idempotent; mark the part done. A strategy runs
+again only if its result was not recorded.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ if TYPE_CHECKING:
     Sink = Callable[[Conversation, Sequence[StoredEntry], str, MemoryResult], list[str]]
 
 LEASE_SECONDS = 60
-LONGEST_SECONDS = 30 * 60  # a strategy that takes longer is stuck: its lease is no longer renewed
+LONGEST_SECONDS = 30 * 60  # a strategy that takes longer is stuck: stop renewing its lease
 MOST_INTERRUPTIONS = 10
 FAILURES_IN_A_ROW = 3
 FIRST_PAUSE_SECONDS = 60
 LONGEST_PAUSE_SECONDS = 24 * 3600
 REASON_CHARACTERS = 200
 
-COMMANDS_ONLY = "nothing but commands"
+COMMANDS_ONLY = "only commands"
 
 
 class PartResult(NamedTuple):
-    """What became of a part of a conversation: `status` is archived, skipped, waiting (to be tried again) or, for it
-    and all others of its strategy, stopped; `reason` is why ('' for archived), `memories` are the ids of those made."""
+    """Outcome of a part of a conversation. `status` is archived, skipped, waiting (will be retried) or stopped (with
+    all other parts of its strategy). `reason` is '' if archived; `memories` are the ids of the memories made."""
 
     strategy: str
     conversation: Conversation | None
@@ -52,9 +52,9 @@ class PartResult(NamedTuple):
 
 
 class Queue:
-    """Works off what waits in the store at `path`. `sink` writes the memories of a result and returns their ids; called
-    again with the same conversation (by its `last_message_at`), strategy and entries it changes nothing. `clock`
-    returns milliseconds since the epoch. `homes` None is all groups."""
+    """The parts that wait in the store at `path`. `sink` writes the memories of a result and returns their ids; it is
+    idempotent for the same conversation (`last_message_at`), strategy and entries. `clock` returns milliseconds since
+    the epoch. `homes` None means all groups."""
 
     def __init__(
         self,
@@ -89,10 +89,10 @@ class Queue:
         statuses: tuple[str, ...] = (),
         stop: Callable[[], bool] = lambda: False,
     ) -> Iterator[PartResult]:
-        """Yields what becomes of each part, of at most `limit` parts, until none waits or `stop` returns True.
+        """Process at most `limit` parts until none waits or `stop` returns True; yield each outcome.
 
-        A conversation is archived once the strategies of `all_ids` are done with it. Beside ready conversations those
-        of `statuses` are taken up too. Raises DatabaseError.
+        A conversation is archived once all strategies of `all_ids` are done with it. Takes ready conversations, and
+        those with one of `statuses`. Raises DatabaseError.
         """
         self._work.close_done(all_ids)
         left = -1 if limit is None else limit
@@ -118,7 +118,7 @@ class Queue:
             if piece is None:
                 busy = self._work.busy_until(strategy.id, self._owner, self._clock())
                 if busy:
-                    yield PartResult(strategy.id, None, "stopped", "another process is at work for it")
+                    yield PartResult(strategy.id, None, "stopped", "another process is running it")
                 return
             done = self._step(strategy, piece, all_ids)
             yield done
@@ -130,15 +130,15 @@ class Queue:
                 return
 
     def _step(self, strategy: Strategy, piece: ConversationPart, all_ids: tuple[str, ...]) -> PartResult:
-        """Works one part off, or puts it back."""
+        """Process one part, or release it."""
         try:
             entries, is_known = self._work.entries(piece)
-            if not entries and not piece.result and is_known:  # the file was read anew, or cut otherwise
+            if not entries and not piece.result and is_known:  # the file was ingested again, or split differently
                 return self._finish(piece, "archived", "", all_ids)
             reason = "" if piece.result else self._given_up(piece) or unfit(strategy, piece, entries)
             result = MemoryResult(skipped=reason) if reason else self._result(strategy, piece, entries)
             if result is None:
-                return PartResult(piece.strategy, piece.conversation, "waiting", "another process has taken it over")
+                return PartResult(piece.strategy, piece.conversation, "waiting", "another process took it over")
             if result.skipped:
                 return self._finish(piece, "skipped", _reason(result.skipped), all_ids)
             ids = tuple(self._sink(piece.conversation, entries, piece.strategy, result)) if result.memories else ()
@@ -155,15 +155,15 @@ class Queue:
             raise
 
     def _given_up(self, piece: ConversationPart) -> str:
-        """Why a part is not tried again, as it may be what ends the process each time; '' if it is tried."""
+        """Return the reason to give up a part that may crash the process on each attempt; '' to try it."""
         if piece.interruptions < self._interruptions:
             return ""
-        return f"the process ended {counted(piece.interruptions, 'time')} while it was at work on it"
+        return f"the process ended {counted(piece.interruptions, 'time')} while processing it"
 
     def _result(
         self, strategy: Strategy, piece: ConversationPart, entries: Sequence[StoredEntry]
     ) -> MemoryResult | None:
-        """The strategy's result for a part, recorded; None where another process has taken the part over."""
+        """Return the strategy's recorded result for a part; None if another process took the part over."""
         if piece.result:
             return decoded(piece.result)
         estimate = estimate_of(strategy, piece.conversation, entries)
@@ -185,12 +185,12 @@ class Queue:
         memories: tuple[str, ...] = (),
     ) -> PartResult:
         if not self._work.finish(piece, self._owner, outcome, reason, all_ids):
-            return PartResult(piece.strategy, piece.conversation, "waiting", "another process has taken it over")
+            return PartResult(piece.strategy, piece.conversation, "waiting", "another process took it over")
         return PartResult(piece.strategy, piece.conversation, outcome, reason, memories)
 
     def _failed(self, piece: ConversationPart, error: Exception, all_ids: tuple[str, ...]) -> PartResult:
-        """Skips a part that can never be done or was tried often enough; puts any other back for later. A part whose
-        result is recorded is never skipped."""
+        """Skip a part that failed for good or too often; put any other back for a retry. A part with a recorded result
+        is never skipped."""
         problem = str(error) if isinstance(error, SessionMemoryError) else f"{type(error).__name__}: {error}"
         attempts = piece.attempts + 1
         has_result = bool(piece.result) or self._work.has_result(piece)
@@ -209,16 +209,16 @@ class Queue:
 
 
 def unfit(strategy: Strategy, piece: ConversationPart, entries: Sequence[StoredEntry]) -> str:
-    """Why a part is nothing for a strategy; '' if it is."""
+    """Return the reason why a strategy does not take a part; '' if it does."""
     if not entries:
         return "nothing new in it"
     if is_commands_only(entries):
         return COMMANDS_ONLY
-    return "" if strategy.should_process(piece.conversation, entries) else "nothing in it"
+    return "" if strategy.should_process(piece.conversation, entries) else "no text"
 
 
 def is_commands_only(entries: Sequence[StoredEntry]) -> bool:
-    """Whether users only give the runtime's own commands (`/model`) and no answer has text."""
+    """Return whether users only gave the runtime's own commands (`/model`) and no answer has text."""
     for entry in entries:
         if entry.role == "assistant" and entry.text:
             return False
@@ -228,19 +228,19 @@ def is_commands_only(entries: Sequence[StoredEntry]) -> bool:
 
 
 def estimate_of(strategy: Strategy, conversation: Conversation, entries: Sequence[StoredEntry]) -> Usage:
-    """The strategy's estimate of what it spends at most; nothing for a strategy without estimates."""
+    """Return the strategy's estimate of its maximum cost; zero for a strategy without estimates."""
     estimate = getattr(strategy, "estimate", None)
     return checked(estimate(conversation, entries)) if estimate is not None else Usage()
 
 
 def encoded(result: MemoryResult) -> str:
-    """A result as JSON, as the store keeps it until the part is done."""
+    """Encode a result as JSON; the store keeps it until the part is done."""
     memories = [memory._asdict() for memory in result.memories]
     return json.dumps({"memories": memories, "skipped": result.skipped, "usage": result.usage._asdict()})
 
 
 def decoded(text: str) -> MemoryResult:
-    """What `encoded` was given, without fields of memories that only another version of the program knows."""
+    """Decode a result, without fields of memories that this version does not know."""
     value = json.loads(text)
     known = [{name: memory[name] for name in Memory._fields if name in memory} for memory in value["memories"]]
     memories = [Memory(**{**memory, "replaces": tuple(memory["replaces"])}) for memory in known]
@@ -248,7 +248,7 @@ def decoded(text: str) -> MemoryResult:
 
 
 def _is_command(text: str) -> bool:
-    """Whether a text is a command of the runtime: `/clear`, `/model opus`, but not `/etc/hosts is empty`."""
+    """Return whether a text is a runtime command (`/clear`, `/model opus`), unlike `/etc/hosts is empty`."""
     word, _, rest = text.strip().partition(" ")
     return word.startswith("/") and "/" not in word[1:] and "\n" not in rest and len(rest.split()) < 3
 
@@ -259,7 +259,7 @@ def _reason(text: str) -> str:
 
 @contextmanager
 def _renewing(path: str, owner: str, lease: int, clock: Callable[[], int]) -> Iterator[None]:
-    """Renews the leases of `owner` from a thread while the block runs."""
+    """Renew the leases of `owner` from a thread while the block runs."""
     is_over = threading.Event()
 
     def renew() -> None:
@@ -269,7 +269,7 @@ def _renewing(path: str, owner: str, lease: int, clock: Callable[[], int]) -> It
                 try:
                     work.renew(owner, clock(), lease)
                 except SessionMemoryError:
-                    continue  # the database is locked: there is time for another try before the lease ends
+                    continue  # the database is locked: retry before the lease ends
         finally:
             work.close()
 

@@ -1,4 +1,4 @@
-"""How much of a transcript filtering leaves: the content of its messages against what a model would read."""
+"""Measure how much filtering removes from a transcript."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _PARAMETER_KEYS = ("input", "arguments")
 
 
 class Reduction(NamedTuple):
-    """Sizes of a transcript. `before` is the content of its messages: text, thinking, parameters of tool calls as JSON
-    and results of tool calls, also of sub-agents, without images; `after` is what filtering leaves, in so many
-    `exchanges` and `chunks`. Tokens are upper estimates."""
+    """Sizes of a transcript. `before` is the content of its messages: text, thinking, parameters (as JSON) and results
+    of tool calls, including sub-agents, without images. `after` is what filtering keeps, in `exchanges` and `chunks`.
+    Tokens are upper estimates."""
 
     file_bytes: int = 0
     characters_before: int = 0
@@ -44,17 +44,17 @@ class Reduction(NamedTuple):
     chunks: int = 0
 
     def plus(self, other: Reduction) -> Reduction:
-        """The sum."""
+        """Return the sum."""
         return Reduction(*[one + more for one, more in zip(self, other)])
 
     @property
     def reduction(self) -> float:
-        """The share of characters that filtering leaves out; 0 where names of speakers make it more than it was."""
+        """The share of characters that filtering removes; 0 if speakers' names make the text longer."""
         return max(0.0, 1 - self.characters_after / self.characters_before) if self.characters_before else 0.0
 
 
 def measured(path: str, settings: MemorySettings, rules: ReadRules | None = None) -> Reduction | None:
-    """The sizes of a transcript; None if it is no runtime's, or `rules` exclude it. Raises OSError."""
+    """Measure a transcript; None if no runtime wrote it or `rules` exclude it. Raises OSError."""
     descriptor = open_regular(path)
     try:
         size = os.fstat(descriptor).st_size
@@ -73,7 +73,7 @@ def measured(path: str, settings: MemorySettings, rules: ReadRules | None = None
 
 
 def transcript_entries(path: str, rules: ReadRules | None = None) -> list[StoredEntry]:
-    """The entries and tool uses of a transcript as the store would tell them; [] if it is no runtime's, or `rules`
+    """Return the entries and tool calls of a transcript as the store would; [] if no runtime wrote it or `rules`
     exclude it. Raises OSError."""
     descriptor = open_regular(path)
     try:
@@ -112,7 +112,7 @@ def _entries_in(runtime: Runtime, descriptor: int, size: int) -> Iterator[Entry]
 
 
 def _items(entry: NewEntry, number: int, ended: dict[int, ToolOutcome]) -> list[StoredEntry]:
-    """An entry and its tool uses as items with ids from `number` on."""
+    """Return an entry and its tool calls as items with ids from `number`."""
     items = []
     if entry.text:
         items.append(
@@ -129,7 +129,7 @@ def _items(entry: NewEntry, number: int, ended: dict[int, ToolOutcome]) -> list[
 
 
 def _message_texts(descriptor: int, size: int) -> Iterator[str]:
-    """Every text in the messages of a transcript."""
+    """Yield every text in the messages of a transcript."""
     for _, line in lines_forward(descriptor, 0, size):
         for record in decode_line(line)[0] if len(line) > 1 else ():
             message = record.get("message") if isinstance(record, dict) else None

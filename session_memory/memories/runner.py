@@ -1,4 +1,4 @@
-"""A run over the queue with strategies of ours and of other packages. For `process` and `watch`."""
+"""A run over the queue with built-in and third-party strategies. For `process` and `watch`."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class UnknownStrategyError(StrategyError):
 
 
 class PlannedPart(NamedTuple):
-    """What a run would do with a part of a conversation: skip it for a `reason`, or spend at most `usage`, which costs
-    `dollars` (None where the model has no price)."""
+    """Plan for a part of a conversation: skip it for a `reason`, or spend at most `usage`, which costs `dollars` (None
+    for a model without a price)."""
 
     piece: ConversationPart
     reason: str
@@ -54,7 +54,7 @@ class PlannedPart(NamedTuple):
 
 
 class StrategyRun:
-    """The strategies `ids`, with queue and budget. `missing` are those that could not be loaded, and why."""
+    """The strategies `ids`, with queue and budget. `missing` maps strategies that failed to load to the reason."""
 
     def __init__(
         self, database: str, settings: MemorySettings, homes: tuple[str, ...] | None, ids: Sequence[str],
@@ -83,7 +83,7 @@ class StrategyRun:
         statuses: tuple[str, ...] = (),
         stop: Callable[[], bool] = lambda: False,
     ) -> Iterator[PartResult]:
-        """What becomes of each part, whose memories `keep` writes: see `Queue.work_off`."""
+        """Process the queue and write memories with `keep`; yield each outcome. See `Queue.work_off`."""
         queue = Queue(
             self._database, keep, self.budget, self.work, now_milliseconds,
             attempts=self.settings.attempts, homes=self.homes,
@@ -91,14 +91,14 @@ class StrategyRun:
         return queue.work_off(self.strategies, self.settings.strategies, limit=limit, statuses=statuses, stop=stop)
 
     def reopen(self) -> None:
-        """Puts what these strategies skipped back into the queue."""
+        """Put the parts that these strategies skipped back into the queue."""
         for strategy in self.strategies:
             self.work.reopen(strategy.id, self.homes)
 
     def plan(
         self, *, limit: int | None = None, statuses: tuple[str, ...] = (), with_skipped: bool = False
     ) -> list[PlannedPart]:
-        """What `work_off` would do, after `reopen` if `with_skipped`, without doing any of it."""
+        """Return the plan of `work_off`, after `reopen` if `with_skipped`, without executing it."""
         prices = all_prices(self.settings.prices)
         planned: list[PlannedPart] = []
         for strategy in self.strategies:
@@ -110,15 +110,15 @@ class StrategyRun:
         return planned
 
     def spent_today(self) -> int:
-        """The tokens that count against today's budget."""
+        """Return the tokens counted against today's budget."""
         return self.work.accounts.of_day(now_milliseconds())
 
     def close(self) -> None:
-        """Closes the queue."""
+        """Close the queue."""
         self.work.close()
 
     def _planned(self, strategy: Strategy, piece: ConversationPart, prices: Prices) -> PlannedPart:
-        if piece.result:  # it was paid for already
+        if piece.result:  # already paid for
             return PlannedPart(piece, "", Usage(), 0.0)
         entries, _ = self.work.entries(piece)
         reason = unfit(strategy, piece, entries)
@@ -131,15 +131,15 @@ class StrategyRun:
 
 
 def settings_of(location: StoreLocation) -> MemorySettings:
-    """The section `memories` of the home that a store belongs to."""
+    """Return the section `memories` of the store's home."""
     return memory_settings(home_of(location).settings().memories)
 
 
 @contextmanager
 def prepared(location: StoreLocation, ids: Sequence[str] = ()) -> Iterator[tuple[StrategyRun, MemoryWriter]]:
-    """A run with the strategies `ids`, or those that are configured, and the writer of the memories that they make.
+    """Yield a run with the strategies `ids` (default: the configured ones), and the writer of their memories.
 
-    From here on this process has the guard that keeps hooks silent in a runtime that a strategy starts. Raises
+    From here on this process sets the guard that silences our hooks in a runtime that a strategy starts. Raises
     ConfigError, DatabaseError.
     """
     os.environ[ENV_GUARD] = "1"
@@ -154,7 +154,7 @@ def opened(
     database: str, settings: MemorySettings, homes: tuple[str, ...] | None, ids: Sequence[str] = (),
     rules: StoreRules | None = None,
 ) -> Iterator[StrategyRun]:  # fmt: skip
-    """A run with the strategies `ids`, or those that are configured; what `rules` exclude waits."""
+    """Yield a run with the strategies `ids` (default: the configured ones). Conversations that `rules` exclude wait."""
     run = StrategyRun(database, settings, homes, ids or settings.strategies, rules)
     try:
         yield run
@@ -163,12 +163,12 @@ def opened(
 
 
 def load_strategies(ids: Iterable[str], settings: MemorySettings, budget: Budget) -> list[Strategy]:
-    """The strategies with these ids. Raises UnknownStrategyError, and what a strategy raises for its settings."""
+    """Load the strategies with these ids. Raises UnknownStrategyError, and the strategy's own errors about settings."""
     return [_load(id, settings, budget) for id in ids]
 
 
 def known_ids() -> list[str]:
-    """The ids of all strategies that are installed."""
+    """Return the ids of all installed strategies."""
     from importlib.metadata import entry_points
 
     return sorted({*_BUILT_IN, *(point.name for point in entry_points(group=ENTRY_POINTS))})
@@ -184,7 +184,7 @@ def _load(id: str, settings: MemorySettings, budget: Budget) -> Strategy:
         points = entry_points(group=ENTRY_POINTS, name=id) if is_name(id) else ()
         point = next(iter(points), None)
         if point is None:
-            raise UnknownStrategyError(f"no strategy is called {id!r}", f"there are {', '.join(known_ids())}")
+            raise UnknownStrategyError(f"unknown strategy {id!r}", f"choose one of {', '.join(known_ids())}")
         try:
             make = point.load()
         except Exception as error:

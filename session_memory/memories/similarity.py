@@ -1,4 +1,4 @@
-"""Whether two texts say the same, and whether one contradicts the other. Pure."""
+"""Compare texts: do they say the same, do they contradict each other? Pure."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from ..store.search.terms import indexable
 
-LEAST_SHARED = 0.8  # of the words of two texts together, for them to be near duplicates
-LEAST_COMMON = 3  # words that two texts share, for one to contradict the other
+LEAST_SHARED = 0.8  # of the words of both texts: near duplicates
+LEAST_COMMON = 3  # words that two texts share before one can contradict the other
 
 _WORD = re.compile(r"[^\W_]+(?:['’._/:+-][^\W_]+)*%?")
 _VALUE = re.compile(r"\d[\d.,:]*[a-z%]{0,3}")
@@ -22,14 +22,14 @@ _EMPTY = frozenset((
 
 
 class Wording(NamedTuple):
-    """The words of a text, and apart from them those that change its meaning: numbers and negations."""
+    """The words of a text and, separately, those that change its meaning: numbers and negations."""
 
     words: frozenset[str]
     values: frozenset[str]
 
 
 def wording(text: str) -> Wording:
-    """The wording of `text`, without articles, auxiliaries and the like."""
+    """Return the wording of `text`, without articles, auxiliaries and similar words."""
     found = set(normalised(text).split())
     values = {word for word in found if _VALUE.fullmatch(word)}
     refusals = {word for word in found if word in _NEGATIONS or word.endswith(("n't", "n’t"))}
@@ -38,24 +38,24 @@ def wording(text: str) -> Wording:
 
 
 def normalised(text: str) -> str:
-    """The words of `text`: equal for texts that differ in case, punctuation or white space."""
+    """Return the words of `text`: equal for texts that differ in case, punctuation or white space."""
     folded = unicodedata.normalize("NFKC", indexable(text)).casefold()
     return " ".join(_WORD.findall(folded))
 
 
 def says_the_same(one: Wording, other: Wording) -> bool:
-    """Whether two texts are near duplicates with the same numbers and negations."""
+    """Return whether two texts are near duplicates with the same numbers and negations."""
     return one.values == other.values and _share_most(one, other)
 
 
 def contradicts(one: Wording, other: Wording) -> bool:
-    """Whether two texts have nearly the same words, but other numbers or negations."""
+    """Return whether two texts have nearly the same words, but other numbers or negations."""
     common = len(one.words & other.words)
     return one.values != other.values and common >= LEAST_COMMON and _share_most(one, other)
 
 
 def _root(word: str) -> str:
-    """A word without the s of a plural or of a verb."""
+    """Return a word without a trailing plural or verb s."""
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 

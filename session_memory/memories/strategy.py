@@ -1,8 +1,7 @@
-"""Strategies, which turn conversations into memories: their protocol and values. Times are in milliseconds since the
-epoch.
+"""Strategies turn conversations into memories: their protocol and values. Times are in milliseconds since the epoch.
 
-A third party adds one by an entry point of the group `session_memory.strategies`: a callable that takes the values of
-the configuration's section `memories` and a Budget, and returns the strategy.
+Another package adds one with an entry point of the group `session_memory.strategies`: a callable that takes the values
+of the configuration's section `memories` and a Budget, and returns the strategy.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import SessionMemoryError
-from ..store.values import Usage as Usage  # strategies have it from here
+from ..store.values import Usage as Usage  # re-exported for strategies
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,36 +22,37 @@ if TYPE_CHECKING:
     class Strategy(Protocol):
         """Turns a conversation into memories. `id` names it in the queue, the configuration and the memories.
 
-        `entries` are those of the conversation that it has not been given yet. A strategy that pays for a model also
-        has `estimate(conversation, entries) -> Usage`: what `process` spends at most, and on which model; without it
-        the estimate is nothing. One that keeps files of its own, or builds on memories that there are, also has
-        `attach(context: StrategyContext)`, which is called before its first conversation.
+        `entries` are the conversation's entries that it has not processed yet. A strategy that pays for a model also
+        has `estimate(conversation, entries) -> Usage`: the most that `process` spends, and on which model. Without it
+        the estimate is zero. One that keeps its own files, or builds on existing memories, also has `attach(context:
+        StrategyContext)`, called before its first conversation.
         """
 
         id: str
 
         def should_process(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> bool:
-            """Whether the strategy takes the conversation; otherwise it is skipped."""
+            """Return whether the strategy takes the conversation; otherwise it is skipped."""
 
         def process(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> MemoryResult:
-            """The memories of the entries. Raises StrategyError; the queue tries again later if that is temporary."""
+            """Return the memories of the entries. Raises StrategyError; the queue retries later if that is
+            temporary."""
 
     class Budget(Protocol):
-        """What a strategy may spend. Every call to a model is made within `call`."""
+        """A strategy's token budget. Every call to a model happens within `call`."""
 
         def call(self, estimate: Usage) -> AbstractContextManager[Call]:
-            """Reserves `estimate`, the most that a call to a model will spend. Raises BudgetError if that does not fit
-            what is left for the day or the conversation; the call must not be made then."""
+            """Reserve `estimate`, the most that a model call will spend. Raises BudgetError if the limit for the day or
+            the conversation does not allow it; then do not make the call."""
 
     class Call(Protocol):
-        """A call to a model that is being made."""
+        """A model call in progress."""
 
         def report(self, usage: Usage) -> None:
-            """Replaces the estimate by what the provider reports for the call (nothing, where it refused it)."""
+            """Replace the estimate by the usage that the provider reports (zero if it refused the call)."""
 
 
 class StrategyError(SessionMemoryError):
-    """A conversation could not be processed; if `is_temporary`, trying again later may help."""
+    """A conversation could not be processed; if `is_temporary`, a retry may help."""
 
     def __init__(self, message: str, hint: str = "", *, is_temporary: bool = False) -> None:
         super().__init__(message, hint)
@@ -60,18 +60,18 @@ class StrategyError(SessionMemoryError):
 
 
 class UnavailableError(StrategyError):
-    """The strategy cannot work for now, whatever the conversation: no key, not installed, no connection."""
+    """The strategy cannot work now, whatever the conversation: no key, not installed, no connection."""
 
 
 class BudgetError(StrategyError):
-    """A call to a model does not fit the budget, so it was not made. Strategies do not catch it."""
+    """A model call exceeds the budget and was not made. Strategies do not catch it."""
 
 
 class Memory(NamedTuple):
     """One piece of knowledge. `kind` is episode, project, person, fact, decision, preference, question, solution or
-    rejected; `subject` is what it is about (a project, a person, '' for none), `quote` the words of the conversation
-    that prove it ('' for an episode), `replaces` the ids of memories that it supersedes. `message` is the number of the
-    message that bears it out, and `at` its time (0 and None for no single one)."""
+    rejected. `subject` is the project or person it is about ('' for none), `quote` the words of the conversation that
+    prove it ('' for an episode), `replaces` the ids of memories that it supersedes. `message` is the number of the
+    message that proves it, and `at` its time (0 and None for none)."""
 
     kind: str
     title: str
@@ -84,7 +84,7 @@ class Memory(NamedTuple):
 
 
 class KnownMemory(NamedTuple):
-    """A memory that there is already, as strategies see it; a new one may name its `id` in `replaces`."""
+    """An existing memory, as strategies see it; a new one may name its `id` in `replaces`."""
 
     id: str
     kind: str
@@ -93,9 +93,9 @@ class KnownMemory(NamedTuple):
 
 
 class StrategyContext(NamedTuple):
-    """What a strategy gets beside its settings: `directory`, for files of its own; `known(conversation, text, limit)`,
-    the memories of the conversation's group that `text` seems to be about; `is_untrusted(conversation)`, whether its
-    memories are kept apart."""
+    """Context of a strategy beside its settings: `directory` for its own files; `known(conversation, text, limit)`, the
+    memories of the conversation's group that match `text`; `is_untrusted(conversation)`, true if its memories are kept
+    apart."""
 
     directory: str
     known: Callable[[Conversation, str, int], list[KnownMemory]]
@@ -103,9 +103,10 @@ class StrategyContext(NamedTuple):
 
 
 class MemoryResult(NamedTuple):
-    """The memories of a conversation, or the reason why it was skipped ('' if it was not).
+    """The memories of a conversation, or the reason for skipping it ('' if not skipped).
 
-    `usage` is what calls spent that were not made within `Budget.call`; the others are counted already."""
+    `usage` counts calls made outside `Budget.call`; the others are counted already.
+    """
 
     memories: tuple[Memory, ...] = ()
     skipped: str = ""

@@ -1,8 +1,8 @@
-"""How many tokens a text is at most, without any model's tokenizer, and what tokens cost.
+"""Estimate tokens without a model's tokenizer (an upper bound), and compute what they cost.
 
-Providers count differently, and none offers its tokenizer offline. In real sessions whose tokens were reported a token
-was 3.7 characters of prose on average, 3.5 with the model that counts most; newer models count up to a third more for
-the same text. Outside ASCII a character can be more than one token. So the estimate errs towards too many.
+Providers count differently, and none offers its tokenizer offline. In real sessions with reported usage, a token was
+3.7 characters of prose on average, 3.5 with the model that counts most; newer models count up to a third more for the
+same text. Outside ASCII, one character can be several tokens. The estimate is deliberately too high.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TOKENS_AN_OTHER_CHARACTER = 1.5
 
 
 def estimated_tokens(text: str) -> int:
-    """An upper estimate of the tokens in `text`: one for 2.5 characters of ASCII, one and a half for any other."""
+    """Return an upper estimate of the tokens in `text`: one per 2.5 ASCII characters, 1.5 for any other character."""
     if text.isascii():
         return _rounded_up(len(text) / ASCII_CHARACTERS_A_TOKEN)
     others = len(text) - len(text.encode("ascii", "ignore"))
@@ -31,7 +31,7 @@ def estimated_tokens(text: str) -> int:
 
 
 def longest_within(text: str, tokens: int) -> int:
-    """How many characters from the beginning of `text` are at most so many tokens; at least one, if it has any."""
+    """Return the length of the longest prefix of `text` within `tokens`; at least 1 unless it is empty."""
     left = float(tokens)
     for index, character in enumerate(text):
         left -= 1 / ASCII_CHARACTERS_A_TOKEN if character.isascii() else TOKENS_AN_OTHER_CHARACTER
@@ -41,7 +41,7 @@ def longest_within(text: str, tokens: int) -> int:
 
 
 def all_prices(own: Prices) -> Prices:
-    """The prices of prices.yaml, with the user's own in their place. Dollars a million tokens."""
+    """Return the prices of prices.yaml, overridden by the user's own. Dollars per million tokens."""
     import yaml
 
     table = yaml.safe_load(read_whole(os.path.join(os.path.dirname(os.path.abspath(__file__)), "prices.yaml")))
@@ -49,7 +49,7 @@ def all_prices(own: Prices) -> Prices:
 
 
 def cost(usage: Usage, prices: Prices) -> float | None:
-    """What `usage` costs in dollars; None for a model without a price. Without tokens nothing costs anything."""
+    """Return the cost of `usage` in dollars; None for a model without a price, 0 without tokens."""
     if not usage.tokens:
         return 0.0
     fitting = [name for name in prices if usage.model.startswith(name)]

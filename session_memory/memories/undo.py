@@ -1,4 +1,4 @@
-"""What was forgotten last, whole, so that it can be taken back for a day: `.undo.jsonl` among the pages."""
+"""The undo log of forgotten memories, kept for a day: `.undo.jsonl` among the pages."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ SECONDS = 24 * 3600
 
 
 class Forgotten(NamedTuple):
-    """A memory that was forgotten: its id, the time in seconds since the epoch (the same for all that were forgotten at
-    once), the page and the part of it that it was, and the ids of those that it had superseded."""
+    """A forgotten memory: its id, the time in seconds since the epoch (the same for all forgotten at once), its page,
+    its part of the page, and the ids of the memories that it had superseded."""
 
     id: str
     time: float
@@ -27,7 +27,7 @@ class Forgotten(NamedTuple):
 
 
 def read(directory: str) -> list[Forgotten]:
-    """What can be taken back, the latest last. What is older than a day is deleted. Raises OSError."""
+    """Read the undo log, latest last, and delete entries older than a day. Raises OSError."""
     try:
         lines = read_whole(f"{directory}/{FILE}").decode("utf-8", "replace").splitlines()
     except FileNotFoundError:
@@ -40,7 +40,7 @@ def read(directory: str) -> list[Forgotten]:
 
 
 def write(directory: str, forgotten: Collection[Forgotten]) -> None:
-    """Has only these be taken back. Raises OSError."""
+    """Replace the undo log. Raises OSError."""
     if not forgotten:
         discard(directory)
         return
@@ -49,7 +49,7 @@ def write(directory: str, forgotten: Collection[Forgotten]) -> None:
 
 
 def discard(directory: str) -> None:
-    """Has nothing be taken back any more. Raises OSError."""
+    """Delete the undo log. Raises OSError."""
     try:
         os.unlink(f"{directory}/{FILE}")
     except FileNotFoundError:
@@ -57,7 +57,7 @@ def discard(directory: str) -> None:
 
 
 def chosen(forgotten: Iterable[Forgotten], ids: Collection[str]) -> list[Forgotten]:
-    """Those whose ids begin with one of `ids`; without any, those that were forgotten together last."""
+    """Return the entries whose ids begin with one of `ids`; without ids, the entries of the last deletion."""
     every = list(forgotten)
     if ids:
         return [one for one in every if one.id.startswith(tuple(ids))]

@@ -1,4 +1,4 @@
-"""Writes the results of strategies as memories, and shows strategies the memories that there are."""
+"""Write the results of strategies as memories, and look up existing memories for strategies."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from ..store.values import Conversation, StoredEntry
     from .strategy import MemoryResult, Strategy
 
-KNOWN_SHARE = 0.5  # of a memory's words, in a text that seems to be about it
+KNOWN_SHARE = 0.5  # of a memory's words must occur in a text that it matches
 
 
 class MemoryWriter:
-    """The queue's sink. `directory` returns where the memories of a group lie, `is_untrusted` whether those of a
-    conversation are kept apart; `rules` say which conversations are excluded."""
+    """The queue's sink. `directory` returns the memories directory of a group, `is_untrusted` whether a conversation's
+    memories are kept apart; `rules` tell which conversations are excluded."""
 
     def __init__(
         self,
@@ -42,8 +42,7 @@ class MemoryWriter:
     def __call__(
         self, conversation: Conversation, entries: Sequence[StoredEntry], strategy: str, result: MemoryResult
     ) -> list[str]:
-        """Writes the memories of a result; returns their ids. The same result again changes nothing. Raises
-        SessionMemoryError, OSError."""
+        """Write the memories of a result and return their ids. Idempotent. Raises SessionMemoryError, OSError."""
         index = MemoryIndex(self._database, self._rules)
         try:
             library = Library(self._directory(conversation.home), index, conversation.home)
@@ -52,7 +51,7 @@ class MemoryWriter:
             index.close()
 
     def known(self, conversation: Conversation, text: str, limit: int) -> list[KnownMemory]:
-        """The memories that `text` seems to be about: see `StrategyContext`."""
+        """Return the memories that match `text`: see `StrategyContext`."""
         index = MemoryIndex(self._database, self._rules)
         try:
             library = Library(self._directory(conversation.home), index, conversation.home)
@@ -62,7 +61,7 @@ class MemoryWriter:
             index.close()
 
     def attach(self, strategies: Sequence[Strategy], directory: str) -> None:
-        """Calls `attach` of the strategies that have it; `directory` is for their own files."""
+        """Call `attach` on the strategies that have it; `directory` is for their own files."""
         for strategy in strategies:
             attach = getattr(strategy, "attach", None)
             if attach is not None:
@@ -70,7 +69,7 @@ class MemoryWriter:
 
 
 def memory_writer(location: StoreLocation) -> MemoryWriter:
-    """The writer for the memories that are made of a store's conversations."""
+    """Return the writer for memories made of a store's conversations."""
     return MemoryWriter(
         location.database,
         lambda group: folder_of(location, group),
@@ -82,7 +81,7 @@ def memory_writer(location: StoreLocation) -> MemoryWriter:
 def keep(
     library: Library, conversation: Conversation, strategy: str, result: MemoryResult, *, is_untrusted: bool
 ) -> list[str]:
-    """Writes the memories of a result; returns their ids. Raises as the methods of Library do."""
+    """Write the memories of a result and return their ids. Raises as the methods of Library do."""
     (directory,) = for_storage([conversation.cwd])
     origin = Origin(
         conversation.last_message_at, conversation.session_id, conversation.id, strategy, directory=directory
@@ -96,7 +95,7 @@ def keep(
 
 
 def known(library: Library, text: str, limit: int, *, is_untrusted: bool) -> list[KnownMemory]:
-    """At most `limit` memories that hold and most of whose words are in `text`, the best matches first."""
+    """Return at most `limit` current memories most of whose words occur in `text`, best first."""
     said = wording(text)
     words = said.words | said.values
     scored = []

@@ -102,9 +102,9 @@ def test_what_was_skipped_is_taken_up_again_when_that_is_asked_for(machine):
     assert as_json(machine)["skipped"] == 1
     assert as_json(machine)["done"] == []
     [planned] = as_json(machine, "--skipped", "--dry-run")["planned"]
-    assert planned["skipped"] == "nothing but commands"
+    assert planned["skipped"] == "only commands"
     [again] = as_json(machine, "--skipped")["done"]
-    assert (again["status"], again["reason"]) == ("skipped", "nothing but commands")
+    assert (again["status"], again["reason"]) == ("skipped", "only commands")
 
 
 def test_watch_does_the_same_if_it_is_told_to(machine, monkeypatch):
@@ -132,9 +132,9 @@ def test_an_unknown_strategy_is_told_and_the_others_go_on(machine):
     machine.config("memories: {strategies: [imagined, extractive]}\n")
     done = machine.run("process", "--limit", "1")
     assert done.returncode == 1
-    assert "no strategy is called 'imagined'" in done.stderr
+    assert "unknown strategy 'imagined'" in done.stderr
     assert "1 memory" in done.stdout
-    assert "no strategy is called 'other'" in machine.run("process", "--strategy", "other").stderr
+    assert "unknown strategy 'other'" in machine.run("process", "--strategy", "other").stderr
 
 
 def test_a_mistake_in_the_configuration_is_said_and_costs_that_key_alone(machine):

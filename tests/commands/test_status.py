@@ -81,7 +81,7 @@ def test_what_went_wrong_is_told_until_a_run_goes_well(machine: StoreUser) -> No
     odd.write_bytes('{"type": "user"}\n'.encode("utf-16"))
     upkeep(machine)
     problems = machine.result("status")["problems"]
-    assert problems[0].startswith("nosuch: no strategy is called 'nosuch'")
+    assert problems[0].startswith("nosuch: unknown strategy 'nosuch'")
     assert problems[1].startswith(f"{odd}: ")
     state = machine.home / ".session-memory/state/upkeep.json"
     noted = json.loads(state.read_text())

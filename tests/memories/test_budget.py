@@ -65,7 +65,7 @@ class TestDay:
         *_, last = machine.run(strategy, budget=exact)
         assert strategy.made == [100, 100]
         assert last.status == "stopped"
-        assert last.reason == "today's budget of 200 tokens does not allow more: 200 are spent or reserved"
+        assert last.reason == "today's budget of 200 tokens is used up: 200 spent or reserved"
         assert statuses(machine) == ["archived", "archived", "ready", "ready"]
 
     def test_one_token_too_few_and_the_call_is_not_made(self, machine):
@@ -198,7 +198,7 @@ class TestAccounts:
         assert machine.work.accounts.of_day(machine.now()) == 0
 
     def test_a_call_outside_the_queue_is_refused(self, machine):
-        with pytest.raises(StrategyError, match="not accounted for"), budget(machine, day=1000).call(Usage(1)):
+        with pytest.raises(StrategyError, match="no budget account"), budget(machine, day=1000).call(Usage(1)):
             pass
 
     def test_too_much_for_one_conversation_is_told_from_too_much_for_today(self, machine):

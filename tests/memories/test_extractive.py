@@ -265,7 +265,7 @@ class TestEpisode:
     @pytest.mark.parametrize("text", ["U run ls\n$ ls\nA a.txt", "U hi\nA Hello!", "U say lol\nA lol"])
     def test_a_conversation_that_holds_nothing_makes_nothing(self, text):
         result = ExtractiveStrategy({}, None).process(CONVERSATION, said(text))
-        assert (result.memories, result.skipped) == ((), "nothing in it")
+        assert (result.memories, result.skipped) == ((), "no text")
 
     def test_a_talk_of_substance_is_worth_an_episode_without_any_tool(self):
         assert episode(f"U How do tides work?\nA {'The moon pulls. ' * 50}").title == "How do tides work?"

@@ -69,7 +69,7 @@ class TestSkipping:
         one = machine.stored.add("/model opus", ("Bash", "command", "ls"), "/clear", "/cost", "/status", "/exit")
         strategy = Scripted()
         machine.run(strategy)
-        assert machine.stored.status(one) == ("skipped", "nothing but commands")
+        assert machine.stored.status(one) == ("skipped", "only commands")
         assert strategy.seen == []
 
     def test_a_path_is_no_command(self, machine):
@@ -82,7 +82,7 @@ class TestSkipping:
         strategy = Scripted()
         strategy.is_willing = False
         machine.run(strategy)
-        assert machine.stored.status(one) == ("skipped", "nothing in it")
+        assert machine.stored.status(one) == ("skipped", "no text")
 
     def test_the_strategys_own_reason_is_told(self, machine):
         one = machine.stored.add(*talk("the build"))

@@ -107,7 +107,7 @@ class TestCrashes:
         machine.work.take("scripted", "dead", machine.now(), lease=MINUTE, longest=HOUR)
         assert machine.stored.status(one) == ("processing", "")
         [done] = machine.run(Scripted())
-        assert done[2:4] == ("stopped", "another process is at work for it")
+        assert done[2:4] == ("stopped", "another process is running it")
         machine.later += MINUTE
         machine.run(Scripted())
         assert machine.stored.status(one) == ("archived", "")
@@ -132,7 +132,7 @@ class TestCrashes:
         other = Scripted()
         seen = []
         machine.run(Scripted("scripted", lambda: seen.extend(machine.run(other))), limit=1)
-        assert [done[2:4] for done in seen] == [("stopped", "another process is at work for it")]
+        assert [done[2:4] for done in seen] == [("stopped", "another process is running it")]
         assert other.seen == []
 
     def test_the_lease_of_a_slow_strategy_is_renewed_while_it_works(self, tmp_path):
@@ -188,7 +188,7 @@ class TestCrashes:
             machine.later += MINUTE
         machine.run(Scripted())
         assert machine.stored.status(one) == (
-            "skipped", "the process ended 11 times while it was at work on it",
+            "skipped", "the process ended 11 times while processing it",
         )  # fmt: skip
 
     def test_stopping_it_by_hand_gives_back_what_it_was_at(self, machine):

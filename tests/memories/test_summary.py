@@ -163,11 +163,11 @@ class TestClaude:
     @pytest.mark.parametrize(
         ("bad", "complaint"),
         [
-            ("This is no JSON.", "it was no JSON object"),
+            ("This is no JSON.", "not a JSON object"),
             (reply({"title": "T", "memories": []}), "`summary`"),
-            (reply({**GOOD, "memories": [{**EXPIRY, "kind": "rumour"}]}), "`kind` is none of"),
+            (reply({**GOOD, "memories": [{**EXPIRY, "kind": "rumour"}]}), "`kind` is not one of"),
             (reply({**GOOD, "memories": [EXPIRY, INVENTED]}), "its quote is not in the record: 'we use OAuth here'"),
-            (reply({**GOOD, "memories": [{**EXPIRY, "quote": "the"}]}), "too short to bear anything out"),
+            (reply({**GOOD, "memories": [{**EXPIRY, "quote": "the"}]}), "too short to prove anything"),
         ],
     )
     def test_a_bad_answer_is_asked_for_once_more_with_what_was_wrong(
@@ -197,7 +197,7 @@ class TestClaude:
         id = machine.stored.add(*TALK)
         api.replies = ["No JSON.", "Nor this."]
         assert [done.status for done in machine.run()] == ["skipped"]
-        assert machine.stored.status(id) == ("skipped", "the answer cannot be used: it was no JSON object")
+        assert machine.stored.status(id) == ("skipped", "invalid answer: not a JSON object")
         assert machine.memories() == {}
         assert len(api.requests) == 2
 
@@ -230,7 +230,7 @@ class TestClaude:
         api.replies = [refusal]
         (done,) = machine.run()
         assert done.status == "stopped"
-        assert "Claude cannot be asked" in done.reason
+        assert "Claude refused the call" in done.reason
         assert [machine.stored.status(id)[0] for id in ids] == ["ready", "ready"]
 
     def test_a_hang_is_cut_by_the_deadline_and_counts_as_estimated(self, make: Any, api: FakeAnthropic) -> None:

@@ -231,7 +231,7 @@ class TestMemories:
     def test_what_this_session_did_not_say_is_not_remembered(self, agent: Person, quote: str) -> None:
         told = agent.ask("remember", text="The webshop sells plum jam.", quote=quote)
         assert told.is_error
-        assert told.text.startswith("nothing was remembered: the quotation is not found in this session")
+        assert told.text.startswith("nothing was remembered: the quotation is not in this session")
         assert agent.result("memories")["memories"] == []
 
     @pytest.mark.parametrize("rule", ["{ignore: true}", "{text: false}"])

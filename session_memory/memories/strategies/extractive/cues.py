@@ -1,7 +1,7 @@
-"""What sentences begin with and are made of, and the words by which one shows that it is none of what is kept. Pure.
+"""Words that begin or form a statement, and words that disqualify one. Pure.
 
-English is read closely, of other languages only what cannot be mistaken: a sentence that is missed can still be found
-by a search, one that is kept wrongly stays in the memories.
+English is matched broadly, other languages only where a match is unambiguous: a missed sentence can still be found by
+search, a wrong one stays in the memories.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 
 
 def any_of(words: str) -> str:
-    """A pattern for the words of `words`, which are patterns without spaces."""
+    """Return a pattern for any of `words`: patterns separated by spaces."""
     return "|".join(words.split())
 
 
@@ -51,7 +51,7 @@ QUESTION = re.compile(
     r"have you|has|isn't|aren't|don't you|doesn't|won't)\b(?!.*,\s*(?:please\s)?(?:always|never)\b)",
     re.IGNORECASE,
 )
-# What is only imagined, supposed or hoped.
+# Imagined, supposed or hoped.
 HYPOTHETICAL = re.compile(
     r"\b(?:what if|suppose|imagine|would(?! (?:rather|prefer|much rather|really prefer|only want))|could|might|"
     r"maybe|perhaps|possibly|"
@@ -73,7 +73,7 @@ SARCASM = re.compile(
     r"(?:^|\s)/s\b",
     re.IGNORECASE,
 )
-# Somebody else's words, and what a text that is to be written says.
+# Another person's words, and the content of a text that is to be written.
 REPORTED = re.compile(
     r"\b(?:says?|said|told (?:me|us|him|her|them)|claims?|claimed|insists?|insisted|states?|stated|complain(?:s|ed)|"
     r"recommends|recommended|suggests|suggested|according to|in the words of|quote|unquote|quoting|saying|titled|"

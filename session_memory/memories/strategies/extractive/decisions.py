@@ -1,4 +1,4 @@
-"""Decisions: what a user chooses, in words of their own or by taking up what the assistant proposed. Pure."""
+"""Decisions: a user's choice, in their own words or by accepting a proposal of the assistant. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from .cues import LEAD, START, VAGUE
 
-LAST_SENTENCES = 6  # of an answer, in which it proposes something
+LAST_SENTENCES = 6  # of an answer, searched for a proposal
 FEWEST_OPTIONS = 2
 
 _TECHNICAL = (
@@ -149,12 +149,12 @@ _CHOOSES = re.compile(
 
 
 def is_decision(bare: str) -> bool:
-    """Whether a sentence that a user typed, without what it quotes, decides something."""
+    """Return whether a sentence that a user typed, without its quotations, decides something."""
     return any(pattern.search(bare) for pattern in _DECISIONS) and not _NOT_YET.search(bare)
 
 
 def chosen_option(said: str, answer: str) -> tuple[str, str] | None:
-    """What an option says, and its line, of those in `answer` where `said` chooses one by its mark."""
+    """Return the option of `answer` that `said` chooses by its mark, and its line; None if none."""
     chosen = _CHOOSES.match(said)
     lines = [line for line in answer.split("\n") if not line.lstrip().startswith("|")] if chosen else []
     options = [found for line in lines if (found := _OPTION.match(line))]
@@ -166,7 +166,7 @@ def chosen_option(said: str, answer: str) -> tuple[str, str] | None:
 
 
 def agreed_proposal(said: str, sentences: Sequence[str]) -> tuple[str, str] | None:
-    """What the last of an answer's `sentences` propose, and the sentence that does, where `said` agrees."""
+    """Return the proposal in the last of an answer's `sentences`, and its sentence, if `said` agrees; else None."""
     if not _AGREES.match(said):
         return None
     for sentence in reversed(sentences[-LAST_SENTENCES:]):

@@ -1,4 +1,4 @@
-"""The episode of a conversation: what it was about, what was asked, what became of it, how it ended. Pure."""
+"""The episode of a conversation: topic, requests, results, ending. Pure."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ STATE_CHARACTERS = 500
 ERROR_CHARACTERS = 160
 COMMIT_CHARACTERS = 120
 SUBSTANTIAL_CHARACTERS = 80
-TELLING_CHARACTERS = 600  # of answers, in a conversation in which nothing was done, or so many requests
+TELLING_CHARACTERS = 600  # of answers without any action, or of requests
 TELLING_REQUESTS = 3
 MOST_LATER_REQUESTS = 5
 MOST_FILES = 8
 MOST_COMMITS = 8
 MOST_UNSOLVED = 3
-LAST_ANSWERS = 2  # of which a short one only agrees
+LAST_ANSWERS = 2  # the last answer often only agrees
 LAST_TOOL_USES = 30
-FEW_COMMITS = 2  # of which the last says what the conversation was about
+FEW_COMMITS = 2  # with so few, the last commit names the topic
 
 _GOES_ON = re.compile(r"(?:then|and|also|now|so|next)\b,?\s+", re.IGNORECASE)
 _READS = re.compile(r"(?:read|look at|see|check out|open|go through|have a look)\b", re.IGNORECASE)
 
 
 def is_worth_telling(entries: Sequence[StoredEntry]) -> bool:
-    """Whether something was done, or something of substance said."""
+    """Return whether the session did something or said something of substance."""
     if edited_files(entries) or commits(entries) or any(map(_failed, entries)):
         return True
     asked = {entry.text for entry in entries if entry.role == "user" and names_something(entry.text)}
@@ -52,13 +52,13 @@ def is_worth_telling(entries: Sequence[StoredEntry]) -> bool:
 
 
 def asks(text: str) -> bool:
-    """Whether a user's text asks for something: it is no greeting, mere yes, or command of the runtime."""
+    """Return whether a user's text asks for something: not a greeting, a mere yes or a runtime command."""
     return not _is_command(text) and names_something(text) and (has_words(text) or "://" in text)
 
 
 def title_of(given: str, requests: Sequence[str], made: Sequence[str], names: Iterable[str]) -> str:
-    """A title for a conversation: that of its session unless it only repeats a request; the heading of its plan; the
-    commit, where there are few; its first request, or the files that it edited. `made` are commits, `names` files."""
+    """Choose a conversation's title: the session's title unless it repeats a request; the heading of its plan; the last
+    of few commits; the first request; the edited files. `made` are commits, `names` files."""
     given = one_line(given)
     abouts = [one_line(subject(text)) for text in requests]
     if has_words(given) and not any(about.startswith(given.rstrip("…")) for about in abouts):
@@ -78,7 +78,7 @@ def title_of(given: str, requests: Sequence[str], made: Sequence[str], names: It
 
 
 def _telling_sentence(text: str) -> str:
-    """The first sentence of a request that says what it is about, better not one by which something is only to be read;
+    """Return the first sentence of a request that names its topic, preferably not one that only asks to read something;
     '' for none."""
     told = [
         one for one in sentences_of(subject(_own_words(text))[:2000]) if has_words(one) and not looks_like_code(one)
@@ -88,13 +88,14 @@ def _telling_sentence(text: str) -> str:
 
 
 def commits(entries: Iterable[StoredEntry]) -> list[str]:
-    """The first lines of the messages of git commits."""
+    """Return the subject lines of git commits."""
     messages = [commit_message(entry.text) for entry in entries if entry.kind == "command" and entry.outcome == "ok"]
     return list(dict.fromkeys(shorten(one_line(message), COMMIT_CHARACTERS) for message in messages if message))
 
 
 def shortest_names(tools: Iterable[StoredEntry], cwd: str) -> dict[str, str]:
-    """How each path is shown: relative to the working directory or, where all lie below another one, to that."""
+    """Map each path to its display form: relative to the working directory or, if all lie below another one, to
+    that."""
     paths = {tool.text for tool in tools if tool.kind in ("edit", "read") and tool.text}
     names = {path: relative_path(path, cwd) for path in paths}
     absolute = [name for name in names.values() if name.startswith("/")]
@@ -105,7 +106,7 @@ def shortest_names(tools: Iterable[StoredEntry], cwd: str) -> dict[str, str]:
 
 
 def episode_text(entries: Sequence[StoredEntry], requests: Sequence[str], names: Mapping[str, str]) -> str:
-    """The text of the episode."""
+    """Return the text of the episode."""
     tools = [entry for entry in entries if entry.role == "tool"]
     parts = (
         _requests(requests),
@@ -118,12 +119,12 @@ def episode_text(entries: Sequence[StoredEntry], requests: Sequence[str], names:
 
 
 def edited_files(tools: Iterable[StoredEntry]) -> Counter[str]:
-    """The paths that were edited, with how often."""
+    """Return the edited paths and how often each was edited."""
     return Counter(tool.text for tool in tools if tool.kind == "edit" and tool.outcome != "error" and tool.text)
 
 
 def _failed(entry: StoredEntry) -> bool:
-    """Whether an entry is a command that was to do something, and failed."""
+    """Return whether an entry is a failed command that was meant to change something."""
     return entry.kind == "command" and is_failure(entry) and family(entry.text) not in ("", LOOKING)
 
 
@@ -141,7 +142,7 @@ def _requests(requests: Sequence[str]) -> str:
 
 
 def _own_words(text: str) -> str:
-    """A request without what was pasted into it and without politeness; its subject where nothing else is left."""
+    """Return a request without pasted text and politeness; its subject if nothing else is left."""
     typed = "\n\n".join(typed_paragraphs(text))
     return subject(typed) if has_words(typed) else subject(text)
 
@@ -164,7 +165,7 @@ def _committed(messages: Sequence[str]) -> str:
 
 
 def _unsolved(tools: Sequence[StoredEntry]) -> str:
-    """The commands that failed and were not seen to work after that; the last ones."""
+    """Return the last commands that failed and did not succeed later."""
     telling = {
         family(one.tool.text): one.tool.error
         for one in failures(tools[-LAST_TOOL_USES:])
@@ -207,6 +208,6 @@ def _shown(title: str) -> str:
 
 
 def _longest(texts: Sequence[str], count: int) -> list[str]:
-    """The `count` longest, in the order they came."""
+    """Return the `count` longest texts in their original order."""
     chosen = sorted(range(len(texts)), key=lambda at: -len(texts[at]))[:count]
     return [texts[at] for at in sorted(chosen)]

@@ -1,4 +1,4 @@
-"""Facts: what a user states that stays true, beyond the task at hand. Pure."""
+"""Facts: a user's statements that stay true beyond the task. Pure."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _OWN = re.compile(
     r"we have (?:\d+|two|three|four|five|a dozen)\b).+)$",
     re.IGNORECASE,
 )
-# What makes a statement say something in particular: a number, a name, a path, code, or a lasting property.
+# Signs of a specific statement: a number, a name, a path, code or a lasting property.
 _PARTICULAR = re.compile(
     r"\d|`[^`]+`|[\w-]+[._/][\w./-]+|(?<=[a-z,;] )[A-Z][\w-]+|\b(?:called|named|due|hosted|owned by|allergic|"
     r"vegetarian|vegan|married|based (?:on|in)|"
@@ -88,7 +88,7 @@ _WANTS = re.compile(r"\bi(?:'d| would| want| prefer| like| hate| love| need)\b|\
 
 
 def stated_fact(sentence: str, bare: str) -> str:
-    """What a sentence that a user typed states; '' for nothing. `bare` is the sentence without what it quotes."""
+    """Return the fact in a sentence that a user typed; '' for none. `bare` is the sentence without its quotations."""
     if _PASSING.search(bare) or _WANTS.search(bare):
         return ""
     introduced = _INTRODUCED.match(sentence)

@@ -1,4 +1,4 @@
-"""Preferences: the words by which a user says how things are to be done in general. Pure."""
+"""Preferences: a user's words about how to do things in general. Pure."""
 
 from __future__ import annotations
 
@@ -123,10 +123,10 @@ _OF_OTHER_LANGUAGES = tuple(
 
 
 def is_preference(bare: str) -> bool:
-    """Whether an English sentence, without what it quotes, says how its author wants things done in general."""
+    """Return whether an English sentence, without its quotations, states a general preference of its author."""
     return any(pattern.search(bare) for pattern in _PREFERENCES)
 
 
 def is_foreign_preference(sentence: str) -> bool:
-    """The same of a sentence in another language: only what cannot be mistaken."""
+    """Return the same for a sentence in another language; matches only unambiguous wording."""
     return any(pattern.search(sentence) for pattern in _OF_OTHER_LANGUAGES)

@@ -1,4 +1,4 @@
-"""Rejections: what was tried or decided and given up, by the words that say so. Pure."""
+"""Rejections: things tried or decided and then given up, found by the words that say so. Pure."""
 
 from __future__ import annotations
 
@@ -98,18 +98,18 @@ _TAKES_BACK = re.compile(
 
 
 def is_taken_back(sentence: str) -> bool:
-    """Whether a user has taken back what was done last, without a name."""
+    """Return whether a user undoes the last step without naming it."""
     return _TAKES_BACK.match(sentence) is not None
 
 
 def revoked(sentence: str) -> str:
-    """What a sentence says is not to be used or done; '' for nothing."""
+    """Return what a sentence says not to use or do; '' for nothing."""
     found = _REVOKES.match(sentence)
     return found["what"] if found else ""
 
 
 def what_is_rejected(text: str) -> str:
-    """What a rejection rejects, without the reason; '' where that does not show."""
+    """Return what a rejection rejects, without the reason; '' if unclear."""
     for pattern in (_TRIED, *_REJECTED, _REVOKES):
         found = pattern.search(text)
         if found:
@@ -118,8 +118,8 @@ def what_is_rejected(text: str) -> str:
 
 
 def rejection(sentence: str, following: str, *, by_user: bool) -> str:
-    """The words that reject something, in a sentence or in it and the one that follows; '' for none. An assistant tries
-    much on its way: of it only what it says that it gave up counts. What is quoted is left out of both."""
+    """Return the words of a rejection in a sentence, or in it and the following one; '' for none. Ignores quotations.
+    An assistant tries many things: only an explicit "gave up" counts for it."""
     tried = _TRIED.search(sentence)
     if tried and _is_given_up(tried["rest"], by_user=by_user):
         return sentence
@@ -129,7 +129,7 @@ def rejection(sentence: str, following: str, *, by_user: bool) -> str:
 
 
 def _is_given_up(outcome: str, *, by_user: bool) -> bool:
-    """Whether what is said of something that was tried means that it was rejected, not that it is still to work."""
+    """Return whether the outcome of an attempt means a rejection, not a problem still to fix."""
     if _GIVES_UP.search(outcome):
         return True
     is_judged = _JUDGED.search(outcome) or (_FAILS.search(outcome) and _REASON.search(outcome))

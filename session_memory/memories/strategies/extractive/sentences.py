@@ -1,4 +1,4 @@
-"""Sentences of a text without Markdown's marks, which of them can be understood alone, and its beginning. Pure."""
+"""Split text into sentences without Markdown, tell which can be understood alone, and make excerpts. Pure."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from ....text.format import one_line, shorten
 LONGEST = 260
 SHORTEST = 12
 FEWEST_WORDS = 3
-FEWEST_OTHER_LETTERS = 5  # of a script that writes no blanks between words
+FEWEST_OTHER_LETTERS = 5  # of a script without blanks between words
 FIRST_OF_OTHER_SCRIPTS = "\u2e80"
-WRAPPED_CHARACTERS = 60  # a line as long as this may have been wrapped within a sentence
+WRAPPED_CHARACTERS = 60  # a line this long may be wrapped within a sentence
 
 _FENCED = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _MARKS = re.compile(
@@ -35,14 +35,14 @@ _WORD = re.compile(r"[^\W\d_]{2,}|\d+")
 
 
 def sentences_of(text: str) -> list[str]:
-    """The sentences of a text, each on one line."""
+    """Return the sentences of a text, each on one line."""
     found = [one_line(part) for part in _SENTENCE_END.split(plain(_WRAPPED.sub(" ", text)))]
     return [sentence for sentence in found if sentence]
 
 
 def excerpt(text: str, limit: int) -> str:
-    """The beginning of `text` on one line, without Markdown's marks and, unless it is all there is, fenced code. Lines
-    that do not end like sentences, as in lists, end with semicolons."""
+    """Return the beginning of `text` on one line, without Markdown. Leaves out fenced code unless there is nothing
+    else. Lines that do not end like sentences, such as list items, end with semicolons."""
     text = text[: 20 * limit]
     lines = [one_line(line) for line in (plain(text).strip() or text).split("\n")]
     told = [line for line in lines if line]
@@ -50,12 +50,12 @@ def excerpt(text: str, limit: int) -> str:
 
 
 def plain(text: str) -> str:
-    """`text` without fenced code, headings, bullets, quotation marks of Markdown, rules and symbols."""
+    """Return `text` without fenced code, headings, bullets, quote marks, rules and symbols."""
     return _SYMBOLS.sub("", _MARKS.sub("", _RULES.sub("", _FENCED.sub("\n", text))))
 
 
 def is_whole(sentence: str) -> bool:
-    """Whether a sentence can be understood alone: no code, not too long, too short, or cut off."""
+    """Return whether a sentence can be understood alone: not code, too long, too short or cut off."""
     width = 3 if any(character >= FIRST_OF_OTHER_SCRIPTS for character in sentence) else 1  # letters in a character
     return (
         len(sentence) * width >= SHORTEST
@@ -69,12 +69,12 @@ def is_whole(sentence: str) -> bool:
 
 
 def looks_like_code(text: str) -> bool:
-    """Whether a text is a line of code or of a listing."""
+    """Return whether a text is a line of code or of a listing."""
     return _CODE.search(text) is not None
 
 
 def has_words(text: str) -> bool:
-    """Whether a text has enough words beside addresses and paths."""
+    """Return whether a text has enough words beside addresses and paths."""
     said = _ADDRESS.sub("", text[:1000])
     others = sum(1 for character in said if character >= FIRST_OF_OTHER_SCRIPTS and character.isalpha())
     return others >= FEWEST_OTHER_LETTERS or len(_WORD.findall(said)) >= FEWEST_WORDS

@@ -1,5 +1,5 @@
-"""Solutions: a command that failed, what was changed between its last failing run and the one that passed, and that it
-passed. Pure."""
+"""Solutions: a command that failed, the changes between its last failing run and the passing one, and the pass.
+Pure."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .sentences import LONGEST, is_whole, sentences_of
 if TYPE_CHECKING:
     from ....store.values import StoredEntry
 
-MOST_TOOL_USES = 80  # a success that comes later has little to do with the failure
-MOST_FILES = 6  # of a change that says what helped
+MOST_TOOL_USES = 80  # a success after more calls has little to do with the failure
+MOST_FILES = 6  # a larger change does not say what helped
 COMMAND_CHARACTERS = 100
 ERROR_CHARACTERS = 160
-PROBLEM_CHARACTERS = 70  # of it in the title
+PROBLEM_CHARACTERS = 70  # in the title
 REASON_CHARACTERS = 240
 
 _PLACE = re.compile(r"^\S+(?:\(\d+,\d+\)|:\d+(?::\d+)?):?\s+")
@@ -58,7 +58,7 @@ _ONLY_COUNTS = re.compile(
 
 
 def says_something(error: str) -> bool:
-    """Whether the line of an error says what went wrong, not only that something did."""
+    """Return whether an error line names the error, not only that one occurred."""
     return (
         len(error) > len("Error: 1")
         and not _REFUSED.search(error)
@@ -68,8 +68,8 @@ def says_something(error: str) -> bool:
 
 
 class Solution(NamedTuple):
-    """A failing run, the edits and other steps that worked after the last such run, the run that passed, and the words
-    in which the assistant explained the change ('' for none)."""
+    """A failing run, the edits and other successful steps after the last failure, the run that passed, and the
+    assistant's explanation of the change ('' for none)."""
 
     failed: StoredEntry
     edits: tuple[str, ...]
@@ -78,7 +78,7 @@ class Solution(NamedTuple):
     reason: str
 
     def told(self, names: Mapping[str, str]) -> tuple[str, str, str]:
-        """Title, text and quotation; `names` maps paths to how they are shown."""
+        """Return title, text and quotation; `names` maps paths to their display form."""
         error = shorten(one_line(self.failed.error), ERROR_CHARACTERS)
         problem = shorten(_PLACE.sub("", error), PROBLEM_CHARACTERS)
         failed, passed = _shown(self.failed.text), _shown(self.passed.text)
@@ -98,7 +98,7 @@ class Solution(NamedTuple):
 
 
 def solutions(entries: Sequence[StoredEntry]) -> list[Solution]:
-    """The solutions in a conversation whose changes were not taken back, in order."""
+    """Return the solutions in a conversation in order, without changes that were reverted."""
     found: list[Solution] = []
     open_runs: dict[str, _OpenRun] = {}
     edited: set[str] = set()
@@ -124,7 +124,7 @@ def solutions(entries: Sequence[StoredEntry]) -> list[Solution]:
 
 
 def _of_run(open_runs: dict[str, _OpenRun], entry: StoredEntry, edited: set[str]) -> Iterable[Solution]:
-    """Takes in a run of a command; yields what it solves."""
+    """Record a run of a command; yield the solutions that it completes."""
     name = family(entry.text)
     known = open_runs.get(name)
     if is_failure(entry):
@@ -153,7 +153,7 @@ def _explain(runs: Iterable[_OpenRun], entry: StoredEntry) -> None:
 
 
 class _OpenRun:
-    """A failing run of a command that has not passed yet; `tries` counts runs with the same error, `age` the tool uses
+    """A failing run of a command that has not passed yet. `tries` counts runs with the same error, `age` the tool calls
     since."""
 
     def __init__(self, tool: StoredEntry, tries: int, edited_before: frozenset[str]) -> None:
@@ -166,7 +166,7 @@ class _OpenRun:
         self._edited_before = edited_before
 
     def solution(self, passed: StoredEntry) -> Solution | None:
-        """What solved it; None where that does not show, or where it was a slip that was mended at once."""
+        """Return the solution; None if it is unclear, or if it was a slip fixed at once."""
         if not says_something(self.tool.error) or len(self.edits) > MOST_FILES or _GIT.match(family(passed.text)):
             return None
         if self.edits and self.tries == 1 and self._edited_before.issuperset(self.edits):
@@ -179,8 +179,8 @@ class _OpenRun:
 
 
 def _is_same_run(failed: str, passed: str) -> bool:
-    """Whether a run that passed shows that what failed works: the same command, or one that covers more. What is piped
-    on may have failed all the same."""
+    """Return whether a passing run proves that the failed command works: the same command or a broader one. The exit
+    code of a pipe proves nothing."""
     if _PIPED.search(passed) and not _PIPED.search(failed):
         return False
     return _words(passed) <= _words(failed)

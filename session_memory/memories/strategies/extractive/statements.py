@@ -1,4 +1,4 @@
-"""Statements: what in a conversation is a preference, a decision, a fact, or was rejected, by the words of it. Pure."""
+"""Statements of a conversation: preferences, decisions, facts and rejections, found by their words. Pure."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from ....store.values import StoredEntry
 
 PREFERENCE, DECISION, FACT = "preference", "decision", "fact"
-ANSWERS = 3  # of the assistant that a user may quote from
+ANSWERS = 3  # of the assistant, which a user may quote
 FEWEST_WORDS = 3
 
 _WORD = re.compile(r"[\w@/.-]{3,}")
 _TAG = re.compile(
     r",? (?:ok(?:ay)?|please|alright|right|yes|deal|will you)\?+$", re.IGNORECASE
-)  # makes no question of an order
-# `I think we should`, which decides as `we should` does, only politely.
+)  # does not turn an order into a question
+# `I think we should` decides as `we should` does, only politely.
 _SOFTENED = re.compile(rf"{LEAD}i (?:really |also )?think (?=we (?:should|want|must|need)\b)", re.IGNORECASE)
 _INSTEAD = re.compile(r"\b(?:instead of|rather than|because|since)\b|, not")
 _COMMON = """
@@ -38,7 +38,7 @@ _NAMES_NOTHING = frozenset(_COMMON.split())
 
 
 class Statement(NamedTuple):
-    """A statement: its kind, what it says, the words that bear it out, and the entry that they stand in."""
+    """A statement: its kind, its text, the words that prove it, and the entry with them."""
 
     kind: str
     title: str
@@ -47,10 +47,10 @@ class Statement(NamedTuple):
 
 
 def statements(entries: Iterable[StoredEntry]) -> list[Statement]:
-    """The statements of a conversation that hold at its end, in order."""
+    """Return the statements of a conversation that are valid at its end, in order."""
     found: list[Statement] = []
     answers: list[str] = []
-    fresh = 0  # from where on the statements are of what was said last
+    fresh = 0  # index of the first statement of the latest message
     for entry in entries:
         if entry.role == "tool" or not entry.text:
             continue
@@ -71,7 +71,7 @@ def statements(entries: Iterable[StoredEntry]) -> list[Statement]:
 
 
 def kind_of(sentence: str) -> tuple[str, str]:
-    """The kind of a sentence that a user typed, and what it says; '' for none."""
+    """Return the kind and text of a sentence that a user typed; '' for none."""
     bare = _TAG.sub("", _bare(sentence))
     if not is_whole(sentence) or any(one.search(bare) for one in (QUESTION, SARCASM, REPORTED, PAST)):
         return "", ""
@@ -89,12 +89,12 @@ def kind_of(sentence: str) -> tuple[str, str]:
 
 
 def takes_back(rejected: str, statement: str) -> bool:
-    """Whether what is rejected is what a statement says: they name the same."""
+    """Return whether a rejection revokes a statement: they name the same thing."""
     return bool(_content(what_is_rejected(rejected)) & _chosen_words(statement))
 
 
 def _with(found: list[Statement], added: Iterable[Statement]) -> list[Statement]:
-    """The statements with others added; what these reject is a decision no more."""
+    """Return the statements with others added; a decision that these reject is dropped."""
     for one in added:
         if one.kind == REJECTED:
             found = [old for old in found if old.kind == REJECTED or not takes_back(one.title, old.title)]
@@ -104,7 +104,7 @@ def _with(found: list[Statement], added: Iterable[Statement]) -> list[Statement]
 
 
 def _of_paragraph(entry: StoredEntry, sentences: Sequence[str], decided: Sequence[str]) -> list[Statement]:
-    """The statements of a paragraph that a user typed; `decided` is what was decided until then."""
+    """Return the statements of a paragraph that a user typed; `decided` holds the decisions so far."""
     found = list(_rejections(entry, sentences))
     rejected = " ".join([one.quote for one in found])
     for sentence in sentences:
@@ -121,7 +121,7 @@ def _of_paragraph(entry: StoredEntry, sentences: Sequence[str], decided: Sequenc
 
 
 def _rejections(entry: StoredEntry, sentences: Sequence[str]) -> Iterable[Statement]:
-    """What was tried or decided, and given up."""
+    """Yield the things tried or decided and then given up."""
     for sentence, following in zip(sentences, [*sentences[1:], ""]):
         if not is_whole(sentence):
             continue
@@ -135,7 +135,8 @@ def _rejections(entry: StoredEntry, sentences: Sequence[str]) -> Iterable[Statem
 
 
 def _taken_up(entry: StoredEntry, said: str, answer: str) -> list[Statement]:
-    """The decision that a user makes by agreeing to a proposal of the assistant, or by choosing one of its options."""
+    """Return the decision that a user makes by agreeing to a proposal of the assistant or choosing one of its
+    options."""
     taken = chosen_option(said, answer) or agreed_proposal(said, _sentences(answer))
     if taken is None:
         return []
@@ -148,12 +149,12 @@ def _sentences(text: str) -> list[str]:
 
 
 def _bare(sentence: str) -> str:
-    """A sentence without what it quotes."""
+    """Return a sentence without its quotations."""
     return QUOTED.sub(" ... ", sentence)
 
 
 def _chosen_words(statement: str) -> frozenset[str]:
-    """The words that name what was chosen: not what it takes the place of, nor the reason."""
+    """Return the words that name the choice, without its alternative and its reason."""
     return _content(_INSTEAD.split(statement)[0])
 
 
@@ -162,7 +163,7 @@ def _content(text: str) -> frozenset[str]:
 
 
 def _title(sentence: str) -> str:
-    """A sentence without what leads into it."""
+    """Return a sentence without its introduction."""
     rest = re.sub(LEAD, "", _TAG.sub("", sentence), count=1, flags=re.IGNORECASE).strip()
     return _capitalised(rest if len(rest.split()) >= FEWEST_WORDS else sentence)
 

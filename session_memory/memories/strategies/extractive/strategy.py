@@ -1,5 +1,5 @@
-"""The strategy without a model: quotes from a conversation what was wanted, decided, stated, rejected and solved, and
-tells what was done."""
+"""The strategy without a model: quotes requests, decisions, facts, rejections and solutions from a conversation, and
+lists what was done."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ if TYPE_CHECKING:
     from ....store.values import Conversation, StoredEntry
     from ...strategy import Budget, StrategyContext
 
-MOST_OF_A_KIND = 12  # of a conversation; of more the last
-KNOWN = 20  # memories that something rejected may take the place of
-NOTHING = "nothing in it"
+MOST_OF_A_KIND = 12  # of a conversation; the last ones
+KNOWN = 20  # memories that a rejection may supersede
+NOTHING = "no text"
 
 
 class ExtractiveStrategy:
-    """The `Strategy` that works by heuristics: free, offline, and only with words of the conversation."""
+    """The `Strategy` of heuristics: free, offline, and only with words of the conversation."""
 
     id = "extractive"
 
     def __init__(self, values: Mapping[str, Any], budget: Budget) -> None:
-        """It has no settings and spends nothing."""
+        """Accept the arguments of every strategy; it has no settings and spends nothing."""
         self._context: StrategyContext | None = None
 
     def attach(self, context: StrategyContext) -> None:
-        """Has it look at what is remembered, where something is rejected."""
+        """Use existing memories, so that a rejection can supersede them."""
         self._context = context
 
     def should_process(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> bool:
-        """Whether there is any text."""
+        """Return whether there is any text."""
         return any(entry.role != "tool" and entry.text for entry in entries)
 
     def process(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> MemoryResult:
-        """An episode, where something was done or said, and items with their quotations."""
+        """Return an episode, if something was done or said, and items with their quotations."""
         said = [entry.text for entry in entries if entry.role == "user" and entry.text]
         requests = [text for text in said if asks(text)] or said
         names = shortest_names([entry for entry in entries if entry.role == "tool"], conversation.cwd)
@@ -58,7 +58,7 @@ class ExtractiveStrategy:
             yield Memory(one.kind, one.title, "", subject, one.quote, replaces, one.entry.number, one.entry.timestamp)
 
     def _taken_back(self, conversation: Conversation, rejection: str) -> tuple[str, ...]:
-        """The ids of memories that say what is rejected here."""
+        """Return the ids of memories that state what is rejected here."""
         if self._context is None:
             return ()
         known = self._context.known(conversation, rejection, KNOWN)

@@ -1,7 +1,7 @@
-"""What of a user's message the user typed: without what they pasted, quoted or had injected. Pure.
+"""Keep the text that a user typed, without pasted, quoted or injected text. Pure.
 
-In doubt a line counts as pasted: what is missed can still be found by a search, what is taken for the user's own words
-stays in the memories.
+When unsure, a line counts as pasted: a missed line can still be found by search, one wrongly taken for the user's own
+words stays in the memories.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterable, Sequence
 
 LONGEST_PARAGRAPH = 900  # a longer one was hardly typed
-LONGEST_TEXT = 40_000  # of which the rest was surely not typed
-LONGEST_MESSAGE = 3000  # of what is left; beyond it only the first paragraph is taken for typed
-FEWEST_QUOTED = 16  # characters of a line that stands in an answer as well, for it to be quoted from there
+LONGEST_TEXT = 40_000  # the rest was surely not typed
+LONGEST_MESSAGE = 3000  # of the remaining text; beyond it only the first paragraph counts as typed
+FEWEST_QUOTED = 16  # characters of a line that also occurs in an answer, to count as a quotation
 MOST_HEADINGS = 1
-MOST_BARE_LINES = 3  # of a paragraph that was typed, which are neither sentences nor points of a list
+MOST_BARE_LINES = 3  # of a typed paragraph, neither sentences nor list items
 
 _POINT = re.compile(r"^\s*(?:[-*•+]|\d{1,2}[.)]|[a-h]\))\s")
 _SENTENCE = re.compile(r"[.!?:;,…。！？][\"')\]]*\s*$|^(?=.{60})(?:\S+\s){9}")
@@ -22,7 +22,7 @@ _LOWER = re.compile(r"\s*[a-z]+\s[a-z]+\s")
 _UPPER = re.compile(r"\s*[A-Z]\w*\s[a-z]")
 
 _FENCED = re.compile(r"^[ \t]*(```+|~~~+).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
-_TAGGED = re.compile(  # not a tag within a line, as of HTML
+_TAGGED = re.compile(  # not a tag within a line, as in HTML
     r"(?:^[ \t]*<([a-z][\w-]*)|<([a-z]+[-_][\w-]+))(?:\s[^<>]*)?>.*?(?:</(?:\1|\2)>|\Z)",
     re.DOTALL | re.IGNORECASE | re.MULTILINE,
 )
@@ -33,7 +33,7 @@ _INJECTED = re.compile(
     r"(?:Please )?analy[sz]e this codebase and create)",
     re.IGNORECASE,
 )
-# A line after which something pasted follows.
+# A line after which pasted text follows.
 _ANNOUNCES = re.compile(
     r"\b(?:feedback|reviews?|reviewer|comments?|errors?|logs?|output|traceback|says?|said|wrote|writes|message|docs?|"
     r"documentation|readme|e-?mail|ticket|issue|report|got|response|answer|slack|spec|paragraph|text|draft|sentence|"
@@ -54,7 +54,7 @@ _PASTED_LINE = re.compile(
     re.VERBOSE,
 )
 _CODE_SHAPED = re.compile(r"\w\(.*\)\s*[;{]|[\w)]\s*(?:===?|!==?|&&|\|\||->|::|:=)\s*[\w(]")
-# Somebody else's words, after a name or a source: `slack from Mara: we decided ...`.
+# Another person's words, after a name or a source: `slack from Mara: we decided ...`.
 _ATTRIBUTED = re.compile(
     r"^\s*(?:(?i:slack|e-?mail|message|msg|note|dm|comment|feedback|quote|reply|mail|text)\b[^:.!?]{0,40}|"
     r"(?:\w+\s){0,3}(?:says?|said|wrote|writes|replied|answered|told (?:me|us)|commented|states?|reads?|"
@@ -65,8 +65,8 @@ _ATTRIBUTED = re.compile(
 
 
 def typed_paragraphs(text: str, answers: Iterable[str] = ()) -> list[str]:
-    """The paragraphs of a message, each without the lines that its author did not type; `answers` are what the
-    assistant said before, from which people quote."""
+    """Return the paragraphs of a message without lines that its author did not type. `answers` are the assistant's
+    previous answers, which people quote."""
     if _INJECTED.match(text):
         return []
     text = text[:LONGEST_TEXT]
@@ -77,25 +77,25 @@ def typed_paragraphs(text: str, answers: Iterable[str] = ()) -> list[str]:
     quoted = {key for answer in answers for line in answer.split("\n") if len(key := _key(line)) >= FEWEST_QUOTED}
     paragraphs = _paragraphs(_own_lines(lines, quoted))
     told = [one for one in paragraphs if len(one) <= LONGEST_PARAGRAPH and not _is_listing(one)]
-    if any(_LOWER.match(one) for one in told):  # who begins in lower case pastes what does not
+    if any(_LOWER.match(one) for one in told):  # someone who begins in lower case pastes the text that does not
         told = [one for one in told if not _UPPER.match(one)]
     return told[:1] if sum(map(len, paragraphs)) > LONGEST_MESSAGE else told
 
 
 def _is_listing(paragraph: str) -> bool:
-    """Whether a paragraph is of several lines that are neither sentences nor points of a list, as output is."""
+    """Return whether a paragraph has several lines that are neither sentences nor list items, like program output."""
     lines = paragraph.split("\n")
     bare = [line for line in lines if not _POINT.match(line) and not _SENTENCE.search(line)]
     return len(bare) >= MOST_BARE_LINES
 
 
 def _own_lines(lines: Sequence[str], quoted: set[str]) -> list[str]:
-    """The lines that were typed; what was left out breaks paragraphs as an empty line does."""
+    """Return the typed lines; a removed line breaks paragraphs as an empty line does."""
     own: list[str] = []
     is_announced = False
     for line in lines:
         if is_announced and line.strip():
-            continue  # up to the end of the message: where what was pasted ends cannot be told
+            continue  # to the end of the message: the end of pasted text is unknown
         is_own = line.strip() and not (_HEADING.match(line) or _is_pasted(line) or _is_quoted(line, quoted))
         own.append(line if is_own else "")
         is_announced = is_announced or bool(is_own and _ANNOUNCES.search(line))
@@ -109,7 +109,7 @@ def _is_pasted(line: str) -> bool:
 
 
 def _is_quoted(line: str, quoted: set[str]) -> bool:
-    """Whether a line, or the beginning of it, stands in an answer."""
+    """Return whether a line, or its beginning, occurs in an answer."""
     key = _key(line)
     if len(key) < FEWEST_QUOTED:
         return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def missing_packages() -> list[str]:
-    """What graphiti needs of packages that are not installed."""
+    """Return graphiti's required packages that are not installed."""
     from importlib.util import find_spec
 
     return [name for name in ("graphiti_core", "httpx", "openai") if find_spec(name) is None]

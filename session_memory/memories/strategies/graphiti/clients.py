@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class _Model(OpenAIGenericClient):
-    """The model without graphiti's retries, which take up to eight minutes; our queue tries again later."""
+    """The model without graphiti's retries, which take up to eight minutes; our queue retries later."""
 
     async def _generate_response_with_retry(  # type: ignore[override] # that one is decorated
         self, *args: Any, **kwargs: Any
@@ -27,14 +27,14 @@ class _Model(OpenAIGenericClient):
 
 
 class _NoReranker(CrossEncoderClient):
-    """A reranker that does nothing. Our searches use none, but graphiti would make its own, which needs a key."""
+    """A reranker that does nothing. Our searches use none, but graphiti would create its own, which needs a key."""
 
     async def rank(self, query: str, passages: list[str]) -> list[tuple[str, float]]:
         return [(passage, 1.0) for passage in passages]
 
 
 def model(settings: GraphSettings, client: AsyncOpenAI) -> OpenAIGenericClient:
-    """The model that reads episodes."""
+    """Return the model that reads episodes."""
     config = LLMConfig(
         model=settings.model, small_model=settings.small_model or settings.model, temperature=0,
         max_tokens=settings.max_output_tokens,
@@ -43,11 +43,11 @@ def model(settings: GraphSettings, client: AsyncOpenAI) -> OpenAIGenericClient:
 
 
 def embedder(settings: GraphSettings, client: AsyncOpenAI) -> OpenAIEmbedder:
-    """The client that turns texts into vectors."""
+    """Return the client that embeds texts."""
     config = OpenAIEmbedderConfig(embedding_model=settings.embedder, embedding_dim=settings.dimensions)
     return OpenAIEmbedder(config, client=client)
 
 
 def no_reranker() -> CrossEncoderClient:
-    """The reranker that does nothing."""
+    """Return the reranker that does nothing."""
     return _NoReranker()

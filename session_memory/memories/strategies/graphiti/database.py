@@ -29,7 +29,7 @@ _HINT = "it is kuzu:///path, neo4j://host:7687 or falkor://host:6379"
 
 
 def checked_url(url: Any) -> str:
-    """`url`, if it names a graph database. Raises ConfigError."""
+    """Return `url` if it names a graph database. Raises ConfigError."""
     if not isinstance(url, str):
         raise ConfigError(f"memories: graphiti: url is {url!r}", _HINT)
     try:
@@ -41,19 +41,21 @@ def checked_url(url: Any) -> str:
     if not is_known:
         raise ConfigError(f"memories: graphiti: url is {url!r}", _HINT)
     if parts.password:
-        raise ConfigError("memories: graphiti: a password stands in the url", "name its variable in `password_env`")
+        raise ConfigError(
+            "memories: graphiti: the url contains a password", "name a variable that holds it in `password_env`"
+        )
     return url
 
 
 def group_id(group: str, *, is_untrusted: bool = False) -> str:
-    """The name of a group in the graph, made of letters, digits, hyphens and underscores; what untrusted sessions say
-    has a name of its own."""
+    """Return a group's name in the graph: letters, digits, hyphens and underscores. Untrusted sessions have a separate
+    name."""
     name = "".join([c if c.isascii() and (c.isalnum() or c == "-") else f"_{ord(c):x}_" for c in group]) or "main"
     return f"{name}_untrusted" if is_untrusted else name
 
 
 async def open_driver(url: str, group: str, password: str) -> GraphDriver:
-    """The driver for the graph of a group, with its indexes. Raises StrategyError."""
+    """Open the driver for a group's graph and create its indexes. Raises StrategyError."""
     parts = urlsplit(url)
     if parts.scheme == EMBEDDED:
         return await _kuzu(parts.path, group)
@@ -73,7 +75,7 @@ async def _kuzu(directory: str, group: str) -> GraphDriver:
     except RuntimeError as error:
         if "lock" in str(error).lower():
             message = f"{os.path.basename(path)}: another process has the graph open"
-            hint = "try again when that is done"
+            hint = "try again when it has finished"
             raise StrategyError(message, hint, is_temporary=True) from error
         raise UnavailableError(f"{path}: {error}") from error
     finally:
@@ -84,7 +86,7 @@ async def _neo4j(url: str, parts: SplitResult, password: str) -> GraphDriver:
     from graphiti_core.driver.neo4j_driver import Neo4jDriver
 
     class Driver(Neo4jDriver):
-        """One database for all groups, which are told apart by their ids: most servers have only one."""
+        """One database for all groups, told apart by their ids: most servers have only one."""
 
         def clone(self, database: str) -> GraphDriver:
             return self

@@ -1,4 +1,4 @@
-"""The graphs of the groups that whoever asks may see: what is in them is found, and forgotten."""
+"""Search and forget in the graphs of the groups that the caller may see."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ...strategy import Usage
     from .strategy import GraphFact
 
-MORE = 3  # times as many facts are asked for, as some may be hidden
+MORE = 3  # factor for the facts to fetch, as some may be hidden
 
 T = TypeVar("T")
 
@@ -36,15 +36,15 @@ class _NoBudget:
         yield self
 
     def report(self, usage: Usage) -> None:
-        """Does nothing: no account is kept."""
+        """Do nothing: no account is kept."""
 
 
 def search_graph(
     location: StoreLocation, query: str, limit: int, *, is_untrusted: bool = False, timeout_seconds: float | None = None
 ) -> list[GraphFact]:
-    """The facts in the graphs of the groups that may be seen, best first, at most `limit` of each; without those that
-    were said in a session of which rules exclude anything. All that takes at most `timeout_seconds`, else as long as
-    the settings say for each graph. Raises SessionMemoryError."""
+    """Return the facts in the visible groups' graphs, best first, at most `limit` per group, without facts from
+    sessions that rules exclude in part. Takes at most `timeout_seconds` in all, else the settings' timeout per graph.
+    Raises SessionMemoryError."""
     found: list[GraphFact] = []
     deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
 
@@ -59,14 +59,14 @@ def search_graph(
 
 
 def is_there(location: StoreLocation, *, is_untrusted: bool = False) -> bool:
-    """Whether any of these graphs was made; one on a server is taken to be there. Raises SessionMemoryError."""
+    """Return whether any of these graphs exists; one on a server is assumed to exist. Raises SessionMemoryError."""
     ids = [group_id(group, is_untrusted=is_untrusted) for group in groups_of(location)]
     return any(_place(location, id) for id in ids)
 
 
 def forget_in_graph(location: StoreLocation, group: str, until: Mapping[str, int]) -> int:
-    """Removes from the graphs of a group what was said in sessions up to a time; returns how many episodes that were.
-    Raises SessionMemoryError."""
+    """Remove from a group's graphs the content of sessions up to a time; return the number of episodes removed. Raises
+    SessionMemoryError."""
 
     async def forgotten(opened: graph.Graph) -> int:
         return sum([await opened.forget(session, before) for session, before in until.items()])
@@ -81,7 +81,7 @@ def _in_graph(
     ask: Callable[[graph.Graph], Awaitable[T]],
     timeout_seconds: float | None = None,
 ) -> T | None:
-    """What `ask` returns for the graph of a group; None where there is no such graph. Raises SessionMemoryError."""
+    """Return the result of `ask` for a group's graph; None if there is no such graph. Raises SessionMemoryError."""
     place = _place(location, group)
     if place is None:
         return None
@@ -90,7 +90,7 @@ def _in_graph(
 
 
 def _place(location: StoreLocation, group: str) -> tuple[graph_settings.GraphSettings, str] | None:
-    """The settings and the URL by which the graph of a group is opened; None where opening would make an empty one."""
+    """Return settings and URL of a group's graph; None if opening it would create an empty one."""
     values = home_of(location).settings().memories.get("graphiti", {})
     settings = graph_settings.settings_of(values)
     url = graph.url_of(settings, strategies_directory(location))
@@ -103,7 +103,7 @@ async def _asked(
     ask: Callable[[graph.Graph], Awaitable[T]],
     timeout_seconds: float | None,
 ) -> T:
-    """What `ask` returns for the graph that is opened, and closed again, in this task: closing Kuzu ends all others."""
+    """Open the graph, await `ask` and close the graph, all in this task: closing Kuzu ends all others."""
     task, is_late = asyncio.current_task(), False
 
     def stop() -> None:
@@ -119,7 +119,7 @@ async def _asked(
                 return await ask(opened)
             finally:
                 if timer:
-                    timer.cancel()  # closing is never cut short
+                    timer.cancel()  # never interrupt closing
     except asyncio.CancelledError as error:
         if not is_late:
             raise

@@ -1,6 +1,6 @@
-"""graphiti's driver for Kuzu with what it lacks: groups, transactions, a safe close, indexes.
+"""graphiti's driver for Kuzu plus groups, transactions, a safe close and indexes.
 
-Kuzu is no longer developed, which graphiti warns of, but works embedded and offline.
+Kuzu is no longer developed (graphiti warns about that), but works embedded and offline.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ with warnings.catch_warnings():
 if TYPE_CHECKING:
     from graphiti_core.driver.driver import GraphDriver
 
-_SUFFIXES = ("", ".wal", ".shadow", ".tmp")  # of the files that Kuzu keeps for one database
+_SUFFIXES = ("", ".wal", ".shadow", ".tmp")  # files that Kuzu keeps for one database
 
 
 class _Session(KuzuDriverSession):
@@ -62,16 +62,15 @@ class _Driver(KuzuDriver):
 
 
 async def open_kuzu(path: str, group: str) -> GraphDriver:
-    """The database at `path`, which is made if it is missing. The caller holds its lock. Raises what Kuzu raises:
-    RuntimeError."""
+    """Open the database at `path`, creating it if missing. The caller holds its lock. Raises Kuzu's RuntimeError."""
     if not os.path.exists(path):
         await _make(path, group)
     return _Driver(path, group)
 
 
 async def _make(path: str, group: str) -> None:
-    """Makes a database under another name and renames it when it is whole, since an index that a killed process left
-    unfinished can be neither used nor made again."""
+    """Create a database under a temporary name and rename it when complete: an index that a killed process left
+    unfinished can be neither used nor created again."""
     from graphiti_core.graph_queries import get_fulltext_indices
 
     unfinished = f"{path}.new"

@@ -1,4 +1,4 @@
-"""An HTTP client for OpenAI-style APIs that sends no request which does not fit the budget."""
+"""An HTTP client for OpenAI-style APIs that refuses requests beyond the budget."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 class MeteredClient(DefaultAsyncHttpxClient):
-    """The HTTP client of an AsyncOpenAI. `refusal` is the budget's error for a request that did not fit, None if all
-    did; AsyncOpenAI hides it behind an error of its own."""
+    """The HTTP client of an AsyncOpenAI. `refusal` is the budget's error for a refused request, None if there was none;
+    AsyncOpenAI hides it behind its own error."""
 
     def __init__(self, budget: Budget, timeout_seconds: float) -> None:
         super().__init__(timeout=timeout_seconds)
@@ -24,7 +24,7 @@ class MeteredClient(DefaultAsyncHttpxClient):
         self._budget = budget
 
     async def send(self, request: Any, **options: Any) -> Any:
-        """Sends a request, within the budget."""
+        """Send a request if it is within the budget."""
         asked = _json(request.content)
         model = str(asked.get("model", ""))
         try:
@@ -39,7 +39,7 @@ class MeteredClient(DefaultAsyncHttpxClient):
 
 
 def _estimate(content: bytes, asked: dict[str, Any], model: str) -> Usage:
-    """The most that a request costs: all that is sent, and the longest answer."""
+    """Return the most that a request costs: everything sent, and the longest answer."""
     most = asked.get("max_tokens") or asked.get("max_completion_tokens") or 0
     return Usage(
         estimated_tokens(content.decode("utf-8", "replace")), most if isinstance(most, int) else 0, model=model
@@ -47,7 +47,7 @@ def _estimate(content: bytes, asked: dict[str, Any], model: str) -> Usage:
 
 
 def _reported(status: int, content: bytes, model: str) -> Usage:
-    """The usage that the API reports for an answer; nothing where it refused."""
+    """Return the usage that the API reports for an answer; zero if it refused."""
     usage = _json(content).get("usage") if status < 400 else None
     if not isinstance(usage, dict):
         return Usage(model=model)

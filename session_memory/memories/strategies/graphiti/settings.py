@@ -1,4 +1,4 @@
-"""The section `memories: graphiti` of config.yaml: the graph, the model, the embedder, and where their keys are."""
+"""The section `memories: graphiti` of config.yaml: the graph, the model, the embedder, and their keys."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from ....settings.sections import strategy_settings
 from ...strategy import UnavailableError
 from .database import checked_url
 
-NO_KEY = "none"  # what a server of one's own, which asks for no key, is told
+NO_KEY = "none"  # sent to a self-hosted server, which requires no key
 
 
 class GraphSettings(NamedTuple):
-    """The section. `url` is '' for an embedded graph beside the store; the embedder lies where the model does unless it
-    has a `base_url` or key of its own; `dimensions` are the numbers that it gives for a text."""
+    """The section. `url` is '' for an embedded graph beside the store. The embedder uses the model's API unless it has
+    its own `base_url` or key; `dimensions` is the length of its vectors."""
 
     url: str
     password_env: str
@@ -30,16 +30,16 @@ class GraphSettings(NamedTuple):
     timeout_seconds: int
 
     def key(self, environ: Mapping[str, str]) -> str:
-        """The key of the model's API. Raises UnavailableError where OpenAI itself is to be asked and there is none."""
+        """Return the key of the model's API. Raises UnavailableError if OpenAI itself is used and there is none."""
         return _key(environ, self.key_env, self.base_url)
 
     def embedder_key(self, environ: Mapping[str, str]) -> str:
-        """The same for the embedder's."""
+        """Return the key of the embedder's API. Raises as `key` does."""
         return _key(environ, self.embedder_key_env or self.key_env, self.embedder_base_url or self.base_url)
 
 
 def settings_of(values: Any) -> GraphSettings:
-    """The settings in a section. Raises ConfigError for whatever is not as documented."""
+    """Parse the section. Raises ConfigError for any undocumented value."""
     settings = GraphSettings(**strategy_settings("graphiti", values))
     if settings.url:
         checked_url(settings.url)
@@ -47,7 +47,7 @@ def settings_of(values: Any) -> GraphSettings:
 
 
 def silence_telemetry(environ: MutableMapping[str, str]) -> None:
-    """Turns graphiti's telemetry off, which is on unless the environment says otherwise when it is imported."""
+    """Turn off graphiti's telemetry, which is on unless the environment says otherwise at import."""
     environ["GRAPHITI_TELEMETRY_ENABLED"] = "false"
 
 

@@ -1,7 +1,7 @@
 """The prompts of the summary strategy. Pure.
 
-A conversation may hold text that gives orders to whoever reads it. So it stands between two random marks, which nobody
-could know when it was written, and the system prompt says that it is data.
+A conversation may contain instructions to its reader (prompt injection). It is put between two random marks, unknown
+when it was written, and the system prompt says that it is data.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ language."""
 
 
 def reading_prompt(text: str, mark: str, known: Sequence[KnownMemory], part: str) -> str:
-    """The prompt for a record, or for a `part` of one ('' for the whole), with the memories that are known already."""
+    """Return the prompt for a conversation, or for a `part` of one ('' for all of it), with the known memories."""
     told = ""
     if known:
         lines = "\n".join([f"{one.id} {one.kind} {one.subject}: {one_line(one.text)}" for one in known])
@@ -55,7 +55,7 @@ def reading_prompt(text: str, mark: str, known: Sequence[KnownMemory], part: str
 
 
 def whole_prompt(parts: Sequence[tuple[str, str]], questions: Sequence[str], mark: str) -> str:
-    """The prompt for all parts together: their titles and summaries, and the questions that they left open."""
+    """Return the prompt that combines all parts: their titles and summaries, and their open questions."""
     told = [f"Part {number}: {title}\n{summary}" for number, (title, summary) in enumerate(parts, 1)]
     asked = [f"Question {number}: {question}" for number, question in enumerate(questions, 1)]
     content = "\n\n".join([*told, *asked])
@@ -63,6 +63,6 @@ def whole_prompt(parts: Sequence[tuple[str, str]], questions: Sequence[str], mar
 
 
 def corrected(prompt: str, problems: Sequence[str]) -> str:
-    """The same prompt with what was wrong with the first answer."""
+    """Return the same prompt with the errors of the first answer."""
     lines = "\n".join([f"- {problem}" for problem in problems])
     return f"{prompt}\n\nYour first answer could not be used as it was:\n{lines}\n\nAnswer again, completely."

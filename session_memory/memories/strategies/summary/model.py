@@ -1,6 +1,6 @@
-"""One question to Claude through claude-agent-sdk: one request without tools, an answer in JSON, its cost, a deadline.
+"""One question to Claude through claude-agent-sdk: one request without tools, a JSON answer, its cost, a deadline.
 
-The runtime that the SDK starts for it sees none of the user's settings, runs no hooks, and leaves no session behind.
+The runtime that the SDK starts sees none of the user's settings, runs no hooks, and leaves no session behind.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from ...strategy import StrategyError, UnavailableError, Usage
 if TYPE_CHECKING:
     from claude_agent_sdk import ClaudeAgentOptions, Message, ResultMessage
 
-OVERHEAD_TOKENS = 3000  # that the runtime adds to a request: a description of the environment, and the answer's tool
+OVERHEAD_TOKENS = 3000  # the runtime adds to a request: a description of the environment, and the answer's tool
 ANSWER_TOOL = "StructuredOutput"
 PROBLEM_CHARACTERS = 200
-_TEMPORARY = (408, 409, 429)  # the client errors after which another attempt may succeed
+_TEMPORARY = (408, 409, 429)  # client errors worth a retry
 _TOO_LARGE = 413
 
 
 class ModelAnswer(NamedTuple):
-    """An answer: the JSON value in it (None if there was none), the text, and the usage that the API reported."""
+    """An answer: its JSON value (None if there is none), its text, and the usage that the API reported."""
 
     value: Any
     text: str
@@ -34,7 +34,7 @@ class ModelAnswer(NamedTuple):
 
 
 class FailedCallError(Exception):
-    """A call without an answer: `error` is what to raise, `usage` what was reported for it (None if nothing)."""
+    """A call without an answer: `error` is the error to raise, `usage` the reported usage (None if none)."""
 
     def __init__(self, error: StrategyError, usage: Usage | None) -> None:
         super().__init__(str(error))
@@ -43,8 +43,8 @@ class FailedCallError(Exception):
 
 
 class Claude:
-    """A model to ask. `directory` is an empty directory to start its runtime in, '' for a temporary one. `guard` is set
-    in its environment, so that our hooks do nothing there."""
+    """A model to ask. `directory` is an empty working directory for its runtime, '' for a temporary one. `guard` is set
+    in its environment to disable our hooks there."""
 
     def __init__(
         self, model: str, *, output_tokens: int, timeout_seconds: float, guard: Mapping[str, str], directory: str = ""
@@ -56,7 +56,7 @@ class Claude:
         self._guard = guard
 
     def ask(self, system: str, prompt: str, schema: Mapping[str, Any]) -> ModelAnswer:
-        """The answer to one request. Raises FailedCallError."""
+        """Send one request and return the answer. Raises FailedCallError."""
         try:
             import claude_agent_sdk  # noqa: F401 (it takes over a second)
         except ImportError as error:
@@ -83,8 +83,8 @@ class Claude:
             late = StrategyError(f"no answer within {self._timeout:g} s", is_temporary=True)
             raise FailedCallError(late, partial.usage) from error
         except CLINotFoundError as error:
-            hint = "install Claude Code, or claude-agent-sdk, whose wheel carries it"
-            raise FailedCallError(UnavailableError("Claude Code is not there to be started", hint), Usage()) from error
+            hint = "install Claude Code, or claude-agent-sdk, whose wheel includes it"
+            raise FailedCallError(UnavailableError("Claude Code was not found", hint), Usage()) from error
         except ClaudeSDKError as error:
             if partial.result is None:
                 raise FailedCallError(_broken(error, errors), partial.usage) from error
@@ -101,7 +101,7 @@ class Claude:
         environment = {
             **self._guard,
             "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(self.output_tokens),
-            "CLAUDE_CODE_MAX_RETRIES": "0",  # the queue tries again, later
+            "CLAUDE_CODE_MAX_RETRIES": "0",  # the queue retries later
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_AUTOUPDATER": "1",
         }
@@ -114,7 +114,7 @@ class Claude:
 
 
 class _PartialAnswer:
-    """What was received of an answer so far."""
+    """The received part of an answer."""
 
     def __init__(self, model: str) -> None:
         self.result: ResultMessage | None = None
@@ -136,7 +136,7 @@ class _PartialAnswer:
 
     @property
     def usage(self) -> Usage | None:
-        """The usage that the runtime reported; None until it has."""
+        """The reported usage; None before the report."""
         reported = self.result.usage if self.result else None
         if not isinstance(reported, dict):
             return None
@@ -162,7 +162,7 @@ async def _listen(partial: _PartialAnswer, prompt: str, options: ClaudeAgentOpti
 
 
 def _json_in(text: str) -> Any:
-    """The JSON object that a text is, perhaps fenced as code; None if it is none."""
+    """Return the JSON object in a text, perhaps in a code fence; None if there is none."""
     stripped = text.strip()
     if stripped.startswith("```") and stripped.endswith("```"):
         stripped = stripped[3:-3].partition("\n")[2].strip()
@@ -174,7 +174,7 @@ def _json_in(text: str) -> Any:
 
 
 def _refusal(result: ResultMessage) -> StrategyError:
-    """The error for an answer that reports one."""
+    """Return the error for an answer that reports one."""
     status = result.api_error_status
     said = shortened(result.result or "; ".join(result.errors or []), PROBLEM_CHARACTERS)
     message = f"Claude did not answer: {said or result.subtype}"
@@ -183,7 +183,7 @@ def _refusal(result: ResultMessage) -> StrategyError:
     is_refused = status is not None and 400 <= status < 500 and status not in _TEMPORARY
     if is_refused or "/login" in said:  # the key, the model or the account, not the conversation
         hint = "check the key in ANTHROPIC_API_KEY, or log in with `claude`, and the model in config.yaml"
-        return UnavailableError(f"Claude cannot be asked: {said}", hint)
+        return UnavailableError(f"Claude refused the call: {said}", hint)
     return StrategyError(message, is_temporary=True)
 
 

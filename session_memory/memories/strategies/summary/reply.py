@@ -1,6 +1,6 @@
-"""The JSON that Claude answers with, as a schema and as our own check: shapes, lengths, every quote in the text. Pure.
+"""Claude's JSON answer: its schema and our own check of shapes, lengths and quotations. Pure.
 
-The API promises the schema, but not that quotes are real, and a made-up memory would be believed for years.
+The API guarantees the schema, but not that quotations are real, and a made-up memory would be believed for years.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MEMORY = {
         "kind": {"type": "string", "enum": list(KINDS)},
         "subject": _text("the project, person or thing that it is about, in one to four words"),
         "text": _text("one sentence that can be understood without the conversation"),
-        "quote": _text("the words of the record that bear it out, copied exactly, at least three words"),
+        "quote": _text("the words of the record that prove it, copied exactly, at least three words"),
         "replaces": {
             "type": "array",
             "items": {"type": "string"},
@@ -77,7 +77,7 @@ class StatedMemory(NamedTuple):
 
 
 class SummaryReply(NamedTuple):
-    """An answer about a conversation, as far as it can be used, and what was wrong with the rest of it."""
+    """The usable part of an answer about a conversation, and the errors in the rest."""
 
     title: str
     summary: str
@@ -86,15 +86,15 @@ class SummaryReply(NamedTuple):
 
 
 class BadReplyError(Exception):
-    """An answer that cannot be used; the message says why."""
+    """An unusable answer; the message says why."""
 
 
 def checked(value: Any, text: str, known_ids: Collection[str]) -> SummaryReply:
-    """The answer in `value`, with the memories whose quote is in `text`. Raises BadReplyError."""
+    """Return the answer in `value`, with the memories whose quotation occurs in `text`. Raises BadReplyError."""
     answer = _object(value, ("title", "summary", "memories"), "the answer")
     memories = answer["memories"]
     if not isinstance(memories, list):
-        raise BadReplyError("`memories` is no list")
+        raise BadReplyError("`memories` is not a list")
     comparable_text = comparable(text)
     stated: list[StatedMemory] = []
     problems: list[str] = []
@@ -109,27 +109,27 @@ def checked(value: Any, text: str, known_ids: Collection[str]) -> SummaryReply:
 
 
 def checked_whole(value: Any, questions: int) -> tuple[str, str, frozenset[int]]:
-    """Title and summary of a conversation that was read in parts, and which of its questions, from 1, are answered.
+    """Return title and summary of a conversation read in parts, and the numbers, from 1, of its answered questions.
     Raises BadReplyError."""
     answer = _object(value, ("title", "summary", "answered"), "the answer")
     answered = answer["answered"]
     if not isinstance(answered, list) or not all(type(one) is int for one in answered):
-        raise BadReplyError("`answered` is no list of numbers")
+        raise BadReplyError("`answered` is not a list of numbers")
     return (
         _string(answer, "title"), _string(answer, "summary"), frozenset(n for n in answered if 1 <= n <= questions),
     )  # fmt: skip
 
 
 def comparable(text: str) -> str:
-    """`text` for comparing quotes: without differences in white space, case and typography."""
+    """Normalise `text` for comparing quotations: white space, case and typography."""
     return one_line(text.translate(_TYPOGRAPHY)).casefold()
 
 
 def _problem_of(quote: str, comparable_text: str) -> str:
-    """What is wrong with a quote; '' for nothing."""
+    """Return the error in a quotation; '' for none."""
     wanted = comparable(quote)
     if len(wanted) < LEAST_QUOTE_CHARACTERS and wanted.isascii() and len(wanted.split()) < 3:
-        return f"its quote is too short to bear anything out: {quote!r}"
+        return f"its quote is too short to prove anything: {quote!r}"
     if not wanted or wanted not in comparable_text:
         return f"its quote is not in the record: {shorten(one_line(quote), SHOWN_CHARACTERS)!r}"
     return ""
@@ -139,10 +139,10 @@ def _stated(memory: Any, number: int, known_ids: Collection[str]) -> StatedMemor
     where = f"memory {number}"
     answer = _object(memory, ("kind", "subject", "text", "quote", "replaces"), where)
     if answer["kind"] not in KINDS:
-        raise BadReplyError(f"{where}: `kind` is none of {', '.join(KINDS)}")
+        raise BadReplyError(f"{where}: `kind` is not one of {', '.join(KINDS)}")
     replaces = answer["replaces"]
     if not isinstance(replaces, list) or not all(isinstance(id, str) for id in replaces):
-        raise BadReplyError(f"{where}: `replaces` is no list of ids")
+        raise BadReplyError(f"{where}: `replaces` is not a list of ids")
     text = _string(answer, "text", where)
     known = tuple([id for id in replaces if id in known_ids])
     return StatedMemory(
@@ -153,7 +153,7 @@ def _stated(memory: Any, number: int, known_ids: Collection[str]) -> StatedMemor
 
 def _object(value: Any, keys: Sequence[str], where: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise BadReplyError(f"{where} is no JSON object")
+        raise BadReplyError(f"{where} is not a JSON object")
     missing = [key for key in keys if key not in value]
     if missing:
         raise BadReplyError(f"{where} lacks {', '.join(f'`{key}`' for key in missing)}")
@@ -163,5 +163,5 @@ def _object(value: Any, keys: Sequence[str], where: str) -> Mapping[str, Any]:
 def _string(answer: Mapping[str, Any], key: str, where: str = "the answer", *, may_be_empty: bool = False) -> str:
     value = answer[key]
     if not isinstance(value, str) or not (may_be_empty or value.strip()):
-        raise BadReplyError(f"{where}: `{key}` is no text")
+        raise BadReplyError(f"{where}: `{key}` is not text")
     return shorten(for_people(value).strip(), LONGEST[key])

@@ -1,4 +1,4 @@
-"""The strategy that asks Claude: an episode for a conversation, and its memories, each with a quote that proves it."""
+"""The strategy that asks Claude: one episode per conversation, and memories, each with a quotation as proof."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class SummaryStrategy:
     id = "summary"
 
     def __init__(self, values: Mapping[str, Any], budget: Budget) -> None:
-        """Raises ConfigError."""
+        """Check the settings. Raises ConfigError."""
         self._settings = memory_settings(values)
         own = strategy_settings(self.id, values.get(self.id, {}))
         self._input_tokens: int = own["max_input_tokens"]
@@ -57,16 +57,17 @@ class SummaryStrategy:
         self._known: Callable[[Conversation, str, int], list[KnownMemory]] = lambda conversation, text, limit: []
 
     def attach(self, context: StrategyContext) -> None:
-        """Takes the function for known memories, and the directory to start the runtime in."""
+        """Set the function for known memories, and the runtime's working directory."""
         self._known = context.known
         self._claude.directory = f"{context.directory}/{self.id}"
 
     def should_process(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> bool:
-        """Whether there is any text."""
+        """Return whether there is any text."""
         return any(entry.role != "tool" and entry.text for entry in entries)
 
     def estimate(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> Usage:
-        """The calls for each part, for the whole if there are several, and one repetition of the most expensive."""
+        """Return the cost of one call per part, one for the whole if there are several, and one repetition of the most
+        expensive."""
         calls = [cost_of(self._claude, estimated_tokens(part) + KNOWN_TOKENS) for part in self._parts(entries)]
         if len(calls) > 1:
             calls.append(cost_of(self._claude, WHOLE_TOKENS_A_PART * len(calls)))
@@ -78,7 +79,7 @@ class SummaryStrategy:
         )
 
     def process(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> MemoryResult:
-        """An episode and memories of the entries, which are read in parts if they are long. Raises StrategyError."""
+        """Return an episode and memories of the entries; long ones are read in parts. Raises StrategyError."""
         parts = self._parts(entries)
         if not parts:
             return MemoryResult(skipped="nothing of it is left to be read")
@@ -97,7 +98,7 @@ class SummaryStrategy:
         return MemoryResult((episode, *memories))
 
     def _parts(self, entries: Sequence[StoredEntry]) -> list[str]:
-        """The text in parts of at most `max_input_tokens`, cut between exchanges where possible."""
+        """Return the text in parts of at most `max_input_tokens`, cut between exchanges if possible."""
         most = min(self._settings.max_chunk_tokens, self._input_tokens)
         parts: list[str] = []
         packed: list[Chunk] = []
@@ -126,7 +127,7 @@ class SummaryStrategy:
 
 
 class _Dialogue:
-    """The calls for one conversation, of which one is repeated after a bad answer, with what was wrong with it."""
+    """The calls for one conversation; one of them is repeated after a bad answer, with its errors."""
 
     def __init__(self, claude: Claude, budget: Budget) -> None:
         self._claude = claude
@@ -134,7 +135,7 @@ class _Dialogue:
         self._may_ask_again = True
 
     def cost(self, tokens: int) -> Usage:
-        """The most that a call with so many tokens of content costs."""
+        """Return the most that a call with so many tokens of content costs."""
         return cost_of(self._claude, tokens)
 
     def ask(
@@ -145,7 +146,7 @@ class _Dialogue:
         check: Callable[[Any], Checked],
         estimate: Usage,
     ) -> Checked:
-        """What `check` makes of the answer. Raises StrategyError, BudgetError."""
+        """Ask and return what `check` makes of the answer. Raises StrategyError, BudgetError."""
         answer = self._call(system, prompt, schema, estimate)
         found, problems = _judged(check, answer)
         if problems and self._may_ask_again:
@@ -159,7 +160,7 @@ class _Dialogue:
             else:
                 found = again if again is not None else found
         if found is None:
-            raise StrategyError(f"the answer cannot be used: {problems[0]}", is_temporary=False)
+            raise StrategyError(f"invalid answer: {problems[0]}", is_temporary=False)
         return found
 
     def _call(self, system: str, prompt: str, schema: Mapping[str, Any], estimate: Usage) -> ModelAnswer:
@@ -175,19 +176,19 @@ class _Dialogue:
 
 
 def cost_of(claude: Claude, tokens: int) -> Usage:
-    """The most that a call with so many tokens of content costs."""
+    """Return the most that a call with so many tokens of content costs."""
     return Usage(tokens + OVERHEAD_TOKENS, claude.output_tokens, model=claude.model)
 
 
 def new_mark() -> str:
-    """A random mark for the beginning and the end of a record."""
+    """Return a random mark for the beginning and the end of a conversation."""
     return f"=== record {secrets.token_hex(8)} ==="
 
 
 def _judged(check: Callable[[Any], Checked], answer: ModelAnswer) -> tuple[Checked | None, Sequence[str]]:
-    """What `check` returns for an answer (None where it cannot be used), and what was wrong with it."""
+    """Return the result of `check` for an answer (None if unusable), and the errors in it."""
     if answer.value is None:
-        return None, ["it was no JSON object"]
+        return None, ["not a JSON object"]
     try:
         found = check(answer.value)
     except BadReplyError as error:
@@ -202,7 +203,7 @@ def _joined(packed: Sequence[Chunk]) -> str:
 def _as_whole(
     dialogue: _Dialogue, replies: Sequence[SummaryReply], stated: Sequence[StatedMemory]
 ) -> tuple[str, str, list[StatedMemory]]:
-    """Title and summary of all parts, and their memories without the questions that a later part answers."""
+    """Return title and summary of all parts, and their memories without the questions that a later part answers."""
     questions = [one for one in stated if one.kind == "question"]
     mark = new_mark()
     told = [(reply.title, reply.summary) for reply in replies]
@@ -217,7 +218,7 @@ def _as_whole(
 
 
 def _unique(stated: Sequence[StatedMemory]) -> list[StatedMemory]:
-    """`stated` without repetitions."""
+    """Return `stated` without duplicates."""
     found: dict[tuple[str, str], StatedMemory] = {}
     for one in stated:
         found.setdefault((one.kind, comparable(one.text)), one)
