@@ -19,8 +19,8 @@ PI_CONVERTED = "pi-converted"  # what scripts/pi_to_claude.py marks its records 
 
 
 def runtime_of(descriptor: int) -> Runtime | None:
-    """The runtime that wrote a transcript, by the first line that tells; None if none does as far as FURTHER_BYTES, or
-    if its lines cannot be told apart (see `unusual_form`)."""
+    """Return the runtime that wrote a transcript, by the first line that tells; None if none does as far as
+    FURTHER_BYTES, or if its lines cannot be told apart (see `unusual_form`)."""
     head = read_at(descriptor, 0, HEAD_BYTES)
     if unusual_form(head):
         return None
@@ -35,7 +35,7 @@ def runtime_of(descriptor: int) -> Runtime | None:
 
 
 def unusual_form(head: bytes) -> str:
-    """What keeps the lines of a file from being read, by its first bytes; '' for nothing."""
+    """Return what keeps the lines of a file from being read, by its first bytes; '' for nothing."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or head[:4] in (b'{\0"\0', b'\0{\0"'):
         return "it is UTF-16, and transcripts are UTF-8: convert it"
     if b"}\r{" in head and b"\n" not in head:
@@ -44,7 +44,7 @@ def unusual_form(head: bytes) -> str:
 
 
 def _runtime_in(content: bytes) -> Runtime | None:
-    """The runtime of the first line that tells; the first and the last one may be cut off."""
+    """Return the runtime of the first line that tells; the first and the last one may be cut off."""
     runtimes = all_runtimes()
     for line in content.split(b"\n"):
         for runtime in runtimes:
@@ -54,18 +54,18 @@ def _runtime_in(content: bytes) -> Runtime | None:
 
 
 def source_of(descriptor: int, runtime: Runtime) -> str:
-    """What the store calls the source of a transcript: its runtime's name, or what it was converted from."""
+    """Return what the store calls the source of a transcript: its runtime's name, or what it was converted from."""
     head = read_at(descriptor, 0, HEAD_BYTES).partition(b"\n")[0]
     return PI_CONVERTED if f'"entrypoint":"{PI_CONVERTED}"'.encode() in head else runtime.name
 
 
 def is_started_by_agent(environ: Mapping[str, str]) -> bool:
-    """Whether the environment tells that an agent of any runtime started this process."""
+    """Tell whether the environment tells that an agent of any runtime started this process."""
     return any(runtime.has_started(environ) for runtime in all_runtimes())
 
 
 def running_session(environ: Mapping[str, str], parent: int) -> tuple[Runtime | None, str]:
-    """The runtime that started this process and the id of the session it runs in; (None, '') if no runtime did.
+    """Return the runtime that started this process and the id of the session it runs in; (None, '') if no runtime did.
 
     A server outlives the session it was started in, and its environment stays as it was: so what the runtime itself
     notes of its process `parent` goes first.

@@ -28,7 +28,7 @@ class Hook:
 
     @property
     def command(self) -> str:
-        """The shell command; '' for a hook that is no command."""
+        """Return the shell command; '' for a hook that is no command."""
         command = self.entry.get("command")
         return command if isinstance(command, str) else ""
 

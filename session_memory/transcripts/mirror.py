@@ -15,9 +15,11 @@ names it (`copied`), and what could not be read (`unread`), by the paths below t
 
 from __future__ import annotations
 
+from ..errors import LockedError
 from ..system.files import (
     is_file,
     lock,
+    make_private_dir,
     names_in,
     open_private,
     open_regular,
@@ -31,7 +33,7 @@ from .lines import last_line_end, windows_backward
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     Mark = dict[str, Any]
@@ -42,6 +44,25 @@ _LOCK_FILE = ".lock"
 _MARK_BYTES = 4096  # that most marks are shorter than
 LOCK_SECONDS = 10.0
 _DEEPEST = 4  # below the directory of the mirrors, as Codex has its rollouts
+
+
+def update_mirrors(
+    root: str, update: Callable[[], None], errors: tuple[type[Exception], ...] = (OSError,)
+) -> None:  # fmt: skip
+    """Call `update`, which updates the mirrors below `root`, unless another process does just now.
+
+    What raises one of `errors` is left for the next time."""
+    try:
+        make_private_dir(root)
+        held = lock(lock_path(root), 0)
+    except (LockedError, OSError):
+        return
+    try:
+        update()
+    except errors:
+        pass
+    finally:
+        os.close(held)
 
 
 class Mirror:
@@ -72,7 +93,7 @@ class Mirror:
         return self
 
     def append(self, lines: Iterable[bytes], mark: Mark, modified: int) -> int:
-        """Adds `lines`, which have no line feeds, and `mark`. Returns the number of bytes. The session was written to
+        """Add `lines`, which have no line feeds, and `mark`. Returns the number of bytes. The session was written to
         at `modified`, in milliseconds since the epoch, and so is the file. Raises OSError: then nothing was added."""
         content = b"\n".join([*lines, _marked(mark), b""])
         self._open()
@@ -99,7 +120,7 @@ class Mirror:
 
 
 def empty(path: str) -> bool:
-    """Deletes what was said in the mirror at `path` and in those of its sub-agents: all but the head and the last mark,
+    """Delete what was said in the mirror at `path` and in those of its sub-agents: all but the head and the last mark,
     so that none of it is added again. False for what is no mirror. Raises OSError, LockedError."""
     if not is_mirror(path):
         return False
@@ -123,22 +144,22 @@ def empty(path: str) -> bool:
 
 
 def is_mirror(path: str) -> bool:
-    """Whether the transcript at `path` is one of ours."""
+    """Tell whether the transcript at `path` is one of ours."""
     return is_file(path) and bool(_root_of(path))
 
 
 def unread(root: str) -> list[tuple[str, str]]:
-    """What could not be copied to the mirrors below `root`, as paths below there, and why."""
+    """Return what could not be copied to the mirrors below `root`, as paths below there, and why."""
     return [(key, why) for key, (_, why) in read_state(root).get("unread", {}).items()]
 
 
 def lock_path(root: str) -> str:
-    """The file whose lock is held by whoever writes the mirrors below `root`."""
+    """Return the file whose lock is held by whoever writes the mirrors below `root`."""
     return f"{root}/{_LOCK_FILE}"
 
 
 def read_state(root: str) -> dict[str, Any]:
-    """What was kept with the mirrors below `root`; empty where there are none."""
+    """Return what was kept with the mirrors below `root`; empty where there are none."""
     try:
         state = unsealed(read_whole(f"{root}/{_STATE_FILE}"))
     except (OSError, ValueError):
@@ -159,12 +180,12 @@ def keep_state(root: str, state: dict[str, Any]) -> None:
 
 
 def is_mark(line: bytes) -> bool:
-    """Whether a line of a mirror is a mark."""
+    """Tell whether a line of a mirror is a mark."""
     return line.startswith(_MARK)
 
 
 def _root_of(path: str) -> str:
-    """The directory of the mirrors that the transcript at `path` is one of; '' where it is none."""
+    """Return the directory of the mirrors that the transcript at `path` is one of; '' where it is none."""
     for _ in range(_DEEPEST):
         path = path.rpartition("/")[0]
         if is_file(lock_path(path)):
@@ -177,7 +198,7 @@ def _marked(mark: Mark) -> bytes:
 
 
 def _last_mark(descriptor: int, size: int) -> tuple[int, Mark]:
-    """The offset behind the last mark in a file, and what it says; 0 and nothing where there is none."""
+    """Return the offset behind the last mark in a file, and what it says; 0 and nothing where there is none."""
     last = read_at(descriptor, max(0, size - _MARK_BYTES), size)
     if last.endswith(b"\n") and is_mark(last[:-1].rpartition(b"\n")[2]):  # as it nearly always is
         mark = _said_by(last[:-1].rpartition(b"\n")[2])
@@ -192,7 +213,7 @@ def _last_mark(descriptor: int, size: int) -> tuple[int, Mark]:
 
 
 def _said_by(line: bytes) -> Mark | None:
-    """What a mark says; None where it cannot be read."""
+    """Return what a mark says; None where it cannot be read."""
     try:
         mark: Mark = decode(line.decode())["mark"]
     except (ValueError, KeyError, TypeError):

@@ -26,7 +26,7 @@ from ..records import (
     Records,
     Reply,
     Title,
-)
+)  # fmt: skip
 from . import RUNTIME
 
 TYPE_CHECKING = False
@@ -298,7 +298,8 @@ def _results_of(content: object) -> list[CallResult]:
 
 
 def _user_text(content: object) -> str:
-    """What the user wrote in `content`, a string or blocks; an image or document shows as `[image]`, `[document]`."""
+    """Return what the user wrote in `content`, a string or blocks; an image or document shows as `[image]`,
+    `[document]`."""
     if isinstance(content, str):
         return "" if content.lstrip().startswith(_WRAPPERS) else content.strip()
     parts = []

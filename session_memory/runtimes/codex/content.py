@@ -25,12 +25,13 @@ _WRAPPERS = (
 
 
 def wrapped(record: Record) -> Record:
-    """A record as later versions have it: until September 2025 a line was what the model saw and nothing else."""
+    """Return a record as later versions have it: until September 2025 a line was what the model saw and nothing
+    else."""
     return record if "payload" in record else {"type": "response_item", "payload": record}
 
 
 def told_directory(content: object) -> str:
-    """The directory that Codex tells the model in a message of the role user; '' for any other message."""
+    """Return the directory that Codex tells the model in a message of the role user; '' for any other message."""
     for text in texts_of(content):
         if text.lstrip().startswith("<environment_context>"):
             return text.partition("<cwd>")[2].partition("</cwd>")[0].strip()
@@ -40,7 +41,7 @@ def told_directory(content: object) -> str:
 def new_entry(
     role: str, text: str, tools: tuple[ToolUse, ...], record: Record, offset: int, entry_id: str
 ) -> Entry:  # fmt: skip
-    """The entry of a record, written when that was."""
+    """Return the entry of a record, written when that was."""
     return Entry(
         role,
         text,
@@ -52,7 +53,7 @@ def new_entry(
 
 
 def typed_text(content: object) -> str:
-    """What the user typed, of the texts in a message; an image shows as `[image]`."""
+    """Return what the user typed, of the texts in a message; an image shows as `[image]`."""
     parts = []
     for block in as_list(content):
         kind = block.get("type") if isinstance(block, dict) else None
@@ -67,18 +68,18 @@ def typed_text(content: object) -> str:
 
 
 def joined_text(content: object) -> str:
-    """The texts of a message of the model."""
+    """Return the texts of a message of the model."""
     return "\n\n".join([text.strip() for text in texts_of(content) if text.strip()])
 
 
 def texts_of(content: object) -> list[str]:
-    """The texts in the content of a message, block by block."""
+    """Return the texts in the content of a message, block by block."""
     texts = [block.get("text") for block in as_list(content) if isinstance(block, dict)]
     return [text for text in texts if isinstance(text, str)]
 
 
 def decoded(arguments: object) -> object:
-    """The arguments of a call, which are JSON in a string."""
+    """Return the arguments of a call, which are JSON in a string."""
     try:
         return decode(arguments) if isinstance(arguments, str) else arguments
     except ValueError:
@@ -86,7 +87,7 @@ def decoded(arguments: object) -> object:
 
 
 def shell_line(command: object) -> str:
-    """The command line that was run: what a shell was given with `-c`, else all words."""
+    """Return the command line that was run: what a shell was given with `-c`, else all words."""
     if isinstance(command, str):
         return command
     words = [as_string(word) for word in as_list(command)]
@@ -96,7 +97,7 @@ def shell_line(command: object) -> str:
 
 
 def has_failed(output: str) -> bool:
-    """Whether what a call printed says that it failed."""
+    """Tell whether what a call printed says that it failed."""
     head = output[:400]
     for sign in _EXIT_CODES:
         at = output.find(sign) if sign.startswith('"') else head.find(sign)
@@ -106,7 +107,7 @@ def has_failed(output: str) -> bool:
 
 
 def calls_in(payload: Record) -> tuple[ToolUse, ...]:
-    """The calls in what the model asked for."""
+    """Return the calls in what the model asked for."""
     kind, name, call_id = payload.get("type"), as_string(payload.get("name")), as_string(payload.get("call_id"))
     if kind == "custom_tool_call" and name == "apply_patch":
         return patch_uses(ToolUse("apply_patch", as_string(payload.get("input")), "edit", call_id))

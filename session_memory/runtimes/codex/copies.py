@@ -6,11 +6,8 @@ made once, with the time of what it is of, and goes when that goes, or lies in i
 
 from __future__ import annotations
 
-from ...errors import LockedError
 from ...system.files import (
     is_file,
-    lock,
-    make_private_dir,
     names_in,
     open_private,
     open_regular,
@@ -18,7 +15,7 @@ from ...system.files import (
     path_stamp,
     replace,
 )  # fmt: skip
-from ...transcripts.mirror import keep_state, lock_path, read_state
+from ...transcripts.mirror import keep_state, read_state, update_mirrors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +29,7 @@ SESSIONS, _ARCHIVED = "sessions", "archived_sessions"
 
 
 def bring_up_to_date(config_dir: str, root: str, place_of: PlaceOf) -> None:
-    """Makes the copies below `root` that are missing, and removes those that are not wanted any more. `place_of` says
+    """Make the copies below `root` that are missing, and removes those that are not wanted any more. `place_of` says
     where an archived rollout lay, by its name. What is damaged is noted, and what cannot be done now is left for the
     next time. Without a library for zstd nothing is read that is compressed."""
     paths = {**_archived(config_dir, place_of), **_compressed(f"{config_dir}/{SESSIONS}")}
@@ -46,21 +43,11 @@ def bring_up_to_date(config_dir: str, root: str, place_of: PlaceOf) -> None:
         wanted = {key: stamp for key, stamp in wanted.items() if not paths[key].endswith(COMPRESSED)}
         if wanted == copied:
             return
-    try:
-        make_private_dir(root)
-        held = lock(lock_path(root), 0)
-    except (LockedError, OSError):
-        return
-    try:
-        _update(config_dir, root, paths, wanted)
-    except OSError:
-        pass
-    finally:
-        os.close(held)
+    update_mirrors(root, lambda: _update(config_dir, root, paths, wanted))
 
 
 def _update(config_dir: str, root: str, paths: dict[str, str], wanted: Stamps) -> None:
-    """The same under the lock. Raises OSError where no state can be written."""
+    """Return the same under the lock. Raises OSError where no state can be written."""
     from ...system.zstd import DamagedFileError
 
     copied, noted = _done(root)
@@ -83,7 +70,7 @@ def _update(config_dir: str, root: str, paths: dict[str, str], wanted: Stamps) -
 
 
 def _done(root: str) -> tuple[Stamps, dict[str, tuple[list[int], str]]]:
-    """Of what there are copies, and what could not be read and why, each with its stamp."""
+    """Return of what there are copies, and what could not be read and why, each with its stamp."""
     state = read_state(root)
     copied = {key: stamp for key, stamp in state.get("copied", {}).items() if is_file(f"{root}/{key}")}
     unread = state.get("unread", {}).items()
@@ -91,7 +78,7 @@ def _done(root: str) -> tuple[Stamps, dict[str, tuple[list[int], str]]]:
 
 
 def _copy(path: str, copy: str, stamp: list[int]) -> None:
-    """Writes what the rollout at `path` holds to `copy`, whole or not at all. Raises DamagedFileError, OSError."""
+    """Write what the rollout at `path` holds to `copy`, whole or not at all. Raises DamagedFileError, OSError."""
     from ...system.zstd import blocks, decompressed
 
     temporary = f"{copy}.{os.getpid()}.tmp"
@@ -114,8 +101,8 @@ def _copy(path: str, copy: str, stamp: list[int]) -> None:
 
 
 def _compressed(sessions_dir: str) -> dict[str, str]:
-    """The compressed rollouts, of which none lies beside as it was, by their paths below the directory without the last
-    ending."""
+    """Return the compressed rollouts, of which none lies beside as it was, by their paths below the directory without
+    the last ending."""
     found: dict[str, str] = {}
     folders = [""]
     for _ in ("year", "month", "day"):
@@ -131,8 +118,8 @@ def _compressed(sessions_dir: str) -> dict[str, str]:
 
 
 def _archived(config_dir: str, place_of: PlaceOf) -> dict[str, str]:
-    """The rollouts that Codex has archived, by the paths that they had below the directory of sessions, to which their
-    names tell the day; without those that lie there again."""
+    """Return the rollouts that Codex has archived, by the paths that they had below the directory of sessions, to which
+    their names tell the day; without those that lie there again."""
     found: dict[str, str] = {}
     for name in names_in(f"{config_dir}/{_ARCHIVED}"):
         plain = name.removesuffix(COMPRESSED)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def entry_of_item(item: Record, payload: Record, record: Record, offset: int) -> Entry | None:
-    """The entry in an item that a person saw."""
+    """Return the entry in an item that a person saw."""
     kind = item.get("type")
     item_id = as_string(item.get("id"))
     if kind == "UserMessage":
@@ -36,7 +36,7 @@ def entry_of_item(item: Record, payload: Record, record: Record, offset: int) ->
 
 
 def _uses(item: Record) -> tuple[ToolUse, ...]:
-    """What an item did: a command or a file that it read, the files of a patch, or the call of another tool."""
+    """Return what an item did: a command or a file that it read, the files of a patch, or the call of another tool."""
     kind, call_id = item.get("type"), as_string(item.get("id"))
     uses: list[ToolUse | None] = []
     if kind == "CommandExecution":
@@ -65,7 +65,7 @@ def _uses(item: Record) -> tuple[ToolUse, ...]:
 
 
 def results_of_item(item: Record) -> list[CallResult]:
-    """How what an item did ended; nothing where it does not say."""
+    """Return how what an item did ended; nothing where it does not say."""
     status = item.get("status")
     if status not in ("completed", "failed", "declined"):
         return []
@@ -84,10 +84,10 @@ def results_of_item(item: Record) -> list[CallResult]:
 
 
 def changes_of(item: Record) -> Record:
-    """The changes of a patch by the path of each file."""
+    """Return the changes of a patch by the path of each file."""
     return as_object(item.get("changes"))
 
 
 def change_id(item: Record, number: int) -> str:
-    """The id of the change of one file in a patch."""
+    """Return the id of the change of one file in a patch."""
     return part_id(as_string(item.get("id")), number)

@@ -26,7 +26,7 @@ from ..records import (
     PromptId,
     Records,
     Reply,
-)
+)  # fmt: skip
 from .content import (
     calls_in,
     decoded,

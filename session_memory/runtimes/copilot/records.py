@@ -26,7 +26,7 @@ from ..records import (
     ParentLink,
     Records,
     turn_of,
-)
+)  # fmt: skip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -134,7 +134,6 @@ class CopilotSession(Branch):
         self._before_move: list[Entry] | None = None
 
     def holds(self, line: bytes) -> bool:
-        """True: every line counts. To be asked of every line that is read, from the last to the first."""
         if self._before_move is None:
             self._before_move = []
         if line.startswith(b'{"type":"session.start"'):
@@ -217,7 +216,7 @@ def _usage(data: Record) -> ModelUsage:
 
 
 def _typed(data: Record) -> str:
-    """What the user typed, and `[image]` for each that was pasted."""
+    """Return what the user typed, and `[image]` for each that was pasted."""
     images = [
         "[image]"
         for one in as_list(data.get("attachments"))
@@ -227,7 +226,7 @@ def _typed(data: Record) -> str:
 
 
 def _uses(requests: object) -> tuple[ToolUse, ...]:
-    """The calls that an answer asks for; of a patch an edit for each file."""
+    """Return the calls that an answer asks for; of a patch an edit for each file."""
     uses: list[ToolUse | None] = []
     for request in _requests(requests):
         name, call_id = as_string(request.get("name")) or "tool", as_string(request.get("toolCallId"))
@@ -246,7 +245,7 @@ def _requests(requests: object) -> list[Record]:
 
 
 def _given(request: Record) -> object:
-    """The arguments of a call, which older versions have as JSON in a string."""
+    """Return the arguments of a call, which older versions have as JSON in a string."""
     arguments = request.get("arguments")
     if isinstance(arguments, str) and arguments.startswith("{"):
         return next(iter(objects_in(arguments.encode())), arguments)
@@ -254,12 +253,12 @@ def _given(request: Record) -> object:
 
 
 def _patch_in(arguments: object) -> str:
-    """The patch that a call was given, bare or as its only argument."""
+    """Return the patch that a call was given, bare or as its only argument."""
     return as_string(next(iter(arguments.values()), "") if isinstance(arguments, dict) else arguments)
 
 
 def _directory_of(record: Record) -> str:
-    """The directory that a record tells; '' for none."""
+    """Return the directory that a record tells; '' for none."""
     data = record.get("data")
     if not isinstance(data, dict) or record.get("type") not in ("session.start", *_MOVES):
         return ""

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 from time import time_ns
 
-from ...errors import LockedError
-from ...system.files import lock, make_private_dir, names_in, open_regular, os, path_stamp, read_at, read_whole
+from ...system.files import make_private_dir, names_in, open_regular, os, path_stamp, read_at, read_whole
 from ...system.json import as_string, decode, encode, objects_in
 from ...text.names import is_name
 from ...transcripts.cursor import RACY_NANOSECONDS, id_checksum
-from ...transcripts.mirror import Mirror, keep_state, lock_path, read_state
+from ...transcripts.mirror import Mirror, keep_state, read_state, update_mirrors
 from .projects import CHATS, folder_name, project_root
 from .records import COMPRESSED, CONTEXT, REFERENCED, WHOLE, said, snapshot_id, summary_in, typed
 
@@ -51,19 +50,9 @@ class Source:
 
 
 def bring_up_to_date(config_dir: str, root: str, everything: bool) -> None:
-    """Adds what is new in the chats to the mirrors below `root`: in those that a prompt may be told of, or in all. What
+    """Add what is new in the chats to the mirrors below `root`: in those that a prompt may be told of, or in all. What
     cannot be read, or is done by another process just now, is left for the next time."""
-    try:
-        make_private_dir(root)
-        held = lock(lock_path(root), 0)
-    except (LockedError, OSError):
-        return
-    try:
-        _refresh(config_dir, root, everything)
-    except OSError:
-        pass
-    finally:
-        os.close(held)
+    update_mirrors(root, lambda: _refresh(config_dir, root, everything))
 
 
 def _refresh(config_dir: str, root: str, everything: bool) -> None:
@@ -95,7 +84,7 @@ def _settled(stamp: list[int]) -> list[int]:
 
 
 def _sources(config_dir: str) -> tuple[list[str], list[Source]]:
-    """The directories whose listings tell of chats, and the files of all of them."""
+    """Return the directories whose listings tell of chats, and the files of all of them."""
     projects_dir = f"{config_dir}/tmp"
     listed, sources = [projects_dir], []
     for name in names_in(projects_dir):
@@ -115,7 +104,7 @@ def _sources(config_dir: str) -> tuple[list[str], list[Source]]:
 
 
 def _add(source: Source, root: str, most_bytes: int) -> int:
-    """Adds to the mirror of a chat what is new in a file of it, unless that is more than `most_bytes`. Returns how many
+    """Add to the mirror of a chat what is new in a file of it, unless that is more than `most_bytes`. Returns how many
     were read. Raises OSError; ValueError where it cannot be read, or not yet."""
     descriptor = open_regular(source.path)
     try:
@@ -156,13 +145,13 @@ def _add(source: Source, root: str, most_bytes: int) -> int:
 
 
 def _mirrored(path: str) -> Iterator[Record]:
-    """The records in a mirror. Raises OSError."""
+    """Return the records in a mirror. Raises OSError."""
     for line in read_whole(path).split(b"\n"):
         yield from objects_in(line)
 
 
 def _header(path: str, head: bytes) -> Record:
-    """What the beginning of a file says of its chat. Raises ValueError for no chat."""
+    """Return what the beginning of a file says of its chat. Raises ValueError for no chat."""
     found: Record = next(iter(objects_in(head.partition(b"\n")[0])), {})
     for key in ("sessionId", "projectHash", "startTime", "kind") if "sessionId" not in found else ():
         value = head.partition(b'"%b":' % key.encode())[2].partition(b'"')[2].partition(b'"')[0]
@@ -192,7 +181,7 @@ class ChatAddition:
         self._added: dict[str, Record] = {}
 
     def lines(self, records: Iterable[Record]) -> list[Record]:
-        """The records of the mirror's lines."""
+        """Return the records of the mirror's lines."""
         found: list[Record] = []
         for record in records:
             found += self._lines_of(record)
@@ -225,7 +214,7 @@ class ChatAddition:
             yield {"$set": {"summary": named}}
 
     def _note_renamed(self, messages: list[Any]) -> None:
-        """Notes which prompts stand in a list under new ids, as those do that were not compressed: by what was typed,
+        """Note which prompts stand in a list under new ids, as those do that were not compressed: by what was typed,
         the last ones first."""
         self._mirrored = list(self._mirrored)
         known = [*[one for one in self._mirrored if one.get("type") == "user"], *self._prompts]
@@ -256,7 +245,8 @@ class ChatAddition:
 
 
 def _prompt(record: Record) -> Record:
-    """A message of the user as it was typed, with what hooks told, and without the files that Gemini read for it."""
+    """Return a message of the user as it was typed, with what hooks told, and without the files that Gemini read for
+    it."""
     content = record.get("content")
     parts = content if isinstance(content, list) else [{"text": content}]
     texts = [as_string(part.get("text")).strip() if isinstance(part, dict) else "" for part in parts]
@@ -268,7 +258,7 @@ def _prompt(record: Record) -> Record:
 
 
 def _calls(record: Record) -> list[Record]:
-    """The calls of a message that have an id, without what is shown on the screen."""
+    """Return the calls of a message that have an id, without what is shown on the screen."""
     calls = record.get("toolCalls")
     found = [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
     return [{key: call[key] for key in _CALL_KEYS if key in call} for call in found if as_string(call.get("id"))]

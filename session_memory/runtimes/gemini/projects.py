@@ -11,15 +11,15 @@ UNKNOWN = "unknown"  # the folder for the mirrors of chats of which nothing tell
 
 
 def folder_name(directory: str) -> str:
-    """What the folder for chats that are started in `directory` is called."""
+    """Return what the folder for chats that are started in `directory` is called."""
     from ...text.paths import dashed
 
     return dashed(directory)[:MOST_CHARACTERS] or UNKNOWN
 
 
 def project_root(config_dir: str, name: str) -> str:
-    """The directory of the project whose chats lie in `tmp/<name>`: older versions called that by its SHA-256. '' where
-    nothing tells it."""
+    """Return the directory of the project whose chats lie in `tmp/<name>`: older versions called that by its SHA-256.
+    '' where nothing tells it."""
     try:
         return path_text(
             read_whole(f"{config_dir}/tmp/{name}/.project_root").decode("utf-8", "surrogateescape").strip()

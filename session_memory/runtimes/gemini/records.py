@@ -27,7 +27,7 @@ from ..records import (
     Records,
     Title,
     turn_of,
-)
+)  # fmt: skip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class GeminiChat(Branch):
         self._without_directory: list[Entry] = []
 
     def holds(self, line: bytes) -> bool:
-        """Whether what `line` says was not taken back. To be asked of every line, from the last to the first."""
+        """Tell whether what `line` says was not taken back. To be asked of every line, from the last to the first."""
         if not self._directory and line.startswith(b'{"$set":') and _TELLS_DIRECTORY in line:
             for record in objects_in(line):
                 self.note(record)
@@ -234,7 +234,7 @@ def summary_in(record: Record) -> str | None:
 
 
 def typed(record: Record) -> str:
-    """What the user typed, of a message of theirs; `[image]` for what was pasted. '' for results of calls."""
+    """Return what the user typed, of a message of theirs; `[image]` for what was pasted. '' for results of calls."""
     content = record.get("displayContent") or record.get("content")
     texts: list[str] = []
     for part in content if isinstance(content, list) else [content]:
@@ -249,7 +249,7 @@ def typed(record: Record) -> str:
 
 
 def said(record: Record) -> str:
-    """The text of a message of the model."""
+    """Return the text of a message of the model."""
     return "\n\n".join([text.strip() for text in _texts(record.get("content")) if text.strip()])
 
 
@@ -268,8 +268,8 @@ def _messages(record: Record) -> list[Record]:
 
 
 def _without_context(text: str) -> str:
-    """A part of a prompt without what is no one's words: all of it, or, where a hook told something at the start of the
-    session, what stands before the prompt."""
+    """Return a part of a prompt without what is no one's words: all of it, or, where a hook told something at the start
+    of the session, what stands before the prompt."""
     if text.startswith(CONTEXT) and _CONTEXT_END in text:
         return text.partition(_CONTEXT_END)[2]
     return "" if text.startswith(_WRAPPERS) else text
@@ -303,5 +303,5 @@ def _texts(content: object) -> list[str]:
 
 
 def _id_in(line: bytes) -> bytes:
-    """The id with which a line begins; empty for none."""
+    """Return the id with which a line begins; empty for none."""
     return line[6:].partition(b'"')[2].partition(b'"')[0] if line.startswith(b'{"id":') else b""

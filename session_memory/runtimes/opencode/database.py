@@ -62,46 +62,46 @@ class DatabaseReader:
         self._connection.close()
 
     def begin(self) -> None:
-        """Has all that is read until `end` be of one moment."""
+        """Read from one snapshot of the database until `end`."""
         self._connection.execute("BEGIN")
 
     def end(self) -> None:
-        """Lets OpenCode shorten its log again."""
+        """Let OpenCode shorten its log again."""
         if self._connection.in_transaction:
             self._connection.execute("COMMIT")
 
     @property
     def is_same(self) -> bool:
-        """Whether what was read holds."""
+        """Tell whether what was read holds."""
         return not self._is_still or (not is_file(self._path + "-wal") and path_stamp(self._path) == self._stamp)
 
     def last_row(self) -> list[Any]:
-        """The row and the id of the message that was added last."""
+        """Return the row and the id of the message that was added last."""
         found = self._connection.execute("SELECT rowid, id FROM message ORDER BY rowid DESC LIMIT 1").fetchone()
         return [found[0], as_string(found[1])] if found else [0, ""]
 
     def message_at(self, row: int) -> str:
-        """The id of the message in a row; '' where there is none."""
+        """Return the id of the message in a row; '' where there is none."""
         found = self._connection.execute("SELECT id FROM message WHERE rowid = ?", (row,)).fetchone()
         return as_string(found[0]) if found else ""
 
     def sessions_behind(self, row: int) -> list[str]:
-        """The ids of the sessions with messages behind a row."""
+        """Return the ids of the sessions with messages behind a row."""
         rows = self._connection.execute("SELECT session_id FROM message WHERE rowid > ?", (row,))
         return _strings(rows)
 
     def sessions_since(self, updated: int) -> list[SessionRow]:
-        """The sessions that changed since then, in milliseconds since the epoch; the latest first."""
+        """Return the sessions that changed since then, in milliseconds since the epoch; the latest first."""
         rows = self._connection.execute(f"{_SESSION} WHERE time_updated >= ? ORDER BY time_updated DESC", (updated,))
         return [SessionRow(row) for row in rows]
 
     def session(self, session_id: str) -> SessionRow | None:
-        """A session; None where it was deleted."""
+        """Return a session; None where it was deleted."""
         row = self._connection.execute(f"{_SESSION} WHERE id = ?", (session_id,)).fetchone()
         return SessionRow(row) if row else None
 
     def parents(self, session: SessionRow) -> SessionRow:
-        """The session whose sub-agent it is, or whose sub-agent's; the same where it is none."""
+        """Return the session whose sub-agent it is, or whose sub-agent's; the same where it is none."""
         seen = {session.id}
         while session.parent and session.parent not in seen:
             seen.add(session.parent)
@@ -112,17 +112,17 @@ class DatabaseReader:
         return session
 
     def count_behind(self, session_id: str, created: int) -> int:
-        """How many messages of a session are as young as this, in milliseconds since the epoch, or younger."""
+        """Return how many messages of a session are as young as this, in milliseconds since the epoch, or younger."""
         statement = "SELECT count(*) FROM message WHERE session_id = ? AND time_created >= ?"
         return int(self._connection.execute(statement, (session_id, created)).fetchone()[0])
 
     def message_ids(self, session_id: str) -> list[str]:
-        """The ids of all messages of a session."""
+        """Return the ids of all messages of a session."""
         rows = self._connection.execute("SELECT id FROM message WHERE session_id = ?", (session_id,))
         return _strings(rows)
 
     def messages(self, session: SessionRow, created: int) -> Iterator[MessageRow]:
-        """The messages of a session that are as young as this or younger, in order."""
+        """Return the messages of a session that are as young as this or younger, in order."""
         last = self._connection.execute(_LAST_ASSISTANT, (session.id,)).fetchone()
         rows = self._connection.execute(
             "SELECT id, time_created, data FROM message WHERE session_id = ? AND time_created >= ?"
@@ -134,24 +134,24 @@ class DatabaseReader:
                 yield MessageRow(row, session, as_string(last[0]) if last else "")
 
     def created(self, message_id: str) -> int | None:
-        """When a message was made; None where it is gone."""
+        """Return when a message was made; None where it is gone."""
         row = self._connection.execute("SELECT time_created FROM message WHERE id = ?", (message_id,)).fetchone()
         return milliseconds(row[0]) if row else None
 
     def parts(self, message_id: str) -> list[tuple[str, str]]:
-        """The parts of a message with what they hold, in order."""
+        """Return the parts of a message with what they hold, in order."""
         statement = "SELECT id, data FROM part WHERE message_id = ? ORDER BY id"
         rows = self._connection.execute(statement, (message_id,))
         return [(part_id, data) for part_id, data in rows if isinstance(part_id, str)]
 
     def part_ids(self, message_id: str) -> list[str]:
-        """The ids of the parts of a message, in order."""
+        """Return the ids of the parts of a message, in order."""
         rows = self._connection.execute("SELECT id FROM part WHERE message_id = ? ORDER BY id", (message_id,))
         return _strings(rows)
 
     def originals(self, session: SessionRow, created: int) -> dict[tuple[int, str], str]:
-        """The ids of the messages that those in a fork are copies of which are as young as this or younger, by their
-        times and roles; without those that are gone."""
+        """Return the ids of the messages that those in a fork are copies of which are as young as this or younger, by
+        their times and roles; without those that are gone."""
         rows = self._connection.execute(_ORIGINALS, (session.project, session.created, created, session.id))
         return {(at, "assistant" if is_answer else "user"): message_id for at, is_answer, message_id in rows}
 

@@ -10,19 +10,17 @@ from __future__ import annotations
 
 from time import time_ns
 
-from ...errors import LockedError
-from ...system.files import is_file, lock, make_private_dir, names_in, os, status_at
+from ...system.files import is_file, names_in, os, status_at
 from ...text.names import is_name
 from ...transcripts.cursor import RACY_NANOSECONDS
 from ...transcripts.lines import lines_forward
-from ...transcripts.mirror import Mirror, keep_state, lock_path, read_state
+from ...transcripts.mirror import Mirror, keep_state, read_state, update_mirrors
 from .database import DatabaseReader, Error
 from .records import ids_in, is_taken_back, is_unnamed
 from .rows import folder_name, is_final, is_kept, part_data, session_line, taken_back_line, title_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from .rows import MessageRow, SessionRow
@@ -36,7 +34,7 @@ _NOWHERE: Place = ("", "")
 
 
 def bring_up_to_date(database: str, storage: str, root: str, stamps: list[list[int]], everything: bool) -> None:
-    """Adds what is new in the database to the mirrors below `root`: in the sessions that a prompt may be told of, or in
+    """Add what is new in the database to the mirrors below `root`: in the sessions that a prompt may be told of, or in
     all. `stamps` are those of the database's files before. What cannot be read, or is done by another process just now,
     is left for the next time."""
 
@@ -44,11 +42,11 @@ def bring_up_to_date(database: str, storage: str, root: str, stamps: list[list[i
         with DatabaseReader(database) as opened:
             _Refresh(opened, root, everything).run(stamps, storage)
 
-    _under_lock(root, work)
+    update_mirrors(root, work, (Error, OSError))
 
 
 def take_files(database: str, storage: str, root: str) -> None:
-    """Adds what is new in the files of `storage`: of sessions from before there was a database, which it never had. As
+    """Add what is new in the files of `storage`: of sessions from before there was a database, which it never had. As
     above."""
     from .storage import FileReader, UnimportedSessions
 
@@ -64,21 +62,7 @@ def take_files(database: str, storage: str, root: str) -> None:
         files.keep_read(refresh.going_on)
 
     if files.changed:
-        _under_lock(root, work)
-
-
-def _under_lock(root: str, work: Callable[[], None]) -> None:
-    try:
-        make_private_dir(root)
-        held = lock(lock_path(root), 0)
-    except (LockedError, OSError):
-        return
-    try:
-        work()
-    except (Error, OSError):
-        pass
-    finally:
-        os.close(held)
+        update_mirrors(root, work, (Error, OSError))
 
 
 class _Refresh:
@@ -95,7 +79,7 @@ class _Refresh:
         self._is_whole = True
 
     def run(self, stamps: list[list[int]], storage: str) -> None:
-        """Adds to each mirror, and keeps what was seen of the database, so that the next time begins there."""
+        """Add to each mirror, and keep what was seen of the database, so that the next time begins there."""
         before = read_state(self._root)
         last = self._database.last_row()
         self.add(self._changed(before))
@@ -115,7 +99,7 @@ class _Refresh:
         )
 
     def add(self, session_ids: list[str]) -> None:
-        """Adds to the mirrors of these sessions."""
+        """Add to the mirrors of these sessions."""
         for session_id in session_ids:
             if not self._everything and self._bytes > PROMPT_BYTES:
                 self._leave(session_id)
@@ -129,8 +113,8 @@ class _Refresh:
                 self._leave(session_id)
 
     def _changed(self, before: dict[str, Any]) -> list[str]:
-        """The sessions with something new: by their messages, which are rows behind those seen before; where that does
-        not tell, as where rows were deleted, by the times of all."""
+        """Return the sessions with something new: by their messages, which are rows behind those seen before; where
+        that does not tell, as where rows were deleted, by the times of all."""
         database = self._database
         row, message_id = before.get("row") or (0, "")
         is_same = bool(row) and database.message_at(row) == message_id
@@ -141,7 +125,7 @@ class _Refresh:
         return list(dict.fromkeys([*before.get("going_on", ()), *changed]))
 
     def _remove_deleted(self, storage: str) -> None:
-        """Removes the mirrors of sessions that were deleted in OpenCode; none where it has no session at all, as after
+        """Remove the mirrors of sessions that were deleted in OpenCode; none where it has no session at all, as after
         its database was lost."""
         from .storage import UnimportedSessions
 
@@ -164,7 +148,7 @@ class _Refresh:
         return status is not None and status.st_mtime_ns == session.updated * 1_000_000
 
     def _path(self, session: SessionRow) -> str:
-        """Where the mirror of a session lies: that of a sub-agent in a folder beside the session's."""
+        """Return where the mirror of a session lies: that of a sub-agent in a folder beside the session's."""
         above = self._database.parents(session)
         folder = f"{self._root}/{folder_name(above.directory)}"
         return f"{folder}/{session.id}.jsonl" if above is session else f"{folder}/{above.id}/{session.id}.jsonl"
@@ -174,7 +158,7 @@ class _Refresh:
         self._is_whole = False
 
     def _add_session(self, session_id: str) -> None:
-        """Adds to the mirror of a session what is final in it. Raises sqlite3.Error, OSError."""
+        """Add to the mirror of a session what is final in it. Raises sqlite3.Error, OSError."""
         session = self._database.session(session_id)
         if session is None or not is_name(session.id):
             return
@@ -218,7 +202,7 @@ class Addition:
         }
 
     def _taken_back(self, mark: dict[str, Any], path: str) -> Place:
-        """Where what was taken back, or is no more, begins: from there on all that is left is added again."""
+        """Return where what was taken back, or is no more, begins: from there on all that is left is added again."""
         before: Place = tuple(mark.get("reverted") or _NOWHERE)
         places = [place for place in (before, self._session.reverted) if place[0]]
         begin = min(places) if mark and before != self._session.reverted else _NOWHERE
@@ -231,7 +215,7 @@ class Addition:
         return begin
 
     def _take(self, begin: Place) -> None:
-        """Adds what is final of the messages that are new, go on, or stand behind `begin`."""
+        """Add what is final of the messages that are new, go on, or stand behind `begin`."""
         reverted = self._session.reverted
         before, oldest = self._after, 0
         if begin[0]:
@@ -253,7 +237,7 @@ class Addition:
         self.goes_on = self.goes_on or not ends_turn or bool(self._open)
 
     def _take_message(self, message: MessageRow, begin: str, until: str) -> None:
-        """Adds the parts of a message that are final, between the ids `begin` and `until`, and, where it has ended,
+        """Add the parts of a message that are final, between the ids `begin` and `until`, and, where it has ended,
         what it says of itself."""
         written = self._open.pop(message.id, [])
         rows = [(part_id, part_data(data)) for part_id, data in self._database.parts(message.id)]
@@ -273,8 +257,8 @@ class Addition:
             self._open[message.id] = written
 
     def _original_parts(self, message: MessageRow, part_ids: list[str]) -> list[str]:
-        """The ids that the parts of a message had before a fork copied it, which it notes of itself too: the same where
-        the original is gone."""
+        """Return the ids that the parts of a message had before a fork copied it, which it notes of itself too: the
+        same where the original is gone."""
         if self._originals is None:
             self._originals = self._database.originals(self._session, message.created)
         original = self._originals.get((message.created, message.role), "")
@@ -284,7 +268,8 @@ class Addition:
 
 
 def _first_gone(path: str, message_ids: set[str]) -> str:
-    """The first message in the mirror at `path` that counts there and is no more in the database; '' for none."""
+    """Return the first message in the mirror at `path` that counts there and is no more in the database; '' for
+    none."""
     descriptor = os.open(path, os.O_RDONLY)
     found: set[str] = set()
     try:

@@ -26,7 +26,7 @@ from ..records import (
     Records,
     Reply,
     Title,
-)
+)  # fmt: skip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

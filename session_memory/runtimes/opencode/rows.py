@@ -47,11 +47,11 @@ class MessageRow:
 
     @property
     def ends_turn(self) -> bool:
-        """Whether the model is done, or was stopped: else more of the turn follows."""
+        """Tell whether the model is done, or was stopped: else more of the turn follows."""
         return self.role == "assistant" and self.is_ended and self.data.get("finish") != "tool-calls"
 
     def line(self, texts: list[str]) -> bytes:
-        """The message once it has ended, with what it says of itself and its last `texts`."""
+        """Return the message once it has ended, with what it says of itself and its last `texts`."""
         record: Data = {"type": "message", "id": self.id, "role": self.role}
         if self.data.get("summary") is True:
             record["summary"] = True
@@ -66,7 +66,7 @@ class MessageRow:
         return _line(record)
 
     def part_line(self, part_id: str, data: Data, original: str) -> bytes:
-        """A part of it that is final; `original` is the id of the one that it is a copy of, if it is."""
+        """Return a part of it that is final; `original` is the id of the one that it is a copy of, if it is."""
         record: Data = {"type": "part", "id": part_id, "message": self.id, "role": self.role}
         if self.role == "assistant":
             record["parent"] = str(self.data.get("parentID") or "")
@@ -86,12 +86,12 @@ def milliseconds(time: object) -> int:
 
 
 def folder_name(directory: str) -> str:
-    """What the folder for the mirrors of sessions is called that are started in `directory`."""
+    """Return what the folder for the mirrors of sessions is called that are started in `directory`."""
     return dashed(directory)[:MOST_CHARACTERS]
 
 
 def session_line(session: SessionRow) -> bytes:
-    """The first line of a mirror."""
+    """Return the first line of a mirror."""
     return _line(
         {
             "type": "opencode_session",
@@ -104,27 +104,27 @@ def session_line(session: SessionRow) -> bytes:
 
 
 def title_line(title: str) -> bytes:
-    """A title of the session."""
+    """Return a title of the session."""
     return _line({"type": "title", "title": title})
 
 
 def taken_back_line(message_id: str, part_id: str) -> bytes:
-    """That all from this message on, or from this part of it on, is taken back."""
+    """Return the line that takes back all from this message on, or from this part of it on."""
     return _line({"type": "taken_back", "message": message_id, "id": part_id})
 
 
 def part_data(data: str) -> Data:
-    """What a part holds; of one that cannot be read, that."""
+    """Return what a part holds; of one that cannot be read, that."""
     return _decoded(data)
 
 
 def is_kept(data: Data) -> bool:
-    """Whether a part belongs in a mirror: what was said and done."""
+    """Tell whether a part belongs in a mirror: what was said and done."""
     return data.get("type") in _KEPT or not data
 
 
 def is_final(data: Data, message: MessageRow) -> bool:
-    """Whether a part does not change any more: what the model writes is empty until it has ended."""
+    """Tell whether a part does not change any more: what the model writes is empty until it has ended."""
     if message.is_ended or message.role != "assistant":
         return True
     if data.get("type") == "tool":
@@ -135,7 +135,7 @@ def is_final(data: Data, message: MessageRow) -> bool:
 
 
 def _kept(data: Data) -> Data:
-    """What is told of a part: without the copies of files that an edit holds, and without pictures."""
+    """Return what is told of a part: without the copies of files that an edit holds, and without pictures."""
     kept = {key: data[key] for key in _KEPT_OF_PART if key in data}
     state = data.get("state")
     if isinstance(state, dict):

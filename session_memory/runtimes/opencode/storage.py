@@ -45,15 +45,15 @@ class UnimportedSessions:
 
     @property
     def changed(self) -> list[str]:
-        """Those that were not read yet as they are."""
+        """Return those that were not read yet as they are."""
         return [key for key in self.paths if self._read.get(key) != self._stamps[key]]
 
     def keep_read(self, going_on: Collection[str]) -> None:
-        """Notes that they were read, but for those that go on. Raises OSError."""
+        """Note that they were read, but for those that go on. Raises OSError."""
         self._keep(self._imported, {key: stamp for key, stamp in self._stamps.items() if key not in going_on})
 
     def keep_imported(self, in_database: Collection[str]) -> None:
-        """Notes which of them are in the database by now. Raises OSError."""
+        """Note which of them are in the database by now. Raises OSError."""
         found = [key for key in self.paths if key in in_database]
         if found:
             self._keep(self._imported + found, self._read)
@@ -82,12 +82,12 @@ class FileReader(DatabaseReader):
         return self
 
     def parts(self, message_id: str) -> list[tuple[str, str]]:
-        """The parts of a message with what they hold, in order."""
+        """Return the parts of a message with what they hold, in order."""
         files = sorted(_files_in(f"{self._storage}/part/{message_id}"))
         return [(part_id, _text(path)) for part_id, path in files]
 
     def part_ids(self, message_id: str) -> list[str]:
-        """The ids of the parts of a message, in order."""
+        """Return the ids of the parts of a message, in order."""
         return sorted([part_id for part_id, _ in _files_in(f"{self._storage}/part/{message_id}")])
 
     def _insert(self, session_id: str, project: str, session: dict[str, Any]) -> None:
@@ -106,7 +106,7 @@ class FileReader(DatabaseReader):
 
 
 def _files_in(directory: str) -> Iterator[tuple[str, str]]:
-    """The JSON files in a directory: the id that each is named after, and its path."""
+    """Return the JSON files in a directory: the id that each is named after, and its path."""
     for name in names_in(directory):
         if name.endswith(_ENDING) and not name.startswith("."):
             yield name.removesuffix(_ENDING), f"{directory}/{name}"
@@ -128,7 +128,7 @@ def _text(path: str) -> str:
 
 
 def _time(record: dict[str, Any], key: str) -> int:
-    """When it was made or changed, in milliseconds since the epoch."""
+    """Return when it was made or changed, in milliseconds since the epoch."""
     times = record.get("time")
     value = times.get(key) if isinstance(times, dict) else None
     return int(value) if isinstance(value, (int, float)) else 0

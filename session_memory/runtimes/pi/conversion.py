@@ -36,7 +36,8 @@ class NotConvertedError(SessionMemoryError):
 
 
 def convert(path: str) -> tuple[str, bytes]:
-    """The path below a projects folder and the content of a session as Claude Code keeps it. Same input, same output.
+    """Return the path below a projects folder and the content of a session as Claude Code keeps it. Same input, same
+    output.
 
     Raises NotConvertedError, OSError.
     """
@@ -84,7 +85,7 @@ class _Conversion:
         self._uuids: dict[str, str | None] = {}  # of a record, or of the nearest above it that is kept
 
     def run(self, records: list[Record]) -> Iterator[Record]:
-        """The records of the transcript, in order."""
+        """Return the records of the transcript, in order."""
         removed = _removed(records)
         title = ""
         previous = ""
@@ -136,7 +137,7 @@ class _Conversion:
         return [self._record("assistant", record, entry_id, parent, answer)]
 
     def _compaction(self, record: Record, entry_id: str, parent: str | None) -> list[Record]:
-        """The two records that Claude Code writes: a boundary, and the summary as the user's."""
+        """Return the two records that Claude Code writes: a boundary, and the summary as the user's."""
         boundary = self._record("system", record, f"{entry_id} boundary", None)
         boundary |= {
             "logicalParentUuid": parent, "subtype": "compact_boundary", "content": "Conversation compacted",
@@ -166,7 +167,7 @@ class _Conversion:
 
 
 def _user_content(record: Record) -> str | list[Record]:
-    """What the user typed; with images, as blocks."""
+    """Return what the user typed; with images, as blocks."""
     content = record["message"].get("content")
     blocks = _blocks(content)
     if any(block["type"] == "image" for block in blocks):
@@ -176,7 +177,7 @@ def _user_content(record: Record) -> str | list[Record]:
 
 
 def _blocks(content: object) -> list[Record]:
-    """Content as Claude Code has it, without thinking."""
+    """Return content as Claude Code has it, without thinking."""
     if isinstance(content, str):
         return [{"type": "text", "text": content}] if content else []
     made: list[Record] = []
@@ -198,17 +199,17 @@ def _blocks(content: object) -> list[Record]:
 
 
 def _input(arguments: Record) -> Record:
-    """Arguments under the names that Claude Code's own tools have."""
+    """Return arguments under the names that Claude Code's own tools have."""
     return {"file_path" if key == "path" else key: value for key, value in arguments.items()}
 
 
 def _call_id(value: object) -> str:
-    """The id of a call as the API accepts it; ids of some providers have other characters and are replaced."""
+    """Return the id of a call as the API accepts it; ids of some providers have other characters and are replaced."""
     text = str(value or "")
     return text if _CALL_ID.fullmatch(text) else f"toolu_{uuid.uuid5(_NAMESPACE, text).hex}"
 
 
 def _removed(records: list[Record]) -> set[str]:
-    """The ids of what an edit took out: the last of several edits of a record holds."""
+    """Return the ids of what an edit took out: the last of several edits of a record holds."""
     last = {str(one.get("targetId")): one.get("replacement") for one in records if one.get("type") == "context_edit"}
     return {target for target, replacement in last.items() if replacement is None}

@@ -22,7 +22,7 @@ from ..records import (
     Records,
     Reply,
     Title,
-)
+)  # fmt: skip
 from . import CUSTOM_TYPE
 
 TYPE_CHECKING = False
@@ -239,7 +239,8 @@ def _usage(message: Record, record: Record) -> ModelUsage:
 
 
 def _link(line: bytes) -> tuple[str, str | None] | None:
-    """The id in a line and that of its parent, None for the first of all; None for a line that is not of the tree.
+    """Return the id in a line and that of its parent, None for the first of all; None for a line that is not of the
+    tree.
 
     Most lines begin as pi writes them, with both, and need not be decoded for them.
     """
@@ -266,7 +267,7 @@ def _first_record(line: bytes) -> Record | None:
 
 
 def _as_typed(text: str) -> str:
-    """What the user typed: pi replaces names of skills and files by their content, which is undone here."""
+    """Return what the user typed: pi replaces names of skills and files by their content, which is undone here."""
     typed = []
     while text.startswith(('<skill name="', '<file name="')):
         tag, sign = ("</skill>", "/skill:") if text.startswith("<skill") else ("</file>", "@")
